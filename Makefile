@@ -118,9 +118,10 @@ bench-service: $(VENV)/.dev $(if $(PEERS),build/service-peers/.installed) ## rat
 docs: $(DOCS)/site ## write the pages that come from the code, and the site in build/site, where what they are made of has changed
 
 # A file of each says when it was made: what the tables measure takes minutes of a core.
-$(DOCS)/pages: $(call files,engine schemas service scripts clients/printers) $(wildcard clients/*.py) docs/porting_notes.toml | $(VENV)/.dev
-	$(BIN)/python -m scripts.build_docs
+$(DOCS)/pages: $(call files,engine schemas service scripts clients/printers clients/python/gradserve_client) $(wildcard clients/*.py) \
+  docs/porting_notes.toml | $(VENV)/.dev
 	$(BIN)/python -m clients.ops
+	$(BIN)/python -m scripts.build_docs
 	@mkdir -p $(@D) && touch $@
 
 $(DOCS)/passes: $(call files,engine tests/passes tests/contract benchmarks/problems) scripts/passes_table.py | $(DOCS)/pages

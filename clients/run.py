@@ -16,8 +16,7 @@ from clients.conformance.run import main as hold
 from clients.generated.run import main as generate
 from clients.tools import lacking
 
-#: for a client of each language
-_RESTART: Final = CLIENTS.parent / "tests" / "clients" / "test_restart.py"
+_TESTS: Final = CLIENTS.parent / "tests" / "clients"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -38,15 +37,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _passes(name: str) -> bool:
-    """Whether a client is made, and its own tests and the one with killed servers pass; they say which do not."""
+    """Whether a client is made, and its own tests and those with servers pass; they say which do not."""
     language = LANGUAGES[name]
-    commands = (*language.build, *language.tests, restarting(name))
+    commands = (*language.build, *language.tests, with_servers(name))
     return all(subprocess.run(command, cwd=language.folder, check=False).returncode == 0 for command in commands)
 
 
-def restarting(name: str) -> Sequence[str]:
-    """What kills servers that a client talks to."""
-    return (sys.executable, "-m", "pytest", "-q", str(_RESTART), "-k", name)
+def with_servers(name: str) -> Sequence[str]:
+    """What runs the programs of a client's pages, and kills servers that it talks to."""
+    files = (str(_TESTS / "test_pages.py"), str(_TESTS / "test_restart.py"))
+    return (sys.executable, "-m", "pytest", "-q", *files, "-k", name)
 
 
 if __name__ == "__main__":

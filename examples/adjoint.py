@@ -13,8 +13,10 @@ design, 2000) a reading's row by q is K⁻ᵀ e.
 from __future__ import annotations
 
 import numpy as np
-from client import Array, Client, Feeds, Graph
 from run import picture, run
+
+import gradserve_client as gs
+from gradserve_client.tensors import Array
 
 CELLS = 60
 THERMOMETERS = [10, 30, 45]
@@ -24,29 +26,28 @@ class Rod:
     """The temperatures as a graph of the conductivities of the n + 1 bonds and the heaters of the n cells."""
 
     def __init__(self) -> None:
-        g = self.graph = Graph()
+        g = self.graph = gs.Graph()
         differences = g.input()
         self.conductivity, self.heat = g.parameter(), g.parameter()
-        bonds = g.op("mul", g.op("unsqueeze", self.conductivity, axes=[1]), differences)
-        matrix = g.op("matmul", g.op("transpose", differences), bonds)
-        self.temperature = g.op("solve", matrix, self.heat)
+        bonds = self.conductivity.unsqueeze(axes=[1]) * differences
+        self.temperature = (differences.transpose() @ bonds).solve(self.heat)
         cells = np.arange(1, CELLS + 1) / (CELLS + 1)
-        self.feeds: Feeds = {
+        self.feeds = {
             differences: (CELLS + 1) * np.diff(np.eye(CELLS + 2), axis=0)[:, 1:-1],
             self.conductivity: np.where(np.arange(CELLS + 1) < CELLS // 2, 1.0, 4.0),
             self.heat: 10 * np.sin(np.pi * cells),
         }
 
 
-def readings(client: Client, rod: Rod) -> tuple[Array, Array, Array]:
+def readings(client: gs.Client, rod: Rod) -> tuple[Array, Array, Array]:
     """What the thermometers read [3], and how that depends on conductivities [3, n + 1] and heaters [3, n]."""
     picked = np.eye(CELLS)[THERMOMETERS]
-    answer = client.compute("vjp", rod.graph, rod.feeds, cotangents={rod.temperature: picked}, batched=True)
-    rows = answer["gradients"]
-    return answer["values"][rod.temperature][THERMOMETERS], rows[rod.conductivity], rows[rod.heat]
+    answer = client.vjp(rod.graph, rod.feeds, cotangents={rod.temperature: picked}, batched=True)
+    rows = answer.gradients
+    return answer.value[THERMOMETERS], rows[rod.conductivity], rows[rod.heat]
 
 
-def work(client: Client) -> None:
+def work(client: gs.Client) -> None:
     """Print the readings and what moves them, and draw the rows by the heaters."""
     temperature, by_bond, by_heater = readings(client, Rod())
     for cell, t, bonds, heaters in zip(THERMOMETERS, temperature, by_bond, by_heater, strict=True):

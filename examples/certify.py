@@ -10,39 +10,30 @@ not certify, and why. Here the marginal likelihood of examples/gaussian_process.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from client import Client
 from gaussian_process import FLOW, YEARS, Process
 from run import run
+
+import gradserve_client as gs
 
 
 class Mistaken(Process):
     """As its parent, but that amplitude and noise pass through a `stop_gradient` that someone forgot."""
 
-    def scaled(self, x: int, by: int) -> int:
+    def scaled(self, x: gs.Node, by: gs.Node) -> gs.Node:
         """by² · x, of which the derivative by `by` is lost."""
-        return super().scaled(x, self.graph.op("stop_gradient", by))
+        return super().scaled(x, by.stop_gradient())
 
 
-def certificate(client: Client, process: Process) -> dict[str, Any]:
-    """What the server says of the gradient of −log p(y)."""
-    tensors = [
-        {"node": node, "tensor": {"dtype": array.dtype.name, "shape": array.shape, "data": array.ravel().tolist()}}
-        for node, array in process.feeds(np.log([120.0, 3.0, 110.0])).items()
-    ]
-    request = {"graph": {"nodes": process.graph.nodes}, "feeds": tensors, "of": process.energy, "directions": 8}
-    return client.call("/v1/check", request)
-
-
-def work(client: Client, years: int) -> None:
+def work(client: gs.Client, years: int) -> None:
     """Check the graph as it should be, and with the mistake."""
     y = FLOW[:years] - FLOW[:years].mean()
     for kind in (Process, Mistaken):
-        found = certificate(client, kind(YEARS[:years], y, YEARS[:1]))
-        print(f"{kind.__name__}: {'passed' if found['passed'] else 'failed'}, errors {found['errors']}")
-        for node in found["uncertified"]:
+        process = kind(YEARS[:years], y, YEARS[:1])
+        feeds = process.feeds(np.log([120.0, 3.0, 110.0]))
+        found = client.check(process.graph, feeds, of=process.energy, directions=8)
+        print(f"{kind.__name__}: {'passed' if found.passed else 'failed'}, errors {found.fields['errors']}")
+        for node in found.fields["uncertified"]:
             print(f"  node {node['node']}: {node['reason']}: {node['detail']}")
 
 

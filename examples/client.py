@@ -1,13 +1,16 @@
 """A gradserve client, whole: write a graph, send it with its tensors, get values and gradients back.
 
-Nothing here knows gradserve's own code. Any language that speaks HTTP and JSON can do the same.
+Nothing here knows gradserve's own code, or its Python client, which the other examples use. Any language that speaks
+HTTP and JSON can do the same.
+
+    python examples/client.py [URL]          takes five steps of descent on a server, by default on port 8000
 """
 
 from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Mapping
+import sys
 from typing import Any, Self
 
 import httpx
@@ -15,7 +18,6 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Feeds = dict[int, Array]  # node → the array that it stands for
-Named = Mapping[int, Array | str]  # the same, or the name of a tensor that the server keeps
 TENSORS = ("values", "gradients", "tangents", "jacobian", "hvp", "hessian")  # the parts of answers that hold some
 
 
@@ -60,72 +62,26 @@ class Client:
             raise RuntimeError(f"{answer['code']}: {answer['detail']}")
         return answer
 
-    def register(self, graph: Graph, description: str = "") -> str:
-        """Have the server keep a graph. Its id, which stands for the graph from then on."""
-        request = {"graph": {"nodes": graph.nodes}, "description": description}
-        graph_id: str = self.call("/v1/graphs", request)["graph_id"]
-        return graph_id
-
-    def put(self, name: str, array: Array) -> None:
-        """Have the server keep a tensor, which feeds can name from then on."""
-        (entry,) = pack({0: array})
-        response = self.http.put(f"/v1/tensors/{name}", json=entry["tensor"])
-        if response.is_error:
-            raise RuntimeError(response.json()["detail"])
-
-    def get(self, name: str) -> Array:
-        """A tensor that the server keeps."""
-        response = self.http.get(f"/v1/tensors/{name}", params={"encoding": "base64"})
-        if response.is_error:
-            raise RuntimeError(response.json()["detail"])
-        return to_array(response.json()["tensor"])
-
-    def compute(self, call: str, graph: Graph | str, feeds: Named, **fields: Any) -> dict[str, Any]:
+    def compute(self, call: str, graph: Graph, feeds: Feeds, **fields: Any) -> dict[str, Any]:
         """Any call that computes, by its name; `fields` are its own. In the answer, tensors are arrays by their node.
-
-        The graph may be given by its id, once it is registered.
 
         A field that belongs to several nodes (cotangents, tangents, vectors) is given as arrays by node, too.
         """
-        named = {name: pack(value) if isinstance(value, dict) else value for name, value in fields.items()}
-        request = {"feeds": pack(feeds), "encoding": "base64", **named}
-        if isinstance(graph, Graph):
-            answer = self.call(f"/v1/{call}", {"graph": {"nodes": graph.nodes}, **request})
-        else:
-            answer = self.call(f"/v1/graphs/{graph}/{call}", request)
+        stated = {name: pack(value) if isinstance(value, dict) else value for name, value in fields.items()}
+        request = {"graph": {"nodes": graph.nodes}, "feeds": pack(feeds), "encoding": "base64", **stated}
+        answer = self.call(f"/v1/{call}", request)
         return {name: unpack(part) if name in TENSORS else part for name, part in answer.items()}
 
-    def forward(self, graph: Graph, feeds: Feeds, output: int) -> Array:
-        """The value of one node."""
-        value: Array = self.compute("forward", graph, feeds, outputs=[output])["values"][output]
-        return value
 
-    def gradients(self, graph: Graph, feeds: Feeds, loss: int) -> tuple[float, Feeds]:
-        """The loss, and its gradient for every parameter."""
-        answer = self.compute("gradients", graph, feeds, of=loss)
-        return float(answer["values"][loss]), answer["gradients"]
-
-
-def pack(feeds: Named) -> list[dict[str, Any]]:
+def pack(feeds: Feeds) -> list[dict[str, Any]]:
     """Arrays as the wire writes them. base64 is exact and quick; plain number lists are allowed too."""
-    return [
-        {"node": node, "tensor_id": fed}
-        if isinstance(fed, str)
-        else {
-            "node": node,
-            "tensor": {
-                "dtype": fed.dtype.name,
-                "shape": fed.shape,
-                "data_b64": base64.b64encode(fed.tobytes()).decode(),
-            },
-        }
-        for node, fed in feeds.items()
-    ]
+    return [{"node": node, "tensor": to_tensor(array)} for node, array in feeds.items()]
 
 
-def types(feeds: Feeds) -> list[dict[str, Any]]:
-    """What the arrays are, for the calls that run nothing."""
-    return [{"node": node, "dtype": array.dtype.name, "shape": array.shape} for node, array in feeds.items()]
+def to_tensor(array: Array) -> dict[str, Any]:
+    """One tensor of a request."""
+    data = base64.b64encode(array.tobytes()).decode()
+    return {"dtype": array.dtype.name, "shape": array.shape, "data_b64": data}
 
 
 def unpack(entries: list[dict[str, Any]]) -> dict[Any, Array]:
@@ -143,3 +99,20 @@ def to_array(tensor: dict[str, Any]) -> Array:
     """One tensor of an answer; an empty one may come without data."""
     raw = base64.b64decode(tensor.get("data_b64", ""))
     return np.frombuffer(raw, tensor["dtype"]).reshape(tensor["shape"])
+
+
+def main(url: str = "http://127.0.0.1:8000") -> None:
+    """Fit y = w·x to two points."""
+    g = Graph()
+    w, x, y = g.parameter(), g.input(), g.input()
+    loss = g.op("mse_loss", g.op("mul", w, x), y)
+    feeds = {w: np.array(0.0), x: np.array([1.0, 2.0]), y: np.array([2.0, 4.0])}
+    with Client(url) as client:
+        for _ in range(5):
+            answer = client.compute("gradients", g, feeds, of=loss)
+            feeds[w] = feeds[w] - 0.1 * answer["gradients"][w]
+            print(f"loss {answer['values'][loss]:g} w {feeds[w]:g}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -24,12 +24,15 @@ from pathlib import Path
 
 import numpy as np
 from adam import Adam
-from client import Array, Client, Feeds, Graph
+from client import Client as PlainClient
 from resident_adam import ResidentAdam
 from server import running_server
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from tqdm import tqdm
+
+import gradserve_client as gs
+from gradserve_client.tensors import Array
 
 PICTURE = Path(__file__).parents[1] / "build" / "digits-loss.png"
 HIDDEN, BATCH, RATE = 64, 128, 3e-3
@@ -41,14 +44,13 @@ class Classifier:
     """Two layers, 64 → 64 → 10, as a graph, and its parameters."""
 
     def __init__(self, rng: np.random.Generator) -> None:
-        g = self.graph = Graph()
+        g = self.graph = gs.Graph()
         self.images, self.labels = g.input(), g.input()
         w1, b1, w2, b2 = (g.parameter() for _ in range(4))
-        hidden = g.op("linear", self.images, w1, b1, activation="relu")
-        self.logits = g.op("linear", hidden, w2, b2)
-        self.loss = g.op("cross_entropy", self.logits, self.labels)
+        self.logits = self.images.linear(w1, b1, activation="relu").linear(w2, b2)
+        self.loss = self.logits.cross_entropy(self.labels)
 
-        self.parameters: Feeds = {
+        self.parameters: dict[gs.Node, Array] = {
             w1: rng.normal(0, np.sqrt(2 / 64), (64, HIDDEN)).astype(np.float32),
             b1: np.zeros(HIDDEN, np.float32),
             w2: rng.normal(0, np.sqrt(2 / HIDDEN), (HIDDEN, 10)).astype(np.float32),
@@ -56,41 +58,40 @@ class Classifier:
         }
         self.adam = Adam(self.parameters, rate=RATE)
 
-    def train_on(self, client: Client, images: Array, labels: Array) -> float:
+    def train_on(self, client: gs.Client, images: Array, labels: Array) -> float:
         """One step on one batch. Returns the loss before it."""
         feeds = {self.images: images, self.labels: labels, **self.parameters}
-        loss, gradients = client.gradients(self.graph, feeds, self.loss)
-        self.adam.step(gradients)
-        return loss
+        answer = client.gradients(self.graph, feeds, of=self.loss)
+        self.adam.step(answer)
+        return float(answer.value)
 
-    def accuracy(self, client: Client, images: Array, labels: Array) -> float:
+    def accuracy(self, client: gs.Client, images: Array, labels: Array) -> float:
         """The share of images whose highest logit is that of their label."""
-        logits = client.forward(self.graph, {self.images: images, **self.parameters}, self.logits)
+        feeds = {self.images: images, **self.parameters}
+        logits = client.forward(self.graph, feeds, outputs=[self.logits]).value
         return float(np.mean(logits.argmax(axis=1) == labels))
 
-    def finish(self, client: Client) -> None:
+    def finish(self, client: gs.Client) -> None:
         """Nothing: the server keeps nothing."""
 
 
 class StoredClassifier(Classifier):
     """The same, of which the server keeps the parameters."""
 
-    def __init__(self, rng: np.random.Generator, client: Client, *, durable: bool) -> None:
+    def __init__(self, rng: np.random.Generator, client: gs.Client, *, durable: bool) -> None:
         super().__init__(rng)
         self.durable = durable
         self.names = {leaf: f"digits.{i}" for i, leaf in enumerate(self.parameters)}
-        self.resident = ResidentAdam(self.graph, self.loss, self.parameters, self.names, RATE)
-        self.graph_id = self.resident.begin(client)
+        self.resident = ResidentAdam(client, self.loss, self.parameters, self.names, RATE)
 
-    def train_on(self, client: Client, images: Array, labels: Array) -> float:
+    def train_on(self, client: gs.Client, images: Array, labels: Array) -> float:
         """One step on one batch, in one call. Returns the loss before it."""
-        feeds = {self.images: images, self.labels: labels}
-        return self.resident.step(client, self.graph_id, feeds, durable=self.durable)
+        return self.resident.step({self.images: images, self.labels: labels}, durable=self.durable)
 
-    def finish(self, client: Client) -> None:
+    def finish(self, client: gs.Client) -> None:
         """Fetch the parameters, and leave nothing behind."""
-        self.parameters = {leaf: client.get(name) for leaf, name in self.names.items()}
-        self.resident.end(client, self.graph_id)
+        self.parameters = {leaf: client.get(name).array for leaf, name in self.names.items()}
+        self.resident.end()
 
 
 def digits() -> tuple[Data, Data]:
@@ -110,8 +111,8 @@ def batches(data: Data, epochs: int, rng: np.random.Generator) -> Iterator[Data]
             yield images[order[i : i + BATCH]], labels[order[i : i + BATCH]]
 
 
-def show_one_call(client: Client) -> None:
-    """The smallest useful request, and its answer: the gradient of sum(w²) at w = (1, 2, 3)."""
+def show_one_call(url: str) -> None:
+    """The smallest useful request, and its answer: the gradient of sum(w²) at w = (1, 2, 3), without our client."""
     request = {
         "graph": {
             "nodes": [
@@ -122,11 +123,12 @@ def show_one_call(client: Client) -> None:
         },
         "feeds": [{"node": 0, "tensor": {"dtype": "float64", "shape": [3], "data": [1, 2, 3]}}],
     }
-    answer = client.call("/v1/gradients", request)
+    with PlainClient(url) as client:
+        answer = client.call("/v1/gradients", request)
     print("POST /v1/gradients", json.dumps(request), "200 OK", json.dumps(answer), sep="\n", end="\n\n")
 
 
-def train(client: Client, epochs: int, picture: Path = PICTURE, store: str | None = None) -> list[float]:
+def train(client: gs.Client, epochs: int, picture: Path = PICTURE, store: str | None = None) -> list[float]:
     """The whole job. Prints the accuracy on the test images; returns the loss of every step."""
     rng = np.random.default_rng(0)
     training, test = digits()
@@ -179,9 +181,9 @@ def main() -> None:
     )
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is stopped then, too
-    with nullcontext(options.url) if options.url else running_server() as url, Client(url) as client:
+    with nullcontext(options.url) if options.url else running_server() as url, gs.Client(url) as client:
         print(f"server: {url}\n", flush=True)
-        show_one_call(client)
+        show_one_call(url)
         train(client, options.epochs, options.picture, options.store)
 
 

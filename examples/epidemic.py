@@ -13,29 +13,31 @@ step of Gauss and Newton's least squares, and at the end the standard errors.
 from __future__ import annotations
 
 import numpy as np
-from client import Array, Client, Graph
 from run import picture, run
+
+import gradserve_client as gs
+from gradserve_client.tensors import Array
 
 BOYS = 763
 ILL = np.array([3, 8, 26, 76, 225, 298, 258, 233, 189, 128, 68, 29, 14, 4.0])
 
-State = tuple[int, int]  # the nodes of s and i
+State = tuple[gs.Node, gs.Node]  # the nodes of s and i
 
 
 class Epidemic:
     """The number of the ill on each day, as a graph of (β, γ)."""
 
     def __init__(self, steps: int) -> None:
-        g = self.graph = Graph()
+        g = self.graph = gs.Graph()
         self.rates, start = g.parameter(), ILL[0] / BOYS
-        self.beta, self.gamma = (g.op("slice", self.rates, starts=[k], stops=[k + 1]) for k in (0, 1))
-        state = (g.op("full", shape=[1], fill=1 - start), g.op("full", shape=[1], fill=start))
+        self.beta, self.gamma = (self.rates.slice(starts=[k], stops=[k + 1]) for k in (0, 1))
+        state = (g.full(shape=[1], fill=1 - start), g.full(shape=[1], fill=start))
         days = [state]
         for _ in ILL[1:]:
             for _ in range(steps):
                 state = self.step(state, 1 / steps)
             days.append(state)
-        self.curve = g.op("mul_scalar", g.op("cat", *(i for _, i in days), axis=0), scalar=BOYS)
+        self.curve = g.cat(*(i for _, i in days), axis=0) * BOYS
 
     def step(self, at: State, h: float) -> State:
         """One step of Runge and Kutta, of the length h."""
@@ -49,22 +51,22 @@ class Epidemic:
 
     def slope(self, at: State) -> State:
         """(s′, i′)."""
-        infected = self.graph.op("mul", self.beta, self.graph.op("mul", *at))
-        recovered = self.graph.op("mul", self.gamma, at[1])
-        return self.graph.op("neg", infected), self.graph.op("sub", infected, recovered)
+        s, i = at
+        infected = self.beta * (s * i)
+        recovered = self.gamma * i
+        return -infected, infected - recovered
 
     def moved(self, at: State, along: State, by: float) -> State:
         """at + by · along."""
-        s, i = (self.graph.op("add", x, self.graph.op("mul_scalar", v, scalar=by)) for x, v in zip(at, along))  # noqa: B905
-        return s, i
+        return at[0] + by * along[0], at[1] + by * along[1]
 
-    def sensitivity(self, client: Client, rates: Array) -> tuple[Array, Array]:
+    def sensitivity(self, client: gs.Client, rates: Array) -> tuple[Array, Array]:
         """The curve [14], and its derivative by (β, γ), [14, 2]."""
-        answer = client.compute("jacobian", self.graph, {self.rates: rates}, outputs=[self.curve])
-        return answer["values"][self.curve], answer["jacobian"][self.curve, self.rates]
+        answer = client.jacobian(self.graph, {self.rates: rates}, outputs=[self.curve])
+        return answer.value, answer.jacobian[self.curve, self.rates]
 
 
-def fit(client: Client, epidemic: Epidemic, rates: Array) -> Array:
+def fit(client: gs.Client, epidemic: Epidemic, rates: Array) -> Array:
     """Least squares by Gauss and Newton, from rates nearby."""
     for _ in range(20):
         curve, j = epidemic.sensitivity(client, rates)
@@ -75,10 +77,10 @@ def fit(client: Client, epidemic: Epidemic, rates: Array) -> Array:
     return rates
 
 
-def work(client: Client, steps: int) -> None:
+def work(client: gs.Client, steps: int) -> None:
     """Print the sensitivities at a guess, fit, and draw."""
     epidemic = Epidemic(steps)
-    print(f"nodes: {len(epidemic.graph.nodes)}")
+    print(f"nodes: {len(epidemic.graph)}")
     guess = np.array([1.8, 0.5])
     curve, j = epidemic.sensitivity(client, guess)
     print(f"day 7 at β = 1.8, γ = 0.5: {curve[7]:.6f} ill, by β {j[7, 0]:.6f}, by γ {j[7, 1]:.6f}")

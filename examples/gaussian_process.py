@@ -12,10 +12,14 @@ server for the value and the gradient, as it would ask a function.
 
 from __future__ import annotations
 
+from math import log, pi
+
 import numpy as np
-from client import Array, Client, Feeds, Graph
 from run import picture, run
 from scipy.optimize import minimize
+
+import gradserve_client as gs
+from gradserve_client.tensors import Array
 
 YEARS = np.arange(1871.0, 1971.0)
 FLOW = np.array([
@@ -31,73 +35,70 @@ class Process:
     """−log p(y), and the mean and variance of the process at other times, as one graph."""
 
     def __init__(self, times: Array, y: Array, at: Array) -> None:
-        g = self.graph = Graph()
+        g = self.graph = gs.Graph()
         between, self.beyond, measured, identity = (g.input() for _ in range(4))
         self.theta = g.parameter()
         self.size = len(y)
-        amplitude, length, noise = (g.op("exp", self.element(i)) for i in range(3))
-        covariance = g.op("add", self.kernel(between, amplitude, length), self.scaled(identity, noise))
-        factor = g.op("cholesky", covariance)
-        z = g.op("triangular_solve", factor, measured)
+        amplitude, length, noise = (self.element(i).exp() for i in range(3))
+        covariance = self.kernel(between, amplitude, length) + self.scaled(identity, noise)
+        factor = covariance.cholesky()
+        z = factor.triangular_solve(measured)
         self.energy = self.negative_log_likelihood(factor, z)
 
-        across = g.op("triangular_solve", factor, self.kernel(self.beyond, amplitude, length))
-        self.mean = g.op("matmul", z, across)
-        explained = g.op("sum", g.op("square", across), axes=[0])
-        self.variance = g.op("sub", g.op("square", amplitude), explained)
+        across = factor.triangular_solve(self.kernel(self.beyond, amplitude, length))
+        self.mean = z @ across
+        explained = across.square().sum(axes=[0])
+        self.variance = amplitude.square() - explained
 
         squares = (times[:, None] - times) ** 2, (times[:, None] - at) ** 2
-        self.data: Feeds = {between: squares[0], self.beyond: squares[1], measured: y, identity: np.eye(len(y))}
+        self.data = {between: squares[0], self.beyond: squares[1], measured: y, identity: np.eye(len(y))}
 
-    def element(self, i: int) -> int:
+    def element(self, i: int) -> gs.Node:
         """θ[i], of the shape [1]."""
-        return self.graph.op("slice", self.theta, starts=[i], stops=[i + 1])
+        return self.theta.slice(starts=[i], stops=[i + 1])
 
-    def scaled(self, x: int, by: int) -> int:
+    def scaled(self, x: gs.Node, by: gs.Node) -> gs.Node:
         """by² · x."""
-        return self.graph.op("mul", self.graph.op("square", by), x)
+        return by.square() * x
 
-    def kernel(self, squares: int, amplitude: int, length: int) -> int:
+    def kernel(self, squares: gs.Node, amplitude: gs.Node, length: gs.Node) -> gs.Node:
         """a² exp(−squares / (2 l²))."""
-        g = self.graph
-        ratio = g.op("div", squares, g.op("square", length))
-        return self.scaled(g.op("exp", g.op("mul_scalar", ratio, scalar=-0.5)), amplitude)
+        return self.scaled((-0.5 * (squares / length.square())).exp(), amplitude)
 
-    def negative_log_likelihood(self, factor: int, z: int) -> int:
+    def negative_log_likelihood(self, factor: gs.Node, z: gs.Node) -> gs.Node:
         """½ ‖z‖² + Σ log L_ii + ½ N log 2π."""
-        g = self.graph
-        fit = g.op("mul_scalar", g.op("sum", g.op("square", z)), scalar=0.5)
-        width = g.op("sum", g.op("log", g.op("diag", factor)))
-        return g.op("add_scalar", g.op("add", fit, width), scalar=self.size / 2 * np.log(2 * np.pi))
+        fit = 0.5 * z.square().sum()
+        width = factor.diag().log().sum()
+        return fit + width + self.size / 2 * log(2 * pi)
 
-    def feeds(self, theta: Array) -> Feeds:
+    def feeds(self, theta: Array) -> dict[gs.Node, Array]:
         """What −log p(y) depends on: all but the other times."""
         return {node: array for node, array in self.data.items() if node != self.beyond} | {self.theta: theta}
 
-    def fit(self, client: Client, theta: Array) -> Array:
+    def fit(self, client: gs.Client, theta: Array) -> Array:
         """The most probable θ = (log a, log l, log n), from one nearby."""
 
         def objective(theta: Array) -> tuple[float, Array]:
-            value, gradients = client.gradients(self.graph, self.feeds(theta), self.energy)
-            return value, gradients[self.theta]
+            answer = client.gradients(self.graph, self.feeds(theta), of=self.energy)
+            return float(answer.value), answer.gradients[self.theta]
 
         return np.asarray(minimize(objective, theta, jac=True, method="BFGS").x)
 
-    def predict(self, client: Client, theta: Array) -> tuple[Array, Array]:
+    def predict(self, client: gs.Client, theta: Array) -> tuple[Array, Array]:
         """The mean of the process and its standard deviation."""
-        wanted = [self.mean, self.variance]
-        values = client.compute("forward", self.graph, {**self.data, self.theta: theta}, outputs=wanted)["values"]
-        return values[self.mean], np.sqrt(values[self.variance])
+        feeds = {**self.data, self.theta: theta}
+        mean, variance = client.forward(self.graph, feeds, outputs=[self.mean, self.variance]).values
+        return mean, np.sqrt(variance)
 
 
-def work(client: Client) -> None:
+def work(client: gs.Client) -> None:
     """Fit, predict, draw."""
     at = np.arange(1871.0, 1981.0, 0.5)
     level = FLOW.mean()
     process = Process(YEARS, FLOW - level, at)
     theta = process.fit(client, np.log([150.0, 10.0, 100.0]))
     amplitude, length, noise = np.exp(theta)
-    energy = float(client.forward(process.graph, process.feeds(theta), process.energy))
+    energy = float(client.forward(process.graph, process.feeds(theta), outputs=[process.energy]).value)
     mean, deviation = process.predict(client, theta)
     print(f"log-likelihood: {-energy:.8f}")
     print(f"amplitude: {amplitude:.4f}")

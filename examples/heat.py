@@ -12,10 +12,14 @@ Physics-informed neural networks (2019).
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from adam import Adam
-from client import Array, Client, Feeds, Graph
 from run import picture, run
+
+import gradserve_client as gs
+from gradserve_client.tensors import Array
 
 CONDUCTIVITY, WIDTH, POINTS = 0.1, 24, 12
 
@@ -24,29 +28,30 @@ class Solution:
     """u at points [n, 2] of (t, x) as a graph, and the residual of the equation as its loss."""
 
     def __init__(self, rng: np.random.Generator) -> None:
-        g = self.graph = Graph()
+        g = self.graph = gs.Graph()
         self.points = g.input()
-        self.parameters: Feeds = {}
+        self.parameters: dict[gs.Node, Array] = {}
         t, x = self.column(self.points, 0), self.column(self.points, 1)
         hidden = self.layer(rng, self.points, 2, WIDTH, "tanh")
         hidden = self.layer(rng, hidden, WIDTH, WIDTH, "tanh")
-        inside = g.op("mul", t, g.op("sub", x, g.op("square", x)))
-        first = g.op("sin", g.op("mul_scalar", x, scalar=np.pi))
-        self.u = g.op("add", first, g.op("mul", inside, self.layer(rng, hidden, WIDTH, 1, "none")))
-        slope = g.op("grad", self.u, self.points)
+        inside = t * (x - x.square())
+        self.u = (np.pi * x).sin() + inside * self.layer(rng, hidden, WIDTH, 1, "none")
+        slope = self.u.grad(self.points)
         u_t, u_x = self.column(slope, 0), self.column(slope, 1)
-        u_xx = self.column(g.op("grad", u_x, self.points), 1)
-        self.loss = g.op("mse_loss", u_t, g.op("mul_scalar", u_xx, scalar=CONDUCTIVITY))
+        u_xx = self.column(u_x.grad(self.points), 1)
+        self.loss = u_t.mse_loss(CONDUCTIVITY * u_xx)
 
-    def column(self, x: int, i: int) -> int:
+    def column(self, x: gs.Node, i: int) -> gs.Node:
         """x[:, i], of the shape [n, 1]."""
-        return self.graph.op("slice", x, starts=[0, i], stops=[POINTS**2, i + 1])
+        return x.slice(starts=[0, i], stops=[POINTS**2, i + 1])
 
-    def layer(self, rng: np.random.Generator, x: int, into: int, out: int, activation: str) -> int:
+    def layer(
+        self, rng: np.random.Generator, x: gs.Node, into: int, out: int, activation: Literal["none", "tanh"]
+    ) -> gs.Node:
         """activation(x @ w + b), with new parameters."""
         w, b = self.graph.parameter(), self.graph.parameter()
         self.parameters |= {w: rng.normal(0, into**-0.5, (into, out)), b: np.zeros(out)}
-        return self.graph.op("linear", x, w, b, activation=activation)
+        return x.linear(w, b, activation=activation)
 
 
 def grid(low: float, high: float) -> Array:
@@ -61,19 +66,20 @@ def exact(points: Array) -> Array:
     return np.asarray(np.exp(-CONDUCTIVITY * np.pi**2 * t) * np.sin(np.pi * x))
 
 
-def work(client: Client, steps: int) -> None:
+def work(client: gs.Client, steps: int) -> None:
     """Train, say how far from the solution u is between the points, and draw it."""
     solution = Solution(np.random.default_rng(0))
     points = {solution.points: grid(0.02, 0.98)}
     adam = Adam(solution.parameters, rate=1e-2)
     for step in range(steps):
         adam.rate = 1e-2 * 0.1 ** (step / steps)
-        loss, gradients = client.gradients(solution.graph, {**points, **solution.parameters}, solution.loss)
-        adam.step(gradients)
+        answer = client.gradients(solution.graph, {**points, **solution.parameters}, of=solution.loss)
+        adam.step(answer)
         if step % max(1, steps // 5) == 0:
-            print(f"step {step:4}: loss {loss:.3e}")
+            print(f"step {step:4}: loss {answer.value:.3e}")
     everywhere = grid(0, 1)
-    u = client.forward(solution.graph, {solution.points: everywhere, **solution.parameters}, solution.u)[:, 0]
+    feeds = {solution.points: everywhere, **solution.parameters}
+    u = client.forward(solution.graph, feeds, outputs=[solution.u]).value[:, 0]
     print(f"largest error: {np.abs(u - exact(everywhere)).max():.1e}")
     draw(everywhere, u)
 

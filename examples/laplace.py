@@ -14,8 +14,10 @@ Algorithms, 2003, chapter 27). The Hessian is one call; the mode is found by New
 from __future__ import annotations
 
 import numpy as np
-from client import Array, Client, Graph
 from run import picture, run
+
+import gradserve_client as gs
+from gradserve_client.tensors import Array
 
 CONCENTRATION = np.repeat([0.02, 0.06, 0.11, 0.22, 0.56, 1.10], 2)
 RATE = np.array([76, 47, 97, 107, 123, 139, 159, 152, 191, 201, 207, 200.0])
@@ -25,25 +27,24 @@ class Enzyme:
     """−log p(θ | data) up to a constant, as a graph, with the curve as one of its nodes."""
 
     def __init__(self) -> None:
-        g = self.graph = Graph()
+        g = self.graph = gs.Graph()
         self.concentration, self.rate, self.theta = g.input(), g.input(), g.parameter()
         v, k, log_sigma = (self.element(i) for i in range(3))
-        self.curve = g.op("div", g.op("mul", v, self.concentration), g.op("add", k, self.concentration))
-        misses = g.op("div", g.op("sub", self.rate, self.curve), g.op("exp", log_sigma))
-        squares = g.op("mul_scalar", g.op("square", misses), scalar=0.5)
-        self.energy = g.op("sum", g.op("add", squares, log_sigma))
+        self.curve = (v * self.concentration) / (k + self.concentration)
+        misses = (self.rate - self.curve) / log_sigma.exp()
+        self.energy = (0.5 * misses.square() + log_sigma).sum()
 
-    def element(self, i: int) -> int:
+    def element(self, i: int) -> gs.Node:
         """θ[i], of the shape [1]."""
-        return self.graph.op("slice", self.theta, starts=[i], stops=[i + 1])
+        return self.theta.slice(starts=[i], stops=[i + 1])
 
 
-def mode(client: Client, enzyme: Enzyme, theta: Array) -> tuple[Array, Array]:
+def mode(client: gs.Client, enzyme: Enzyme, theta: Array) -> tuple[Array, Array]:
     """The most probable θ, and its covariance, by Newton's method from a θ nearby."""
     for _ in range(20):
         feeds = {enzyme.concentration: CONCENTRATION, enzyme.rate: RATE, enzyme.theta: theta}
-        answer = client.compute("hessian", enzyme.graph, feeds)
-        gradient, hessian = answer["gradients"][enzyme.theta], answer["hessian"][enzyme.theta, enzyme.theta]
+        answer = client.hessian(enzyme.graph, feeds)
+        gradient, hessian = answer.gradients[enzyme.theta], answer.hessian[enzyme.theta, enzyme.theta]
         step = np.linalg.solve(hessian, gradient)
         theta = theta - step
         if gradient @ step < 1e-16:
@@ -51,15 +52,15 @@ def mode(client: Client, enzyme: Enzyme, theta: Array) -> tuple[Array, Array]:
     return theta, np.linalg.inv(hessian)
 
 
-def band(client: Client, enzyme: Enzyme, theta: Array, covariance: Array, at: Array) -> tuple[Array, Array]:
+def band(client: gs.Client, enzyme: Enzyme, theta: Array, covariance: Array, at: Array) -> tuple[Array, Array]:
     """The curve, and the standard deviation of it: √(J Σ Jᵀ) at each concentration."""
     feeds = {enzyme.concentration: at, enzyme.theta: theta}
-    answer = client.compute("jacobian", enzyme.graph, feeds, outputs=[enzyme.curve])
-    j = answer["jacobian"][enzyme.curve, enzyme.theta]
-    return answer["values"][enzyme.curve], np.sqrt(np.einsum("ci,ij,cj->c", j, covariance, j))
+    answer = client.jacobian(enzyme.graph, feeds, outputs=[enzyme.curve])
+    j = answer.jacobian[enzyme.curve, enzyme.theta]
+    return answer.value, np.sqrt(np.einsum("ci,ij,cj->c", j, covariance, j))
 
 
-def work(client: Client) -> None:
+def work(client: gs.Client) -> None:
     """Print the posterior, and draw the curve with its band."""
     enzyme = Enzyme()
     theta, covariance = mode(client, enzyme, np.array([200.0, 0.05, 2.3]))

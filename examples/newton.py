@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from client import Array, Client, Feeds, Graph
 from run import picture, run
 from sklearn.datasets import load_breast_cancer
+
+import gradserve_client as gs
+from gradserve_client.tensors import Array
 
 PENALTY = 1e-2  # λ
 
@@ -24,41 +26,35 @@ PENALTY = 1e-2  # λ
 class Regression:
     """The loss as a graph of one parameter, the weights and the bias as one vector; and its data."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: gs.Client) -> None:
         self.client = client
         x, y = load_breast_cancer(return_X_y=True)
         x = np.column_stack([(x - x.mean(axis=0)) / x.std(axis=0), np.ones(len(x))])
-        g = self.graph = Graph()
+        g = self.graph = gs.Graph()
         points, labels, penalised = g.input(), g.input(), g.input()
         self.weights = g.parameter()
-        entropy = g.op("bce_with_logits", g.op("matmul", points, self.weights), labels)
-        norm = g.op("sum", g.op("mul", penalised, g.op("square", self.weights)))
-        self.loss = g.op("add", entropy, g.op("mul_scalar", norm, scalar=PENALTY / 2))
+        entropy = (points @ self.weights).bce_with_logits(labels)
+        norm = (penalised * self.weights.square()).sum()
+        self.loss = entropy + PENALTY / 2 * norm
         self.size = x.shape[1]
-        self.data: Feeds = {points: x, labels: y.astype(float), penalised: (np.arange(self.size) < self.size - 1) * 1.0}
+        self.data = {points: x, labels: y.astype(float), penalised: (np.arange(self.size) < self.size - 1) * 1.0}
 
-    def feeds(self, w: Array) -> Feeds:
+    def feeds(self, w: Array) -> dict[gs.Node, Array]:
         """The data, and the weights."""
         return {**self.data, self.weights: w}
 
     def value(self, w: Array) -> float:
         """f(w)."""
-        return float(self.client.forward(self.graph, self.feeds(w), self.loss))
+        return float(self.client.forward(self.graph, self.feeds(w), outputs=[self.loss]).value)
 
     def slope(self, w: Array) -> tuple[float, Array]:
         """f(w), and ∇f(w)."""
-        value, gradients = self.client.gradients(self.graph, self.feeds(w), self.loss)
-        return value, gradients[self.weights]
+        answer = self.client.gradients(self.graph, self.feeds(w), of=self.loss)
+        return float(answer.value), answer.gradients[self.weights]
 
     def curvature(self, w: Array) -> Callable[[Array], Array]:
         """v → H(w) v."""
-
-        def times(v: Array) -> Array:
-            answer = self.client.compute("hvp", self.graph, self.feeds(w), vectors={self.weights: v})
-            product: Array = answer["hvp"][self.weights]
-            return product
-
-        return times
+        return lambda v: self.client.hvp(self.graph, self.feeds(w), vectors={self.weights: v}).hvp[self.weights]
 
 
 def newton(f: Regression, tolerance: float) -> Iterator[tuple[Array, float]]:
@@ -106,7 +102,7 @@ def descent(f: Regression, steps: int) -> Iterator[tuple[Array, float]]:
         w = w - rate * gradient
 
 
-def work(client: Client, steps: int) -> None:
+def work(client: gs.Client, steps: int) -> None:
     """Fit both ways, and say how far each came."""
     f = Regression(client)
     fitted = list(newton(f, 1e-9))

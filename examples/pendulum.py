@@ -12,8 +12,9 @@ there is no need for a gradient by each.
 from __future__ import annotations
 
 import numpy as np
-from client import Client, Graph
 from run import run
+
+import gradserve_client as gs
 
 DAY = 86_400
 LENGTH, GRAVITY, ANGLE = 0.994, 9.81, np.radians(4)
@@ -24,22 +25,21 @@ class Pendulum:
     """The period as a graph of length and angle."""
 
     def __init__(self) -> None:
-        g = self.graph = Graph()
+        g = self.graph = gs.Graph()
         self.length, self.angle = g.input(), g.input()
-        a, b = g.op("full", fill=1), g.op("cos", g.op("mul_scalar", self.angle, scalar=0.5))
+        a, b = g.full(fill=1), (0.5 * self.angle).cos()
         for _ in range(5):
-            a, b = g.op("mul_scalar", g.op("add", a, b), scalar=0.5), g.op("sqrt", g.op("mul", a, b))
-        slow = g.op("sqrt", g.op("mul_scalar", self.length, scalar=4 * np.pi**2 / GRAVITY))
-        self.period = g.op("div", slow, a)
+            a, b = 0.5 * (a + b), (a * b).sqrt()
+        self.period = (4 * np.pi**2 / GRAVITY * self.length).sqrt() / a
 
 
-def work(client: Client) -> None:
+def work(client: gs.Client) -> None:
     """The period, and what a day costs that is ten kelvin warmer, with a swing of a tenth of a degree more."""
     clock = Pendulum()
-    at = {clock.length: np.array(LENGTH), clock.angle: np.array(ANGLE)}
-    change = {clock.length: np.array(10 * BRASS * LENGTH), clock.angle: np.array(np.radians(0.1))}
-    answer = client.compute("jvp", clock.graph, at, tangents=change)
-    period, slower = float(answer["values"][clock.period]), float(answer["tangents"][clock.period])
+    at = {clock.length: LENGTH, clock.angle: ANGLE}
+    change = {clock.length: 10 * BRASS * LENGTH, clock.angle: np.radians(0.1)}
+    answer = client.jvp(clock.graph, at, tangents=change)
+    period, slower = answer.value, answer.tangents[clock.period]
     print(f"period: {period:.12f} s")
     print(f"change: {slower:.12e} s")
     print(f"the clock loses {DAY * slower / period:.2f} s a day")

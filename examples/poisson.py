@@ -11,13 +11,14 @@ the weights. As in Raissi, Perdikaris and Karniadakis, Physics-informed neural n
 
 from __future__ import annotations
 
-import argparse
-from contextlib import nullcontext
+from typing import Literal
 
 import numpy as np
 from adam import Adam
-from client import Client, Feeds, Graph
-from server import running_server
+from run import run
+
+import gradserve_client as gs
+from gradserve_client.tensors import Array
 
 WIDTH, POINTS = 24, 64
 
@@ -26,48 +27,38 @@ class Solution:
     """u(x) = x (1 − x) · network(x) as a graph, the residual of the equation as its loss."""
 
     def __init__(self, rng: np.random.Generator) -> None:
-        g = self.graph = Graph()
+        g = self.graph = gs.Graph()
         self.x, self.right_side = g.input(), g.input()
-        self.parameters: Feeds = {}
+        self.parameters: dict[gs.Node, Array] = {}
         hidden = self.layer(rng, self.x, 1, WIDTH, "tanh")
         hidden = self.layer(rng, hidden, WIDTH, WIDTH, "tanh")
-        ends = g.op("sub", self.x, g.op("square", self.x))
-        self.u = g.op("mul", ends, self.layer(rng, hidden, WIDTH, 1, "none"))
-        slope = g.op("grad", self.u, self.x)
-        curvature = g.op("grad", slope, self.x)
-        self.loss = g.op("mse_loss", curvature, self.right_side)
+        self.u = (self.x - self.x.square()) * self.layer(rng, hidden, WIDTH, 1, "none")
+        curvature = self.u.grad(self.x).grad(self.x)
+        self.loss = curvature.mse_loss(self.right_side)
 
-    def layer(self, rng: np.random.Generator, x: int, into: int, out: int, activation: str) -> int:
+    def layer(
+        self, rng: np.random.Generator, x: gs.Node, into: int, out: int, activation: Literal["none", "tanh"]
+    ) -> gs.Node:
         """activation(x @ w + b), with new parameters."""
         w, b = self.graph.parameter(), self.graph.parameter()
         self.parameters |= {w: rng.normal(0, into**-0.5, (into, out)), b: np.zeros(out)}
-        return self.graph.op("linear", x, w, b, activation=activation)
+        return x.linear(w, b, activation=activation)
 
 
-def solve(client: Client, steps: int) -> float:
-    """Train, and return the largest distance from the solution. The loss is printed ten times."""
+def work(client: gs.Client, steps: int) -> None:
+    """Train, and print the largest distance from the solution; the loss is printed ten times on the way."""
     solution = Solution(np.random.default_rng(0))
     x = np.linspace(0, 1, POINTS)[:, None]
     points = {solution.x: x, solution.right_side: -(np.pi**2) * np.sin(np.pi * x)}
     adam = Adam(solution.parameters, rate=1e-2)
     for step in range(steps):
-        loss, gradients = client.gradients(solution.graph, {**points, **solution.parameters}, solution.loss)
-        adam.step(gradients)
+        answer = client.gradients(solution.graph, {**points, **solution.parameters}, of=solution.loss)
+        adam.step(answer)
         if step % max(1, steps // 10) == 0:
-            print(f"step {step:4}: loss {loss:.3e}")
-    u = client.forward(solution.graph, {solution.x: x, **solution.parameters}, solution.u)
-    return float(np.abs(u - np.sin(np.pi * x)).max())
-
-
-def main() -> None:
-    """Read the options, find or start a server, solve."""
-    parser = argparse.ArgumentParser(description="Solve a differential equation through gradserve.")
-    parser.add_argument("--url", help="the address of a running server; default: start one")
-    parser.add_argument("--steps", type=int, default=500)
-    options = parser.parse_args()
-    with nullcontext(options.url) if options.url else running_server() as url, Client(url) as client:
-        print(f"largest error: {solve(client, options.steps):.1e}")
+            print(f"step {step:4}: loss {answer.value:.3e}")
+    u = client.forward(solution.graph, {solution.x: x, **solution.parameters}, outputs=[solution.u]).value
+    print(f"largest error: {np.abs(u - np.sin(np.pi * x)).max():.1e}")
 
 
 if __name__ == "__main__":
-    main()
+    run(work, __doc__, steps=500)

@@ -8,16 +8,18 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from client import Client
 from server import running_server
 
+import gradserve_client as gs
+
 if TYPE_CHECKING:
+    import httpx
     from matplotlib.axes import Axes
 
 BUILD = Path(__file__).parents[1] / "build"
 
 
-def run(work: Callable[..., None], about: str, **sizes: int) -> None:
+def run(work: Callable[..., None], about: str, transport: httpx.BaseTransport | None = None, **sizes: int) -> None:
     """Call `work` with a client and the sizes, each of which is an option of its name with this default."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--url", help="the address of a running server; default: start one")
@@ -25,7 +27,7 @@ def run(work: Callable[..., None], about: str, **sizes: int) -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     options = vars(parser.parse_args())
     url = options.pop("url")
-    with nullcontext(url) if url else running_server() as address, Client(address) as client:
+    with nullcontext(url) if url else running_server() as address, gs.Client(address, transport=transport) as client:
         work(client, **options)
 
 

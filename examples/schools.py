@@ -13,8 +13,10 @@ trajectory of one chain, its gradients `grad` nodes; `batch` runs it for all cha
 from __future__ import annotations
 
 import numpy as np
-from client import Array, Client, Graph
 from run import picture, run
+
+import gradserve_client as gs
+from gradserve_client.tensors import Array
 
 EFFECT = np.array([28, 8, -3, 7, -1, 1, 18, 12.0])
 ERROR = np.array([15, 10, 16, 11, 9, 11, 10, 18.0])
@@ -25,36 +27,30 @@ class Trajectory:
     """Leapfrog steps from (z, p) as a graph, and the energy −log p(z) at both ends."""
 
     def __init__(self) -> None:
-        g = self.graph = Graph()
+        g = self.graph = gs.Graph()
         self.z, self.p, self.effect, self.error = (g.input() for _ in range(4))
         self.before, slope = self.energy(self.z)
         z, p = self.z, self.p
         for _ in range(LEAPS):
-            p = self.moved(p, slope, -STEP / 2)
-            z = self.moved(z, p, STEP)
+            p = p - STEP / 2 * slope
+            z = z + STEP * p
             self.after, slope = self.energy(z)
-            p = self.moved(p, slope, -STEP / 2)
+            p = p - STEP / 2 * slope
         self.z_end, self.p_end = z, p
 
-    def moved(self, x: int, along: int, by: float) -> int:
-        """x + by · along."""
-        return self.graph.op("add", x, self.graph.op("mul_scalar", along, scalar=by))
-
-    def energy(self, z: int) -> tuple[int, int]:
+    def energy(self, z: gs.Node) -> tuple[gs.Node, gs.Node]:
         """−log p(z | data), up to a constant, and its gradient. The density of log τ has the factor τ."""
-        g = self.graph
-        eta, mean, log_tau = (g.op("slice", z, starts=[i], stops=[j]) for i, j in ((0, 8), (8, 9), (9, 10)))
-        tau = g.op("exp", log_tau)
-        theta = g.op("add", g.op("mul_scalar", mean, scalar=5), g.op("mul", tau, eta))
-        misses = g.op("div", g.op("sub", self.effect, theta), self.error)
-        squares = g.op("square", g.op("cat", misses, eta, mean, axis=0))
-        normal = g.op("mul_scalar", g.op("sum", squares), scalar=0.5)
-        cauchy = g.op("log1p", g.op("square", g.op("mul_scalar", tau, scalar=1 / 5)))
-        energy = g.op("add", normal, g.op("sum", g.op("sub", cauchy, log_tau)))
-        return energy, g.op("grad", energy, z)
+        eta, mean, log_tau = (z.slice(starts=[i], stops=[j]) for i, j in ((0, 8), (8, 9), (9, 10)))
+        tau = log_tau.exp()
+        theta = 5 * mean + tau * eta
+        misses = (self.effect - theta) / self.error
+        normal = 0.5 * self.graph.cat(misses, eta, mean, axis=0).square().sum()
+        cauchy = (1 / 5 * tau).square().log1p()
+        energy = normal + (cauchy - log_tau).sum()
+        return energy, energy.grad(z)
 
 
-def sample(client: Client, count: int, rng: np.random.Generator) -> Array:
+def sample(client: gs.Client, count: int, rng: np.random.Generator) -> Array:
     """`count` points of each chain after as many that are dropped, [chains, count, 10]."""
     t = Trajectory()
     z = rng.normal(size=(CHAINS, 10)) / 2
@@ -63,7 +59,7 @@ def sample(client: Client, count: int, rng: np.random.Generator) -> Array:
         p = rng.normal(size=z.shape)
         feeds = {t.z: z, t.p: p, t.effect: EFFECT, t.error: ERROR}
         wanted = [t.before, t.after, t.z_end, t.p_end]
-        ends = client.compute("batch", t.graph, feeds, mapped=[t.z, t.p], outputs=wanted)["values"]
+        ends = client.batch(t.graph, feeds, mapped=[t.z, t.p], outputs=wanted).values
         rise = ends[t.after] - ends[t.before] + (np.sum(ends[t.p_end] ** 2, axis=1) - np.sum(p**2, axis=1)) / 2
         taken = np.log(rng.uniform(size=CHAINS)) < -rise
         z = np.where(taken[:, None], ends[t.z_end], z)
@@ -79,7 +75,7 @@ def r_hat(x: Array) -> float:
     return float(np.sqrt((n - 1) / n + between / within))
 
 
-def work(client: Client, count: int) -> None:
+def work(client: gs.Client, count: int) -> None:
     """Sample, and print what the chains say of μ and τ."""
     z = sample(client, count, np.random.default_rng(0))
     mu, tau = 5 * z[:, :, 8], np.exp(z[:, :, 9])

@@ -11,39 +11,27 @@ differentiated again. Here f(x) = exp(sin x), whose series around 0 is 1 + x + x
 from __future__ import annotations
 
 from math import factorial
-from typing import Any
 
-from client import Client, Graph
 from run import run
 
-
-def derivative(client: Client, graph: dict[str, Any], of: int, x: int) -> tuple[dict[str, Any], int]:
-    """The graph with the derivative of `of` by x in it, and the node that it is."""
-    types = [{"node": x, "dtype": "float64", "shape": []}]
-    answer = client.call("/v1/differentiate", {"graph": graph, "types": types, "of": of, "wrt": [x]})
-    return answer["graph"], answer["gradients"][0]["gradient_node"]
+import gradserve_client as gs
 
 
-def work(client: Client, order: int) -> None:
+def work(client: gs.Client, order: int) -> None:
     """Print the coefficients up to this order, and the series at 1/2 beside the function."""
-    g = Graph()
-    x = g.input()
-    f = g.op("exp", g.op("sin", x))
-    graph: dict[str, Any] = {"nodes": g.nodes}
-    derivatives = [f]
+    first = graph = gs.Graph()
+    f = graph.input("x").sin().exp()
+    derivatives = [f.id]
     for _ in range(order):
-        graph, found = derivative(client, graph, derivatives[-1], x)
-        derivatives.append(found)
-
-    def values(at: float) -> list[float]:
-        feed = {"node": x, "tensor": {"dtype": "float64", "shape": [], "data": [at]}}
-        answer = client.call("/v1/forward", {"graph": graph, "feeds": [feed], "outputs": derivatives})
-        return [entry["tensor"]["data"][0] for entry in answer["values"]]
-
-    coefficients = [value / factorial(k) for k, value in enumerate(values(0.0))]
+        answer = client.differentiate(graph, {"x": ("float64", ())}, of=derivatives[-1], wrt=["x"])
+        derivatives.append(answer.gradients["x"].id)
+        graph = answer.graph
+    values = client.forward(graph, {"x": 0.0}, outputs=derivatives).values
+    coefficients = [value / factorial(k) for k, value in enumerate(values)]
+    exact = client.forward(first, {"x": 0.5}).value
     print("coefficients:", *(f"{c:.12f}" for c in coefficients))
-    print(f"nodes: {len(g.nodes)} sent at first, {len(graph['nodes'])} with all derivatives")
-    print(f"series at 1/2: {sum(c * 0.5**k for k, c in enumerate(coefficients)):.6f}, exact: {values(0.5)[0]:.6f}")
+    print(f"nodes: {len(first)} sent at first, {len(graph)} with all derivatives")
+    print(f"series at 1/2: {sum(c * 0.5**k for k, c in enumerate(coefficients)):.6f}, exact: {exact:.6f}")
 
 
 if __name__ == "__main__":

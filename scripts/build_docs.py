@@ -1,4 +1,4 @@
-"""Write the pages that come from the code: ops, calls, rooms; with --check, say whether they are current."""
+"""Write the pages that come from the code: ops, calls, rooms, clients; with --check, say whether they are current."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import orjson
 
 from engine import describe, registry
 from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
-from scripts import job_states, rooms
+from scripts import job_states, python_page, rooms
 from scripts.calls_table import PAGE, page_of_calls
 from scripts.write_openapi import made_document
 from service.pages.documents import SHIPPED
@@ -60,6 +60,11 @@ column is written as several nodes, of which the op is the last or the main one.
 A name that is in no table is the same here but for underscores (`LogSoftmax` is `log_softmax`; case does not matter),
 or has no counterpart. PyTorch is here with `torch.nn`, `linalg` and `special`, JAX with Flax and Optax, TensorFlow with
 Keras. Systems whose spellings are accepted have [tables of their own](porting.md).
+
+Graphs are written with [a client](../clients/README.md), whose methods have the names of the ops: ten minutes with
+[Python](guide/ten-minutes-python.md), [TypeScript](guide/ten-minutes-typescript.md) or [Go](guide/ten-minutes-go.md).
+In Python, a function that is written with operators or against the Array API standard becomes a graph as it is: it is
+[recorded](guide/recording.md), and has `grad`, `hessian` and the like as methods, much as `jax.grad` gives them.
 
 ## The same name, and not the same
 
@@ -247,6 +252,7 @@ def pages() -> dict[Path, str]:
         DOCS / "porting.md": porting_page(rows, systems),
         PAGE: page_of_calls(),
         OPENAPI: orjson.dumps(made_document()).decode() + "\n",
+        python_page.PAGE: python_page.page_of_python(),
         DOCS / "coming-from.md": coming_from_page(familiar_ops(), familiar_systems()),
         **of_rooms,
         rooms.PAGE: job_states.with_states(of_rooms[rooms.PAGE]),
@@ -260,7 +266,7 @@ def stale(written: Mapping[Path, str]) -> list[Path]:
 
 def main() -> int:
     """Write the pages, or with --check return 1 where one is not current."""
-    parser = argparse.ArgumentParser(description="Write the pages that come from the code: ops, calls, rooms.")
+    parser = argparse.ArgumentParser(description="Write the pages that come from the code: ops, calls, rooms, clients.")
     parser.add_argument("--check", action="store_true", help="write nothing; fail where a page is not current")
     options = parser.parse_args()
     written = pages()

@@ -26,13 +26,14 @@ NAVIGATION: Final = (
         (
             "guide/first-gradient",
             "guide/ten-minutes-*",
+            "guide/recording",
             "guide/porting",
             "guide/higher-order",
             "guide/calls/*",
             "guide/errors",
         ),
     ),
-    ("Reference", ("wire", "ops/index", "errors/index", "porting", "coming-from")),
+    ("Reference", ("wire", "ops/index", "errors/index", "reference/*", "porting", "coming-from")),
     ("Operation", ("deploy", "operations", "keys", "state", "guide/limits-and-operations", "gpu", "guide/*")),
     ("Inside", ("architecture", "adr/README", "contributing", "changelog", "*")),
 )

@@ -12,7 +12,7 @@ import pytest
 from tests.architecture.source import EVERYTHING, PACKAGES, ROOT, files, name, parsed
 
 SKIPPED = {".venv", "build", "dist", "__pycache__", ".git"}
-BINARY = {".png", ".ico", ".woff2"}
+BINARY = {".png", ".ico", ".woff2", ".npz"}
 # Spelled in parts, so that this file does not contain what it looks for.
 UNFINISHED = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|X" + r"XX)\b")
 ONE_MACHINE = re.compile(r"(?<![\w.])/(?:ho" + r"me|ro" + r"ot|wo" + r"rk|Us" + r"ers|tm" + r"p/[\w.]+)/")

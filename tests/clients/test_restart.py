@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from clients.conformance.languages import LANGUAGES
-from clients.conformance.programs import Program, build
+from clients.conformance.programs import Program
 from clients.conformance.proxy import Answer, Passing, served_by
-from clients.tools import lacking
+from tests.clients.building import built
 from tests.conftest import RunningServer
 
 pytestmark = pytest.mark.slow
@@ -63,12 +63,7 @@ def losing(start: Callable[[], RunningServer]) -> Iterator[tuple[str, list[bool]
 
 @pytest.mark.parametrize("name", LANGUAGES)
 def test_what_was_kept_is_kept_once(name: str, start_server: Callable[..., RunningServer], tmp_path: Path) -> None:
-    language = LANGUAGES[name]
-    if absent := lacking(language.needs):
-        pytest.skip(f"needs {', '.join(absent)}")
-    if not (language.folder / language.fetched).exists():
-        pytest.skip(f"needs {language.fetched}: make test-clients")
-    build(language)
+    language = built(name)
     with losing(lambda: start_server("--state", str(tmp_path))) as (url, replayed), Program(language) as program:
         case: dict[str, Any] = {"id": "restart", "kind": "live", "url": url, "client": {}, "calls": CALLS}
         put, stored, there = program.ask(case)[0]["results"]

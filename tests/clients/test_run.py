@@ -19,7 +19,7 @@ def held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     done: list[list[str]] = []
     monkeypatch.setattr(run, "LANGUAGES", {"good": Language(tmp_path, (), (PASSES,), (PASSES,))})
     monkeypatch.setattr(run, "hold", done.append)
-    monkeypatch.setattr(run, "restarting", lambda name: FAILS if name == "forgetful" else PASSES)
+    monkeypatch.setattr(run, "with_servers", lambda name: FAILS if name == "forgetful" else PASSES)
     monkeypatch.setattr(run, "generate", lambda arguments: done.append(["generated", *arguments]))
     return done
 

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from examples.server import running_server
-from tests.docs.marked import ROOT
+from tests.docs.marked import ROOT, blocks
 
 pytestmark = pytest.mark.slow
 
@@ -305,16 +305,25 @@ def test_binary_carries_the_same_bits_in_fewer_bytes(url: str) -> None:
     assert printed.numbers("largest gradient: ") == [pytest.approx(2 * array.max() / array.size, rel=1e-6)]
 
 
-def test_the_codec_of_the_example(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several tensors, every dtype: what is sent comes back, in its place."""
-    example = module("binary", monkeypatch)
-    nodes = [{"op": "input"} for _ in example.DTYPES]
-    sent = {f"feeds.{i}": np.arange(i, i + 3).astype(dtype) for i, dtype in enumerate(example.DTYPES.values())}
-    request = {"graph": {"nodes": nodes}, "outputs": list(range(len(nodes)))}
-    headers = {"Content-Type": example.SAFETENSORS, "Accept": example.SAFETENSORS}
-    answer = httpx.post(url + "/v1/forward", content=example.encode(request, sent), headers=headers)
-    response, arrays = example.decode(answer.content)
-    assert [entry["node"] for entry in response["values"]] == request["outputs"]
-    for i, array in enumerate(sent.values()):
-        assert arrays[f"values.{i}"].dtype == array.dtype
-        assert arrays[f"values.{i}"].tolist() == array.tolist()
+def test_a_client_of_a_hundred_lines_takes_the_steps_of_the_first_page(url: str) -> None:
+    run = subprocess.run(
+        [sys.executable, ROOT / "examples/client.py", url], capture_output=True, text=True, timeout=300, check=False
+    )
+    assert run.stdout == blocks("docs/guide/first-gradient.md", "output")[0], run.stderr
+
+
+def test_that_client_has_every_call(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tensors of several nodes go, blocks of two nodes come, and a refusal is the server's own sentence."""
+    plain = module("client", monkeypatch)
+    g = plain.Graph()
+    x, w = g.input(), g.parameter()
+    y = g.op("mul", x, g.op("square", w))
+    loss = g.op("sum", y)
+    feeds = {x: np.array([1.0, 2.0]), w: np.array(3.0)}
+    with plain.Client(url) as client:
+        hessian = client.compute("hessian", g, feeds, of=loss)["hessian"]
+        rows = client.compute("vjp", g, feeds, outputs=[y], cotangents={y: np.array([1.0, 10.0])})["gradients"]
+        with pytest.raises(RuntimeError, match=r"^missing_feed: "):
+            client.compute("gradients", g, {})
+    assert {key: block.tolist() for key, block in hessian.items()} == {(w, w): 6.0}
+    assert {key: row.tolist() for key, row in rows.items()} == {w: 126.0}

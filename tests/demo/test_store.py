@@ -14,6 +14,7 @@ import httpx
 import numpy as np
 import pytest
 
+import gradserve_client as gs
 from examples.server import running_server
 from tests.docs.marked import ROOT
 
@@ -40,62 +41,70 @@ def example(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Any]:
 class Model:
     """Two layers of three units, in float64, and numbers to fit."""
 
-    def __init__(self, graph: Any) -> None:
+    def __init__(self) -> None:
         rng = np.random.default_rng(5)
-        self.graph = graph
+        graph = self.graph = gs.Graph()
         self.x, self.y = graph.input(), graph.input()
         w1, b1, w2 = (graph.parameter() for _ in range(3))
-        hidden = graph.op("tanh", graph.op("add", graph.op("matmul", self.x, w1), b1))
-        self.loss = graph.op("mse_loss", graph.op("matmul", hidden, w2), self.y)
+        self.loss = ((self.x @ w1 + b1).tanh() @ w2).mse_loss(self.y)
         self.parameters = {w1: rng.normal(size=(2, 3)), b1: rng.normal(size=3), w2: rng.normal(size=(3, 1))}
         self.data = {self.x: rng.normal(size=(16, 2)), self.y: rng.normal(size=(16, 1))}
 
 
+class Moved(httpx.HTTPTransport):
+    """Connections that note the size of each request and each answer, with their headers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sizes: list[int] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        response = super().handle_request(request)
+        for headers in (request.headers, response.headers):
+            self.sizes.append(int(headers.get("Content-Length", 0)) + sum(len(n) + len(v) + 4 for n, v in headers.raw))
+        return response
+
+
 @pytest.mark.parametrize("durable", [True, False])
 def test_the_server_steps_as_a_client_does(url: str, example: Callable[[str], Any], *, durable: bool) -> None:
-    client_module, adam, resident = example("client"), example("adam"), example("resident_adam")
-    ours, theirs = Model(client_module.Graph()), Model(client_module.Graph())
-    names = {leaf: f"step.{leaf}" for leaf in theirs.parameters}
-    with client_module.Client(url) as client:
-        stepping = adam.Adam(ours.parameters, rate=0.01)
-        stored = resident.ResidentAdam(theirs.graph, theirs.loss, theirs.parameters, names, rate=0.01)
-        graph_id = stored.begin(client)
+    ours, theirs = Model(), Model()
+    names = {leaf: f"step.{leaf.id}" for leaf in theirs.parameters}
+    with gs.Client(url) as client:
+        stepping = example("adam").Adam(ours.parameters, rate=0.01)
+        stored = example("resident_adam").ResidentAdam(client, theirs.loss, theirs.parameters, names, rate=0.01)
         losses = []
         for _ in range(STEPS):
-            loss, gradients = client.gradients(ours.graph, {**ours.data, **ours.parameters}, ours.loss)
-            stepping.step(gradients)
-            losses.append((loss, stored.step(client, graph_id, theirs.data, durable=durable)))
+            answer = client.gradients(ours.graph, {**ours.data, **ours.parameters}, of=ours.loss)
+            stepping.step(answer)
+            losses.append((answer.value, stored.step(theirs.data, durable=durable)))
         first, second = np.transpose(losses)
         np.testing.assert_allclose(second, first, rtol=0, atol=1e-10)
         assert first[-1] < first[0] / 2, "it learns something"
-        for leaf, name in names.items():
-            np.testing.assert_allclose(client.get(name), ours.parameters[leaf], rtol=0, atol=1e-10)
-        assert client.get("steps") == STEPS
-        stored.end(client, graph_id)
+        for name, parameter in zip(names.values(), ours.parameters.values(), strict=True):
+            np.testing.assert_allclose(client.get(name).array, parameter, rtol=0, atol=1e-10)
+        assert client.get("steps").array == STEPS
+        stored.end()
 
 
-def test_a_step_on_a_kilobyte_moves_less_than_two(url: str, example: Callable[[str], Any]) -> None:
+def test_a_step_on_a_kilobyte_moves_less_than_two(url: str) -> None:
     """A registered graph and resident parameters, of 80 KB: what travels is the batch, and the loss."""
-    client_module = example("client")
-    graph = client_module.Graph()
+    graph = gs.Graph()
     x, w = graph.input(), graph.parameter()
-    loss = graph.op("mean", graph.op("square", graph.op("matmul", x, w)))
-    new = graph.op("sub", w, graph.op("mul_scalar", graph.op("grad", loss, w), scalar=0.01))
-    with client_module.Client(url) as client:
-        client.put("wide", np.ones((96, 100)))
-        graph_id = client.register(graph)
-        batch = np.random.default_rng(0).normal(size=(1, 96))
-        store = [{"node": new, "tensor_id": "wide"}]
-        body = {"feeds": client_module.pack({x: batch, w: "wide"}), "outputs": [loss], "store": store}
-        answer = client.http.post(f"/v1/graphs/{graph_id}/forward", json=body)
-        assert answer.is_success
-        assert len(body["feeds"][0]["tensor"]["data_b64"]) == 1024
-        for moved in (answer.request.content, answer.content):
-            headers = answer.request.headers if moved is answer.request.content else answer.headers
-            assert len(moved) + sum(len(name) + len(value) + 4 for name, value in headers.raw) < 2048
-        assert 0 < np.max(np.abs(client.get("wide") - 1)) < 0.1
-        client.http.delete("/v1/tensors/wide").raise_for_status()
-        client.http.delete(f"/v1/graphs/{graph_id}").raise_for_status()
+    loss = (x @ w).square().mean()
+    new = w - 0.01 * loss.grad(w)
+    batch = np.random.default_rng(0).normal(size=(1, 96))
+    moved = Moved()
+    with gs.Client(url, transport=moved) as client:
+        kept = client.put("wide", np.ones((96, 100)))
+        model = client.register(graph)
+        moved.sizes.clear()
+        model.forward({x: batch, w: kept}, outputs=[loss], store={new: "wide"}, form="base64")
+        assert len(moved.sizes) == 2
+        assert 1024 < moved.sizes[0] < 2048, "the batch in base64, and little more"
+        assert moved.sizes[1] < 2048
+        assert 0 < np.max(np.abs(client.get("wide").array - 1)) < 0.1
+        client.delete(kept)
+        client.unregister(model)
 
 
 @pytest.mark.parametrize("store", ["durable", "behind"])

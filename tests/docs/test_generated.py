@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import subprocess
 import sys
 import tomllib
@@ -10,12 +11,13 @@ from typing import Any
 
 import pytest
 
+import gradserve_client
 from engine import describe, registry
 from engine.graph.familiar import familiar_attributes, familiar_ops, familiar_systems
-from scripts import build_docs
+from scripts import build_docs, python_page
 
 NOTES: dict[str, Any] = tomllib.loads(build_docs.NOTES.read_text(encoding="utf-8"))
-PAGES = ["ops.md", "porting.md", "coming-from.md"]
+PAGES = ["ops.md", "porting.md", "coming-from.md", "python.md"]
 
 
 @pytest.mark.slow
@@ -77,6 +79,17 @@ def test_what_other_systems_call_an_op_is_under_their_title() -> None:
             assert all(note.replace("|", r"\|") in row for row in told)
     attributes = page.partition("\n## Attributes\n")[2]
     assert not [name for name in familiar_attributes() if f"| `{name}` |" not in attributes]
+
+
+def test_the_page_of_the_python_client_has_all_that_is_public() -> None:
+    page = python_page.page_of_python()
+    assert not [name for name in gradserve_client.__all__ if page.count(f"\n### {name}\n") != 1]
+    for name in ("softmax", "mse_loss", "cat"):
+        assert f"- [{name}](../ops.md#{name}): `{name}(" in page
+    for words in (inspect.getdoc(gradserve_client.Client.put), inspect.getdoc(gradserve_client.Node)):
+        assert words
+        assert words in page
+    assert "def put(name: str, array: ArrayLike, *, if_match: Resident | str | None = None, " in page
 
 
 def test_a_note_on_an_op_that_does_not_exist_is_refused() -> None:

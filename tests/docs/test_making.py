@@ -42,6 +42,7 @@ def made(tmp_path: Path) -> Callable[[str], list[str]]:
         ("README.md", [SITE]),
         ("docs/porting_notes.toml", [PAGES, SITE]),
         ("service/web/head.py", [PAGES, SITE]),
+        ("clients/python/gradserve_client/client.py", [PAGES, SITE]),
         ("engine/graph/familiar_names.toml", [PAGES, PASSES, ACCURACY, SITE]),
         ("engine/ops/sum.py", [PAGES, PASSES, SITE]),
         ("engine/functions/circular.py", [PAGES, PASSES, ACCURACY, SITE]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Iterator
@@ -13,7 +12,6 @@ import httpx
 import pytest
 
 from engine import DTYPES
-from engine.graph.dtypes import ELEMENT_TYPES
 from examples.server import running_server
 from service.errors import KINDS
 from tests.conftest import Client
@@ -59,12 +57,6 @@ def test_the_page_lists_the_dtypes() -> None:
     listed = re.search(r"The dtypes\s+are (.*?);", PAGE, re.DOTALL)
     assert listed
     assert tuple(re.findall(r"`(\w+)`", listed[1])) == DTYPES
-
-
-def test_the_example_in_binary_spells_them() -> None:
-    """It is a client, and has a table of its own."""
-    (stated,) = re.findall(r"^DTYPES = (\{.*?\n\})", text_of("examples/binary.py"), re.DOTALL | re.MULTILINE)
-    assert ast.literal_eval(stated) == {element.safetensors: element.name for element in ELEMENT_TYPES}
 
 
 def test_every_path_is_on_the_page(document: dict[str, Any]) -> None:

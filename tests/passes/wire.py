@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from engine import Program, Statement, registry
+from gradserve_client import Node
+from gradserve_client.requests import to_wire
 from service.settings import Settings
 from tests.conftest import Client
 from tests.passes.questions import Array, Question, ask, float64
@@ -118,10 +120,10 @@ def example(module: str) -> Any:
         sys.path.pop(0)
 
 
-def body(model: Any, data: Mapping[int, Array]) -> dict[str, Any]:
+def body(model: Any, data: Mapping[Node, Array]) -> dict[str, Any]:
     """What a model of the examples asks, in float64."""
-    feeds = [{"node": i, "tensor": tensor(float64(a))} for i, a in {**data, **model.parameters}.items()]
-    return {"graph": {"nodes": model.graph.nodes}, "feeds": feeds, "of": model.loss}
+    feeds = [{"node": leaf.id, "tensor": tensor(float64(a))} for leaf, a in {**data, **model.parameters}.items()]
+    return {"graph": to_wire(model.graph), "feeds": feeds, "of": model.loss.id}
 
 
 def _whole(words: list[str]) -> dict[str, Any] | None:

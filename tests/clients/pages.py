@@ -1,0 +1,107 @@
+"""Pages whose marked blocks are one program, and how one of each language is made with the client of the checkout."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from tests.docs.marked import blocks
+
+#: the server that pages speak of
+LOCAL: Final = "http://127.0.0.1:8000"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page: the blocks that are marked with the language, one behind the other, are what `source` has in it."""
+
+    path: str
+    language: str
+    source: str
+
+    def __str__(self) -> str:
+        return f"{self.language}-{self.path}"
+
+    @property
+    def shown(self) -> str:
+        """What the page says that its program prints."""
+        return "".join(blocks(self.path, "output"))
+
+
+@dataclass(frozen=True)
+class Project:
+    """How a program is made of its source in a folder of its own, and what starts it with the server's address.
+
+    `files` lie beside the source, by their names. `{client}` is the client's folder, `{source}` the name of the source.
+    """
+
+    start: Sequence[str]
+    build: Sequence[Sequence[str]] = ()
+    files: Mapping[str, str] = field(default_factory=dict)
+    environment: Mapping[str, str] = field(default_factory=dict)
+    #: commands that it needs beside those of the client
+    needs: Sequence[str] = ()
+
+    def printed(self, page: Page, client: Path, folder: Path, url: str) -> str:
+        """What the page's program prints."""
+        known = {"client": str(client), "source": page.source}
+        for name, text in self.files.items():
+            (folder / name).write_text(text.format(**known), encoding="utf-8")
+        program = "\n".join(blocks(page.path, page.language)).replace(LOCAL, url)
+        (folder / page.source).write_text(program, encoding="utf-8")
+        environment = os.environ | {name: value.format(**known) for name, value in self.environment.items()}
+        for command in (*self.build, (*self.start, url)):
+            words = [word.format(**known) for word in command]
+            done = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+            assert not done.returncode, f"{' '.join(words)}:\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+
+PAGES: Final = (
+    Page("clients/README.md", "python", "ten_lines.py"),
+    Page("clients/go/README.md", "go", "main.go"),
+    Page("clients/python/README.md", "python", "ten_lines.py"),
+    Page("clients/typescript/README.md", "typescript", "lines.ts"),
+    Page("docs/guide/ten-minutes-curl.md", "sh", "ten-minutes.sh"),
+    Page("docs/guide/ten-minutes-go.md", "go", "main.go"),
+    Page("docs/guide/ten-minutes-python.md", "python", "ten_minutes.py"),
+    Page("docs/guide/ten-minutes-typescript.md", "typescript", "ten-minutes.ts"),
+)
+
+_GO_MODULE: Final = """module example
+
+go 1.24
+
+require gradserve.example/gradserve v0.0.0
+
+replace gradserve.example/gradserve => {client}
+"""
+PROJECTS: Final = {
+    "go": Project(
+        files={"go.mod": _GO_MODULE},
+        build=(("go", "vet", "."), ("go", "build", "-o", "program", ".")),
+        start=("./program",),
+        environment={"GOPROXY": "off"},
+    ),
+    "python": Project(start=(sys.executable, "{source}"), environment={"PYTHONPATH": "{client}"}),
+    "sh": Project(start=("sh", "{source}"), needs=("curl",)),
+    # The package as it would be published. Its compiler is the client's: nothing is fetched.
+    "typescript": Project(
+        files={"package.json": '{{"private": true, "type": "module"}}'},
+        build=(
+            ("npm", "pack", "--silent", "--ignore-scripts", "{client}"),
+            ("sh", "-c", "npm install --silent --offline --no-audit --no-fund ./gradserve-client-*.tgz"),
+            (
+                "{client}/node_modules/.bin/tsc", "--strict", "--target", "es2022", "--module", "nodenext",
+                "--types", "node", "--typeRoots", "{client}/node_modules/@types", "--outDir", "build", "{source}",
+            ),
+            ("sh", "-c", "mv build/*.js program.js"),
+        ),
+        start=("node", "program.js"),
+    ),
+}  # fmt: skip
