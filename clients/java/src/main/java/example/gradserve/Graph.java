@@ -184,7 +184,7 @@ public final class Graph extends GraphOps implements Computable {
         }
         Map<String, Object> attrs = new LinkedHashMap<>();
         if (Json.has(stated, "attrs")) {
-            Json.member(stated, "attrs").fields().forEachRemaining(each -> attrs.put(each.getKey(), received(each.getValue())));
+            Json.member(stated, "attrs").properties().forEach(each -> attrs.put(each.getKey(), received(each.getValue())));
         }
         if (constant != null) {
             attrs.put("value", constant);

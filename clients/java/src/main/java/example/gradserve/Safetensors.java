@@ -72,6 +72,20 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
         return MalformedAnswerException.unless(() -> decoded(file));
     }
 
+    /**
+     * The tensor of a name.
+     *
+     * @param name in the file
+     * @return its tensor
+     * @throws MalformedAnswerException where the file has none
+     */
+    public Tensor tensor(String name) {
+        if (!tensors.containsKey(name)) {
+            throw new MalformedAnswerException("the safetensors file holds no '" + name + "'");
+        }
+        return tensors.get(name);
+    }
+
     static Safetensors decoded(ByteBuffer file) {
         ByteBuffer rest = file.slice().order(ByteOrder.LITTLE_ENDIAN);
         ObjectNode header = header(rest);

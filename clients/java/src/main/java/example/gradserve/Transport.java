@@ -1,5 +1,6 @@
 package example.gradserve;
 
+import java.io.IOException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -43,7 +44,17 @@ final class Transport {
     /** Has one request answered. */
     CompletableFuture<Reply> send(Request request, Optional<Duration> left) {
         HttpRequest prepared = prepared(request, request.target(left));
-        return http.sendAsync(prepared, LimitedBody.upTo(most)).thenApply(Transport::replied);
+        return http.sendAsync(prepared, LimitedBody.upTo(most)).thenApply(Transport::replied)
+            .exceptionallyCompose(failure -> CompletableFuture.failedFuture(said(request, Failures.cause(failure))));
+    }
+
+    /** Why there is no answer. The address is not quoted, since it may have a password in it. */
+    private static Throwable said(Request request, Throwable failure) {
+        if (failure instanceof IOException broken) {
+            String why = broken.getMessage() == null ? broken.getClass().getSimpleName() : broken.getMessage();
+            return new ConnectionException(request.method() + " " + request.path() + ": " + why, broken);
+        }
+        return failure;
     }
 
     private static Reply replied(HttpResponse<byte[]> response) {

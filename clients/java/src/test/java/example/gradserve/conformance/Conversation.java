@@ -38,7 +38,7 @@ final class Conversation implements Surroundings {
     /** It has clock, chance and keys handed in where the server is a script. */
     private Client client() {
         if (client == null) {
-            JsonNode settings = stated.get("client");
+            JsonNode settings = stated.path("client");
             ClientBuilder builder = Client.builder(stated.get("url").textValue())
                 .timeout(Duration.ofMillis(settings.path("timeout_ms").asLong()))
                 .retries(settings.path("retries").asInt(2))

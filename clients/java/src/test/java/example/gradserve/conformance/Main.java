@@ -78,7 +78,7 @@ public final class Main {
             return Tensor.fromJson(stated.get("wire").textValue());
         }
         byte[] file = HexFormat.of().parseHex(stated.get("file").textValue());
-        return Safetensors.read(ByteBuffer.wrap(file)).tensors().get("t");
+        return Safetensors.read(ByteBuffer.wrap(file)).tensor("t");
     }
 
     private static String nodes(String graph) {

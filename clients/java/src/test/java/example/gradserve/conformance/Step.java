@@ -23,7 +23,9 @@ record Step(String op, String name, List<Node> operands, JsonNode attrs) {
             List<Node> operands = new ArrayList<>();
             stated.path("operands").forEach(place -> operands.add(node(graph, place)));
             Step step = new Step(stated.get("op").asText(), stated.path("name").asText(""), operands, stated.path("attrs"));
-            Ops.appended(graph, step).named(step.name);
+            // A method of a node of another graph would write into that one.
+            boolean isOfAnother = !operands.isEmpty() && operands.get(0).graph() != graph;
+            (isOfAnother ? step.any(graph) : Ops.appended(graph, step)).named(step.name);
         }
         return graph;
     }

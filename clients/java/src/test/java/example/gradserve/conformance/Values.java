@@ -37,7 +37,7 @@ final class Values {
             return Bits.tensor(stated);
         }
         Map<String, Object> members = new LinkedHashMap<>();
-        stated.fields().forEachRemaining(each -> members.put(each.getKey(), of(each.getValue())));
+        stated.properties().forEach(each -> members.put(each.getKey(), of(each.getValue())));
         return members;
     }
 }
