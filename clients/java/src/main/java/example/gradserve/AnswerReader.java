@@ -64,8 +64,7 @@ final class AnswerReader {
     }
 
     List<Node> nodes(String name) {
-        long[] ids = Json.has(fields, name) ? Json.wholes(fields, name) : new long[0];
-        return Arrays.stream(ids).mapToObj(id -> graph.node(Math.toIntExact(id))).toList();
+        return Arrays.stream(Json.ids(fields, name)).mapToObj(graph::node).toList();
     }
 
     /** The graph that the answer is. Tensors whose role is not known are passed over. */

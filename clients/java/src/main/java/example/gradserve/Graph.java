@@ -3,6 +3,7 @@ package example.gradserve;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -176,12 +177,7 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     private void read(ObjectNode stated, Tensor constant) {
-        List<Node> operands = new ArrayList<>();
-        if (Json.has(stated, "operands")) {
-            for (long id : Json.wholes(stated, "operands")) {
-                operands.add(node(Math.toIntExact(id)));
-            }
-        }
+        List<Node> operands = Arrays.stream(Json.ids(stated, "operands")).mapToObj(this::node).toList();
         Map<String, Object> attrs = new LinkedHashMap<>();
         if (Json.has(stated, "attrs")) {
             Json.member(stated, "attrs").properties().forEach(each -> attrs.put(each.getKey(), received(each.getValue())));

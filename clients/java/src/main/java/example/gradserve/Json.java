@@ -21,6 +21,7 @@ import java.lang.reflect.Array;
 import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 
@@ -169,6 +170,13 @@ final class Json {
             found[i] = each.longValue();
         }
         return found;
+    }
+
+    /** The ids of nodes, which may be absent. */
+    static int[] ids(ObjectNode object, String name) {
+        long[] stated = has(object, name) ? wholes(object, name) : new long[0];
+        // What is beyond an int is no node, as -1 is none.
+        return Arrays.stream(stated).mapToInt(id -> id == (int) id ? (int) id : -1).toArray();
     }
 
     /** A value of a program as JSON has it. */
