@@ -43,6 +43,7 @@ LANGUAGES: Final = {
         tests=(("mvn", "-q", "test"),),
         build=(("mvn", "-q", "test-compile"),),
         needs=("java", "mvn"),
+        fetched="target/lib",
     ),
     "python": Language(
         CLIENTS / "python",
