@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import Final
 
 from clients.op_descriptions import OpDescription, described
-from clients.printers import go, python, typescript
+from clients.printers import go, java, python, typescript
 from engine import registry
 
 CLIENTS: Final = Path(__file__).parent
+_JAVA: Final = CLIENTS / "java" / "src"
 #: the files of each language, and what prints them
 PRINTERS: Final[Mapping[Path, Callable[[Sequence[OpDescription]], str]]] = {
     CLIENTS / "go" / "ops.go": go.methods,
     CLIENTS / "go" / "cmd" / "conformance" / "ops.go": go.program,
+    _JAVA / "main" / "java" / "example" / "gradserve" / "GraphOps.java": java.of_graphs,
+    _JAVA / "main" / "java" / "example" / "gradserve" / "NodeOps.java": java.of_nodes,
+    _JAVA / "test" / "java" / "example" / "gradserve" / "conformance" / "Ops.java": java.program,
     CLIENTS / "python" / "gradserve_client" / "ops.py": python.printed,
     CLIENTS / "typescript" / "src" / "ops.ts": typescript.printed,
     CLIENTS / "typescript" / "signatures.ts": typescript.signatures,

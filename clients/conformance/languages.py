@@ -34,6 +34,17 @@ LANGUAGES: Final = {
         build=(("go", "build", "-o", "build/conformance", "./cmd/conformance"),),
         needs=("go",),
     ),
+    "java": Language(
+        CLIENTS / "java",
+        start=(
+            "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", "target/classes:target/test-classes:target/lib/*",
+            "example.gradserve.conformance.Main",
+        ),
+        tests=(("mvn", "-q", "test"),),
+        build=(("mvn", "-q", "test-compile"),),
+        needs=("java", "mvn"),
+        fetched="target/lib",
+    ),
     "python": Language(
         CLIENTS / "python",
         start=(sys.executable, "conformance.py"),

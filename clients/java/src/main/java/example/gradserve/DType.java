@@ -1,0 +1,85 @@
+package example.gradserve;
+
+/** What the elements of a tensor are. Servers may know more of them than this client: as a word, any travels. */
+public enum DType {
+    /** True or false, a byte of 1 or 0. */
+    BOOL("bool", "BOOL", 1, Kind.BOOLEAN),
+    /** Whole numbers of 8 bits, with a sign. */
+    INT8("int8", "I8", 1, Kind.INTEGER),
+    /** Whole numbers of 8 bits, without a sign. */
+    UINT8("uint8", "U8", 1, Kind.INTEGER),
+    /** Whole numbers of 32 bits. */
+    INT32("int32", "I32", 4, Kind.INTEGER),
+    /** Whole numbers of 64 bits. */
+    INT64("int64", "I64", 8, Kind.INTEGER),
+    /** Numbers of IEEE 754 binary16: see {@link Float16}. */
+    FLOAT16("float16", "F16", 2, Kind.FLOAT),
+    /** Numbers of IEEE 754 binary32. */
+    FLOAT32("float32", "F32", 4, Kind.FLOAT),
+    /** Numbers of IEEE 754 binary64. */
+    FLOAT64("float64", "F64", 8, Kind.FLOAT);
+
+    enum Kind { BOOLEAN, INTEGER, FLOAT }
+
+    private final String word;
+    /** How the safetensors format spells it. */
+    final String spelling;
+    private final int size;
+    final Kind kind;
+
+    DType(String word, String spelling, int size, Kind kind) {
+        this.word = word;
+        this.spelling = spelling;
+        this.size = size;
+        this.kind = kind;
+    }
+
+    /**
+     * The dtype of a word of the wire.
+     *
+     * @param word such as {@code float32}
+     * @return its dtype
+     * @throws InputException where this client has no such dtype
+     */
+    public static DType of(String word) {
+        for (DType dtype : values()) {
+            if (dtype.word.equals(word)) {
+                return dtype;
+            }
+        }
+        throw new InputException("'" + word + "' is no dtype of this client, which has bool, int8, uint8, int32, int64, "
+            + "float16, float32 and float64");
+    }
+
+    static DType spelled(String spelling) {
+        for (DType dtype : values()) {
+            if (dtype.spelling.equals(spelling)) {
+                return dtype;
+            }
+        }
+        throw new InputException("the dtype of a file is '" + spelling + "', which this client cannot read");
+    }
+
+    /**
+     * Its word on the wire.
+     *
+     * @return such as {@code float32}
+     */
+    public String word() {
+        return word;
+    }
+
+    /**
+     * How long an element is.
+     *
+     * @return its bytes
+     */
+    public int size() {
+        return size;
+    }
+
+    @Override
+    public String toString() {
+        return word;
+    }
+}

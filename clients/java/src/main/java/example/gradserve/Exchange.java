@@ -1,0 +1,84 @@
+package example.gradserve;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+
+/** A request with all of its tries, under one key. */
+final class Exchange {
+    private static final String KEY = "Idempotency-Key";
+
+    private final Running running;
+    private final Tries tries;
+    private final boolean hasKey;
+    private Request request;
+
+    Exchange(Running running, Request request, boolean idempotency) {
+        Settings settings = running.settings;
+        this.running = running;
+        this.hasKey = request.keeps() && idempotency;
+        this.request = hasKey ? request.withHeader(KEY, settings.surroundings().newKey()) : request;
+        int retries = hasKey || !request.keeps() ? settings.retries() : 0;
+        this.tries = new Tries(retries, running.deadline, settings.surroundings());
+    }
+
+    /** Tries until there is an answer; fails as the last try did where there is none. */
+    CompletableFuture<Reply> run() {
+        return running.send(request).thenApply(Reply::checked).exceptionallyCompose(this::again);
+    }
+
+    private CompletableFuture<Reply> again(Throwable failure) {
+        if (Failures.cause(failure) instanceof GradserveException known) {
+            return running.pause(tries.after(known)).thenCompose(nothing -> run());
+        }
+        return CompletableFuture.failedFuture(failure);
+    }
+
+    /** Does a call on a graph, or on one that is registered: that is done first where the server does not know it. */
+    CompletableFuture<Reply> runOn(Computable on) {
+        CompletableFuture<Reply> reply = on instanceof RegisteredGraph registered ? runOn(registered) : run();
+        return reply.exceptionallyCompose(failure -> CompletableFuture.failedFuture(explained(on.graph(), hasKey, failure)));
+    }
+
+    private CompletableFuture<Reply> runOn(RegisteredGraph graph) {
+        Request call = request;
+        return graph.registered(running).thenCompose(known -> {
+            request = call.withPath(known.pathOf(call));
+            return run().exceptionallyCompose(failure -> isOfTheGraph(Failures.cause(failure))
+                ? graph.registeredAgain(running, known).thenCompose(again -> {
+                    request = request.withPath(again.pathOf(call));
+                    return run();
+                })
+                : CompletableFuture.failedFuture(failure));
+        });
+    }
+
+    /** Whether it is the graph that is not found: a tensor is named by its node. */
+    private static boolean isOfTheGraph(Throwable failure) {
+        return failure instanceof NotFoundException missing && missing.code().equals("not_found")
+            && missing.problem().filter(each -> each.node().isEmpty() && each.pointer().isEmpty()).isPresent();
+    }
+
+    /** The refusal with what the client knows beside the report: which node it is, and that it made a key. */
+    static Throwable explained(Graph graph, boolean hasKey, Throwable failure) {
+        Throwable cause = Failures.cause(failure);
+        return cause instanceof GradserveException known
+            ? known.problem().<Throwable>map(problem -> RefusalException.of(problem, remark(graph, hasKey, problem))).orElse(known)
+            : cause;
+    }
+
+    private static String remark(Graph graph, boolean hasKey, Problem problem) {
+        List<String> remarks = new ArrayList<>();
+        problem.node().ifPresent(id -> {
+            if (0 <= id && id < graph.nodes().size()) {
+                Node node = graph.node(id);
+                remarks.add(node + (node.line().isEmpty() ? "" : " was written at " + node.line()));
+            }
+        });
+        if (hasKey && problem.status() == 413 && problem.code().equals("over_budget")) {
+            remarks.add("where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that "
+                + "nothing is done twice, and makes none with idempotency(false)");
+        }
+        return String.join("; ", remarks);
+    }
+}

@@ -1,0 +1,35 @@
+package example.gradserve;
+
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
+import java.util.concurrent.ExecutionException;
+
+/** What futures fail with. */
+final class Failures {
+    private Failures() {}
+
+    /** What a stage failed with, which the stages behind it wrap. */
+    static Throwable cause(Throwable failure) {
+        return failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
+    }
+
+    /** The value of a future, as if its work was done here: failures have this stack, and an interrupt ends the work. */
+    static <T> T joined(CompletableFuture<T> future) {
+        try {
+            return future.get();
+        } catch (InterruptedException interrupted) {
+            future.cancel(true);
+            Thread.currentThread().interrupt();
+            throw new CallInterruptedException(interrupted);
+        } catch (ExecutionException failed) {
+            if (failed.getCause() instanceof GradserveException failure) {
+                failure.fillInStackTrace();
+                throw failure;
+            }
+            throw new IllegalStateException("a call failed for a reason that is not its own", failed.getCause());
+        } catch (CancellationException unreachable) {
+            throw new IllegalStateException("nobody else has this future", unreachable);
+        }
+    }
+}

@@ -1,0 +1,55 @@
+package example.gradserve;
+
+/** Numbers of float16 (IEEE 754 binary16), which Java has as their bits only. */
+public final class Float16 {
+    private static final int FRACTION = 10;
+    private static final int BIAS = 15;
+    private static final int DOUBLE_FRACTION = 52;
+    private static final int INFINITY = 0x7c00;
+    private static final int QUIET = 0x200;
+
+    private Float16() {}
+
+    /**
+     * The number that bits are, exactly. The payload of a NaN is kept.
+     *
+     * @param bits those of a float16
+     * @return its value
+     */
+    public static double toDouble(short bits) {
+        long sign = (long) (bits & 0x8000) << 48;
+        int exponent = bits >> FRACTION & 0x1f;
+        long fraction = bits & (1 << FRACTION) - 1;
+        if (exponent == 0) {
+            double small = Math.scalb((double) fraction, 1 - BIAS - FRACTION);
+            return Double.longBitsToDouble(Double.doubleToRawLongBits(small) | sign);
+        }
+        long wide = exponent == 0x1f ? 0x7ff : exponent + Double.MAX_EXPONENT - BIAS;
+        return Double.longBitsToDouble(sign | wide << DOUBLE_FRACTION | fraction << DOUBLE_FRACTION - FRACTION);
+    }
+
+    /**
+     * The nearest float16, and the even one of two that are as near. What is beyond its range is an infinity.
+     *
+     * @param number any number
+     * @return the bits of its float16
+     */
+    public static short fromDouble(double number) {
+        long wide = Double.doubleToRawLongBits(number);
+        int sign = (int) (wide >>> 48) & 0x8000;
+        if (Double.isNaN(number)) {
+            return (short) (sign | INFINITY | QUIET | wide >> DOUBLE_FRACTION - FRACTION & (1 << FRACTION) - 1);
+        }
+        if (Double.isInfinite(number)) {
+            return (short) (sign | INFINITY);
+        }
+        // The distance between neighbours at this size; numbers below the smallest normal one have all the same.
+        int step = Math.max(Math.getExponent(number), 1 - BIAS) - FRACTION;
+        if (step > BIAS - FRACTION) {
+            return (short) (sign | INFINITY);
+        }
+        int steps = (int) Math.rint(Math.scalb(Math.abs(number), -step));
+        // Neighbours have bits that are one apart, over all exponents: the one behind the largest is the infinity.
+        return (short) (sign | (step + BIAS + FRACTION - 1 << FRACTION) + steps);
+    }
+}

@@ -1,0 +1,33 @@
+package example.gradserve;
+
+import java.util.List;
+
+/** Values and gradients. Of {@code batch}, all have a leading axis, and there may be no gradients. */
+public sealed class GradientsAnswer extends ForwardAnswer permits HvpAnswer, HessianAnswer {
+    private final Results<Tensor> gradients;
+    private final List<Node> disconnected;
+
+    GradientsAnswer(AnswerReader reader) {
+        super(reader);
+        gradients = reader.fields.has("gradients") ? reader.tensors("gradients") : new Results<>(List.of());
+        disconnected = reader.nodes("disconnected");
+    }
+
+    /**
+     * By what it was differentiated by, each of its node's shape.
+     *
+     * @return by nodes
+     */
+    public Results<Tensor> gradients() {
+        return gradients;
+    }
+
+    /**
+     * The nodes without a path to what was differentiated; their gradients are zeros.
+     *
+     * @return some of those that it was differentiated by
+     */
+    public List<Node> disconnected() {
+        return disconnected;
+    }
+}

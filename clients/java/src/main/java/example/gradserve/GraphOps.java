@@ -1,0 +1,424 @@
+// Written by `python -m clients.ops` from the registry of ops: edit that.
+package example.gradserve;
+
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Consumer;
+
+/** The ops that have no operand, or a list of them, as methods of a graph. */
+public abstract sealed class GraphOps permits Graph {
+    GraphOps() {}
+
+    /** Appends a node. Operands at the end may be null: then they are absent, as attributes are. */
+    abstract Node append(String op, Attrs attrs, List<Node> operands);
+
+    private static <T> T given(T options, Consumer<? super T> stating) {
+        stating.accept(options);
+        return options;
+    }
+
+    private static List<Node> operands(List<Node> others, Node... first) {
+        List<Node> operands = new ArrayList<>(Arrays.asList(first));
+        operands.addAll(others);
+        return operands;
+    }
+
+    /** What arange takes beside what is required. */
+    public static final class ArangeOptions {
+        private final Attrs attrs = new Attrs();
+
+        private ArangeOptions() {}
+
+        /**
+         * The first number; 0.0 unless stated.
+         *
+         * @param start the value
+         * @return these options
+         */
+        public ArangeOptions start(Number start) {
+            attrs.with("start", start);
+            return this;
+        }
+
+        /**
+         * The distance; negative to count down, not 0; 1.0 unless stated.
+         *
+         * @param step the value
+         * @return these options
+         */
+        public ArangeOptions step(Number step) {
+            attrs.with("step", step);
+            return this;
+        }
+
+        /**
+         * The result's dtype; int64 unless stated.
+         *
+         * @param dtype the value
+         * @return these options
+         */
+        public ArangeOptions dtype(DType dtype) {
+            attrs.with("dtype", dtype);
+            return this;
+        }
+    }
+
+    /**
+     * The op arange: Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
+     *
+     * <p>Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange, but exact: integer dtypes need a whole start
+     * and step, and a range that they hold.
+     *
+     * @param stop the end, not included
+     * @return the node
+     */
+    public Node arange(Number stop) {
+        return append("arange", new Attrs().with("stop", stop), List.of());
+    }
+
+    /**
+     * The op arange: Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
+     *
+     * <p>Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange, but exact: integer dtypes need a whole start
+     * and step, and a range that they hold.
+     *
+     * @param stop the end, not included
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node arange(Number stop, Consumer<ArangeOptions> options) {
+        ArangeOptions given = given(new ArangeOptions(), options);
+        return append("arange", given.attrs.with("stop", stop), List.of());
+    }
+
+    /** What cat takes beside what is required. */
+    public static final class CatOptions {
+        private final Attrs attrs = new Attrs();
+
+        private CatOptions() {}
+
+        /**
+         * The axis to join along; 0 unless stated.
+         *
+         * @param axis the value
+         * @return these options
+         */
+        public CatOptions axis(long axis) {
+            attrs.with("axis", axis);
+            return this;
+        }
+
+        /**
+         * The operands' extents on the axis, checked where given.
+         *
+         * @param sizes the value
+         * @return these options
+         */
+        public CatOptions sizes(long... sizes) {
+            attrs.with("sizes", sizes);
+            return this;
+        }
+    }
+
+    /**
+     * The op cat: y = the operands one after the other along <code>axis</code>; elsewhere their extents are the same.
+     *
+     * <p>The result has their common dtype. <code>sizes</code>, where given, must be their extents on the axis.
+     *
+     * <p>Gradient: g, cut apart.
+     *
+     * @param x operands, in their order
+     * @return the node
+     */
+    public Node cat(List<Node> x) {
+        return append("cat", new Attrs(), operands(x));
+    }
+
+    /**
+     * The op cat: y = the operands one after the other along <code>axis</code>; elsewhere their extents are the same.
+     *
+     * <p>The result has their common dtype. <code>sizes</code>, where given, must be their extents on the axis.
+     *
+     * <p>Gradient: g, cut apart.
+     *
+     * @param x operands, in their order
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node cat(List<Node> x, Consumer<CatOptions> options) {
+        CatOptions given = given(new CatOptions(), options);
+        return append("cat", given.attrs, operands(x));
+    }
+
+    /**
+     * The op constant: A tensor that is part of the graph: y = value.
+     *
+     * @param value the tensor
+     * @return the node
+     */
+    public Node constant(Tensor value) {
+        return append("constant", new Attrs().with("value", value), List.of());
+    }
+
+    /**
+     * The op einsum: y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
+     *
+     * <p><code>equation</code> is, for two operands, "ab,bc-&gt;ac": a letter (a–z, A–Z) for each axis, a comma between
+     * operands, and after the arrow the axes of the result. A letter stands for one extent, at most once in each
+     * operand. No ellipsis and no implicit output; spaces do not count. One operand is allowed as well, 32 at most. The
+     * result has the common dtype of the operands, as NumPy's.
+     *
+     * <p>Operands are multiplied in pairs, each time the pair with the fewest multiplications, so that no step costs
+     * more than the equation written as one loop (greedy order, as in numpy.einsum_path).
+     *
+     * <p>Gradient: for each operand the einsum of g with the other operands.
+     *
+     * @param equation letters of each operand, and after -&gt; those of the result
+     * @param a an operand
+     * @param b operands, in their order
+     * @return the node
+     */
+    public Node einsum(String equation, Node a, Node... b) {
+        return append("einsum", new Attrs().with("equation", equation), operands(List.of(b), a));
+    }
+
+    /** What full takes beside what is required. */
+    public static final class FullOptions {
+        private final Attrs attrs = new Attrs();
+
+        private FullOptions() {}
+
+        /**
+         * The number; 0.0 unless stated.
+         *
+         * @param fill the value
+         * @return these options
+         */
+        public FullOptions fill(Number fill) {
+            attrs.with("fill", fill);
+            return this;
+        }
+
+        /**
+         * The result's dtype; float64 unless stated.
+         *
+         * @param dtype the value
+         * @return these options
+         */
+        public FullOptions dtype(DType dtype) {
+            attrs.with("dtype", dtype);
+            return this;
+        }
+    }
+
+    /**
+     * The op full: A tensor of one number, made on the server: y[…] = fill.
+     *
+     * <p>An absent or empty <code>shape</code> makes a 0-d tensor.
+     *
+     * @param shape the result's shape; [] unless stated
+     * @return the node
+     */
+    public Node full(long... shape) {
+        return append("full", new Attrs().with("shape", shape), List.of());
+    }
+
+    /**
+     * The op full: A tensor of one number, made on the server: y[…] = fill.
+     *
+     * <p>An absent or empty <code>shape</code> makes a 0-d tensor.
+     *
+     * @param shape the result's shape; [] unless stated
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node full(long[] shape, Consumer<FullOptions> options) {
+        FullOptions given = given(new FullOptions(), options);
+        return append("full", given.attrs.with("shape", shape), List.of());
+    }
+
+    /** What input takes beside what is required. */
+    public static final class InputOptions {
+        private final Attrs attrs = new Attrs();
+
+        private InputOptions() {}
+
+        /**
+         * Declares the feed's dtype; absent: any.
+         *
+         * @param dtype the value
+         * @return these options
+         */
+        public InputOptions dtype(DType dtype) {
+            attrs.with("dtype", dtype);
+            return this;
+        }
+
+        /**
+         * Declares the feed's shape, -1 for a free extent; absent: any.
+         *
+         * @param shape the value
+         * @return these options
+         */
+        public InputOptions shape(long... shape) {
+            attrs.with("shape", shape);
+            return this;
+        }
+
+        /**
+         * Declares a 0-d feed; false unless stated.
+         *
+         * @param zeroD the value
+         * @return these options
+         */
+        public InputOptions zeroD(boolean zeroD) {
+            attrs.with("zero_d", zeroD);
+            return this;
+        }
+    }
+
+    /**
+     * The op input: Data, fed with the request.
+     *
+     * <p>Differentiated with respect to only when <code>wrt</code> names it. A declared <code>dtype</code> or
+     * <code>shape</code> must match the feed.
+     *
+     * @param name a label for messages and look-ups; empty for none
+     * @return the node
+     */
+    public Node input(String name) {
+        return append("input", new Attrs(), List.of()).named(name);
+    }
+
+    /**
+     * The op input: Data, fed with the request.
+     *
+     * <p>Differentiated with respect to only when <code>wrt</code> names it. A declared <code>dtype</code> or
+     * <code>shape</code> must match the feed.
+     *
+     * @param name a label for messages and look-ups; empty for none
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node input(String name, Consumer<InputOptions> options) {
+        InputOptions given = given(new InputOptions(), options);
+        return append("input", given.attrs, List.of()).named(name);
+    }
+
+    /** What parameter takes beside what is required. */
+    public static final class ParameterOptions {
+        private final Attrs attrs = new Attrs();
+
+        private ParameterOptions() {}
+
+        /**
+         * Declares the feed's dtype; absent: any.
+         *
+         * @param dtype the value
+         * @return these options
+         */
+        public ParameterOptions dtype(DType dtype) {
+            attrs.with("dtype", dtype);
+            return this;
+        }
+
+        /**
+         * Declares the feed's shape, -1 for a free extent; absent: any.
+         *
+         * @param shape the value
+         * @return these options
+         */
+        public ParameterOptions shape(long... shape) {
+            attrs.with("shape", shape);
+            return this;
+        }
+
+        /**
+         * Declares a 0-d feed; false unless stated.
+         *
+         * @param zeroD the value
+         * @return these options
+         */
+        public ParameterOptions zeroD(boolean zeroD) {
+            attrs.with("zero_d", zeroD);
+            return this;
+        }
+    }
+
+    /**
+     * The op parameter: A trainable tensor, fed with the request.
+     *
+     * <p>As <code>input</code>, but part of <code>wrt</code> by default.
+     *
+     * @param name a label for messages and look-ups; empty for none
+     * @return the node
+     */
+    public Node parameter(String name) {
+        return append("parameter", new Attrs(), List.of()).named(name);
+    }
+
+    /**
+     * The op parameter: A trainable tensor, fed with the request.
+     *
+     * <p>As <code>input</code>, but part of <code>wrt</code> by default.
+     *
+     * @param name a label for messages and look-ups; empty for none
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node parameter(String name, Consumer<ParameterOptions> options) {
+        ParameterOptions given = given(new ParameterOptions(), options);
+        return append("parameter", given.attrs, List.of()).named(name);
+    }
+
+    /** What stack takes beside what is required. */
+    public static final class StackOptions {
+        private final Attrs attrs = new Attrs();
+
+        private StackOptions() {}
+
+        /**
+         * The new axis, counted in the result; 0 unless stated.
+         *
+         * @param axis the value
+         * @return these options
+         */
+        public StackOptions axis(long axis) {
+            attrs.with("axis", axis);
+            return this;
+        }
+    }
+
+    /**
+     * The op stack: y = the operands, all of one shape, one after the other along a new axis; <code>axis</code> is its
+     * place in the result.
+     *
+     * <p>The result has their common dtype.
+     *
+     * <p>Gradient: to each operand its part of g.
+     *
+     * @param x operands, in their order
+     * @return the node
+     */
+    public Node stack(List<Node> x) {
+        return append("stack", new Attrs(), operands(x));
+    }
+
+    /**
+     * The op stack: y = the operands, all of one shape, one after the other along a new axis; <code>axis</code> is its
+     * place in the result.
+     *
+     * <p>The result has their common dtype.
+     *
+     * <p>Gradient: to each operand its part of g.
+     *
+     * @param x operands, in their order
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node stack(List<Node> x, Consumer<StackOptions> options) {
+        StackOptions given = given(new StackOptions(), options);
+        return append("stack", given.attrs, operands(x));
+    }
+}

@@ -1,0 +1,234 @@
+package example.gradserve;
+
+import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.core.StreamReadConstraints;
+import com.fasterxml.jackson.core.StreamReadFeature;
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.databind.DeserializationFeature;
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectReader;
+import com.fasterxml.jackson.databind.ObjectWriter;
+import com.fasterxml.jackson.databind.json.JsonMapper;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.ByteArrayInputStream;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.io.Reader;
+import java.io.StringReader;
+import java.lang.reflect.Array;
+import java.math.BigInteger;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+
+/** JSON as trees: reading, with what is wrong said as an InputException, and values of programs. */
+final class Json {
+    /** Tensors are long strings. */
+    private static final JsonFactory FACTORY = JsonFactory.builder()
+        .streamReadConstraints(StreamReadConstraints.builder().maxStringLength(Integer.MAX_VALUE).build())
+        .build();
+    private static final JsonMapper MAPPER =
+        JsonMapper.builder(FACTORY).enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS).build();
+    private static final ObjectReader READER = MAPPER.reader();
+    private static final ObjectReader STRICT = READER.with(StreamReadFeature.STRICT_DUPLICATE_DETECTION);
+    private static final ObjectWriter WRITER = MAPPER.writer();
+
+    private Json() {}
+
+    static ObjectNode object() {
+        return JsonNodeFactory.instance.objectNode();
+    }
+
+    static ArrayNode array() {
+        return JsonNodeFactory.instance.arrayNode();
+    }
+
+    static ArrayNode array(long... numbers) {
+        ArrayNode list = array();
+        for (long number : numbers) {
+            list.add(number);
+        }
+        return list;
+    }
+
+    /** The object of a text. */
+    static ObjectNode object(String text) {
+        return object(READER, new StringReader(text));
+    }
+
+    /** The object of a text in UTF-8 and nothing else. */
+    static ObjectNode object(byte[] text) {
+        return object(READER, utf8(text));
+    }
+
+    /** The object of a text in which no name is there twice. */
+    static ObjectNode objectOfDistinct(byte[] text) {
+        return object(STRICT, utf8(text));
+    }
+
+    private static Reader utf8(byte[] text) {
+        return new InputStreamReader(new ByteArrayInputStream(text), StandardCharsets.UTF_8.newDecoder());
+    }
+
+    private static ObjectNode object(ObjectReader reader, Reader text) {
+        try {
+            if (reader.readTree(text) instanceof ObjectNode object) {
+                return object;
+            }
+        } catch (IOException broken) {
+            // What is wrong quotes the text, which may hold anything.
+        }
+        throw new InputException("a text is no JSON object");
+    }
+
+    static byte[] bytes(JsonNode value) {
+        try {
+            return WRITER.writeValueAsBytes(value);
+        } catch (JsonProcessingException unwritable) {
+            throw new InputException("a string is no Unicode");
+        }
+    }
+
+    /** A member of an object, where it is there and not null. */
+    static boolean has(ObjectNode object, String name) {
+        return object.hasNonNull(name);
+    }
+
+    static String text(JsonNode object, String name) {
+        JsonNode stated = object.path(name);
+        if (!stated.isTextual()) {
+            throw new InputException("'" + name + "' is no string");
+        }
+        return stated.textValue();
+    }
+
+    static String textOr(ObjectNode object, String name, String absent) {
+        return has(object, name) ? text(object, name) : absent;
+    }
+
+    static int whole(JsonNode object, String name) {
+        JsonNode stated = object.path(name);
+        if (!stated.isInt()) {
+            throw new InputException("'" + name + "' is no whole number");
+        }
+        return stated.intValue();
+    }
+
+    static long longWhole(JsonNode object, String name) {
+        JsonNode stated = object.path(name);
+        if (!stated.isIntegralNumber() || !stated.canConvertToLong()) {
+            throw new InputException("'" + name + "' is no whole number of 64 bits");
+        }
+        return stated.longValue();
+    }
+
+    static boolean truth(JsonNode object, String name) {
+        JsonNode stated = object.path(name);
+        if (!stated.isBoolean()) {
+            throw new InputException("'" + name + "' is neither true nor false");
+        }
+        return stated.booleanValue();
+    }
+
+    static ObjectNode member(JsonNode object, String name) {
+        if (object.path(name) instanceof ObjectNode member) {
+            return member;
+        }
+        throw new InputException("'" + name + "' is no object");
+    }
+
+    static List<ObjectNode> objects(JsonNode object, String name) {
+        List<ObjectNode> found = new ArrayList<>();
+        for (JsonNode each : list(object, name)) {
+            if (!(each instanceof ObjectNode entry)) {
+                throw new InputException("'" + name + "' holds something else than objects");
+            }
+            found.add(entry);
+        }
+        return found;
+    }
+
+    static ArrayNode list(JsonNode object, String name) {
+        if (object.path(name) instanceof ArrayNode list) {
+            return list;
+        }
+        throw new InputException("'" + name + "' is no list");
+    }
+
+    static long[] wholes(JsonNode object, String name) {
+        ArrayNode list = list(object, name);
+        long[] found = new long[list.size()];
+        for (int i = 0; i < found.length; i++) {
+            JsonNode each = list.get(i);
+            if (!each.isIntegralNumber() || !each.canConvertToLong()) {
+                throw new InputException("'" + name + "' holds something else than whole numbers of 64 bits");
+            }
+            found[i] = each.longValue();
+        }
+        return found;
+    }
+
+    /** The ids of nodes, which may be absent. */
+    static int[] ids(ObjectNode object, String name) {
+        long[] stated = has(object, name) ? wholes(object, name) : new long[0];
+        // What is beyond an int is no node, as -1 is none.
+        return Arrays.stream(stated).mapToInt(id -> id == (int) id ? (int) id : -1).toArray();
+    }
+
+    /** A value of a program as JSON has it. */
+    static JsonNode plain(Object value) {
+        if (value == null) {
+            return JsonNodeFactory.instance.nullNode();
+        } else if (value instanceof JsonNode json) {
+            return json;
+        } else if (value instanceof Number number) {
+            return number(number);
+        } else if (value instanceof Boolean truth) {
+            return JsonNodeFactory.instance.booleanNode(truth);
+        } else if (value instanceof String || value instanceof DType) {
+            return JsonNodeFactory.instance.textNode(value.toString());
+        } else if (value instanceof Iterable<?> entries) {
+            ArrayNode list = array();
+            entries.forEach(entry -> list.add(plain(entry)));
+            return list;
+        } else if (value instanceof Map<?, ?> members) {
+            return members(members);
+        } else if (value.getClass().isArray()) {
+            ArrayNode list = array();
+            for (int i = 0; i < Array.getLength(value); i++) {
+                list.add(plain(Array.get(value, i)));
+            }
+            return list;
+        }
+        throw new InputException("a " + value.getClass().getSimpleName() + " is nothing that JSON has");
+    }
+
+    private static ObjectNode members(Map<?, ?> members) {
+        ObjectNode object = object();
+        members.forEach((name, member) -> {
+            if (!(name instanceof String text)) {
+                throw new InputException("the names of an object are strings");
+            }
+            object.set(text, plain(member));
+        });
+        return object;
+    }
+
+    private static JsonNode number(Number number) {
+        if (number instanceof Double || number instanceof Float) {
+            if (!Double.isFinite(number.doubleValue())) {
+                throw new InputException(number + " is no number of JSON");
+            }
+            return JsonNodeFactory.instance.numberNode(number.doubleValue());
+        } else if (number instanceof BigInteger large) {
+            return JsonNodeFactory.instance.numberNode(large);
+        } else if (number instanceof Long || number instanceof Integer || number instanceof Short || number instanceof Byte) {
+            return JsonNodeFactory.instance.numberNode(number.longValue());
+        }
+        throw new InputException("a " + number.getClass().getSimpleName() + " is no number of the wire");
+    }
+}

@@ -1,0 +1,125 @@
+package example.gradserve;
+
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.ByteBuffer;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.function.BiConsumer;
+
+/** A request in JSON, and its tensors, which may come to stand in it or beside it. */
+final class Message {
+    /** A tensor that is called where it is beside the JSON, or in it is what the holder has under a key. */
+    private record Placed(Tensor tensor, String where, ObjectNode holder, String key) {}
+
+    final ObjectNode fields = Json.object();
+    private final List<Placed> placed = new ArrayList<>();
+
+    /** The form that is asked for, or else the one that the tensors' size suggests. */
+    Form form(Optional<Form> asked) {
+        return asked.orElseGet(() -> Form.usualOf(placed.stream().mapToLong(each -> each.tensor.byteCount()).sum()));
+    }
+
+    /** The JSON with its tensors in it. */
+    ObjectNode toJson(Form form) {
+        placed.forEach(each -> each.holder.set(each.key, TensorJson.encoded(each.tensor, form)));
+        return fields;
+    }
+
+    /** The body: JSON, or a file with the JSON in its header. */
+    Body body(Form form) {
+        if (form != Form.SAFETENSORS) {
+            return new Body(Media.JSON, List.of(ByteBuffer.wrap(Json.bytes(toJson(form)))));
+        }
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        placed.forEach(each -> tensors.put(each.where, each.tensor));
+        Json.bytes(fields); // fails for strings that no reader would take
+        return new Body(Media.SAFETENSORS, new Safetensors(tensors, Map.of("request", fields.toString())).pieces());
+    }
+
+    /** The first nodes of a graph as the wire has it. */
+    ObjectNode graph(Graph graph, int count) {
+        ObjectNode stated = Json.object();
+        graph.opset().ifPresent(opset -> stated.put("opset", opset));
+        ArrayNode nodes = stated.putArray("nodes");
+        graph.nodes().subList(0, count).forEach(node -> nodes.add(node(node)));
+        return stated;
+    }
+
+    private ObjectNode node(Node node) {
+        ObjectNode stated = Json.object().put("op", node.op());
+        if (node.operands().length > 0) {
+            stated.set("operands", Json.plain(node.operands()));
+        }
+        if (!node.name().isEmpty()) {
+            stated.put("name", node.name());
+        }
+        ObjectNode attrs = node.attrs().deepCopy();
+        node.tensors().forEach((name, tensor) ->
+            placed.add(new Placed(tensor, "constants." + node.id(), attrs, name)));
+        if (!attrs.isEmpty() || !node.tensors().isEmpty()) {
+            stated.set("attrs", attrs);
+        }
+        return stated;
+    }
+
+    /** Writes what a call is asked. */
+    void fill(Graph graph, int count, Asked asked) {
+        asked.of.ifPresent(of -> fields.put("of", id(graph, "of", of)));
+        asked.lists.forEach((name, nodes) -> {
+            ArrayNode list = fields.putArray(name);
+            nodes.forEach(node -> list.add(id(graph, name, node)));
+        });
+        asked.tensors.forEach((role, tensors) -> fillTensors(graph, role, tensors));
+        asked.cotangent.ifPresent(cotangent -> {
+            int of = asked.of.map(Node::id).orElse(count - 1);
+            placed.add(new Placed(cotangent, "cotangents." + of, fields, "cotangent"));
+        });
+        if (!asked.store.isEmpty()) {
+            fillEntries(graph, "store", asked.store, Message::fillStore);
+        }
+        asked.types.ifPresent(types -> fillEntries(graph, "types", types, (type, entry) -> {
+            entry.put("dtype", type.dtype());
+            entry.set("shape", Json.array(type.shape()));
+        }));
+        asked.values.forEach((name, value) -> fields.set(name, Json.plain(value)));
+    }
+
+    private static int id(Graph graph, String role, Node node) {
+        try {
+            return graph.owned(node).id();
+        } catch (InputException wrong) {
+            throw new InputException(role + ": " + wrong.getMessage());
+        }
+    }
+
+    private void fillTensors(Graph graph, String role, Map<Node, ? extends Value> tensors) {
+        fillEntries(graph, role, tensors, (value, entry) -> {
+            if (value instanceof Resident resident) {
+                entry.put("tensor_id", resident.name());
+            } else if (value instanceof Tensor tensor) {
+                placed.add(new Placed(tensor, role + "." + entry.get("node"), entry, "tensor"));
+            } else {
+                throw new InputException(role + ": there is no tensor for node " + entry.get("node"));
+            }
+        });
+    }
+
+    private static void fillStore(Store store, ObjectNode entry) {
+        entry.put("tensor_id", store.name());
+        store.ifMatch().ifPresent(etag -> entry.put("if_match", etag));
+        store.durable().ifPresent(durable -> entry.put("durable", durable));
+    }
+
+    /** A list with an entry for each node, by id. */
+    private <T> void fillEntries(Graph graph, String role, Map<Node, ? extends T> of, BiConsumer<T, ObjectNode> fill) {
+        of.keySet().forEach(node -> id(graph, role, node));
+        ArrayNode list = fields.putArray(role);
+        of.keySet().stream().sorted(Comparator.comparingInt(Node::id)).forEach(node ->
+            fill.accept(of.get(node), list.addObject().put("node", node.id())));
+    }
+}

@@ -1,0 +1,92 @@
+package example.gradserve;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.net.http.HttpHeaders;
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Optional;
+
+/** An answer as it came. What its methods read is refused as malformed where it is not as promised. */
+record Reply(int status, HttpHeaders headers, byte[] body) {
+    /** The object that an answer is, and the tensors beside it. */
+    record Parts(ObjectNode fields, Map<String, Tensor> beside) {}
+
+    private String media() {
+        return headers.firstValue("Content-Type").orElse("").split(";", 2)[0].strip().toLowerCase(Locale.ROOT);
+    }
+
+    private boolean isFile() {
+        return media().equals(Media.SAFETENSORS) || media().equals(Media.BYTES);
+    }
+
+    /** The same, unless it refuses, or redirects. */
+    Reply checked() {
+        if (status >= 400) {
+            throw RefusalException.of(problem(), "");
+        }
+        if (status != 200 && status != 201 && status != 304) {
+            throw new MalformedAnswerException("the answer has the status " + status + ", which gradserve does not give");
+        }
+        return this;
+    }
+
+    /** What the answer reports; a report has a code. */
+    private Problem problem() {
+        if (media().equals(Media.PROBLEM) || media().equals(Media.JSON)) {
+            try {
+                ObjectNode report = Json.object(body);
+                Json.text(report, "code");
+                return Problem.read(report, status, retryAfter());
+            } catch (InputException noReport) {
+                // The status says what there is to say.
+            }
+        }
+        return Problem.of(status, retryAfter());
+    }
+
+    /** Whole seconds; anything else is passed over. */
+    private Optional<Duration> retryAfter() {
+        return headers.firstValue("Retry-After").map(String::strip).filter(stated -> stated.matches("[0-9]+"))
+            .map(stated -> Duration.ofSeconds(stated.length() > 9 ? Integer.MAX_VALUE : Integer.parseInt(stated)));
+    }
+
+    ObjectNode object() {
+        if (!media().equals(Media.JSON)) {
+            throw new MalformedAnswerException(
+                "the answer is of the media type '" + media() + "', where " + Media.JSON + " was asked for");
+        }
+        return MalformedAnswerException.unless(() -> Json.object(body));
+    }
+
+    Parts parts() {
+        if (!isFile()) {
+            return new Parts(object(), Map.of());
+        }
+        Safetensors file = Safetensors.read(ByteBuffer.wrap(body));
+        String response = file.metadata().getOrDefault("response", "");
+        return new Parts(MalformedAnswerException.unless(() -> Json.object(response)), file.tensors());
+    }
+
+    /** A resident tensor of a name. */
+    ResidentTensor tensor(String name) {
+        return isFile() ? tensorInFile(name) : MalformedAnswerException.unless(() -> {
+            ObjectNode fields = object();
+            return resident(name, Json.text(fields, "etag"), TensorJson.decoded(Json.member(fields, "tensor")));
+        });
+    }
+
+    private ResidentTensor tensorInFile(String name) {
+        Map<String, Tensor> tensors = Safetensors.read(ByteBuffer.wrap(body)).tensors();
+        if (tensors.size() != 1) {
+            throw new MalformedAnswerException("the answer holds " + tensors.size() + " tensors where one was asked for");
+        }
+        String etag = headers.firstValue("ETag").orElse("").replaceFirst("^W/", "").replace("\"", "");
+        return resident(name, etag, tensors.values().iterator().next());
+    }
+
+    private static ResidentTensor resident(String name, String etag, Tensor tensor) {
+        return new ResidentTensor(Resident.of(name, etag, tensor), tensor);
+    }
+}

@@ -1,0 +1,145 @@
+package example.gradserve;
+
+import java.net.URLEncoder;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.stream.Collectors;
+
+/**
+ * A request that is to be sent. What keeps something is repeated under an Idempotency-Key alone; {@code takesTime} says
+ * whether its query may have a timeout.
+ */
+record Request(
+    String method, String path, Map<String, String> query, Map<String, String> headers, Body body, boolean takesTime,
+    boolean keeps) {
+
+    Request withPath(String other) {
+        return new Request(method, other, query, headers, body, takesTime, keeps);
+    }
+
+    Request withHeader(String name, String value) {
+        Map<String, String> more = new LinkedHashMap<>(headers);
+        more.put(name, value);
+        return new Request(method, path, query, more, body, takesTime, keeps);
+    }
+
+    /** The path and the query, saying how much time is left. */
+    String target(Optional<Duration> left) {
+        Map<String, String> stated = new LinkedHashMap<>(query);
+        if (takesTime && left.isPresent()) {
+            stated.put("timeout_ms", String.valueOf(Math.max(1, left.get().toMillis())));
+        }
+        return stated.isEmpty() ? path : path + "?" + stated.entrySet().stream()
+            .map(each -> each.getKey() + "=" + URLEncoder.encode(each.getValue(), StandardCharsets.UTF_8))
+            .collect(Collectors.joining("&"));
+    }
+
+    /** A call on the first nodes of a graph, which are not sent where they are registered. */
+    static Request computing(String call, Computable on, Asked asked) {
+        try {
+            Message message = new Message();
+            if (on instanceof Graph) {
+                message.fields.set("graph", message.graph(on.graph(), on.nodeCount()));
+            }
+            message.fill(on.graph(), on.nodeCount(), asked);
+            Form form = message.form(asked.form);
+            if (form != Form.SAFETENSORS) {
+                message.fields.put("encoding", form.word());
+            }
+            Body body = message.body(form);
+            // The answer comes as the request goes; where a tensor stays with the server, its like may well be large.
+            boolean isFile = form == Form.SAFETENSORS || asked.feedsResidents() && asked.form.isEmpty();
+            return new Request("POST", "/v1/" + call, Map.of(), sent(body, isFile ? Media.SAFETENSORS : Media.JSON), body,
+                true, !asked.store.isEmpty());
+        } catch (InputException wrong) {
+            throw new InputException(call + ": " + wrong.getMessage());
+        }
+    }
+
+    private static Map<String, String> sent(Body body, String accepted) {
+        return Map.of("Content-Type", body.media(), "Accept", accepted);
+    }
+
+    /** Has the server keep a graph. To repeat it changes nothing. */
+    static Request registering(Graph graph, RegisterOptions options) {
+        Message message = new Message();
+        if (!options.description.isEmpty()) {
+            message.fields.put("description", options.description);
+        }
+        message.fields.set("graph", message.graph(graph, graph.nodeCount()));
+        Body body = message.body(message.form(options.form));
+        return new Request("POST", "/v1/graphs", Map.of(), sent(body, Media.JSON), body, true, false);
+    }
+
+    /** Has the server keep a tensor. Without a condition, to repeat it changes nothing. */
+    static Request putting(String name, Tensor tensor, PutOptions options) {
+        if (tensor == null) {
+            throw new InputException("put: there is no tensor to be kept as " + name);
+        }
+        Form form = options.form.orElseGet(() -> Form.usualOf(tensor));
+        Body body = form == Form.SAFETENSORS
+            ? new Body(Media.SAFETENSORS, new Safetensors(Map.of("tensor", tensor), Map.of()).pieces())
+            : new Body(Media.JSON, List.of(ByteBuffer.wrap(Json.bytes(TensorJson.encoded(tensor, form)))));
+        Map<String, String> headers = conditions(options.ifMatch, options.ifNoneMatch);
+        boolean keeps = !headers.isEmpty();
+        headers.putAll(sent(body, Media.JSON));
+        Map<String, String> query = options.durable.map(durable -> Map.of("durable", durable.toString())).orElse(Map.of());
+        return new Request("PUT", tensorPath(name), query, headers, body, true, keeps);
+    }
+
+    /** Asks for a tensor: for its bytes, unless another form is asked for. */
+    static Request getting(String name, GetOptions options) {
+        Map<String, String> headers = conditions(options.ifMatch, options.ifNoneMatch);
+        Optional<Form> text = options.form.filter(form -> form != Form.SAFETENSORS);
+        headers.put("Accept", text.isPresent() ? Media.JSON : Media.SAFETENSORS);
+        Map<String, String> query = text.map(form -> Map.of("encoding", form.word())).orElse(Map.of());
+        return new Request("GET", tensorPath(name), query, headers, Body.NONE, true, false);
+    }
+
+    static Request reading(String path) {
+        return new Request("GET", path, Map.of(), Map.of("Accept", Media.JSON), Body.NONE, false, false);
+    }
+
+    static Request deleting(String path, String ifMatch) {
+        return new Request("DELETE", path, Map.of(), conditions(ifMatch, ""), Body.NONE, false, true);
+    }
+
+    /** Asks for a page, from behind an entry on. */
+    static Request listing(String kind, ListOptions options) {
+        Map<String, String> query = new LinkedHashMap<>();
+        options.limit.ifPresent(limit -> query.put("limit", String.valueOf(limit)));
+        options.after.ifPresent(after -> query.put("after", after));
+        return new Request("GET", "/v1/" + kind, query, Map.of("Accept", Media.JSON), Body.NONE, false, false);
+    }
+
+    static String tensorPath(String name) {
+        return path("tensors", name);
+    }
+
+    static String graphPath(String id) {
+        return path("graphs", id);
+    }
+
+    /** Fails for an empty name, whose path would be that of the listing. */
+    private static String path(String kind, String name) {
+        if (name.isEmpty()) {
+            throw new InputException("the name of what is kept is not empty");
+        }
+        return "/v1/" + kind + "/" + URLEncoder.encode(name, StandardCharsets.UTF_8).replace("+", "%20");
+    }
+
+    private static Map<String, String> conditions(String ifMatch, String ifNoneMatch) {
+        Map<String, String> headers = new LinkedHashMap<>();
+        Map.of("If-Match", ifMatch, "If-None-Match", ifNoneMatch).forEach((name, etag) -> {
+            if (!etag.isEmpty()) {
+                headers.put(name, etag.equals("*") ? etag : '"' + etag + '"');
+            }
+        });
+        return headers;
+    }
+}

@@ -1,0 +1,58 @@
+package example.gradserve;
+
+import java.util.List;
+
+/**
+ * What calls take that give values back.
+ *
+ * @param <S> the options of the call
+ */
+public abstract sealed class RunOptions<S extends RunOptions<S>> extends CallOptions<S>
+    permits ForwardOptions, GradientsOptions, VjpOptions, JvpOptions, JacobianOptions, HvpOptions, HessianOptions, BatchOptions {
+    RunOptions() {}
+
+    /**
+     * The nodes whose values come back; the last one, or the one that is differentiated, unless stated.
+     *
+     * @param nodes each once
+     * @return these options
+     */
+    public S outputs(Node... nodes) {
+        asked.lists.put("outputs", List.of(nodes));
+        return self();
+    }
+
+    /**
+     * Whether the server looks for the first NaN or infinity, which takes time.
+     *
+     * @param looks false unless stated
+     * @return these options
+     */
+    public S diagnose(boolean looks) {
+        asked.values.put("diagnose", looks);
+        return self();
+    }
+
+    /**
+     * Has the value of a node kept as a resident tensor, with those of other nodes that are stated so.
+     *
+     * @param node any with one output
+     * @param name of the resident tensor
+     * @return these options
+     */
+    public S store(Node node, String name) {
+        return store(node, new Store(name));
+    }
+
+    /**
+     * Has the value of a node kept as a resident tensor, with those of other nodes that are stated so.
+     *
+     * @param node any with one output
+     * @param where under which name, and on what condition
+     * @return these options
+     */
+    public S store(Node node, Store where) {
+        asked.store.put(node, where);
+        return self();
+    }
+}

@@ -1,0 +1,152 @@
+package example.gradserve;
+
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+
+/**
+ * A file of the <a href="https://github.com/huggingface/safetensors#format">safetensors format</a>: a header of JSON, and
+ * the bytes of tensors, which are read where they lie.
+ *
+ * @param tensors by their names
+ * @param metadata the texts of the header
+ */
+public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metadata) {
+    private static final String METADATA = "__metadata__";
+    private static final int LENGTH_SIZE = 8;
+    /** As long as the format's own reader takes headers. */
+    private static final long MOST_OF_HEADER = 100_000_000;
+
+    /** Where a tensor lies. */
+    private record Entry(String name, DType dtype, long[] shape, long start, long end) {}
+
+    /**
+     * The file that holds these.
+     *
+     * @return its pieces: the header, and the bytes of tensors, which are not copied
+     */
+    public List<ByteBuffer> pieces() {
+        ObjectNode header = Json.object();
+        if (!metadata.isEmpty()) {
+            header.set(METADATA, Json.plain(metadata));
+        }
+        // Tensors of wide elements come first, so that every one is aligned.
+        List<String> names = new ArrayList<>(tensors.keySet());
+        names.sort(Comparator.<String>comparingInt(name -> -tensors.get(name).dtype().size())
+            .thenComparing(Comparator.naturalOrder()));
+        List<ByteBuffer> pieces = new ArrayList<>();
+        long end = 0;
+        for (String name : names) {
+            Tensor tensor = tensors.get(name);
+            ObjectNode entry = header.putObject(name).put("dtype", tensor.dtype().spelling);
+            entry.set("shape", Json.array(tensor.shape()));
+            entry.set("data_offsets", Json.array(end, end += tensor.byteCount()));
+            pieces.add(tensor.bytes());
+        }
+        pieces.add(0, framed(Json.bytes(header)));
+        return pieces;
+    }
+
+    /** A header behind its length, filled up so that the data begins at a multiple of 8 bytes. */
+    private static ByteBuffer framed(byte[] header) {
+        int padding = -header.length & LENGTH_SIZE - 1;
+        ByteBuffer framed = ByteBuffer.allocate(LENGTH_SIZE + header.length + padding).order(ByteOrder.LITTLE_ENDIAN);
+        return framed.putLong(header.length + padding).put(header).put(" ".repeat(padding).getBytes(StandardCharsets.US_ASCII))
+            .flip();
+    }
+
+    /**
+     * What a file holds, without copying it.
+     *
+     * @param file all of its bytes, between position and limit
+     * @return its tensors, in the memory of the file, and texts
+     * @throws MalformedAnswerException where it is none
+     */
+    public static Safetensors read(ByteBuffer file) {
+        return MalformedAnswerException.unless(() -> decoded(file));
+    }
+
+    /**
+     * The tensor of a name.
+     *
+     * @param name in the file
+     * @return its tensor
+     * @throws MalformedAnswerException where the file has none
+     */
+    public Tensor tensor(String name) {
+        if (!tensors.containsKey(name)) {
+            throw new MalformedAnswerException("the safetensors file holds no '" + name + "'");
+        }
+        return tensors.get(name);
+    }
+
+    static Safetensors decoded(ByteBuffer file) {
+        ByteBuffer rest = file.slice().order(ByteOrder.LITTLE_ENDIAN);
+        ObjectNode header = header(rest);
+        ByteBuffer data = rest.slice();
+        Map<String, String> metadata = metadata(header);
+        List<Entry> entries = new ArrayList<>();
+        header.fieldNames().forEachRemaining(name -> entries.add(entry(name, Json.member(header, name))));
+        checkThatTheyFill(entries, data.limit());
+        Map<String, Tensor> tensors = new LinkedHashMap<>();
+        for (Entry entry : entries) {
+            ByteBuffer elements = data.slice((int) entry.start, (int) (entry.end - entry.start));
+            tensors.put(entry.name, Tensor.wrap(entry.dtype, elements, entry.shape));
+        }
+        return new Safetensors(tensors, metadata);
+    }
+
+    private static ObjectNode header(ByteBuffer file) {
+        long length = file.remaining() < LENGTH_SIZE ? Long.MAX_VALUE : file.getLong();
+        if (length > file.remaining() || length < 0) {
+            throw new InputException("the safetensors file ends before its header does");
+        }
+        if (length > MOST_OF_HEADER) {
+            throw new InputException("a header of " + length + " bytes is longer than that of a safetensors file may be");
+        }
+        byte[] header = new byte[(int) length];
+        file.get(header);
+        return Json.objectOfDistinct(header);
+    }
+
+    /** Takes the texts out of a header. */
+    private static Map<String, String> metadata(ObjectNode header) {
+        Map<String, String> metadata = new LinkedHashMap<>();
+        if (header.has(METADATA)) {
+            ObjectNode stated = Json.member(header, METADATA);
+            stated.fieldNames().forEachRemaining(name -> metadata.put(name, Json.text(stated, name)));
+            header.remove(METADATA);
+        }
+        return metadata;
+    }
+
+    private static Entry entry(String name, ObjectNode stated) {
+        DType dtype = DType.spelled(Json.text(stated, "dtype"));
+        long[] offsets = Json.wholes(stated, "data_offsets");
+        if (offsets.length != 2 || offsets[0] < 0 || offsets[0] > offsets[1]) {
+            throw new InputException("the offsets of a tensor are no two whole numbers in their order");
+        }
+        return new Entry(name, dtype, Json.wholes(stated, "shape"), offsets[0], offsets[1]);
+    }
+
+    /** Has tensors lie one behind the other, from the first byte to the last. */
+    private static void checkThatTheyFill(List<Entry> entries, long length) {
+        entries.sort(Comparator.comparingLong(Entry::start).thenComparingLong(Entry::end));
+        long end = 0;
+        for (Entry entry : entries) {
+            if (entry.start != end) {
+                throw new InputException("the tensors of the safetensors file overlap, or leave gaps");
+            }
+            end = entry.end;
+        }
+        if (end != length) {
+            throw new InputException("the tensors of the safetensors file do not fill it");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+package example.gradserve;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
+import java.util.Base64;
+import java.util.Optional;
+
+/** Tensors as JSON has them: numbers, or bytes in base64. */
+final class TensorJson {
+    /** Up to where all readers of JSON read whole numbers exactly. */
+    private static final long EXACT = 1L << 53;
+
+    private TensorJson() {}
+
+    /** With the form JSON the numbers, if JSON keeps them all, else the bytes. */
+    static ObjectNode encoded(Tensor tensor, Form form) {
+        ObjectNode object = Json.object().put("dtype", tensor.dtype().word());
+        object.set("shape", Json.array(tensor.shape()));
+        Optional<ArrayNode> numbers = form == Form.JSON ? numbers(tensor) : Optional.empty();
+        numbers.ifPresentOrElse(
+            list -> object.set("data", list), () -> object.put("data_b64", base64(tensor.bytes())));
+        return object;
+    }
+
+    private static String base64(ByteBuffer bytes) {
+        return StandardCharsets.ISO_8859_1.decode(Base64.getEncoder().encode(bytes)).toString();
+    }
+
+    /** The elements; none where JSON would not keep one: NaN, infinities, whole numbers beyond 2⁵³. */
+    private static Optional<ArrayNode> numbers(Tensor tensor) {
+        ArrayNode list = Json.array();
+        ByteBuffer bytes = tensor.bytes();
+        for (int place = 0; place < tensor.size(); place++) {
+            if (tensor.dtype().kind == DType.Kind.FLOAT) {
+                double number = tensor.floatAt(bytes, place);
+                if (!Double.isFinite(number)) {
+                    return Optional.empty();
+                }
+                list.add(number);
+            } else {
+                long number = tensor.wholeAt(bytes, place);
+                if (number < -EXACT || number > EXACT) {
+                    return Optional.empty();
+                }
+                list.add(number);
+            }
+        }
+        return Optional.of(list);
+    }
+
+    static Tensor decoded(ObjectNode object) {
+        DType dtype = DType.of(Json.text(object, "dtype"));
+        return Tensor.wrap(dtype, payload(object, dtype), Json.wholes(object, "shape"));
+    }
+
+    private static ByteBuffer payload(ObjectNode object, DType dtype) {
+        ArrayNode numbers = Json.has(object, "data") ? Json.list(object, "data") : Json.array();
+        byte[] raw = base64Of(Json.textOr(object, "data_b64", ""));
+        if (numbers.isEmpty()) {
+            return ByteBuffer.wrap(raw);
+        }
+        if (raw.length > 0) {
+            throw new InputException("a tensor has data or data_b64, and this one has both");
+        }
+        ByteBuffer elements = ByteBuffer.allocate(numbers.size() * dtype.size()).order(ByteOrder.LITTLE_ENDIAN);
+        for (JsonNode number : numbers) {
+            if (!number.isNumber()) {
+                throw new InputException("the data of a tensor holds something else than numbers");
+            }
+            if (dtype.kind == DType.Kind.FLOAT) {
+                putFloat(elements, dtype, number);
+            } else {
+                putWhole(elements, dtype, number);
+            }
+        }
+        return elements.flip();
+    }
+
+    private static byte[] base64Of(String text) {
+        try {
+            byte[] raw = Base64.getDecoder().decode(text);
+            if (text.length() % 4 == 0) {
+                return raw;
+            }
+        } catch (IllegalArgumentException broken) {
+            // as below
+        }
+        throw new InputException("the data_b64 of a tensor is not base64");
+    }
+
+    /** Rounds to the nearest number of the dtype. */
+    private static void putFloat(ByteBuffer elements, DType dtype, JsonNode stated) {
+        double number = stated.doubleValue();
+        switch (dtype) {
+            case FLOAT16 -> {
+                short bits = Float16.fromDouble(number);
+                elements.putShort(bits);
+                number = Float16.toDouble(bits);
+            }
+            case FLOAT32 -> {
+                elements.putFloat((float) number);
+                number = (float) number;
+            }
+            default -> elements.putDouble(number);
+        }
+        if (Double.isInfinite(number)) {
+            throw new InputException("a number is beyond " + dtype);
+        }
+    }
+
+    /** Takes a whole number that is written with a point, too. */
+    private static void putWhole(ByteBuffer elements, DType dtype, JsonNode stated) {
+        double rounded = stated.doubleValue();
+        boolean isWhole = stated.isIntegralNumber() ? stated.canConvertToLong() : rounded == Math.rint(rounded)
+            && -0x1p63 <= rounded && rounded < 0x1p63;
+        long number = stated.longValue();
+        boolean fits = switch (dtype) {
+            case BOOL -> number == 0 || number == 1;
+            case INT8 -> number == (byte) number;
+            case UINT8 -> number == (number & 0xff);
+            case INT32 -> number == (int) number;
+            default -> true;
+        };
+        if (!isWhole || !fits) {
+            throw new InputException("a number is no " + dtype);
+        }
+        switch (dtype.size()) {
+            case 1 -> elements.put((byte) number);
+            case 4 -> elements.putInt((int) number);
+            default -> elements.putLong(number);
+        }
+    }
+}

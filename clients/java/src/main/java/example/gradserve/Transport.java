@@ -1,0 +1,84 @@
+package example.gradserve;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/** The connection to a server. */
+final class Transport {
+    private final HttpClient http;
+    private final String base;
+    private final String key;
+    private final long most;
+
+    Transport(String url, String key, long most, HttpClient http) {
+        this.http = http;
+        this.base = checkedUrl(url);
+        this.key = key;
+        this.most = most;
+        if (!key.chars().allMatch(sign -> ' ' < sign && sign <= '~')) {
+            throw new InputException("the key has characters that a header cannot have");
+        }
+    }
+
+    /** The URL without a slash at its end. It is not quoted, since it may have a password in it. */
+    private static String checkedUrl(String url) {
+        URI address;
+        try {
+            address = URI.create(url);
+        } catch (IllegalArgumentException broken) {
+            throw new InputException("the server's URL cannot be read");
+        }
+        boolean isHttp = "http".equalsIgnoreCase(address.getScheme()) || "https".equalsIgnoreCase(address.getScheme());
+        if (!isHttp || address.getHost() == null || address.getQuery() != null || address.getFragment() != null) {
+            throw new InputException("a server's URL begins with http:// or https://, has a host, and no query");
+        }
+        return url.replaceFirst("/+$", "");
+    }
+
+    /** Has one request answered. */
+    CompletableFuture<Reply> send(Request request, Optional<Duration> left) {
+        HttpRequest prepared = prepared(request, request.target(left));
+        return http.sendAsync(prepared, LimitedBody.upTo(most)).thenApply(Transport::replied)
+            .exceptionallyCompose(failure -> CompletableFuture.failedFuture(said(request, Failures.cause(failure))));
+    }
+
+    /** Why there is no answer. The address is not quoted, since it may have a password in it. */
+    private static Throwable said(Request request, Throwable failure) {
+        if (failure instanceof IOException broken) {
+            String why = broken.getMessage() == null ? broken.getClass().getSimpleName() : broken.getMessage();
+            return new ConnectionException(request.method() + " " + request.path() + ": " + why, broken);
+        }
+        return failure;
+    }
+
+    private static Reply replied(HttpResponse<byte[]> response) {
+        String encoding = response.headers().firstValue("Content-Encoding").orElse("identity");
+        if (!encoding.equalsIgnoreCase("identity")) {
+            throw new MalformedAnswerException("the answer is compressed, which was not asked for");
+        }
+        return new Reply(response.statusCode(), response.headers(), response.body());
+    }
+
+    private HttpRequest prepared(Request request, String target) {
+        try {
+            HttpRequest.Builder made = HttpRequest.newBuilder(URI.create(base + target))
+                .method(request.method(), request.body().publisher())
+                // Compressed answers would be longer than they are said to be, and tensors are not worth it.
+                .header("Accept-Encoding", "identity")
+                .header("User-Agent", "gradserve-java/" + Client.VERSION);
+            request.headers().forEach(made::header);
+            if (!key.isEmpty()) {
+                made.header("Authorization", "Bearer " + key);
+            }
+            return made.build();
+        } catch (IllegalArgumentException unfit) {
+            throw new InputException(request.method() + " " + request.path() + " has a header that cannot be sent");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+package example.gradserve.conformance;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.ArrayNode;
+import com.fasterxml.jackson.databind.node.JsonNodeFactory;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import example.gradserve.Catalogue;
+import example.gradserve.Client;
+import example.gradserve.ClientBuilder;
+import example.gradserve.Computable;
+import example.gradserve.Form;
+import example.gradserve.Graph;
+import example.gradserve.RegisteredGraph;
+import example.gradserve.ResidentTensor;
+import example.gradserve.Surroundings;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+
+/** The calls of a case, done by one client on a clock that only its waits move. */
+final class Conversation implements Surroundings {
+    private final JsonNode stated;
+    private final List<Long> waits = new ArrayList<>();
+    private final Map<JsonNode, Graph> graphs = new HashMap<>();
+    private final Map<Graph, RegisteredGraph> registered = new HashMap<>();
+    private Client client;
+    private Duration now = Duration.ZERO;
+    private int keys;
+
+    Conversation(JsonNode stated) {
+        this.stated = stated;
+    }
+
+    /** It has clock, chance and keys handed in where the server is a script. */
+    private Client client() {
+        if (client == null) {
+            JsonNode settings = stated.path("client");
+            ClientBuilder builder = Client.builder(stated.get("url").textValue())
+                .timeout(Duration.ofMillis(settings.path("timeout_ms").asLong()))
+                .retries(settings.path("retries").asInt(2))
+                .idempotency(settings.path("idempotency").asBoolean(true));
+            Optional.ofNullable(settings.get("api_key")).ifPresent(key -> builder.apiKey(key.textValue()));
+            Optional.ofNullable(settings.get("max_response_bytes")).ifPresent(most -> builder.maxResponseBytes(most.longValue()));
+            if (stated.get("kind").textValue().equals("exchange")) {
+                builder.surroundings(this);
+            }
+            client = builder.build();
+        }
+        return client;
+    }
+
+    List<Long> waits() {
+        return waits;
+    }
+
+    @Override
+    public long nanoTime() {
+        return now.toNanos();
+    }
+
+    @Override
+    public CompletableFuture<Void> pause(Duration time) {
+        now = now.plus(time);
+        waits.add(time.toMillis());
+        return CompletableFuture.completedFuture(null);
+    }
+
+    @Override
+    public double chance() {
+        return 0.5;
+    }
+
+    @Override
+    public String newKey() {
+        keys++;
+        return "case-" + keys;
+    }
+
+    ObjectNode returned(JsonNode call) {
+        String name = call.path("name").asText();
+        return switch (call.get("do").textValue()) {
+            case "register" -> register(call);
+            case "put" -> put(call, name);
+            case "get" -> got(client().get(name, o -> form(call).ifPresent(o::form)));
+            case "delete" -> Telling.handle(client().delete(name, o -> o.ifMatch(call.path("if_match").asText())));
+            case "list_tensors" -> {
+                ObjectNode made = JsonNodeFactory.instance.objectNode();
+                ArrayNode list = made.putArray("tensors");
+                client().tensors(o -> limit(call).ifPresent(o::limit)).forEach(each -> list.add(Telling.handle(each)));
+                yield made;
+            }
+            case "list_graphs" -> listedGraphs(call);
+            case "ops" -> catalogue(client().ops());
+            default -> Telling.returned(new Call(call, target(call.get("graph"))).answer(client()));
+        };
+    }
+
+    static Optional<Form> form(JsonNode call) {
+        return Optional.ofNullable(call.get("form"))
+            .map(form -> form.textValue().equals("binary") ? Form.SAFETENSORS : Form.JSON);
+    }
+
+    private static Optional<Integer> limit(JsonNode call) {
+        return Optional.ofNullable(call.get("limit")).map(JsonNode::intValue);
+    }
+
+    /** The graph of some steps; equal ones are the same. */
+    private Graph graph(JsonNode steps) {
+        return graphs.computeIfAbsent(steps, Step::graph);
+    }
+
+    private Computable target(JsonNode graph) {
+        Graph made = graph(graph.get("steps"));
+        return graph.path("registered").asBoolean() ? registered.computeIfAbsent(made, client()::registerLater) : made;
+    }
+
+    private ObjectNode register(JsonNode call) {
+        Graph graph = graph(call.get("steps"));
+        registered.put(graph, client().register(graph, o -> o.description(call.path("description").asText())));
+        return registered.get(graph).fields();
+    }
+
+    private ObjectNode put(JsonNode call, String name) {
+        return Telling.handle(client().put(name, Bits.tensor(call.get("tensor")), o -> {
+            o.ifMatch(call.path("if_match").asText()).ifNoneMatch(call.path("if_none_match").asText());
+            form(call).ifPresent(o::form);
+        }));
+    }
+
+    private static ObjectNode got(ResidentTensor found) {
+        return JsonNodeFactory.instance.objectNode().put("tensor_id", found.handle().name())
+            .put("etag", found.handle().etag()).set("tensor", Bits.of(found.tensor()));
+    }
+
+    private ObjectNode listedGraphs(JsonNode call) {
+        ObjectNode made = JsonNodeFactory.instance.objectNode();
+        ArrayNode list = made.putArray("graphs");
+        client().graphs(o -> limit(call).ifPresent(o::limit)).forEach(each -> {
+            ObjectNode entry = list.addObject().put("graph_id", each.id()).put("node_count", each.nodeCount());
+            if (!each.description().isEmpty()) {
+                entry.put("description", each.description());
+            }
+        });
+        return made;
+    }
+
+    private static ObjectNode catalogue(Catalogue catalogue) {
+        ObjectNode made = JsonNodeFactory.instance.objectNode().put("opset", catalogue.opset());
+        ArrayNode ops = made.putArray("ops");
+        catalogue.ops().forEach(op -> ops.add(op.fields()));
+        return made;
+    }
+}

@@ -1,0 +1,131 @@
+package example.gradserve.conformance;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import example.gradserve.DType;
+import example.gradserve.Graph;
+import example.gradserve.Node;
+import example.gradserve.Tensor;
+import java.util.ArrayList;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.DoubleConsumer;
+import java.util.function.Function;
+import java.util.function.LongConsumer;
+
+/** One call of the builder. What it does not state is null, and is not told a consumer. */
+record Step(String op, String name, List<Node> operands, JsonNode attrs) {
+    /** The graph that steps give. */
+    static Graph graph(JsonNode steps) {
+        Graph graph = new Graph();
+        for (JsonNode stated : steps) {
+            List<Node> operands = new ArrayList<>();
+            stated.path("operands").forEach(place -> operands.add(node(graph, place)));
+            Step step = new Step(stated.get("op").asText(), stated.path("name").asText(""), operands, stated.path("attrs"));
+            // A method of a node of another graph would write into that one.
+            boolean isOfAnother = !operands.isEmpty() && operands.get(0).graph() != graph;
+            (isOfAnother ? step.any(graph) : Ops.appended(graph, step)).named(step.name);
+        }
+        return graph;
+    }
+
+    /** A node by its place, or one of another graph. */
+    static Node node(Graph graph, JsonNode place) {
+        return place.isTextual() ? new Graph().input("") : graph.node(place.intValue());
+    }
+
+    Node operand(int place) {
+        return place < operands.size() ? operands.get(place) : null;
+    }
+
+    void operand(int place, Consumer<Node> into) {
+        into.accept(operand(place));
+    }
+
+    List<Node> operandsFrom(int place) {
+        return operands.subList(place, operands.size());
+    }
+
+    /** Appends an op by its name. */
+    Node any(Graph graph) {
+        Map<String, Object> stated = new LinkedHashMap<>();
+        attrs.fieldNames().forEachRemaining(name -> stated.put(name, value(name)));
+        return graph.op(op, operands, stated);
+    }
+
+    private <T> T read(String name, Function<JsonNode, T> reader) {
+        return attrs.has(name) ? reader.apply(attrs.get(name)) : null;
+    }
+
+    private static <T> void tell(T value, Consumer<T> into) {
+        if (value != null) {
+            into.accept(value);
+        }
+    }
+
+    Object value(String name) {
+        return read(name, Values::of);
+    }
+
+    Boolean truth(String name) {
+        return read(name, JsonNode::booleanValue);
+    }
+
+    void truth(String name, Consumer<Boolean> into) {
+        tell(truth(name), into);
+    }
+
+    Long whole(String name) {
+        return read(name, stated -> ((Number) Values.of(stated)).longValue());
+    }
+
+    void whole(String name, LongConsumer into) {
+        tell(whole(name), into::accept);
+    }
+
+    long[] wholes(String name) {
+        return read(name, stated -> ((List<?>) Values.of(stated)).stream().mapToLong(each -> ((Number) each).longValue())
+            .toArray());
+    }
+
+    void wholes(String name, Consumer<long[]> into) {
+        tell(wholes(name), into);
+    }
+
+    Double real(String name) {
+        return read(name, stated -> ((Number) Values.of(stated)).doubleValue());
+    }
+
+    void real(String name, DoubleConsumer into) {
+        tell(real(name), into::accept);
+    }
+
+    Number number(String name) {
+        return read(name, stated -> (Number) Values.of(stated));
+    }
+
+    void number(String name, Consumer<Number> into) {
+        tell(number(name), into);
+    }
+
+    String text(String name) {
+        return read(name, JsonNode::textValue);
+    }
+
+    void text(String name, Consumer<String> into) {
+        tell(text(name), into);
+    }
+
+    DType dtype(String name) {
+        return read(name, stated -> DType.of(stated.textValue()));
+    }
+
+    void dtype(String name, Consumer<DType> into) {
+        tell(dtype(name), into);
+    }
+
+    Tensor tensor(String name) {
+        return read(name, Bits::tensor);
+    }
+}

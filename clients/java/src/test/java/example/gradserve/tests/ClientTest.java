@@ -1,0 +1,290 @@
+package example.gradserve.tests;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import example.gradserve.AnswerTooLargeException;
+import example.gradserve.AsyncClient;
+import example.gradserve.CallInterruptedException;
+import example.gradserve.Client;
+import example.gradserve.ConnectionException;
+import example.gradserve.DeadlineException;
+import example.gradserve.ForwardAnswer;
+import example.gradserve.GradientsAnswer;
+import example.gradserve.GradserveException;
+import example.gradserve.Graph;
+import example.gradserve.GraphException;
+import example.gradserve.InputException;
+import example.gradserve.Node;
+import example.gradserve.RegisteredGraph;
+import example.gradserve.Resident;
+import example.gradserve.Surroundings;
+import example.gradserve.Tensor;
+import example.gradserve.Value;
+import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.net.InetAddress;
+import java.net.ServerSocket;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+@Timeout(60)
+class ClientTest {
+    private static final String ONE = "{\"dtype\":\"float64\",\"shape\":[],\"data\":[1]}";
+    private static final String VALUES = "{\"values\":[{\"node\":1,\"tensor\":" + ONE + "}]}";
+    private static final String KEY = "gs_a_secret";
+
+    private final Graph graph = new Graph();
+    private final Node x = graph.input("x");
+    private final Node loss = x.square().named("loss");
+    private final Map<Node, Value> feeds = Map.of(x, Tensor.scalar(1));
+
+    private static Server.Answer refusal(int status, String code, String more) {
+        return new Server.Answer(status, "{\"code\":\"" + code + "\",\"detail\":\"no\"" + more + "}");
+    }
+
+    @Test
+    void resultsAreLookedUp() throws IOException {
+        String answer = VALUES.replace("}]}", "}],\"gradients\":[{\"node\":0,\"tensor\":" + ONE + "}],\"disconnected\":[0]}");
+        try (Server server = new Server(request -> new Server.Answer(200, answer))) {
+            GradientsAnswer found = new Client(server.url()).gradients(graph, feeds, o -> o.of(loss).wrt(x));
+            assertEquals(1, found.value().item());
+            assertEquals(1, found.values().get("loss").item());
+            assertEquals(1, found.gradients().get(x).item());
+            assertEquals(1, found.gradients().get(0).item());
+            assertEquals(List.of(x), found.disconnected());
+            assertThrows(InputException.class, () -> found.gradients().get(loss));
+            assertThrows(InputException.class, () -> found.gradients().get(""));
+        }
+    }
+
+    @Test
+    void fieldsThatAreNewerTravel() throws IOException {
+        try (Server server = new Server(request -> new Server.Answer(200, VALUES))) {
+            new Client(server.url()).forward(graph, feeds, o -> o.field("newer", Map.of("a", List.of(1, true))));
+            assertTrue(server.bodies.get(0).contains("\"newer\":{\"a\":[1,true]}"), server.bodies.get(0));
+        }
+    }
+
+    /** A server that reads what comes and does not answer, until the client closes the connection. */
+    private static CompletableFuture<Void> closed(ServerSocket socket, Runnable asked) {
+        return CompletableFuture.runAsync(() -> {
+            try (Socket connection = socket.accept()) {
+                InputStream input = connection.getInputStream();
+                while (input.read(new byte[1 << 16]) > 0) {
+                    asked.run();
+                }
+            } catch (IOException reset) {
+                // That is a way of closing, too.
+            }
+        });
+    }
+
+    @Test
+    void aCancelledFutureEndsItsExchange() throws Exception {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            CompletableFuture<Void> asked = new CompletableFuture<>();
+            CompletableFuture<Void> closed = closed(socket, () -> asked.complete(null));
+            AsyncClient client = new AsyncClient("http://127.0.0.1:" + socket.getLocalPort());
+            CompletableFuture<ForwardAnswer> call = client.forward(graph, feeds);
+            asked.join();
+            call.cancel(true);
+            closed.join();
+        }
+    }
+
+    @Test
+    void aCallOnAServerThatNeverAnswersEndsAtItsDeadline() throws Exception {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Client client = new Client("http://127.0.0.1:" + socket.getLocalPort());
+            assertThrows(
+                DeadlineException.class, () -> client.forward(graph, feeds, o -> o.timeout(Duration.ofMillis(60))));
+        }
+    }
+
+    @Test
+    void anInterruptEndsTheCallAndIsStillSaid() throws Exception {
+        try (ServerSocket socket = new ServerSocket(0, 1, InetAddress.getLoopbackAddress())) {
+            Client client = new Client("http://127.0.0.1:" + socket.getLocalPort());
+            Thread.currentThread().interrupt();
+            assertThrows(CallInterruptedException.class, () -> client.forward(graph, feeds));
+            assertTrue(Thread.interrupted());
+        }
+    }
+
+    @Test
+    void aWaitEndsWithItsCall() throws Exception {
+        CompletableFuture<Void> pause = new CompletableFuture<>();
+        CompletableFuture<Duration> begun = new CompletableFuture<>();
+        Surroundings slow = new Surroundings() {
+            @Override
+            public CompletableFuture<Void> pause(Duration time) {
+                begun.complete(time);
+                return pause;
+            }
+        };
+        try (Server server = new Server(request -> refusal(503, "queue_full", ""))) {
+            AsyncClient client = Client.builder(server.url()).surroundings(slow).build().async();
+            CompletableFuture<ForwardAnswer> call = client.forward(graph, feeds);
+            begun.get();
+            call.cancel(true);
+            assertThrows(CancellationException.class, pause::join);
+            assertEquals(1, server.requests.size());
+        }
+    }
+
+    @Test
+    void anAnswerThatIsLongerThanMayBeReadIsNotRead() throws IOException {
+        try (Server server = new Server(request -> new Server.Answer(200, VALUES))) {
+            Client client = Client.builder(server.url()).maxResponseBytes(VALUES.length() - 1).build();
+            assertThrows(AnswerTooLargeException.class, () -> client.forward(graph, feeds));
+            assertEquals(1, server.requests.size());
+            assertEquals(1, Client.builder(server.url()).maxResponseBytes(VALUES.length()).build().forward(graph, feeds)
+                .value().item());
+        }
+    }
+
+    @Test
+    void threadsRegisterAGraphOnce() throws IOException {
+        try (Server server = new Server(request -> request.contains("/forward")
+            ? new Server.Answer(200, VALUES)
+            : new Server.Answer(201, "{\"graph_id\":\"g\"}"))) {
+            Client client = new Client(server.url());
+            RegisteredGraph kept = client.registerLater(graph);
+            IntStream.range(0, 16).parallel().forEach(i -> client.forward(kept, feeds));
+            assertEquals(1, server.requests.stream().filter(request -> request.startsWith("POST /v1/graphs?")).count());
+            assertEquals(Optional.of("g"), kept.id());
+        }
+    }
+
+    @Test
+    void aRegistrationThatFailsIsTriedByTheNextCall() throws IOException {
+        boolean[] ready = {false};
+        try (Server server = new Server(request -> {
+            if (request.contains("/forward")) {
+                return new Server.Answer(200, VALUES);
+            }
+            return ready[0] ? new Server.Answer(201, "{\"graph_id\":\"g\"}") : refusal(507, "store_full", "");
+        })) {
+            Client client = new Client(server.url());
+            RegisteredGraph kept = client.registerLater(graph);
+            assertThrows(GradserveException.class, () -> client.forward(kept, feeds));
+            ready[0] = true;
+            assertEquals(1, client.forward(kept, feeds).value().item());
+        }
+    }
+
+    @Test
+    void aRegisteredGraphIsWhatItWas() throws IOException {
+        try (Server server = new Server(request -> new Server.Answer(200, "{\"graph_id\":\"g\",\"values\":[]}"))) {
+            Client client = new Client(server.url());
+            RegisteredGraph kept = client.register(graph);
+            loss.sum();
+            client.forward(kept, feeds);
+            assertFalse(server.bodies.get(1).contains("\"graph\""));
+            assertEquals(2, kept.nodeCount());
+        }
+    }
+
+    @Test
+    void listingsAskForNoMoreThanIsLookedAt() throws IOException {
+        try (Server server = new Server(request -> new Server.Answer(
+            200, "{\"tensors\":[{\"tensor_id\":\"a\",\"etag\":\"1\"},{\"tensor_id\":\"b\",\"etag\":\"2\"}],\"next\":\"b\"}"))) {
+            Client client = new Client(server.url());
+            List<String> names = client.tensors(o -> o.limit(2)).limit(3).map(Resident::name).toList();
+            assertEquals(List.of("a", "b", "a"), names);
+            assertEquals(List.of("GET /v1/tensors?limit=2", "GET /v1/tensors?limit=2&after=b"), server.requests);
+        }
+    }
+
+    @Test
+    void aTensorThatDidNotChangeIsNotSent() throws IOException {
+        try (Server server = new Server(request -> new Server.Answer(304, ""))) {
+            Resident known = new Resident("w", "5", Optional.empty(), null, Optional.empty(), null);
+            assertEquals(Optional.empty(), new Client(server.url()).getIfChanged(known));
+        }
+    }
+
+    @Test
+    void aRefusalNamesTheLineThatWroteTheNode() throws IOException {
+        try (Server server = new Server(request -> refusal(422, "shape_mismatch", ",\"node\":1"))) {
+            GraphException refused =
+                assertThrows(GraphException.class, () -> new Client(server.url()).forward(graph, feeds));
+            assertEquals(
+                "shape_mismatch: no (node 1 (square, 'loss') was written at " + loss.line() + ")", refused.getMessage());
+            assertEquals(1, refused.problem().orElseThrow().node().getAsInt());
+        }
+    }
+
+    @Test
+    void aFailureHasTheStackOfTheCall() throws IOException {
+        try (Server server = new Server(request -> refusal(422, "bad_tensor", ""))) {
+            GraphException refused =
+                assertThrows(GraphException.class, () -> new Client(server.url()).forward(graph, feeds));
+            assertTrue(List.of(refused.getStackTrace()).stream()
+                .anyMatch(frame -> frame.getClassName().equals(ClientTest.class.getName())));
+        }
+    }
+
+    @Test
+    void futuresFailWithTheSame() throws IOException {
+        try (Server server = new Server(request -> refusal(422, "bad_tensor", ""))) {
+            AsyncClient client = new AsyncClient(server.url());
+            ExecutionException refused = assertThrows(ExecutionException.class, () -> client.forward(graph, feeds).get());
+            assertInstanceOf(GraphException.class, refused.getCause());
+            ExecutionException unsent =
+                assertThrows(ExecutionException.class, () -> client.forward(new Graph(), feeds).get());
+            assertInstanceOf(InputException.class, unsent.getCause());
+        }
+    }
+
+    @Test
+    void keysAndPasswordsArePrintedNowhere() throws IOException {
+        int free;
+        try (ServerSocket socket = new ServerSocket(0)) {
+            free = socket.getLocalPort();
+        }
+        Client client = Client.builder("http://user:" + KEY + "@127.0.0.1:" + free).apiKey(KEY).retries(0).build();
+        ConnectionException failure = assertThrows(ConnectionException.class, () -> client.forward(graph, feeds));
+        StringWriter printed = new StringWriter();
+        failure.printStackTrace(new PrintWriter(printed));
+        for (String text : List.of(
+            printed.toString(), client.toString(), client.async().toString(), Client.builder("http://h").apiKey(KEY).toString())) {
+            assertFalse(text.contains(KEY), text);
+        }
+        InputException refused =
+            assertThrows(InputException.class, () -> Client.builder("http://h").apiKey(KEY + "\n").build());
+        assertFalse(refused.getMessage().contains(KEY));
+    }
+
+    @Test
+    void urlsThatAreNoneAreRefused() {
+        for (String url : List.of("", "h:80", "ftp://h", "http://", "http://h?a", "http://h#a", "http://h ")) {
+            assertThrows(InputException.class, () -> new Client(url), url);
+        }
+    }
+
+    @Test
+    void theRequestGoesAsItsTensorsDo() throws IOException {
+        try (Server server = new Server(request -> new Server.Answer(200, VALUES))) {
+            new Client(server.url()).forward(graph, Map.of(x, Tensor.of(new double[512], 512)));
+            byte[] begin = server.bodies.get(0).substring(8, 40).getBytes(StandardCharsets.UTF_8);
+            assertTrue(new String(begin, StandardCharsets.UTF_8).startsWith("{\"__metadata__\""));
+        }
+    }
+}

@@ -1,0 +1,102 @@
+package example.gradserve.tests;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import example.gradserve.DType;
+import example.gradserve.Form;
+import example.gradserve.InputException;
+import example.gradserve.MalformedAnswerException;
+import example.gradserve.Safetensors;
+import example.gradserve.Tensor;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+
+class TensorTest {
+    @Test
+    void aBufferIsSharedAndAnArrayIsCopied() {
+        ByteBuffer memory = ByteBuffer.allocateDirect(16).order(ByteOrder.LITTLE_ENDIAN);
+        double[] array = {1, 2};
+        Tensor shared = Tensor.wrap(DType.FLOAT64, memory, 2);
+        Tensor copied = Tensor.vector(array);
+        memory.putDouble(8, 7);
+        array[1] = 7;
+        assertEquals(7, shared.doubles().get(1));
+        assertEquals(2, copied.doubles().get(1));
+    }
+
+    @Test
+    void aFileIsReadWhereItLies() {
+        Tensor tensor = Tensor.of(new float[] {1, 2}, 2, 1);
+        List<ByteBuffer> pieces = new Safetensors(Map.of("t", tensor), Map.of("k", "v")).pieces();
+        ByteBuffer file = ByteBuffer.allocate(pieces.stream().mapToInt(ByteBuffer::remaining).sum());
+        pieces.forEach(piece -> file.put(piece.duplicate()));
+        Safetensors read = Safetensors.read(file.flip());
+        file.order(ByteOrder.LITTLE_ENDIAN).putFloat(file.limit() - 4, 7);
+        assertEquals(7, read.tensor("t").floats().get(1));
+        assertEquals(Map.of("k", "v"), read.metadata());
+        assertThrows(MalformedAnswerException.class, () -> read.tensor("u"));
+    }
+
+    @Test
+    void viewsAreReadOnlyAndOfOneDtype() {
+        Tensor tensor = Tensor.vector(1, 2);
+        assertTrue(tensor.doubles().isReadOnly());
+        assertTrue(tensor.bytes().isReadOnly());
+        assertThrows(InputException.class, tensor::floats);
+    }
+
+    @Test
+    void everyDtypeIsReadAsNumbersThatKeepIt() {
+        assertArrayEquals(new double[] {0.5}, Tensor.float16(new short[] {0x3800}, 1).toDoubles());
+        assertArrayEquals(new double[] {-1}, Tensor.of(new byte[] {-1}, 1).toDoubles());
+        assertArrayEquals(new double[] {255}, Tensor.wrap(DType.UINT8, ByteBuffer.wrap(new byte[] {-1}), 1).toDoubles());
+        assertArrayEquals(new long[] {1, 0}, Tensor.of(new boolean[] {true, false}, 2).toLongs());
+        assertArrayEquals(new long[] {Long.MAX_VALUE}, Tensor.of(new long[] {Long.MAX_VALUE}, 1).toLongs());
+        assertArrayEquals(new long[] {-3}, Tensor.of(new int[] {-3}, 1).toLongs());
+        assertThrows(InputException.class, Tensor.of(new long[] {1}, 1)::toDoubles);
+        assertThrows(InputException.class, Tensor.scalar(1)::toLongs);
+    }
+
+    @Test
+    void shapesThatDoNotFitAreRefused() {
+        assertThrows(InputException.class, () -> Tensor.of(new double[2], 3));
+        assertThrows(InputException.class, () -> Tensor.of(new double[2], -1, -2));
+        assertThrows(InputException.class, () -> Tensor.of(new double[0], new long[65]));
+        assertThrows(InputException.class, () -> Tensor.of(new double[0], 1L << 62, 4));
+        assertEquals(0, Tensor.of(new double[0], 1L << 62, 0).size());
+    }
+
+    @Test
+    void aShapeIsTheTensorsOwn() {
+        long[] shape = {2};
+        Tensor tensor = Tensor.of(new double[2], shape);
+        shape[0] = 3;
+        tensor.shape()[0] = 4;
+        assertArrayEquals(new long[] {2}, tensor.shape());
+    }
+
+    @Test
+    void onlyOneElementIsAnItem() {
+        assertEquals(2.5, Tensor.scalar(2.5).item());
+        assertThrows(InputException.class, Tensor.vector(1, 2)::item);
+    }
+
+    @Test
+    void printingShowsNoElements() {
+        assertEquals("float64[2]", Tensor.vector(1234, 5678).toString());
+    }
+
+    @Test
+    void jsonIsReadAsItIsWritten() {
+        Tensor tensor = Tensor.of(new double[] {-0.0, 1e300}, 1, 2);
+        for (Form form : List.of(Form.JSON, Form.BASE64)) {
+            assertEquals(tensor.bytes(), Tensor.fromJson(tensor.toJson(form)).bytes());
+        }
+    }
+}
