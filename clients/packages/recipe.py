@@ -16,11 +16,12 @@ class Recipe:
     """What stands in a folder's recipe.toml.
 
     `pack` runs in a copy of the client's sources and leaves the package in `{out}`; `install` and `run` run in a copy
-    of the recipe's folder, `{project}`, with `environment`. `{version}` stands for the clients', `{python}` for this
-    interpreter.
+    of the recipe's folder, `{project}`, which has the program of the client's page, too, with `environment`.
+    `{version}` stands for the clients', `{python}` for this interpreter.
     """
 
     package: str
+    program: str
     pack: Sequence[str]
     install: Sequence[str]
     run: str

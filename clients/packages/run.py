@@ -26,6 +26,7 @@ PACKAGES: Final = ROOT / "build" / "packages"
 LOCAL: Final = "http://127.0.0.1:8000"
 #: of sum(tanh(x · w)), which each language prints in its own way
 GRADIENT: Final = {0.786, 0.84}
+_PROGRAM: Final = re.compile(r"^<!-- test: \w+ -->\n```\w+\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _NUMBER: Final = re.compile(r"\d+\.\d+")
 #: what is made in clients' folders, and not part of their sources
 _MADE: Final = shutil.ignore_patterns("build", "target", "node_modules", "*.egg-info", "__pycache__", ".*")
@@ -53,7 +54,7 @@ def tried(name: str, recipe: Recipe, url: str) -> bool:
         print(f"FAILED {name}: {error}", flush=True)
         return False
     size = package.stat().st_size // 1024
-    print(f"{name}: {package.name}, {size} KiB, is installed and prints {said.strip()}", flush=True)
+    print(f"{name}: {package.name}, {size} KiB, is installed and prints {' '.join(said.split())}", flush=True)
     return True
 
 
@@ -69,15 +70,20 @@ def used(name: str, recipe: Recipe, folder: Path, url: str) -> tuple[Path, str]:
     pack(name, recipe, folder / "sources", places)
     project = Path(places["project"])
     shutil.copytree(HERE / name, project)
-    for path in project.glob("**/*"):
-        if path.is_file():
-            path.write_text(path.read_text(encoding="utf-8").replace(LOCAL, url), encoding="utf-8")
+    (project / recipe.program).parent.mkdir(parents=True, exist_ok=True)
+    (project / recipe.program).write_text(ten_lines(name).replace(LOCAL, url), encoding="utf-8")
     for line in recipe.install:
         command(line.format(**places), project, environment)
     said = command(recipe.run.format(**places), project, environment)
     if not {round(float(number), 3) for number in _NUMBER.findall(said)} >= GRADIENT:
         raise Failed(f"printed {said!r}, which is not the gradient {GRADIENT}")
     return PACKAGES / name / recipe.package.format(**places), said
+
+
+def ten_lines(name: str) -> str:
+    """The first program of the client's page, which is a whole one."""
+    page = (LANGUAGES[name].folder / "README.md").read_text(encoding="utf-8")
+    return _PROGRAM.findall(page)[0]
 
 
 def pack(name: str, recipe: Recipe, sources: Path, places: Mapping[str, str]) -> None:

@@ -65,10 +65,12 @@ class Project:
 PAGES: Final = (
     Page("clients/README.md", "python", "ten_lines.py"),
     Page("clients/go/README.md", "go", "main.go"),
+    Page("clients/java/README.md", "java", "Main.java"),
     Page("clients/python/README.md", "python", "ten_lines.py"),
     Page("clients/typescript/README.md", "typescript", "lines.ts"),
     Page("docs/guide/ten-minutes-curl.md", "sh", "ten-minutes.sh"),
     Page("docs/guide/ten-minutes-go.md", "go", "main.go"),
+    Page("docs/guide/ten-minutes-java.md", "java", "Main.java"),
     Page("docs/guide/ten-minutes-python.md", "python", "ten_minutes.py"),
     Page("docs/guide/ten-minutes-typescript.md", "typescript", "ten-minutes.ts"),
 )
@@ -88,6 +90,7 @@ PROJECTS: Final = {
         start=("./program",),
         environment={"GOPROXY": "off"},
     ),
+    "java": Project(start=("java", "-cp", "{client}/target/classes:{client}/target/lib/*", "{source}")),
     "python": Project(start=(sys.executable, "{source}"), environment={"PYTHONPATH": "{client}"}),
     "sh": Project(start=("sh", "{source}"), needs=("curl",)),
     # The package as it would be published. Its compiler is the client's: nothing is fetched.
