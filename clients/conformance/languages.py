@@ -37,7 +37,11 @@ LANGUAGES: Final = {
     "java": Language(
         CLIENTS / "java",
         start=(
-            "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-cp", "target/classes:target/test-classes:target/lib/*",
+            "java",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-cp",
+            "target/classes:target/test-classes:target/lib/*",
             "example.gradserve.conformance.Main",
         ),
         tests=(("mvn", "-q", "test"),),
