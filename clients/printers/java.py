@@ -130,9 +130,8 @@ def _methods(op: OpDescription) -> str:
     plain = [*_required(op, last=True)]
     made = [_method(op, plain, _body(op, optional="null"))]
     if left_out:
-        made.append(
-            _method(op, [*plain, *(f"Node {_identifier(o.name)}" for o in left_out)], _body(op, optional="named"))
-        )
+        operands = [f"Node {_identifier(operand.name)}" for operand in left_out]
+        made.append(_method(op, [*plain, *operands], _body(op, optional="named")))
     if _has_options(op):
         stating = f"Consumer<{_options_name(op)}> options"
         made.append(_method(op, [*_required(op, last=False), stating], _body(op, optional="stated")))

@@ -25,9 +25,8 @@ def test_its_version_is_the_servers() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     source = CLIENT / "src" / "main" / "java" / "example" / "gradserve" / "Client.java"
     assert re.findall(r'String VERSION = "(.*)"', source.read_text(encoding="utf-8")) == [project["version"]]
-    assert re.findall(r"</artifactId>\n  <version>(.*)</version>", POM.read_text(encoding="utf-8")) == [
-        project["version"]
-    ]
+    stated = re.findall(r"</artifactId>\n  <version>(.*)</version>", POM.read_text(encoding="utf-8"))
+    assert stated == [project["version"]]
 
 
 def test_it_needs_jackson_alone_and_names_no_address() -> None:

@@ -9,8 +9,8 @@ import java.util.function.Function;
 import java.util.function.Supplier;
 
 /**
- * A client whose calls are futures, which fail with a {@link GradserveException}. To cancel the future of a call ends the
- * call, with its requests and waits.
+ * A client whose calls are futures, which fail with a {@link GradserveException}. To cancel the future of a call ends
+ * the call, with its requests and waits.
  */
 public final class AsyncClient {
     private final Settings settings;
@@ -128,7 +128,8 @@ public final class AsyncClient {
      * @return a future of values, and gradients that the cotangents weight
      */
     public CompletableFuture<GradientsAnswer> vjp(
-        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> cotangents, Consumer<VjpOptions> options) {
+        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> cotangents,
+        Consumer<VjpOptions> options) {
         Asked asked = stated(new VjpOptions(), options).asked;
         asked.tensors.put("feeds", feeds);
         asked.tensors.put("cotangents", cotangents);
@@ -158,7 +159,8 @@ public final class AsyncClient {
      * @return a future of values, and their derivatives along the tangents
      */
     public CompletableFuture<JvpAnswer> jvp(
-        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> tangents, Consumer<JvpOptions> options) {
+        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> tangents,
+        Consumer<JvpOptions> options) {
         Asked asked = stated(new JvpOptions(), options).asked;
         asked.tensors.put("feeds", feeds);
         asked.tensors.put("tangents", tangents);
@@ -214,7 +216,8 @@ public final class AsyncClient {
      * @return a future of values, gradients and products
      */
     public CompletableFuture<HvpAnswer> hvp(
-        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> vectors, Consumer<HvpOptions> options) {
+        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> vectors,
+        Consumer<HvpOptions> options) {
         Asked asked = stated(new HvpOptions(), options).asked;
         asked.tensors.put("feeds", feeds);
         asked.tensors.put("vectors", vectors);
@@ -270,7 +273,7 @@ public final class AsyncClient {
         Computable graph, Map<Node, ? extends Value> feeds, Consumer<BatchOptions> options) {
         Asked asked = stated(new BatchOptions(), options).asked;
         asked.tensors.put("feeds", feeds);
-        return compute("batch", graph, asked, GradientsAnswer::new);
+        return compute("batch", graph, asked, GradientsAnswer::ofBatch);
     }
 
     /**
@@ -379,9 +382,11 @@ public final class AsyncClient {
      * @return a future of the graph, on which calls may be made
      */
     public CompletableFuture<RegisteredGraph> register(Graph graph, Consumer<RegisterOptions> options) {
-        RegisteredGraph made = new RegisteredGraph(graph, stated(new RegisterOptions(), options), null);
-        return Running.call(settings, Optional.empty(), running -> made.registered(running).thenApply(known -> made)
-            .exceptionallyCompose(failure -> CompletableFuture.failedFuture(Exchange.explained(graph, false, failure))));
+        return Running.call(settings, Optional.empty(), running -> {
+            RegisteredGraph made = new RegisteredGraph(graph, stated(new RegisterOptions(), options), null);
+            return made.registered(running).thenApply(known -> made).exceptionallyCompose(failure ->
+                CompletableFuture.failedFuture(Exchange.explained(graph, false, failure)));
+        });
     }
 
     /**
@@ -504,7 +509,8 @@ public final class AsyncClient {
         return page("graphs", options, GraphSummary::read);
     }
 
-    private <T> CompletableFuture<Page<T>> page(String kind, Consumer<ListOptions> options, Function<ObjectNode, T> entry) {
+    private <T> CompletableFuture<Page<T>> page(
+        String kind, Consumer<ListOptions> options, Function<ObjectNode, T> entry) {
         return once(() -> Request.listing(kind, stated(new ListOptions(), options)), reply ->
             Page.read(reply.object(), kind, entry));
     }

@@ -1,6 +1,9 @@
 package example.gradserve;
 
-/** For calls that were given up since their thread was interrupted, which it still says. What keeps something may have been kept. */
+/**
+ * For calls that were given up since their thread was interrupted, which it still says. What keeps something may have
+ * been kept.
+ */
 public final class CallInterruptedException extends GradserveException {
     private static final long serialVersionUID = 1L;
 

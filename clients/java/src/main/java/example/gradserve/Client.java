@@ -131,7 +131,8 @@ public final class Client {
      * @return values, and gradients that the cotangents weight
      */
     public GradientsAnswer vjp(
-        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> cotangents, Consumer<VjpOptions> options) {
+        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> cotangents,
+        Consumer<VjpOptions> options) {
         return joined(async.vjp(graph, feeds, cotangents, options));
     }
 
@@ -157,7 +158,8 @@ public final class Client {
      * @return values, and their derivatives along the tangents
      */
     public JvpAnswer jvp(
-        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> tangents, Consumer<JvpOptions> options) {
+        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> tangents,
+        Consumer<JvpOptions> options) {
         return joined(async.jvp(graph, feeds, tangents, options));
     }
 
@@ -207,7 +209,8 @@ public final class Client {
      * @return values, gradients and products
      */
     public HvpAnswer hvp(
-        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> vectors, Consumer<HvpOptions> options) {
+        Computable graph, Map<Node, ? extends Value> feeds, Map<Node, ? extends Value> vectors,
+        Consumer<HvpOptions> options) {
         return joined(async.hvp(graph, feeds, vectors, options));
     }
 

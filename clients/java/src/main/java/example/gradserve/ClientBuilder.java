@@ -112,11 +112,15 @@ public final class ClientBuilder {
 
     Settings settings() {
         HttpClient sending = http != null ? http : usualHttp();
-        return new Settings(new Transport(url, key, maxResponseBytes, sending), timeout, retries, idempotency, surroundings);
+        Transport transport = new Transport(url, key, maxResponseBytes, sending);
+        return new Settings(transport, timeout, retries, idempotency, surroundings);
     }
 
     /** Speaks HTTP/1.1 as the server does, and asks it for no other. */
     private static HttpClient usualHttp() {
-        return HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).connectTimeout(Duration.ofSeconds(10)).build();
+        return HttpClient.newBuilder()
+            .version(HttpClient.Version.HTTP_1_1)
+            .connectTimeout(Duration.ofSeconds(10))
+            .build();
     }
 }

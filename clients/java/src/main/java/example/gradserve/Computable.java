@@ -9,6 +9,10 @@ public sealed interface Computable permits Graph, RegisteredGraph {
      */
     Graph graph();
 
-    /** How many of its first nodes belong to it. */
+    /**
+     * How many of its first nodes belong to it.
+     *
+     * @return all of a graph, and of one that the server keeps those that it had
+     */
     int nodeCount();
 }

@@ -47,8 +47,8 @@ public enum DType {
                 return dtype;
             }
         }
-        throw new InputException("'" + word + "' is no dtype of this client, which has bool, int8, uint8, int32, int64, "
-            + "float16, float32 and float64");
+        throw new InputException("'" + word + "' is no dtype of this client, which has bool, int8, uint8, int32, "
+            + "int64, float16, float32 and float64");
     }
 
     static DType spelled(String spelling) {

@@ -29,7 +29,8 @@ final class Deadline {
         return remaining().map(left -> wait.compareTo(left) < 0).orElse(true);
     }
 
-    private Optional<Duration> remaining() {
+    /** The same, below zero where the end has come. */
+    Optional<Duration> remaining() {
         return limit.isZero() ? Optional.empty() : Optional.of(limit.minusNanos(surroundings.nanoTime() - begin));
     }
 

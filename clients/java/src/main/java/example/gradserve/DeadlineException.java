@@ -3,7 +3,10 @@ package example.gradserve;
 import java.time.Duration;
 import java.util.Optional;
 
-/** For calls whose time was up, by the client's clock, or where there is a problem by the server's: ask less, or give more. */
+/**
+ * For calls whose time was up, by the client's clock, or where there is a problem by the server's: ask less, or give
+ * more.
+ */
 public final class DeadlineException extends GradserveException {
     private static final long serialVersionUID = 1L;
     private final transient Problem problem;

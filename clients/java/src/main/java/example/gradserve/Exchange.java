@@ -37,7 +37,8 @@ final class Exchange {
     /** Does a call on a graph, or on one that is registered: that is done first where the server does not know it. */
     CompletableFuture<Reply> runOn(Computable on) {
         CompletableFuture<Reply> reply = on instanceof RegisteredGraph registered ? runOn(registered) : run();
-        return reply.exceptionallyCompose(failure -> CompletableFuture.failedFuture(explained(on.graph(), hasKey, failure)));
+        return reply.exceptionallyCompose(failure ->
+            CompletableFuture.failedFuture(explained(on.graph(), hasKey, failure)));
     }
 
     private CompletableFuture<Reply> runOn(RegisteredGraph graph) {
@@ -62,8 +63,8 @@ final class Exchange {
     /** The refusal with what the client knows beside the report: which node it is, and that it made a key. */
     static Throwable explained(Graph graph, boolean hasKey, Throwable failure) {
         Throwable cause = Failures.cause(failure);
-        return cause instanceof GradserveException known
-            ? known.problem().<Throwable>map(problem -> RefusalException.of(problem, remark(graph, hasKey, problem))).orElse(known)
+        return cause instanceof GradserveException known && known.problem().isPresent()
+            ? RefusalException.of(known.problem().get(), remark(graph, hasKey, known.problem().get()))
             : cause;
     }
 
@@ -76,8 +77,8 @@ final class Exchange {
             }
         });
         if (hasKey && problem.status() == 413 && problem.code().equals("over_budget")) {
-            remarks.add("where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that "
-                + "nothing is done twice, and makes none with idempotency(false)");
+            remarks.add("where it is the answer that is too long to be given again: the client made an "
+                + "Idempotency-Key, so that nothing is done twice, and makes none with idempotency(false)");
         }
         return String.join("; ", remarks);
     }

@@ -14,7 +14,9 @@ final class Failures {
         return failure instanceof CompletionException && failure.getCause() != null ? failure.getCause() : failure;
     }
 
-    /** The value of a future, as if its work was done here: failures have this stack, and an interrupt ends the work. */
+    /**
+     * The value of a future, as if its work was done here: failures have this stack, and an interrupt ends the work.
+     */
     static <T> T joined(CompletableFuture<T> future) {
         try {
             return future.get();

@@ -9,8 +9,16 @@ public sealed class GradientsAnswer extends ForwardAnswer permits HvpAnswer, Hes
 
     GradientsAnswer(AnswerReader reader) {
         super(reader);
-        gradients = reader.fields.has("gradients") ? reader.tensors("gradients") : new Results<>(List.of());
+        gradients = reader.tensors("gradients");
         disconnected = reader.nodes("disconnected");
+    }
+
+    /** That of {@code batch}, where there may be nothing to differentiate by. */
+    static GradientsAnswer ofBatch(AnswerReader reader) {
+        if (!reader.fields.has("gradients")) {
+            reader.fields.putArray("gradients");
+        }
+        return new GradientsAnswer(reader);
     }
 
     /**

@@ -11,7 +11,8 @@ import java.util.Map;
 import java.util.OptionalInt;
 
 /**
- * A computation graph. Every method that is an op appends a node and returns its handle, which has the other ops as methods.
+ * A computation graph. Every method that is an op appends a node and returns its handle, which has the other ops as
+ * methods.
  *
  * <p>A graph is built by one thread at a time; when it is built, any number may call with it.
  */
@@ -42,7 +43,8 @@ public final class Graph extends GraphOps implements Computable {
      *
      * @param op its name
      * @param operands earlier nodes
-     * @param attrs attributes by their names: numbers, booleans, strings, dtypes, tensors, and lists and arrays of these
+     * @param attrs attributes by their names: numbers, booleans, strings, dtypes, tensors, and lists and arrays of
+     *     these
      * @return the node
      * @throws InputException for a node of another graph, and for what an attribute cannot be
      */
@@ -129,7 +131,7 @@ public final class Graph extends GraphOps implements Computable {
     public Node node(String name) {
         List<Node> found = nodes.stream().filter(node -> node.name().equals(name) && !name.isEmpty()).toList();
         if (found.size() != 1) {
-            throw new InputException(found.size() + " nodes of the graph are called '" + name + "', and not one: " + found);
+            throw new InputException(found.size() + " nodes are called '" + name + "', and not one: " + found);
         }
         return found.get(0);
     }
@@ -180,7 +182,8 @@ public final class Graph extends GraphOps implements Computable {
         List<Node> operands = Arrays.stream(Json.ids(stated, "operands")).mapToObj(this::node).toList();
         Map<String, Object> attrs = new LinkedHashMap<>();
         if (Json.has(stated, "attrs")) {
-            Json.member(stated, "attrs").properties().forEach(each -> attrs.put(each.getKey(), received(each.getValue())));
+            Json.member(stated, "attrs").properties()
+                .forEach(each -> attrs.put(each.getKey(), received(each.getValue())));
         }
         if (constant != null) {
             attrs.put("value", constant);

@@ -226,7 +226,8 @@ final class Json {
             return JsonNodeFactory.instance.numberNode(number.doubleValue());
         } else if (number instanceof BigInteger large) {
             return JsonNodeFactory.instance.numberNode(large);
-        } else if (number instanceof Long || number instanceof Integer || number instanceof Short || number instanceof Byte) {
+        } else if (number instanceof Long || number instanceof Integer || number instanceof Short
+            || number instanceof Byte) {
             return JsonNodeFactory.instance.numberNode(number.longValue());
         }
         throw new InputException("a " + number.getClass().getSimpleName() + " is no number of the wire");

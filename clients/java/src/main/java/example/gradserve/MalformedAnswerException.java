@@ -3,8 +3,8 @@ package example.gradserve;
 import java.util.function.Supplier;
 
 /**
- * For answers that are not what was promised, such as another media type, broken JSON, or a tensor that does not fit its
- * bytes: look at what stands in between.
+ * For answers that are not what was promised, such as another media type, broken JSON, or a tensor that does not fit
+ * its bytes: look at what stands in between.
  */
 public final class MalformedAnswerException extends TransportException {
     private static final long serialVersionUID = 1L;

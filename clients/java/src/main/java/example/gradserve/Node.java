@@ -5,11 +5,11 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A node of a graph: the handle under which it is an operand, is fed, and has its results looked up. Its methods are the ops
- * of which it is the first operand.
+ * A node of a graph: the handle under which it is an operand, is fed, and has its results looked up. Its methods are
+ * the ops of which it is the first operand.
  *
- * <p>{@code plus}, {@code minus}, {@code times}, {@code div}, {@code rem} and {@code unaryMinus} are those that Kotlin takes
- * for its operators.
+ * <p>{@code plus}, {@code minus}, {@code times}, {@code div}, {@code rem} and {@code unaryMinus} are those that Kotlin
+ * takes for its operators.
  */
 public final class Node extends NodeOps {
     private static final StackWalker STACK = StackWalker.getInstance();

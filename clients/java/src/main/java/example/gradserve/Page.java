@@ -15,6 +15,7 @@ import java.util.function.Function;
 public record Page<T>(List<T> entries, Optional<String> next) {
     static <T> Page<T> read(ObjectNode answer, String kind, Function<ObjectNode, T> entry) {
         return new Page<>(
-            Json.objects(answer, kind).stream().map(entry).toList(), Optional.ofNullable(Json.textOr(answer, "next", null)));
+            Json.objects(answer, kind).stream().map(entry).toList(),
+            Optional.ofNullable(Json.textOr(answer, "next", null)));
     }
 }

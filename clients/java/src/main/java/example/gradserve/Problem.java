@@ -29,8 +29,9 @@ import java.util.function.Predicate;
  * @param extra the members that this client does not know
  */
 public record Problem(
-    int status, String code, String detail, String type, String title, String requestId, OptionalInt node, OptionalInt operand,
-    String expected, String got, String pointer, List<Problem> errors, Optional<Duration> retryAfter, ObjectNode extra) {
+    int status, String code, String detail, String type, String title, String requestId, OptionalInt node,
+    OptionalInt operand, String expected, String got, String pointer, List<Problem> errors,
+    Optional<Duration> retryAfter, ObjectNode extra) {
 
     /** A report that says nothing but its status. */
     static Problem of(int status, Optional<Duration> retryAfter) {

@@ -4,8 +4,8 @@ import java.util.Optional;
 
 /** The server's report of why it refuses. */
 public abstract sealed class RefusalException extends GradserveException
-    permits AuthenticationException, ConditionException, GraphException, NotFoundException, OverloadException, RateException,
-        ServerException, StoreFullException {
+    permits AuthenticationException, ConditionException, GraphException, NotFoundException, OverloadException,
+        RateException, ServerException, StoreFullException {
     private static final long serialVersionUID = 1L;
     private final transient Problem problem;
 

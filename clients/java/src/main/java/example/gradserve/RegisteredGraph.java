@@ -9,8 +9,8 @@ import java.util.function.Supplier;
 /**
  * A graph that the server keeps, and that stands wherever a call takes a graph: it is not sent again.
  *
- * <p>It is registered by the first call that needs it, unless it is already, and once more by one that finds it forgotten. It
- * is the graph as it was: nodes that are appended later are not part of it. Threads may share it.
+ * <p>It is registered by the first call that needs it, unless it is already, and once more by one that finds it
+ * forgotten. It is the graph as it was: nodes that are appended later are not part of it. Threads may share it.
  */
 public final class RegisteredGraph implements Computable {
     private final Graph graph;

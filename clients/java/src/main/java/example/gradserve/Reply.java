@@ -27,7 +27,7 @@ record Reply(int status, HttpHeaders headers, byte[] body) {
             throw RefusalException.of(problem(), "");
         }
         if (status != 200 && status != 201 && status != 304) {
-            throw new MalformedAnswerException("the answer has the status " + status + ", which gradserve does not give");
+            throw new MalformedAnswerException("the answer has the status " + status + ", which is none of gradserve");
         }
         return this;
     }
@@ -80,7 +80,7 @@ record Reply(int status, HttpHeaders headers, byte[] body) {
     private ResidentTensor tensorInFile(String name) {
         Map<String, Tensor> tensors = Safetensors.read(ByteBuffer.wrap(body)).tensors();
         if (tensors.size() != 1) {
-            throw new MalformedAnswerException("the answer holds " + tensors.size() + " tensors where one was asked for");
+            throw new MalformedAnswerException("there are " + tensors.size() + " tensors where one was asked for");
         }
         String etag = headers.firstValue("ETag").orElse("").replaceFirst("^W/", "").replace("\"", "");
         return resident(name, etag, tensors.values().iterator().next());

@@ -54,8 +54,8 @@ record Request(
             Body body = message.body(form);
             // The answer comes as the request goes; where a tensor stays with the server, its like may well be large.
             boolean isFile = form == Form.SAFETENSORS || asked.feedsResidents() && asked.form.isEmpty();
-            return new Request("POST", "/v1/" + call, Map.of(), sent(body, isFile ? Media.SAFETENSORS : Media.JSON), body,
-                true, !asked.store.isEmpty());
+            Map<String, String> headers = sent(body, isFile ? Media.SAFETENSORS : Media.JSON);
+            return new Request("POST", "/v1/" + call, Map.of(), headers, body, true, !asked.store.isEmpty());
         } catch (InputException wrong) {
             throw new InputException(call + ": " + wrong.getMessage());
         }
@@ -88,7 +88,8 @@ record Request(
         Map<String, String> headers = conditions(options.ifMatch, options.ifNoneMatch);
         boolean keeps = !headers.isEmpty();
         headers.putAll(sent(body, Media.JSON));
-        Map<String, String> query = options.durable.map(durable -> Map.of("durable", durable.toString())).orElse(Map.of());
+        Map<String, String> query =
+            options.durable.map(durable -> Map.of("durable", durable.toString())).orElse(Map.of());
         return new Request("PUT", tensorPath(name), query, headers, body, true, keeps);
     }
 

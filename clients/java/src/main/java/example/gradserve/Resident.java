@@ -7,8 +7,8 @@ import java.util.OptionalLong;
 /**
  * A version of a tensor that the server keeps, which may stand wherever a call takes a tensor.
  *
- * <p>A call reads the version that is there when it comes: the etag says which one this was, for conditions. What the server
- * did not say is empty: type and bytes are known of what is put and listed, not of what is stored.
+ * <p>A call reads the version that is there when it comes: the etag says which one this was, for conditions. What the
+ * server did not say is empty: type and bytes are known of what is put and listed, not of what is stored.
  *
  * @param name under which it is kept
  * @param etag of this version; empty where it is not known
@@ -33,8 +33,8 @@ public record Resident(
     /** The handle of a version whose tensor is known. */
     static Resident of(String name, String etag, Tensor tensor) {
         return new Resident(
-            name, etag, Optional.of(new TensorType(tensor.dtype(), tensor.shape())), OptionalLong.of(tensor.byteCount()),
-            Optional.empty(), OptionalLong.empty());
+            name, etag, Optional.of(new TensorType(tensor.dtype(), tensor.shape())),
+            OptionalLong.of(tensor.byteCount()), Optional.empty(), OptionalLong.empty());
     }
 
     static Resident read(ObjectNode stated) {

@@ -8,7 +8,8 @@ import java.util.List;
  * @param <S> the options of the call
  */
 public abstract sealed class RunOptions<S extends RunOptions<S>> extends CallOptions<S>
-    permits ForwardOptions, GradientsOptions, VjpOptions, JvpOptions, JacobianOptions, HvpOptions, HessianOptions, BatchOptions {
+    permits ForwardOptions, GradientsOptions, VjpOptions, JvpOptions, JacobianOptions, HvpOptions,
+        HessianOptions, BatchOptions {
     RunOptions() {}
 
     /**

@@ -60,7 +60,7 @@ final class Running {
                 step.completeExceptionally(Failures.cause(failure));
             }
         });
-        deadline.left().ifPresent(left ->
+        deadline.remaining().ifPresent(left ->
             step.orTimeout(left.compareTo(LEAST) < 0 ? LEAST.toNanos() : left.toNanos(), TimeUnit.NANOSECONDS));
         steps.add(step);
         step.whenComplete((value, failure) -> {

@@ -11,8 +11,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * A file of the <a href="https://github.com/huggingface/safetensors#format">safetensors format</a>: a header of JSON, and
- * the bytes of tensors, which are read where they lie.
+ * A file of the <a href="https://github.com/huggingface/safetensors#format">safetensors format</a>: a header of JSON,
+ * and the bytes of tensors, which are read where they lie.
  *
  * @param tensors by their names
  * @param metadata the texts of the header
@@ -57,8 +57,8 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
     private static ByteBuffer framed(byte[] header) {
         int padding = -header.length & LENGTH_SIZE - 1;
         ByteBuffer framed = ByteBuffer.allocate(LENGTH_SIZE + header.length + padding).order(ByteOrder.LITTLE_ENDIAN);
-        return framed.putLong(header.length + padding).put(header).put(" ".repeat(padding).getBytes(StandardCharsets.US_ASCII))
-            .flip();
+        byte[] spaces = " ".repeat(padding).getBytes(StandardCharsets.US_ASCII);
+        return framed.putLong(header.length + padding).put(header).put(spaces).flip();
     }
 
     /**
@@ -108,7 +108,7 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
             throw new InputException("the safetensors file ends before its header does");
         }
         if (length > MOST_OF_HEADER) {
-            throw new InputException("a header of " + length + " bytes is longer than that of a safetensors file may be");
+            throw new InputException("a header of " + length + " bytes is longer than that of a file may be");
         }
         byte[] header = new byte[(int) length];
         file.get(header);

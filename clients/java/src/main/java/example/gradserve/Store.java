@@ -6,8 +6,8 @@ import java.util.Optional;
  * Under which name a call is to keep a value, and on what condition.
  *
  * @param name of the resident tensor
- * @param ifMatch the etag that the tensor must have now, {@code *} where any will do, and {@code ""} where there must be none;
- *     empty is no condition
+ * @param ifMatch the etag that the tensor must have now, {@code *} where any will do, and {@code ""} where there must
+ *     be none; empty is no condition
  * @param durable where it is false, the value is on disk some time after the answer
  */
 public record Store(String name, Optional<String> ifMatch, Optional<Boolean> durable) {

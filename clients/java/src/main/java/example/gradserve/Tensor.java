@@ -12,8 +12,9 @@ import java.util.Arrays;
 /**
  * An array with a dtype and a shape, whose elements lie row-major.
  *
- * <p>Made of a Java array, it has a copy of it. Made of a buffer, it shares the memory: what is written there is written
- * here, so do not, while a call is under way. Views such as {@link #doubles()} are its own memory, and read-only.
+ * <p>Made of a Java array, it has a copy of it. Made of a buffer, it shares the memory: what is written there is
+ * written here, so do not, while a call is under way. Views such as {@link #doubles()} are its own memory, and
+ * read-only.
  */
 public final class Tensor implements Value {
     /** As many as NumPy's arrays have at most. */
@@ -21,7 +22,9 @@ public final class Tensor implements Value {
 
     private final DType dtype;
     private final long[] shape;
-    /** The elements, little-endian; read-only, and read by copies of it, since position and order are the buffer's own. */
+    /**
+     * The elements, little-endian; read-only, and read by copies of it, since position and order are the buffer's own.
+     */
     private final ByteBuffer raw;
 
     private Tensor(DType dtype, long[] shape, ByteBuffer raw) {
@@ -185,7 +188,8 @@ public final class Tensor implements Value {
      * A tensor in the memory of a buffer, which is not copied.
      *
      * @param dtype what the elements are
-     * @param elements their bytes between position and limit, row-major and little-endian, whatever the buffer's order is
+     * @param elements their bytes between position and limit, row-major and little-endian, whatever the buffer's order
+     *     is
      * @param shape the extents; none are the shape of a single number
      * @return the tensor
      * @throws InputException where the shape has more or fewer bytes

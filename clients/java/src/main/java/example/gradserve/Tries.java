@@ -24,7 +24,9 @@ final class Tries {
     Duration after(GradserveException failure) {
         Optional<Problem> problem = failure.problem();
         Duration jittered = Duration.ofMillis(Math.round(waitMs * (0.5 + surroundings.chance() / 2)));
-        Duration wait = problem.flatMap(Problem::retryAfter).filter(asked -> asked.compareTo(jittered) > 0).orElse(jittered);
+        Duration wait = problem.flatMap(Problem::retryAfter)
+            .filter(asked -> asked.compareTo(jittered) > 0)
+            .orElse(jittered);
         if (problem.filter(each -> each.code().equals("worker_died")).isPresent()) {
             deaths++;
         }

@@ -89,7 +89,8 @@ record Call(JsonNode stated, Computable on) {
         for (JsonNode entry : stated.path("store")) {
             Store store = new Store(entry.get("tensor_id").textValue());
             store = entry.has("if_match") ? store.ifMatch(entry.get("if_match").textValue()) : store;
-            options.store(node(entry), entry.has("durable") ? store.durable(entry.get("durable").booleanValue()) : store);
+            store = entry.has("durable") ? store.durable(entry.get("durable").booleanValue()) : store;
+            options.store(node(entry), store);
         }
     }
 

@@ -44,7 +44,8 @@ final class Conversation implements Surroundings {
                 .retries(settings.path("retries").asInt(2))
                 .idempotency(settings.path("idempotency").asBoolean(true));
             Optional.ofNullable(settings.get("api_key")).ifPresent(key -> builder.apiKey(key.textValue()));
-            Optional.ofNullable(settings.get("max_response_bytes")).ifPresent(most -> builder.maxResponseBytes(most.longValue()));
+            Optional.ofNullable(settings.get("max_response_bytes"))
+                .ifPresent(most -> builder.maxResponseBytes(most.longValue()));
             if (stated.get("kind").textValue().equals("exchange")) {
                 builder.surroundings(this);
             }

@@ -19,8 +19,8 @@ import java.util.Locale;
 import java.util.Map;
 
 /**
- * The program that answers conformance cases with this client: a case a line comes in, a result a line goes out. What it
- * speaks is in clients/conformance/README.md.
+ * The program that answers conformance cases with this client: a case a line comes in, a result a line goes out. What
+ * it speaks is in clients/conformance/README.md.
  */
 public final class Main {
     private static final ObjectMapper JSON = new ObjectMapper();

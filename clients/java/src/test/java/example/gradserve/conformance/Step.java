@@ -22,7 +22,8 @@ record Step(String op, String name, List<Node> operands, JsonNode attrs) {
         for (JsonNode stated : steps) {
             List<Node> operands = new ArrayList<>();
             stated.path("operands").forEach(place -> operands.add(node(graph, place)));
-            Step step = new Step(stated.get("op").asText(), stated.path("name").asText(""), operands, stated.path("attrs"));
+            String name = stated.path("name").asText("");
+            Step step = new Step(stated.get("op").asText(), name, operands, stated.path("attrs"));
             // A method of a node of another graph would write into that one.
             boolean isOfAnother = !operands.isEmpty() && operands.get(0).graph() != graph;
             (isOfAnother ? step.any(graph) : Ops.appended(graph, step)).named(step.name);
@@ -85,8 +86,8 @@ record Step(String op, String name, List<Node> operands, JsonNode attrs) {
     }
 
     long[] wholes(String name) {
-        return read(name, stated -> ((List<?>) Values.of(stated)).stream().mapToLong(each -> ((Number) each).longValue())
-            .toArray());
+        return read(name, stated -> ((List<?>) Values.of(stated)).stream()
+            .mapToLong(each -> ((Number) each).longValue()).toArray());
     }
 
     void wholes(String name, Consumer<long[]> into) {

@@ -86,7 +86,8 @@ final class Telling {
     /** They are looked up by their nodes, as users do. */
     private static ArrayNode results(Results<Tensor> all) {
         ArrayNode made = JsonNodeFactory.instance.arrayNode();
-        all.forEach(each -> made.addObject().put("node", each.node().id()).set("tensor", Bits.of(all.get(each.node()))));
+        all.forEach(each ->
+            made.addObject().put("node", each.node().id()).set("tensor", Bits.of(all.get(each.node()))));
         return made;
     }
 
@@ -139,7 +140,8 @@ final class Telling {
     private static ObjectNode report(Problem problem) {
         ObjectNode made = JsonNodeFactory.instance.objectNode().put("status", problem.status());
         Map.of("code", problem.code(), "detail", problem.detail(), "request_id", problem.requestId(),
-            "expected", problem.expected(), "got", problem.got(), "pointer", problem.pointer()).forEach((name, text) -> {
+            "expected", problem.expected(), "got", problem.got(), "pointer", problem.pointer())
+            .forEach((name, text) -> {
                 if (!text.isEmpty()) {
                     made.put(name, text);
                 }

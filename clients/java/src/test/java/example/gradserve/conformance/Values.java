@@ -31,8 +31,8 @@ final class Values {
         if (stated.has("int")) {
             return new BigInteger(stated.get("int").textValue());
         } else if (stated.has("float")) {
-            String sign = stated.get("float").textValue();
-            return sign.equals("nan") ? Double.NaN : sign.startsWith("-") ? Double.NEGATIVE_INFINITY : Double.POSITIVE_INFINITY;
+            return Double.valueOf(
+                stated.get("float").textValue().replace("nan", "NaN").replace("inf", "Infinity"));
         } else if (stated.has("hex")) {
             return Bits.tensor(stated);
         }

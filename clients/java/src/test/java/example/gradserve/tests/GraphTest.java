@@ -101,7 +101,7 @@ class GraphTest {
     @Test
     void graphsThatAreNoneAreRefused() {
         for (String text : List.of("", "[]", "{}", "{\"nodes\":[1]}", "{\"nodes\":[{\"op\":\"abs\",\"operands\":[0]}]}",
-            "{\"nodes\":[{\"op\":\"abs\",\"operands\":[4294967296]}]}", "{\"nodes\":[]} {}")) {
+            "{\"nodes\":[{\"op\":\"input\"},{\"op\":\"abs\",\"operands\":[4294967296]}]}", "{\"nodes\":[]} {}")) {
             assertThrows(MalformedAnswerException.class, () -> Graph.fromJson(text), text);
         }
     }
