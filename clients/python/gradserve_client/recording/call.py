@@ -11,11 +11,22 @@ from gradserve_client.answers import Results, Values
 from gradserve_client.client import Client
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Graph, Node
-from gradserve_client.recording.arguments import Arguments, Chosen, LeafType, Which, is_array, names_of
+from gradserve_client.recording.arguments import (
+    NUMPY,
+    Arguments,
+    Chosen,
+    Fed,
+    LeafType,
+    Library,
+    Which,
+    is_array,
+    names_of,
+)
 from gradserve_client.recording.array import RecordedArray
 from gradserve_client.recording.default_client import default_client
 from gradserve_client.recording.emitting import lifted
-from gradserve_client.recording.recorded import Output, Recorded, Recordings
+from gradserve_client.recording.maps import TypedNode
+from gradserve_client.recording.recorded import Recorded, Recordings
 from gradserve_client.recording.recorder import Recorder
 from gradserve_client.recording.trees import flatten, matched
 from gradserve_client.resident import Resident
@@ -63,9 +74,10 @@ class FunctionCall:
         kwargs: dict[str, Any],
         wrt: Which = (),
         mapped: Which | None = (),
+        library: Library = NUMPY,
     ) -> None:
         self._source = source
-        self._arguments = Arguments(source.names, source.static, args, kwargs)
+        self._arguments = Arguments(source.names, source.static, args, kwargs, library)
         everything = [argument.key for argument in self._arguments.arguments]
         self._mapped = {*self._arguments.chosen(everything if mapped is None else mapped).places}
         self._given = [self._type(array) for array in self._arguments.arrays]
@@ -77,7 +89,12 @@ class FunctionCall:
                 told = f"{self._arguments.names[place]} is {self._types[place].dtype.name}"
                 raise InputError(f"derivatives are by floats, and {told}")
 
-    def _type(self, array: Array | Resident) -> LeafType:
+    @property
+    def given(self) -> list[Any]:
+        """The arrays as the library has them that the call is made with."""
+        return self._arguments.given
+
+    def _type(self, array: Fed) -> LeafType:
         """Dtype and shape. What the server keeps is asked for where its handle does not say."""
         if isinstance(array, Resident) and (array.dtype is None or array.shape is None):
             array = self._source.client.get(array).handle
@@ -149,12 +166,15 @@ class FunctionCall:
             if not given:
                 raise InputError("the function gives back no array: there is nothing to compute")
             arrays = [lifted(each.value) for each in given]
-        outputs = [Output(array.node, array.shape, array.dtype) for array in arrays]
+        outputs = [TypedNode(array.node, array.shape, array.dtype) for array in arrays]
         registered = self._source.client.register(recorder.graph, at_once=False)
         return Recorded(registered, recorder.leaves, outputs, structure, recorder.guards)
 
     def _look(self, graph: Graph, leaves: Sequence[Node], node: Node) -> Array:
-        """A value of the example, which is the first one where there are many: the server computes it."""
+        """A value of the example, which is the first one where there are many: the server computes it.
+
+        Raises RecordingError where the arguments have no values yet.
+        """
         feeds: Any = dict(zip(leaves, self._examples(), strict=True))
         return self._source.client.forward(graph, feeds, outputs=[node]).value
 

@@ -12,7 +12,7 @@ from gradserve_client.answers import Certificate, Forecast
 from gradserve_client.client import Client
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Graph, Node
-from gradserve_client.recording.arguments import Which, is_array
+from gradserve_client.recording.arguments import Library, Which, is_array
 from gradserve_client.recording.call import Feeds, FunctionCall, Source
 from gradserve_client.recording.recorded import Recorded
 from gradserve_client.recording.traced import Traced
@@ -184,6 +184,11 @@ class Function:
     def graph(self, *args: Any, **kwargs: Any) -> Graph:
         """The graph that is recorded for these arguments. Its leaves are called as the arguments."""
         return FunctionCall(self._source, args, kwargs).confirmed().registered.graph
+
+    def recorded_for(self, library: Library, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Recorded, list[Any]]:
+        """For bridges: what is recorded for arguments of a library, and the arrays among these, one for each leaf."""
+        call = FunctionCall(self._source, args, kwargs, library=library)
+        return call.confirmed(), call.given
 
 
 def _floats(recorded: Recorded, call: str) -> list[Node]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -12,22 +13,14 @@ from gradserve_client.client import RegisteredGraph
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
 from gradserve_client.recording.lines import RecordingError
+from gradserve_client.recording.maps import Map, TypedNode
 from gradserve_client.recording.recorder import Guard
-from gradserve_client.recording.traced import DType, Shape
 from gradserve_client.recording.trees import Structure
 from gradserve_client.tensors import Array
 
 T = TypeVar("T")
 #: how often a function is recorded anew for one set of types, where its looks come out otherwise
 _MOST_ANEW: Final = 8
-
-
-class Output(NamedTuple):
-    """One of the arrays that the function gives back."""
-
-    node: Node
-    shape: Shape
-    dtype: DType
 
 
 class Recorded:
@@ -37,7 +30,7 @@ class Recorded:
         self,
         registered: RegisteredGraph,
         leaves: Sequence[Node],
-        outputs: Sequence[Output],
+        outputs: Sequence[TypedNode],
         structure: Structure,
         guards: Sequence[Guard],
     ) -> None:
@@ -47,13 +40,20 @@ class Recorded:
         self.structure = structure
         self.guards = guards
 
+    @cached_property
+    def map(self) -> Map:
+        """What it computes beside its guards."""
+        attrs = [(leaf, leaf.attrs) for leaf in self.leaves]
+        inputs = [TypedNode(leaf, tuple(stated.get("shape", ())), np.dtype(stated["dtype"])) for leaf, stated in attrs]
+        return Map(self.registered, inputs, self.outputs)
+
     @property
     def asked(self) -> list[Node]:
         """The nodes that every call asks for: outputs and guards, each once."""
         nodes = [*(output.node for output in self.outputs), *(guard.node for guard in self.guards)]
         return [*dict.fromkeys(nodes)]
 
-    def built(self, of: Callable[[Output], Any]) -> Any:
+    def built(self, of: Callable[[TypedNode], Any]) -> Any:
         """What the function gives back, with something in place of each array."""
         return self.structure.build(map(of, self.outputs))
 
