@@ -65,8 +65,8 @@ class Evaluation(NamedTuple):
 class Residuals:
     """A function of a vector that gives a vector, for `scipy.optimize.least_squares`:
 
-        residuals = Residuals(gs.function(misfit, client=client))
-        least_squares(residuals.fun, x0, jac=residuals.jac, args=(t, y))
+    residuals = Residuals(gs.function(misfit, client=client))
+    least_squares(residuals.fun, x0, jac=residuals.jac, args=(t, y))
     """
 
     def __init__(self, f: Function) -> None:
@@ -86,8 +86,8 @@ class Residuals:
 class System:
     """The right-hand side of ordinary differential equations, f(t, y), for `scipy.integrate.solve_ivp`:
 
-        system = System(gs.function(oregonator, client=client))
-        solve_ivp(system.fun, (0.0, 360.0), y0, method="BDF", jac=system.jac)
+    system = System(gs.function(oregonator, client=client))
+    solve_ivp(system.fun, (0.0, 360.0), y0, method="BDF", jac=system.jac)
     """
 
     def __init__(self, f: Function) -> None:

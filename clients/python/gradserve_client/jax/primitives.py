@@ -1,9 +1,10 @@
 """Two primitives of JAX: a map that a server computes, and its derivative along tangents.
 
-    remote   x     ↦ f(x)        its derivative is `linear`; for one float, the product with the gradient
-    linear   x, t  ↦ f′(x) t     its transpose by t is `remote` of the pullback; its derivative is that of the pushforward
+    remote   x     ↦ f(x)       its derivative is `linear`; where f gives one float, the product with its gradient
+    linear   x, t  ↦ f′(x) t    its transpose by t is `remote` of the pullback
 
-Both are made of maps alone, so JAX may transform what it gets by transforming, to any order.
+As a map of x and t, `linear` is the pushforward, and so has the derivative of that. What JAX gets by transforming is
+made of these two again, so it may transform that, too, to any order.
 """
 
 from __future__ import annotations
@@ -137,7 +138,8 @@ def _transpose(cotangents: Sequence[Any], *operands: Any, to: Map, wrt: Places, 
         for gradient, has_own in zip(pulled, mapped[count:], strict=True)
     ]
     return [None] * count + [
-        gradient if ad.is_undefined_primal(tangent) else None for gradient, tangent in zip(summed, tangents, strict=True)
+        gradient if ad.is_undefined_primal(tangent) else None
+        for gradient, tangent in zip(summed, tangents, strict=True)
     ]
 
 

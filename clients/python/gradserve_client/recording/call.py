@@ -25,6 +25,7 @@ from gradserve_client.recording.arguments import (
 from gradserve_client.recording.array import RecordedArray
 from gradserve_client.recording.default_client import default_client
 from gradserve_client.recording.emitting import lifted
+from gradserve_client.recording.lines import RecordingError, users_line
 from gradserve_client.recording.maps import TypedNode
 from gradserve_client.recording.recorded import Recorded, Recordings
 from gradserve_client.recording.recorder import Recorder
@@ -175,15 +176,14 @@ class FunctionCall:
 
         Raises RecordingError where the arguments have no values yet.
         """
-        feeds: Any = dict(zip(leaves, self._examples(), strict=True))
+        examples = [self._example(place, array) for place, array in enumerate(self._arguments.arrays)]
+        feeds: Any = dict(zip(leaves, examples, strict=True))
         return self._source.client.forward(graph, feeds, outputs=[node]).value
 
-    def _examples(self) -> list[Array | Resident]:
-        return [
-            self._example(array) if place in self._mapped else array
-            for place, array in enumerate(self._arguments.arrays)
-        ]
-
-    def _example(self, array: Array | Resident) -> Array:
+    def _example(self, place: int, array: Fed) -> Array | Resident:
+        if isinstance(array, LeafType):
+            raise RecordingError(f"a look at a value ({users_line()}): the arguments have no values yet, only types")
+        if place not in self._mapped:
+            return array
         whole = self._source.client.get(array).array if isinstance(array, Resident) else array
         return np.ascontiguousarray(whole[0])

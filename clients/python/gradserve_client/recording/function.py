@@ -185,7 +185,9 @@ class Function:
         """The graph that is recorded for these arguments. Its leaves are called as the arguments."""
         return FunctionCall(self._source, args, kwargs).confirmed().registered.graph
 
-    def recorded_for(self, library: Library, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Recorded, list[Any]]:
+    def recorded_for(
+        self, library: Library, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Recorded, list[Any]]:
         """For bridges: what is recorded for arguments of a library, and the arrays among these, one for each leaf."""
         call = FunctionCall(self._source, args, kwargs, library=library)
         return call.confirmed(), call.given

@@ -10,6 +10,8 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from gradserve_client.client import RegisteredGraph
 from gradserve_client.graph import Graph, Node
 from gradserve_client.recording.traced import DType, Shape
@@ -42,6 +44,9 @@ class TypedNode(NamedTuple):
         return self._replace(node=node)
 
 
+Nodes = list[TypedNode]
+
+
 class Map:
     """Arrays, one for each of `inputs`, to arrays, one for each of `outputs`. `fixed` is what feeds the other leaves.
 
@@ -68,8 +73,7 @@ class Map:
 
     def __call__(self, values: Sequence[Any], mapped: Sequence[bool] = ()) -> list[Array]:
         """The outputs; where inputs are `mapped`, they and all outputs have a leading axis of examples."""
-        feeds: dict[Any, Any] = {**self._fixed}
-        feeds.update((each.node, value) for each, value in zip(self.inputs, values, strict=True))
+        feeds = self._feeds(values)
         asked = [*dict.fromkeys(each.node for each in self.outputs)]
         if any(mapped):
             axes = [each.node for each, has_axis in zip(self.inputs, mapped, strict=True) if has_axis]
@@ -78,70 +82,109 @@ class Map:
             answer = self._registered.forward(feeds, outputs=asked).values
         return [answer[each.node] for each in self.outputs]
 
+    def keep(self, values: Sequence[Any], names: Sequence[str | None]) -> list[Array]:
+        """The outputs that have no name here. The server keeps the others under their names: these do not travel."""
+        if None not in names:
+            self.derived("receipt", _with_receipt).keep(values, [*names, None])
+            return []
+        named = [*zip(self.outputs, names, strict=True)]
+        answered = [each.node for each, name in named if name is None]
+        store = {each.node: name for each, name in named if name is not None}
+        answer = self._registered.forward(self._feeds(values), outputs=[*dict.fromkeys(answered)], store=store).values
+        return [answer[node] for node in answered]
+
+    def _feeds(self, values: Sequence[Any]) -> dict[Any, Any]:
+        feeds: dict[Any, Any] = {**self._fixed}
+        feeds.update((each.node, value) for each, value in zip(self.inputs, values, strict=True))
+        return feeds
+
     def bound(self, tensors: Sequence[tuple[int, str]]) -> Map:
         """The map of the other inputs, where those at some places are what the server keeps under these names."""
-        if not tensors:
-            return self
-        fixed = {self.inputs[place].node: Resident(name, "") for place, name in tensors}
-        left = [each for each in self.inputs if each.node not in fixed]
-        return self._once(("bound", *tensors), lambda: Map(self._registered, left, self.outputs, self._fixed | fixed))
+        if tensors and ("bound", *tensors) not in self._derived:
+            bound = {self.inputs[place].node: Resident(name, "") for place, name in tensors}
+            left = [each for each in self.inputs if each.node not in bound]
+            fixed = {**self._fixed, **bound}
+            self._derived["bound", *tensors] = Map(self._registered, left, self.outputs, fixed)
+        return self._derived["bound", *tensors] if tensors else self
 
     def with_gradients(self, wrt: Places) -> Map:
         """The value of a map that gives one float, and behind it its gradients."""
 
-        def extend(graph: Graph, inputs: list[TypedNode], outputs: list[TypedNode]) -> Extended:
+        def extend(graph: Graph, inputs: Nodes, outputs: Nodes) -> tuple[Nodes, Nodes]:
             return inputs, [outputs[0], *(_gradient(outputs[0].node, inputs[place]) for place in wrt)]
 
-        return self._once(("gradients", wrt), lambda: self._extended(extend))
+        return self.derived(("gradients", wrt), extend)
 
     def pullback(self, wrt: Places) -> Map:
         """From the inputs, and behind them a cotangent for each output that is a float: that times the Jacobian."""
 
-        def extend(graph: Graph, inputs: list[TypedNode], outputs: list[TypedNode]) -> Extended:
-            cotangents = [output.alike(graph) for output in outputs]
-            weighted = _weighted(outputs, cotangents)
+        def extend(graph: Graph, inputs: Nodes, outputs: Nodes) -> tuple[Nodes, Nodes]:
+            floats = _floats(outputs)
+            cotangents = [output.alike(graph) for output in floats]
+            weighted = _weighted(floats, cotangents)
             return [*inputs, *cotangents], [_gradient(weighted, inputs[place]) for place in wrt]
 
-        return self._once(("pullback", wrt), lambda: self._extended(extend))
+        return self.derived(("pullback", wrt), extend)
 
     def pushforward(self, wrt: Places) -> Map:
-        """From the inputs, and behind them a tangent for each of `wrt`: the Jacobian times that, for each output.
+        """From the inputs, and behind them a tangent for each of `wrt`: the Jacobian times that, for each float.
 
         A pullback is linear in its cotangents: it is pulled back by these, at zero.
         """
 
-        def extend(graph: Graph, inputs: list[TypedNode], outputs: list[TypedNode]) -> Extended:
-            zeros = [
-                each._replace(node=graph.full(shape=[*each.shape], fill=0.0, dtype=each.dtype)) for each in outputs
-            ]
-            pulled = [_gradient(_weighted(outputs, zeros), inputs[place]) for place in wrt]
+        def extend(graph: Graph, inputs: Nodes, outputs: Nodes) -> tuple[Nodes, Nodes]:
+            floats = _floats(outputs)
+            zeros = [each._replace(node=graph.full(shape=[*each.shape], fill=0.0, dtype=each.dtype)) for each in floats]
+            weighted = _weighted(floats, zeros)
+            pulled = [_gradient(weighted, inputs[place]) for place in wrt]
             tangents = [inputs[place].alike(graph) for place in wrt]
-            weighted = _weighted(pulled, tangents)
-            return [*inputs, *tangents], [_gradient(weighted, zero) for zero in zeros]
+            along = _weighted(pulled, tangents)
+            return [*inputs, *tangents], [_gradient(along, zero) for zero in zeros]
 
-        return self._once(("pushforward", wrt), lambda: self._extended(extend))
+        return self.derived(("pushforward", wrt), extend)
 
-    def _once(self, key: Hashable, make: Callable[[], Map]) -> Map:
+    def plus(self, places: Places) -> Map:
+        """With further inputs behind the others, which are added to the outputs at these places."""
+
+        def extend(graph: Graph, inputs: Nodes, outputs: Nodes) -> tuple[Nodes, Nodes]:
+            summands = {place: outputs[place].alike(graph) for place in places}
+            sums = [
+                each._replace(node=each.node + summands[place].node) if place in summands else each
+                for place, each in enumerate(outputs)
+            ]
+            return [*inputs, *summands.values()], sums
+
+        return self.derived(("plus", places), extend)
+
+    def derived(self, key: Hashable, extend: Callable[[Graph, Nodes, Nodes], tuple[Nodes, Nodes]]) -> Map:
+        """A map by a copy of the graph and what is written behind it: made once for each key.
+
+        `extend` is given the copy, and the inputs and outputs in it, and gives those of the new map.
+        """
         if key not in self._derived:
-            self._derived[key] = make()
+            graph = self._registered.graph.copy()
+            within = ([each.within(graph) for each in nodes] for nodes in (self.inputs, self.outputs))
+            inputs, outputs = extend(graph, *within)
+            fixed = {graph.find(node.id): tensor for node, tensor in self._fixed.items()}
+            registered = self._registered.client.register(graph, at_once=False)
+            self._derived[key] = Map(registered, inputs, outputs, fixed)
         return self._derived[key]
 
-    def _extended(self, extend: Callable[[Graph, list[TypedNode], list[TypedNode]], Extended]) -> Map:
-        """A map by a copy of the graph and what is written behind it, from its inputs and the outputs that are floats."""
-        graph = self._registered.graph.copy()
-        floats = [each.within(graph) for each in self.outputs if each.is_float]
-        inputs, outputs = extend(graph, [each.within(graph) for each in self.inputs], floats)
-        fixed = {graph.find(node.id): tensor for node, tensor in self._fixed.items()}
-        return Map(self._registered.client.register(graph, at_once=False), inputs, outputs, fixed)
 
-
-Extended = tuple[list[TypedNode], list[TypedNode]]
+def _floats(nodes: Nodes) -> Nodes:
+    return [each for each in nodes if each.is_float]
 
 
 def _gradient(of: Node, by: TypedNode) -> TypedNode:
     return by._replace(node=of.grad(by.node))
 
 
-def _weighted(nodes: Sequence[TypedNode], weights: Sequence[TypedNode]) -> Node:
+def _weighted(nodes: Nodes, weights: Nodes) -> Node:
     """The sum of all elements, each with its weight: the gradient of it by something is a vector-Jacobian product."""
     return reduce(Node.add, ((each.node * by.node).sum() for each, by in zip(nodes, weights, strict=True)))
+
+
+def _with_receipt(graph: Graph, inputs: Nodes, outputs: Nodes) -> tuple[Nodes, Nodes]:
+    """A call is answered with at least one value: one number more, for where all others are kept."""
+    receipt = TypedNode(graph.full(shape=[], fill=0.0, dtype="float64"), (), np.dtype("float64"))
+    return inputs, [*outputs, receipt]

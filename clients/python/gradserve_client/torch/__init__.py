@@ -1,4 +1,4 @@
-"""The bridge to PyTorch: recorded functions as operations of autograd, and modules whose parameters stay with the server.
+"""The bridge to PyTorch: recorded functions as its operations, and modules whose parameters stay with the server.
 
 Needs the extra `torch`.
 """
@@ -6,5 +6,6 @@ Needs the extra `torch`.
 from __future__ import annotations
 
 from gradserve_client.torch.layer import layer
+from gradserve_client.torch.resident import ResidentModule
 
-__all__ = ["layer"]
+__all__ = ["ResidentModule", "layer"]

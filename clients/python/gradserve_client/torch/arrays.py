@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -35,3 +36,8 @@ TORCH: Final = Library(_is_array, as_fed)
 def as_tensor(array: Array, device: torch.device) -> torch.Tensor:
     """A tensor of these elements, which may be written to."""
     return torch.from_numpy(np.require(array, requirements="W")).to(device)
+
+
+def device_of(values: Sequence[Any]) -> torch.device:
+    """Where the first tensor among them is; else the memory of this machine."""
+    return next((value.device for value in values if isinstance(value, torch.Tensor)), torch.device("cpu"))
