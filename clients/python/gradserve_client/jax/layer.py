@@ -34,11 +34,11 @@ def layer(f: Function) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        recorded, given = f.recorded_for(_JAX, args, kwargs)
+        recorded, to, given = f.mapped_for(_JAX, args, kwargs)
         _check(recorded.outputs)
         names = tuple((place, value.name) for place, value in enumerate(given) if isinstance(value, Resident))
         operands = [jnp.asarray(value) for value in given if not isinstance(value, Resident)]
-        return recorded.structure.build(iter(apply(recorded.map.bound(names), operands)))
+        return recorded.structure.build(iter(apply(to.bound(names), operands)))
 
     return call
 

@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gradserve_client.client import RegisteredGraph
+from gradserve_client.client import Client
 from gradserve_client.graph import Graph, Node
 from gradserve_client.recording.traced import DType, Shape
+from gradserve_client.registered import Registered
 from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array
 
@@ -55,13 +56,15 @@ class Map:
 
     def __init__(
         self,
-        registered: RegisteredGraph,
+        client: Client,
+        registered: Registered,
         inputs: Sequence[TypedNode],
         outputs: Sequence[TypedNode],
         fixed: Mapping[Node, Resident] | None = None,
     ) -> None:
         self.inputs = inputs
         self.outputs = outputs
+        self._client = client
         self._registered = registered
         self._fixed = fixed or {}
         self._derived: dict[Hashable, Map] = {}
@@ -77,9 +80,9 @@ class Map:
         asked = [*dict.fromkeys(each.node for each in self.outputs)]
         if any(mapped):
             axes = [each.node for each, has_axis in zip(self.inputs, mapped, strict=True) if has_axis]
-            answer = self._registered.batch(feeds, outputs=asked, mapped=axes).values
+            answer = self._client.batch(self._registered, feeds, outputs=asked, mapped=axes).values
         else:
-            answer = self._registered.forward(feeds, outputs=asked).values
+            answer = self._client.forward(self._registered, feeds, outputs=asked).values
         return [answer[each.node] for each in self.outputs]
 
     def keep(self, values: Sequence[Any], names: Sequence[str | None]) -> list[Array]:
@@ -90,7 +93,9 @@ class Map:
         named = [*zip(self.outputs, names, strict=True)]
         answered = [each.node for each, name in named if name is None]
         store = {each.node: name for each, name in named if name is not None}
-        answer = self._registered.forward(self._feeds(values), outputs=[*dict.fromkeys(answered)], store=store).values
+        answer = self._client.forward(
+            self._registered, self._feeds(values), outputs=[*dict.fromkeys(answered)], store=store
+        ).values
         return [answer[node] for node in answered]
 
     def _feeds(self, values: Sequence[Any]) -> dict[Any, Any]:
@@ -104,7 +109,7 @@ class Map:
             bound = {self.inputs[place].node: Resident(name, "") for place, name in tensors}
             left = [each for each in self.inputs if each.node not in bound]
             fixed = {**self._fixed, **bound}
-            self._derived["bound", *tensors] = Map(self._registered, left, self.outputs, fixed)
+            self._derived["bound", *tensors] = Map(self._client, self._registered, left, self.outputs, fixed)
         return self._derived["bound", *tensors] if tensors else self
 
     def with_gradients(self, wrt: Places) -> Map:
@@ -166,8 +171,8 @@ class Map:
             within = ([each.within(graph) for each in nodes] for nodes in (self.inputs, self.outputs))
             inputs, outputs = extend(graph, *within)
             fixed = {graph.find(node.id): tensor for node, tensor in self._fixed.items()}
-            registered = self._registered.client.register(graph, at_once=False)
-            self._derived[key] = Map(registered, inputs, outputs, fixed)
+            registered = self._client.register(graph, at_once=False)
+            self._derived[key] = Map(self._client, registered, inputs, outputs, fixed)
         return self._derived[key]
 
 

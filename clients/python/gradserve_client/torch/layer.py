@@ -31,8 +31,8 @@ def layer(f: Function) -> Callable[..., Any]:
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
-        recorded, given = f.recorded_for(TORCH, args, kwargs)
-        return recorded.structure.build(iter(applied(recorded.map, given)))
+        recorded, to, given = f.mapped_for(TORCH, args, kwargs)
+        return recorded.structure.build(iter(applied(to, given)))
 
     return call
 

@@ -50,20 +50,20 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The function, with the parameters as they are on the server."""
-        recorded, given = self._f.recorded_for(TORCH, args, {**kwargs, **self.residents})
-        return recorded.structure.build(iter(applied(recorded.map, given, self._pull, self._anchor)))
+        recorded, to, given = self._f.mapped_for(TORCH, args, {**kwargs, **self.residents})
+        return recorded.structure.build(iter(applied(to, given, self._pull, self._anchor)))
 
     def step(self, *args: Any) -> None:
         """Update all parameters; `update` takes `args` last. Raises InputError where there are no gradients yet."""
         if not self._has_gradients:
             raise InputError("there are no gradients to step by: they come with backward()")
         gradients = {name: _beside(handle, "grad") for name, handle in self.residents.items()}
-        recorded, given = self._update.recorded_for(NUMPY, (self.residents, gradients, self._states, *args), {})
+        recorded, to, given = self._update.mapped_for(NUMPY, (self.residents, gradients, self._states, *args), {})
         kept = [each for name, handle in self.residents.items() for each in (handle, *self._states[name])]
         found = [(each.dtype.name, each.shape) for each in recorded.outputs]
         if found != [(each.dtype, each.shape) for each in kept]:
             raise InputError(f"the update gives {found}, where {', '.join(each.name for each in kept)} are to be kept")
-        recorded.map.keep(given, [each.name for each in kept])
+        to.keep(given, [each.name for each in kept])
         self._has_gradients = False
 
     def zero_grad(self, set_to_none: bool = True) -> None:
