@@ -65,7 +65,7 @@ class Map:
         self.inputs = inputs
         self.outputs = outputs
         self._client = client
-        self._registered = registered
+        self.registered = registered
         self._fixed = fixed or {}
         self._derived: dict[Hashable, Map] = {}
 
@@ -76,32 +76,29 @@ class Map:
 
     def __call__(self, values: Sequence[Any], mapped: Sequence[bool] = ()) -> list[Array]:
         """The outputs; where inputs are `mapped`, they and all outputs have a leading axis of examples."""
-        feeds = self._feeds(values)
+        feeds = self.feeds(values)
         asked = [*dict.fromkeys(each.node for each in self.outputs)]
         if any(mapped):
             axes = [each.node for each, has_axis in zip(self.inputs, mapped, strict=True) if has_axis]
-            answer = self._client.batch(self._registered, feeds, outputs=asked, mapped=axes).values
+            answer = self._client.batch(self.registered, feeds, outputs=asked, mapped=axes).values
         else:
-            answer = self._client.forward(self._registered, feeds, outputs=asked).values
+            answer = self._client.forward(self.registered, feeds, outputs=asked).values
         return [answer[each.node] for each in self.outputs]
 
     def keep(self, values: Sequence[Any], names: Sequence[str | None]) -> list[Array]:
         """The outputs that have no name here. The server keeps the others under their names: these do not travel."""
-        if None not in names:
-            self.derived("receipt", _with_receipt).keep(values, [*names, None])
-            return []
-        named = [*zip(self.outputs, names, strict=True)]
-        answered = [each.node for each, name in named if name is None]
-        store = {each.node: name for each, name in named if name is not None}
-        answer = self._client.forward(
-            self._registered, self._feeds(values), outputs=[*dict.fromkeys(answered)], store=store
-        ).values
+        to = self.derived("kept", _kept)
+        *outputs, receipt = (each.node for each in to.outputs)
+        named = [*zip(outputs, names, strict=True)]
+        answered = [node for node, name in named if name is None]
+        store = {node: name for node, name in named if name is not None}
+        asked = answered or [receipt]
+        answer = self._client.forward(to.registered, to.feeds(values), outputs=asked, store=store).values
         return [answer[node] for node in answered]
 
-    def _feeds(self, values: Sequence[Any]) -> dict[Any, Any]:
-        feeds: dict[Any, Any] = {**self._fixed}
-        feeds.update((each.node, value) for each, value in zip(self.inputs, values, strict=True))
-        return feeds
+    def feeds(self, values: Sequence[Any]) -> dict[Any, Any]:
+        """What is fed, by leaf."""
+        return {**self._fixed, **{each.node: value for each, value in zip(self.inputs, values, strict=True)}}
 
     def bound(self, tensors: Sequence[tuple[int, str]]) -> Map:
         """The map of the other inputs, where those at some places are what the server keeps under these names."""
@@ -109,7 +106,7 @@ class Map:
             bound = {self.inputs[place].node: Resident(name, "") for place, name in tensors}
             left = [each for each in self.inputs if each.node not in bound]
             fixed = {**self._fixed, **bound}
-            self._derived["bound", *tensors] = Map(self._client, self._registered, left, self.outputs, fixed)
+            self._derived["bound", *tensors] = Map(self._client, self.registered, left, self.outputs, fixed)
         return self._derived["bound", *tensors] if tensors else self
 
     def with_gradients(self, wrt: Places) -> Map:
@@ -167,7 +164,7 @@ class Map:
         `extend` is given the copy, and the inputs and outputs in it, and gives those of the new map.
         """
         if key not in self._derived:
-            graph = self._registered.graph.copy()
+            graph = self.registered.graph.copy()
             within = ([each.within(graph) for each in nodes] for nodes in (self.inputs, self.outputs))
             inputs, outputs = extend(graph, *within)
             fixed = {graph.find(node.id): tensor for node, tensor in self._fixed.items()}
@@ -189,7 +186,10 @@ def _weighted(nodes: Nodes, weights: Nodes) -> Node:
     return reduce(Node.add, ((each.node * by.node).sum() for each, by in zip(nodes, weights, strict=True)))
 
 
-def _with_receipt(graph: Graph, inputs: Nodes, outputs: Nodes) -> tuple[Nodes, Nodes]:
-    """A call is answered with at least one value: one number more, for where all others are kept."""
+def _kept(graph: Graph, inputs: Nodes, outputs: Nodes) -> tuple[Nodes, Nodes]:
+    """Each output a node of its own, which has a name of its own; and one number more.
+
+    A call is answered with at least one value: that is one where all others are kept.
+    """
     receipt = TypedNode(graph.full(shape=[], fill=0.0, dtype="float64"), (), np.dtype("float64"))
-    return inputs, [*outputs, receipt]
+    return inputs, [*(each._replace(node=each.node.identity()) for each in outputs), receipt]

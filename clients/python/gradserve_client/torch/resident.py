@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -45,13 +46,15 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
         self._states = {name: [_zeros(f, handle, state) for state in states] for name, handle in self.residents.items()}
         self._update = function(_of_all(update), client=f.client)
         self._has_gradients = False
+        self._steps = 0
         #: makes PyTorch come back here where nothing else would: no input may need a gradient
         self._anchor = torch.zeros(0, requires_grad=True)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """The function, with the parameters as they are on the server."""
         recorded, to, given = self._f.mapped_for(TORCH, args, {**kwargs, **self.residents})
-        return recorded.structure.build(iter(applied(to, given, self._pull, self._anchor)))
+        pull = functools.partial(self._pull, self._steps)
+        return recorded.structure.build(iter(applied(to, given, pull, self._anchor)))
 
     def step(self, *args: Any) -> None:
         """Update all parameters; `update` takes `args` last. Raises InputError where there are no gradients yet."""
@@ -65,6 +68,7 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
             raise InputError(f"the update gives {found}, where {', '.join(each.name for each in kept)} are to be kept")
         to.keep(given, [each.name for each in kept])
         self._has_gradients = False
+        self._steps += 1
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients."""
@@ -76,8 +80,12 @@ class ResidentModule(torch.nn.Module):  # type: ignore[misc] # PyTorch has no ty
         cpu = torch.device("cpu")
         return {name: as_tensor(self._f.client.get(handle).array, cpu) for name, handle in self.residents.items()}
 
-    def _pull(self, to: Map, wrt: Places, values: Sequence[Any], cotangents: Sequence[torch.Tensor]) -> Any:
+    def _pull(
+        self, steps: int, to: Map, wrt: Places, values: Sequence[Any], cotangents: Sequence[torch.Tensor]
+    ) -> Sequence[torch.Tensor]:
         """The products that PyTorch needs; those by the parameters are kept, or added to what is kept already."""
+        if steps != self._steps:
+            raise InputError("a step was taken since the value was computed: the parameters are others by now")
         if torch.is_grad_enabled():
             raise InputError("the gradients of resident parameters are kept, and so cannot be differentiated again")
         own = {handle.name for handle in self.residents.values()}

@@ -127,6 +127,27 @@ def test_a_step_forgets_the_gradients(made: Callable[..., Any]) -> None:
         remote.step(0.1)
 
 
+def test_a_value_before_a_step_has_no_gradient_behind_it(made: Callable[..., Any]) -> None:
+    remote = made()
+    early, late = remote(X).sum(), remote(X).sum()
+    early.backward()
+    remote.step(0.1)
+    with pytest.raises(gs.InputError, match="a step was taken"):
+        late.backward()
+
+
+def test_an_update_may_give_one_array_for_two(client: gs.Client, made: Callable[..., Any]) -> None:
+    remote = made(lambda parameter, gradient, last, before: (parameter, gradient, gradient), states=("last", "before"))
+    remote(X).sum().backward()
+    remote.step()
+    name = remote.residents["w"].name
+    found = [client.get(f"{name}.{state}").array for state in ("grad", "last", "before")]
+    assert found[0].any()
+    assert np.array_equal(found[0], found[1])
+    assert np.array_equal(found[0], found[2])
+    assert torch.equal(remote.fetched()["w"], torch.tensor(W))
+
+
 def test_an_update_keeps_shape_and_dtype(made: Callable[..., Any]) -> None:
     remote = made(lambda parameter, gradient: xp.sum(parameter - gradient))
     remote(X).sum().backward()
