@@ -19,6 +19,7 @@ BIN := $(VENV)/bin
 API := build/api
 OBSERVATORY := build/observatory
 BENCH := $(if $(PEERS),build/peers,$(VENV))
+BRIDGES := build/bridges
 DOCS := build/docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Always from here: it is in no index, and nothing depends on it by its name.
@@ -39,7 +40,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -143,6 +144,9 @@ test-clients: $(VENV)/.dev ## build and test our clients, hold them to the same 
 test-generated: $(VENV)/.dev ## have generators make clients of the OpenAPI documents, compile them, and call a server by each
 	$(BIN)/python -m clients.generated.run $(ARGS)
 
+test-bridges: $(BRIDGES)/.installed ## test the Python client's bridges with PyTorch, JAX and SciPy, in an environment of their own
+	$(BRIDGES)/bin/python -m pytest $(TESTS) clients/python/tests/bridges $(ARGS)
+
 clients-package: $(VENV)/.dev ## make a package of each client, and use it in a project of its own; ARGS="go rust" for some
 	$(BIN)/python -m clients.packages.run $(ARGS)
 
@@ -184,6 +188,12 @@ build/peers/.dev: pyproject.toml clients/python/pyproject.toml benchmarks/peers.
 build/service-peers/.installed: benchmarks/service/peers.txt
 	$(PYTHON) -m venv build/service-peers
 	build/service-peers/bin/python -m pip --disable-pip-version-check install --quiet -r benchmarks/service/peers.txt
+	@touch $@
+
+$(BRIDGES)/.installed: pyproject.toml clients/python/pyproject.toml clients/python/bridges.txt
+	$(PYTHON) -m venv $(BRIDGES)
+	$(BRIDGES)/bin/python -m pip --disable-pip-version-check install --quiet --editable . $(CLIENT)'[torch,jax,scipy]' \
+	  -r clients/python/bridges.txt
 	@touch $@
 
 clean: ## remove what the other targets made

@@ -49,6 +49,13 @@ Everywhere: a node used more than once gets the sum of its gradients; only the g
 pass there.
 """
 
+#: what a program of a system keeps, where only a part of it is to be computed by a server
+BRIDGED = {
+    "pytorch": "A recorded function is a layer of PyTorch: [bridges](guide/bridges.md#pytorch).",
+    "jax": "A recorded function is one that JAX transforms: [bridges](guide/bridges.md#jax).",
+    "numpy": "SciPy minimises, fits and integrates recorded functions: [bridges](guide/bridges.md#scipy).",
+}
+
 COMING_FROM_HEAD = """<!-- Written by `make docs` from engine/graph/familiar_names.toml. Edit that, not this page. -->
 
 # Coming from PyTorch, JAX, NumPy, TensorFlow, ONNX
@@ -221,6 +228,8 @@ def coming_from_page(familiar: Iterable[Familiar], systems: Mapping[str, str]) -
 def familiar_section(key: str, title: str, familiar: Iterable[Familiar]) -> Iterator[str]:
     """One system: its names by op, those with one note together."""
     yield f"## {title}\n"
+    if key in BRIDGED:
+        yield f"{BRIDGED[key]}\n"
     names: dict[tuple[str, str], list[str]] = {}
     for name, op, systems, note in familiar:
         if key in systems:

@@ -30,6 +30,8 @@ NAVIGATION: Final = (
             "guide/porting",
             "guide/higher-order",
             "guide/calls/*",
+            "guide/recording",
+            "guide/bridges",
             "guide/errors",
         ),
     ),

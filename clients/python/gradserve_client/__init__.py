@@ -48,7 +48,7 @@ from gradserve_client.errors import (
     TransportError,
 )
 from gradserve_client.graph import Graph, Node
-from gradserve_client.recording import Function, RecordingError, function
+from gradserve_client.recording import AsyncFunction, Function, RecordingError, function
 from gradserve_client.registered import GraphSummary, Registered
 from gradserve_client.resident import Resident, ResidentTensor, Store
 
@@ -57,6 +57,7 @@ __all__ = [
     "Answer",
     "AnswerTooLarge",
     "AsyncClient",
+    "AsyncFunction",
     "AsyncRegisteredGraph",
     "AuthenticationError",
     "Batched",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -155,6 +155,15 @@ class Graph(GraphOps):
 
     def __repr__(self) -> str:
         return f"<graph of {len(self)} nodes>"
+
+    def copy(self) -> Graph:
+        """Another graph of the same nodes under the same ids, to be gone on with."""
+        made = Graph(self.opset)
+        made._nodes = [replace(node, graph=made) for node in self._nodes]
+        for node in made._nodes:
+            if node.name:
+                made._by_name.setdefault(node.name, []).append(node)
+        return made
 
     def op(self, op: str, /, *operands: Node | None, name: str | None = None, **attrs: Any) -> Node:
         """Any op by its name, also one that is newer than this client. What is None is not stated.

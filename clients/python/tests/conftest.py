@@ -1,7 +1,19 @@
-"""What the tests of the client take from those of the project: servers, and Hypothesis without clocks."""
+"""What the tests of the client take from those of the project: servers, and Hypothesis without clocks; and a client."""
 
 from __future__ import annotations
 
-from tests.conftest import server, start_server
+from collections.abc import Iterator
 
-__all__ = ["server", "start_server"]
+import pytest
+
+import gradserve_client as gs
+from tests.conftest import RunningServer, server, start_server
+
+__all__ = ["client", "server", "start_server"]
+
+
+@pytest.fixture(scope="module")
+def client(server: RunningServer) -> Iterator[gs.Client]:
+    """One client of one server for a module."""
+    with gs.Client(server.url) as client:
+        yield client

@@ -1,10 +1,11 @@
-"""The package: by itself, with two dependencies, of the server's version, and typed."""
+"""The package: by itself, with two dependencies, of the server's version, and typed; its bridges need one more each."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,10 @@ from tests.architecture.source import files, imports
 
 PYTHON = Path(__file__).parents[1]
 ROOT = PYTHON.parents[1]
+
+
+#: what needs an extra, which is called like it
+BRIDGES = ("jax", "torch")
 
 
 def project(folder: Path) -> dict[str, Any]:
@@ -24,7 +29,7 @@ def test_nothing_of_the_server_is_imported() -> None:
     program = (
         f"import sys; sys.path.insert(0, {str(PYTHON)!r}); import gradserve_client, pkgutil, importlib\n"
         "for found in pkgutil.walk_packages(gradserve_client.__path__, 'gradserve_client.'):\n"
-        "    importlib.import_module(found.name)\n"
+        f"    if found.name.split('.')[1] not in {BRIDGES}: importlib.import_module(found.name)\n"
         "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
     )
     run = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True)
@@ -38,11 +43,18 @@ def test_its_dependencies_are_two() -> None:
     assert names == {"httpx", "numpy"}
 
 
-def test_it_imports_nothing_else() -> None:
-    imported = {
-        module.partition(".")[0] for path in files("clients/python/gradserve_client") for module in imports(path)
-    }
-    assert imported - set(sys.stdlib_module_names) == {"gradserve_client", "httpx", "numpy"}
+def imported(paths: Iterable[Path]) -> set[str]:
+    named = {module.partition(".")[0] for path in paths for module in imports(path)}
+    return named - {*sys.stdlib_module_names}
+
+
+def test_it_imports_nothing_else_and_a_bridge_what_it_bridges_to() -> None:
+    bridges = {bridge: files(f"clients/python/gradserve_client/{bridge}") for bridge in BRIDGES}
+    rest = {*files("clients/python/gradserve_client")} - {path for paths in bridges.values() for path in paths}
+    assert imported(rest) == {"gradserve_client", "httpx", "numpy"}
+    for bridge, paths in bridges.items():
+        assert imported(paths) == {"gradserve_client", "numpy", bridge}
+    assert {*project(PYTHON)["optional-dependencies"]} == {*BRIDGES, "scipy"}
 
 
 def test_its_version_is_the_servers() -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
+from gradserve_client.recording.async_function import AsyncFunction
 from gradserve_client.recording.function import Function, function
 from gradserve_client.recording.lines import RecordingError
 
-__all__ = ["Function", "RecordingError", "function"]
+__all__ = ["AsyncFunction", "Function", "RecordingError", "function"]

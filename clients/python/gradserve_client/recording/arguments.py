@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,20 @@ def is_array(value: object) -> bool:
     return isinstance(value, int | float | np.ndarray | np.generic | Resident | Traced)
 
 
+#: what is fed; or the type alone, where there are no elements yet
+Fed = Array | Resident | LeafType
+
+
+class Library(NamedTuple):
+    """What the arrays of a library are, and what is fed of them."""
+
+    is_array: Callable[[object], bool]
+    fed: Callable[[Any], Fed]
+
+
+NUMPY: Final = Library(is_array, lambda array: array if isinstance(array, Resident) else as_array(array))
+
+
 class Argument(NamedTuple):
     """One argument, and which of all arrays are its."""
 
@@ -56,25 +70,32 @@ class Arguments:
     """
 
     def __init__(
-        self, names: Sequence[str], static: Iterable[str], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+        self,
+        names: Sequence[str],
+        static: Iterable[str],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        library: Library = NUMPY,
     ) -> None:
         given: list[tuple[int | str, Any]] = [*enumerate(args), *sorted(kwargs.items())]
+        self._library = library
         self.arguments: list[Argument] = []
-        self.arrays: list[Array | Resident] = []
+        self.given: list[Any] = []
         self.names: list[str] = []
         for key, value in given:
             name = key if isinstance(key, str) else names[key] if key < len(names) else f"argument{key}"
             self._add(key, name, value, is_static=name in {*static})
+        self.arrays: list[Fed] = [*map(library.fed, self.given)]
 
     def _add(self, key: int | str, name: str, value: Any, *, is_static: bool) -> None:
         if is_static and not isinstance(value, Hashable):
             raise InputError(f"{name} is static, and {type(value).__name__} cannot be compared by a key")
-        leaves, structure = ([], Structure(fixed=value)) if is_static else flatten(value, is_array)
-        start = len(self.arrays)
+        leaves, structure = ([], Structure(fixed=value)) if is_static else flatten(value, self._library.is_array)
+        start = len(self.given)
         for leaf in leaves:
             self.names.append(name + leaf.path)
-            self.arrays.append(leaf.value if isinstance(leaf.value, Resident) else as_array(leaf.value))
-        self.arguments.append(Argument(key, name, structure, start, len(self.arrays)))
+            self.given.append(leaf.value)
+        self.arguments.append(Argument(key, name, structure, start, len(self.given)))
 
     def key(self, types: Sequence[LeafType]) -> Hashable:
         """What a recording is found by."""

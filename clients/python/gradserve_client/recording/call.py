@@ -3,39 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
-from gradserve_client.answers import Results, Values
+from gradserve_client import requests
+from gradserve_client.answers import Results
 from gradserve_client.client import Client
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Graph, Node
-from gradserve_client.recording.arguments import Arguments, Chosen, LeafType, Which, is_array, names_of
+from gradserve_client.recording.arguments import (
+    NUMPY,
+    Arguments,
+    Chosen,
+    Fed,
+    LeafType,
+    Library,
+    Which,
+    is_array,
+    names_of,
+)
 from gradserve_client.recording.array import RecordedArray
-from gradserve_client.recording.default_client import default_client
 from gradserve_client.recording.emitting import lifted
-from gradserve_client.recording.recorded import Output, Recorded, Recordings
+from gradserve_client.recording.lines import RecordingError, users_line
+from gradserve_client.recording.maps import TypedNode
+from gradserve_client.recording.recorded import Ask, Recorded, Recordings, Steps
 from gradserve_client.recording.recorder import Recorder
 from gradserve_client.recording.trees import flatten, matched
+from gradserve_client.registered import Registered
 from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array
 
-A = TypeVar("A", bound=Values)
 Feeds = dict[Node | str | int, Any]
 
 
 class Source:
-    """A function in Python, how it is recorded, and what came of that so far."""
+    """A function in Python, how it is recorded, and what came of that so far.
+
+    `looks` gives the client that answers what the function looks at; without it, it may not look at anything.
+    """
 
     def __init__(
-        self, function: Callable[..., Any], client: Client | None, static: Sequence[str], *, may_look: bool
+        self, function: Callable[..., Any], static: Sequence[str] | str, looks: Callable[[], Client] | None
     ) -> None:
         self.function = function
-        self.static = static
-        self.may_look = may_look
+        self.static = (static,) if isinstance(static, str) else tuple(static)
+        self.looks = looks
         self.names = names_of(function)
-        self._client = client
         self._recordings: dict[Hashable, Recordings] = {}
 
     @property
@@ -43,47 +57,54 @@ class Source:
         """What the function is called."""
         return str(getattr(self.function, "__qualname__", self.function))
 
-    @property
-    def client(self) -> Client:
-        """The client that asks."""
-        return self._client or default_client()
-
     def recordings_of(self, key: Hashable) -> Recordings:
         """The recordings for arguments of one kind."""
         return self._recordings.setdefault(key, Recordings())
+
+    def called(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        wrt: Which = (),
+        mapped: Which | None = (),
+        library: Library = NUMPY,
+    ) -> Steps[FunctionCall]:
+        """The function with arguments. What the server keeps is asked for where its handle does not say its type."""
+        arguments = Arguments(self.names, self.static, args, kwargs, library)
+        types = []
+        for array in arguments.arrays:
+            known = array
+            if isinstance(array, Resident) and (array.dtype is None or array.shape is None):
+                known = (yield Ask("get", array, {})).handle
+            assert known.dtype is not None
+            assert known.shape is not None
+            types.append(LeafType(np.dtype(known.dtype), known.shape))
+        return FunctionCall(self, arguments, types, wrt, mapped)
 
 
 class FunctionCall:
     """A function with arguments, about to be asked."""
 
     def __init__(
-        self,
-        source: Source,
-        args: tuple[Any, ...],
-        kwargs: dict[str, Any],
-        wrt: Which = (),
-        mapped: Which | None = (),
+        self, source: Source, arguments: Arguments, given: Sequence[LeafType], wrt: Which, mapped: Which | None
     ) -> None:
         self._source = source
-        self._arguments = Arguments(source.names, source.static, args, kwargs)
+        self._arguments = arguments
         everything = [argument.key for argument in self._arguments.arguments]
         self._mapped = {*self._arguments.chosen(everything if mapped is None else mapped).places}
-        self._given = [self._type(array) for array in self._arguments.arrays]
+        self._given = given
         #: of one example, where there are many
-        self._types = [self._example_type(place, given) for place, given in enumerate(self._given)]
+        self._types = [self._example_type(place, kind) for place, kind in enumerate(given)]
         self._wrt: Chosen = self._arguments.chosen(wrt)
         for place in self._wrt.places:
             if self._types[place].dtype.kind != "f":
                 told = f"{self._arguments.names[place]} is {self._types[place].dtype.name}"
                 raise InputError(f"derivatives are by floats, and {told}")
 
-    def _type(self, array: Array | Resident) -> LeafType:
-        """Dtype and shape. What the server keeps is asked for where its handle does not say."""
-        if isinstance(array, Resident) and (array.dtype is None or array.shape is None):
-            array = self._source.client.get(array).handle
-        assert array.dtype is not None
-        assert array.shape is not None
-        return LeafType(np.dtype(array.dtype), array.shape)
+    @property
+    def given(self) -> list[Any]:
+        """The arrays as the library has them that the call is made with."""
+        return self._arguments.given
 
     def _example_type(self, place: int, given: LeafType) -> LeafType:
         if place not in self._mapped:
@@ -120,27 +141,23 @@ class FunctionCall:
         """Tangents or vectors, by leaf."""
         return dict(zip(self.wrt(recorded), matched(tree, self._wrt.structure, what), strict=True))
 
-    def run(self, ask: Callable[[Recorded], A]) -> tuple[Recorded, A]:
+    def run(self, ask: Callable[[Recorded], Ask]) -> Steps[tuple[Recorded, Any]]:
         """An answer by a recording whose guards hold."""
-
-        def asked(recorded: Recorded) -> tuple[A, Results[Array]]:
-            answer = ask(recorded)
-            return answer, answer.values
-
         recordings = self._source.recordings_of(self._arguments.key(self._types))
-        return recordings.run(asked, self._record)
+        return (yield from recordings.run(ask, self._record))
 
-    def confirmed(self) -> Recorded:
+    def confirmed(self) -> Steps[Recorded]:
         """A recording whose guards hold, for calls that have no outputs."""
         recordings = self._source.recordings_of(self._arguments.key(self._types))
         if not recordings.kept:
             recordings.kept.append(self._record())
         if not recordings.kept[0].guards:
             return recordings.kept[0]
-        return self.run(lambda r: r.registered.forward(self.feeds(r), outputs=[guard.node for guard in r.guards]))[0]
+        asked = self.run(lambda r: r.ask("forward", feeds=self.feeds(r), outputs=[guard.node for guard in r.guards]))
+        return (yield from asked)[0]
 
     def _record(self) -> Recorded:
-        recorder = Recorder(RecordedArray, self._look if self._source.may_look else None)
+        recorder = Recorder(RecordedArray, self._look if self._source.looks else None)
         with recorder.recording():
             named = zip(self._arguments.names, self._types, strict=True)
             leaves = [recorder.leaf(name, kind.shape, kind.dtype) for name, kind in named]
@@ -149,21 +166,25 @@ class FunctionCall:
             if not given:
                 raise InputError("the function gives back no array: there is nothing to compute")
             arrays = [lifted(each.value) for each in given]
-        outputs = [Output(array.node, array.shape, array.dtype) for array in arrays]
-        registered = self._source.client.register(recorder.graph, at_once=False)
+        outputs = [TypedNode(array.node, array.shape, array.dtype) for array in arrays]
+        registered = Registered(recorder.graph, requests.registration(recorder.graph, "", None))
         return Recorded(registered, recorder.leaves, outputs, structure, recorder.guards)
 
     def _look(self, graph: Graph, leaves: Sequence[Node], node: Node) -> Array:
-        """A value of the example, which is the first one where there are many: the server computes it."""
-        feeds: Any = dict(zip(leaves, self._examples(), strict=True))
-        return self._source.client.forward(graph, feeds, outputs=[node]).value
+        """A value of the example, which is the first one where there are many: the server computes it.
 
-    def _examples(self) -> list[Array | Resident]:
-        return [
-            self._example(array) if place in self._mapped else array
-            for place, array in enumerate(self._arguments.arrays)
-        ]
+        Raises RecordingError where the arguments have no values yet.
+        """
+        assert self._source.looks is not None
+        client = self._source.looks()
+        examples = [self._example(client, place, array) for place, array in enumerate(self._arguments.arrays)]
+        feeds: Any = dict(zip(leaves, examples, strict=True))
+        return client.forward(graph, feeds, outputs=[node]).value
 
-    def _example(self, array: Array | Resident) -> Array:
-        whole = self._source.client.get(array).array if isinstance(array, Resident) else array
+    def _example(self, client: Client, place: int, array: Fed) -> Array | Resident:
+        if isinstance(array, LeafType):
+            raise RecordingError(f"a look at a value ({users_line()}): the arguments have no values yet, only types")
+        if place not in self._mapped:
+            return array
+        whole = client.get(array).array if isinstance(array, Resident) else array
         return np.ascontiguousarray(whole[0])

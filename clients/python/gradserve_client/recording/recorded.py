@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from gradserve_client.answers import Results
-from gradserve_client.client import RegisteredGraph
+from gradserve_client.client import Client
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
 from gradserve_client.recording.lines import RecordingError
+from gradserve_client.recording.maps import Map, TypedNode
 from gradserve_client.recording.recorder import Guard
-from gradserve_client.recording.traced import DType, Shape
 from gradserve_client.recording.trees import Structure
+from gradserve_client.registered import Registered
 from gradserve_client.tensors import Array
 
 T = TypeVar("T")
@@ -22,12 +23,16 @@ T = TypeVar("T")
 _MOST_ANEW: Final = 8
 
 
-class Output(NamedTuple):
-    """One of the arrays that the function gives back."""
+class Ask(NamedTuple):
+    """A call of a client is to be made, on a registered graph, or of a tensor; what comes back is the answer."""
 
-    node: Node
-    shape: Shape
-    dtype: DType
+    call: str
+    on: Any
+    asked: Mapping[str, Any]
+
+
+#: what asks, and waits for the answers: who drives it does, with or without asyncio
+Steps = Generator[Ask, Any, T]
 
 
 class Recorded:
@@ -35,9 +40,9 @@ class Recorded:
 
     def __init__(
         self,
-        registered: RegisteredGraph,
+        registered: Registered,
         leaves: Sequence[Node],
-        outputs: Sequence[Output],
+        outputs: Sequence[TypedNode],
         structure: Structure,
         guards: Sequence[Guard],
     ) -> None:
@@ -46,6 +51,19 @@ class Recorded:
         self.outputs = outputs
         self.structure = structure
         self.guards = guards
+        self._map: Map | None = None
+
+    def map(self, client: Client) -> Map:
+        """What it computes beside its guards, by the client that asks for it; the same one each time."""
+        if self._map is None:
+            attrs = [(leaf, leaf.attrs) for leaf in self.leaves]
+            inputs = [TypedNode(leaf, tuple(has.get("shape", ())), np.dtype(has["dtype"])) for leaf, has in attrs]
+            self._map = Map(client, self.registered, inputs, self.outputs)
+        return self._map
+
+    def ask(self, call: str, /, **asked: Any) -> Ask:
+        """A call on its graph."""
+        return Ask(call, self.registered, asked)
 
     @property
     def asked(self) -> list[Node]:
@@ -53,7 +71,7 @@ class Recorded:
         nodes = [*(output.node for output in self.outputs), *(guard.node for guard in self.guards)]
         return [*dict.fromkeys(nodes)]
 
-    def built(self, of: Callable[[Output], Any]) -> Any:
+    def built(self, of: Callable[[TypedNode], Any]) -> Any:
         """What the function gives back, with something in place of each array."""
         return self.structure.build(map(of, self.outputs))
 
@@ -104,9 +122,7 @@ class Recordings:
     def __init__(self) -> None:
         self.kept: list[Recorded] = []
 
-    def run(
-        self, ask: Callable[[Recorded], tuple[T, Results[Array]]], record: Callable[[], Recorded]
-    ) -> tuple[Recorded, T]:
+    def run(self, ask: Callable[[Recorded], Ask], record: Callable[[], Recorded]) -> Steps[tuple[Recorded, Any]]:
         """An answer all of whose guards hold, by a recording that is kept or made anew; others are discarded.
 
         Raises RecordingError where the function was recorded anew too often.
@@ -115,8 +131,8 @@ class Recordings:
         while True:
             untried = [each for each in self.kept if each not in tried and each.may_fit(seen)]
             recorded = untried[0] if untried else self._record(record, surprise)
-            answer, results = ask(recorded)
-            surprises = recorded.surprises(results)
+            answer = yield ask(recorded)
+            surprises = recorded.surprises(answer.values)
             if not surprises:
                 self.kept = [recorded, *(each for each in self.kept if each is not recorded)]
                 return recorded, answer

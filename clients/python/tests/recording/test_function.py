@@ -71,7 +71,7 @@ def test_many_examples_in_one_call(recorded: gs.Function) -> None:
     assert np.allclose(values, [numpy_loss(w) for w in many])
     values, gradients = recorded.batch(many, X, Y, mapped=0, wrt="w")
     assert np.allclose(gradients, [recorded.grad(w, X, Y) for w in many])
-    alone = gs.function(lambda x: xp.sum(x * x), client=recorded._source.client)
+    alone = gs.function(lambda x: xp.sum(x * x), client=recorded.client)
     assert np.allclose(alone.batch(many), (many**2).sum(1))
     with pytest.raises(gs.InputError, match="no axis of examples"):
         alone.batch(1.0)
