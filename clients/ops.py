@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from clients.op_descriptions import OpDescription, described
-from clients.printers import go, python, typescript
+from clients.printers import go, python, rust, typescript
 from engine import registry
 
 CLIENTS: Final = Path(__file__).parent
@@ -21,6 +21,8 @@ PRINTERS: Final[Mapping[Path, Callable[[Sequence[OpDescription]], str]]] = {
     CLIENTS / "go" / "ops.go": go.methods,
     CLIENTS / "go" / "cmd" / "conformance" / "ops.go": go.program,
     CLIENTS / "python" / "gradserve_client" / "ops.py": python.printed,
+    CLIENTS / "rust" / "examples" / "conformance" / "ops.rs": rust.program,
+    CLIENTS / "rust" / "src" / "ops.rs": rust.methods,
     CLIENTS / "typescript" / "src" / "ops.ts": typescript.printed,
     CLIENTS / "typescript" / "signatures.ts": typescript.signatures,
 }
