@@ -50,12 +50,16 @@ _TYPES: Final = {
 #: types of the crate; parameters only have to become them, or a list
 _OF_THE_CRATE: Final = frozenset({"Attribute", "DType", "Number", "Tensor"})
 _MADE: Final = _OF_THE_CRATE | {"Vec<i64>"}
-#: words of the language, and `self`
+#: words of the language, and names that methods have for something else
 _KEYWORDS: Final = frozenset(
-    {"as", "box", "const", "fn", "for", "if", "in", "loop", "match", "mod", "move", "ref", "self"}
+    {"as", "box", "const", "else", "enum", "false", "fn", "for", "if", "impl", "in", "let", "loop"}
 )
-_TAKEN: Final = _KEYWORDS | frozenset(
-    {"static", "struct", "super", "type", "use", "where", "while", "yield", "options"}
+_TAKEN: Final = (
+    _KEYWORDS
+    | frozenset(
+        {"loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "static", "struct", "super", "trait"}
+    )
+    | frozenset({"true", "type", "unsafe", "use", "where", "while", "yield", "name", "options"})
 )
 
 
@@ -242,9 +246,7 @@ def _arm(op: OpDescription) -> str:
     for i, operand in enumerate(op.operands):
         if operand.optional:
             lines.append(f"let o = step.set_operand(o, {i}, |o, node| o.{_identifier(operand.name)}(node));")
-    for a in op.attributes:
-        if not a.required:
-            lines.append(f'let o = step.set(o, "{a.name}", |o, {_read(a)}| o.{_identifier(a.name)}({_passed(a)}))?;')
+    lines += [_setting(a) for a in op.attributes if not a.required]
     lines.append(_appending(op, _identifier(op.name, "_with"), ["o"]))
     return _block(op, lines)
 
@@ -253,12 +255,10 @@ def _block(op: OpDescription, lines: Sequence[str]) -> str:
     return f'        "{op.name}" => {{\n' + "".join(f"            {line}\n" for line in lines) + "        }\n"
 
 
-def _read(attribute: Attribute) -> str:
-    return f"v: {_type(attribute).replace('&str', 'String')}"
-
-
-def _passed(attribute: Attribute) -> str:
-    return "&v" if _type(attribute) == "&str" else "v"
+def _setting(attribute: Attribute) -> str:
+    kind, name = _type(attribute), _identifier(attribute.name)
+    read, passed = ("String", "&v") if kind == "&str" else (kind, "v")
+    return f'let o = step.set(o, "{attribute.name}", |o, v: {read}| o.{name}({passed}))?;'
 
 
 def _appending(op: OpDescription, name: str, others: Sequence[str]) -> str:

@@ -65,10 +65,10 @@ pub struct ClientBuilder {
     most: usize,
 }
 
-/// Does not show the key.
+/// Shows neither the key nor the URL, which nobody has looked at for a password yet.
 impl fmt::Debug for ClientBuilder {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("ClientBuilder").field("url", &self.url).finish_non_exhaustive()
+        formatter.debug_struct("ClientBuilder").finish_non_exhaustive()
     }
 }
 

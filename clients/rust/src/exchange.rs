@@ -47,8 +47,11 @@ impl<'c, T: Transport> Running<'c, T> {
 
     /// Has the server keep a graph.
     pub(crate) async fn register(&self, registered: &RegisteredGraph) -> Result<()> {
-        let answer = self.answered(registered.request(), |answer| registered.know(answer)).await;
-        answer.map_err(|error| explained(error, registered.graph(), false))
+        self.keep(registered).await.map_err(|error| explained(error, registered.graph(), false))
+    }
+
+    async fn keep(&self, registered: &RegisteredGraph) -> Result<()> {
+        self.answered(registered.request(), |answer| registered.know(answer)).await
     }
 }
 
@@ -104,7 +107,7 @@ impl<'r, T: Transport> Exchange<'r, T> {
     }
 
     async fn registered(&self, registered: &RegisteredGraph) -> Result<String> {
-        self.running.register(registered).await?;
+        self.running.keep(registered).await?;
         Ok(registered.id().unwrap_or_default())
     }
 }
