@@ -47,6 +47,7 @@ LANGUAGES: Final = {
             ("cargo", "clippy", "--quiet", "--all-targets", "--all-features", "--", "-D", "warnings"),
             ("cargo", "test", "--quiet"),
             ("cargo", "test", "--quiet", "--features", "async"),
+            ("cargo", "doc", "--quiet", "--no-deps", "--all-features", "--config", "build.rustdocflags=['-Dwarnings']"),
         ),
         build=(("cargo", "build", "--quiet", "--release", "--example", "conformance"),),
         needs=("cargo",),

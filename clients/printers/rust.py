@@ -51,16 +51,11 @@ _TYPES: Final = {
 _OF_THE_CRATE: Final = frozenset({"Attribute", "DType", "Number", "Tensor"})
 _MADE: Final = _OF_THE_CRATE | {"Vec<i64>"}
 #: words of the language, and names that methods have for something else
-_KEYWORDS: Final = frozenset(
-    {"as", "box", "const", "else", "enum", "false", "fn", "for", "if", "impl", "in", "let", "loop"}
-)
-_TAKEN: Final = (
-    _KEYWORDS
-    | frozenset(
-        {"loop", "match", "mod", "move", "mut", "pub", "ref", "return", "self", "static", "struct", "super", "trait"}
-    )
-    | frozenset({"true", "type", "unsafe", "use", "where", "while", "yield", "name", "options"})
-)
+_WORDS: Final = """
+as box const else enum false fn for if impl in let loop match mod move mut pub ref return self static struct super trait
+true type unsafe use where while yield name options
+"""
+_TAKEN: Final = frozenset(_WORDS.split())
 
 
 def methods(ops: Sequence[OpDescription]) -> str:
