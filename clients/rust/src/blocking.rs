@@ -4,7 +4,7 @@ use std::future::Future;
 use std::io::{self, Read};
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ureq::{Agent, SendBody};
 
@@ -33,7 +33,9 @@ impl Transport for Blocking {
             SendBody::from_owned_reader(Pieces::of(body))
         };
         let request = ureq::http::Request::from_parts(parts, body);
-        let configured = self.0.configure_request(request).timeout_global(limits.time).build();
+        // More time than the clock can tell is no limit.
+        let time = limits.time.filter(|time| Instant::now().checked_add(*time).is_some());
+        let configured = self.0.configure_request(request).timeout_global(time).build();
         let response = self.0.run(configured).map_err(failure)?;
         let (parts, body) = response.into_parts();
         let length = limits.admit(&parts.headers)?;

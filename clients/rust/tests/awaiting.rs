@@ -38,7 +38,8 @@ async fn calls_are_awaited_together() {
 async fn bodies_go_in_pieces() {
     let (url, requests) = serve(|_, stream| reply(stream, 200, SQUARE));
     let (graph, w) = square();
-    still(&url).forward(&graph, [(&w, Tensor::from(vec![1.0; 5000]))]).send().await.unwrap();
+    let large = Tensor::from(vec![1.0; 5000]);
+    still(&url).forward(&graph, [(&w, large)]).timeout(Duration::MAX).send().await.unwrap();
     let seen = requests.recv().unwrap();
     assert!(seen.header("content-length").parse::<usize>().unwrap() > 40_000);
     assert!(seen.body.contains("feeds.0"));

@@ -42,6 +42,13 @@ fn an_answer_that_does_not_end_is_over_at_the_deadline() {
 }
 
 #[test]
+fn a_deadline_may_be_as_far_as_can_be() {
+    let (url, _) = serve(|_, stream| reply(stream, 200, SQUARE));
+    let (graph, w) = square();
+    still(&url).build().unwrap().gradients(&graph, [(&w, 3.0)]).timeout(Duration::MAX).send().unwrap();
+}
+
+#[test]
 fn an_answer_without_a_length_is_read_as_far_as_it_may_be() {
     let (url, _) = serve(|_, stream| {
         let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{{\"values\"");
