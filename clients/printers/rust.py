@@ -129,11 +129,11 @@ def _parameters(op: OpDescription) -> Iterator[str]:
     """Operands and what is required."""
     if op.fed:
         yield "name: &str"
-    for operand in _fixed(op)[op.is_of_a_node :]:
-        yield f"{_identifier(operand.name)}: &{'' if _variadic(op) is None else chr(39) + 'n '}Node"
-    for operand in op.operands:
-        if operand.variadic:
-            yield f"{_identifier(operand.name)}: impl IntoIterator<Item = &'n Node>"
+    one = "&Node" if _variadic(op) is None else "&'n Node"
+    for operand in op.operands[op.is_of_a_node :]:
+        if not operand.optional:
+            kind = f"impl IntoIterator<Item = {one}>" if operand.variadic else one
+            yield f"{_identifier(operand.name)}: {kind}"
     yield from (_parameter(a) for a in op.attributes if a.required)
 
 
