@@ -1,5 +1,6 @@
 //! Graphs, and handles of their nodes.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -276,13 +277,13 @@ impl fmt::Debug for Node {
 /// What is stated of an op beside what is required: optional operands by their places, and attributes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
-    operands: Vec<(usize, Node)>,
+    operands: BTreeMap<usize, Node>,
     attrs: Attrs,
 }
 
 impl Options {
     pub(crate) fn operand(mut self, place: usize, operand: &Node) -> Self {
-        self.operands.push((place, operand.clone()));
+        self.operands.insert(place, operand.clone());
         self
     }
 
@@ -301,18 +302,16 @@ impl Graph {
     /// Appends an op of these operands and those of the options, which come behind.
     pub(crate) fn typed<'a>(&self, op: &str, operands: impl IntoIterator<Item = &'a Node>, options: Options) -> Node {
         let mut operands: Vec<_> = operands.into_iter().cloned().collect();
-        let Options { operands: mut others, attrs } = options;
-        others.sort_by_key(|(place, _)| *place);
-        let mut skipped = None;
-        for (place, operand) in others {
-            match place.cmp(&operands.len()) {
-                std::cmp::Ordering::Less => operands[place] = operand, // stated twice: the last holds
-                std::cmp::Ordering::Equal => operands.push(operand),
-                std::cmp::Ordering::Greater => skipped = skipped.or(Some(operands.len())),
+        let mut left_out = None;
+        for (place, operand) in options.operands {
+            if place > operands.len() {
+                left_out = left_out.or(Some(operands.len()));
+            } else {
+                operands.push(operand);
             }
         }
-        let node = self.op(op, &operands, attrs);
-        if let Some(place) = skipped {
+        let node = self.op(op, &operands, options.attrs);
+        if let Some(place) = left_out {
             node.fail(Error::input(format!("operand {place} is left out, and a later one is not")));
         }
         node
