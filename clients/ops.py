@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from clients.op_descriptions import OpDescription, described
-from clients.printers import go, java, python, typescript
+from clients.printers import go, java, python, rust, typescript
 from engine import registry
 
 CLIENTS: Final = Path(__file__).parent
@@ -25,6 +25,8 @@ PRINTERS: Final[Mapping[Path, Callable[[Sequence[OpDescription]], str]]] = {
     _JAVA / "main" / "java" / "example" / "gradserve" / "NodeOps.java": java.of_nodes,
     _JAVA / "test" / "java" / "example" / "gradserve" / "conformance" / "Ops.java": java.program,
     CLIENTS / "python" / "gradserve_client" / "ops.py": python.printed,
+    CLIENTS / "rust" / "examples" / "conformance" / "ops.rs": rust.program,
+    CLIENTS / "rust" / "src" / "ops.rs": rust.methods,
     CLIENTS / "typescript" / "src" / "ops.ts": typescript.printed,
     CLIENTS / "typescript" / "signatures.ts": typescript.signatures,
 }

@@ -54,6 +54,19 @@ LANGUAGES: Final = {
         start=(sys.executable, "conformance.py"),
         tests=((sys.executable, "-m", "pytest", "-q", "-n", "auto", "tests"),),
     ),
+    "rust": Language(
+        CLIENTS / "rust",
+        start=("target/release/examples/conformance",),
+        tests=(
+            ("cargo", "fmt", "--check"),
+            ("cargo", "clippy", "--quiet", "--all-targets", "--all-features", "--", "-D", "warnings"),
+            ("cargo", "test", "--quiet"),
+            ("cargo", "test", "--quiet", "--features", "async"),
+            ("cargo", "doc", "--quiet", "--no-deps", "--all-features", "--config", "build.rustdocflags=['-Dwarnings']"),
+        ),
+        build=(("cargo", "build", "--quiet", "--release", "--example", "conformance"),),
+        needs=("cargo",),
+    ),
     "typescript": Language(
         CLIENTS / "typescript",
         start=("node", "build/conformance.js"),

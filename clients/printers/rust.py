@@ -1,0 +1,286 @@
+"""Op methods in Rust: operands and what is required by position, all else by a second method that takes options.
+
+The program that answers conformance cases has a match over all of them.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from clients.op_descriptions import Attribute, OpDescription, Operand
+
+#: the width of lines, which is that of the formatter
+_WIDTH: Final = 120
+#: attributes whose whole numbers keep all of their digits, in ops of an integer dtype; a test compares them
+EXACT: Final = frozenset({"fill", "max", "min", "start", "step", "stop"})
+_WRITTEN: Final = "Written by `python -m clients.ops` from the registry of ops: edit that."
+_OPS: Final = f"""//! The ops, each as a method. {_WRITTEN}
+
+use crate::graph::Options;
+use crate::{{%s}};
+
+"""
+_PROGRAM: Final = f"""//! The method of each op. {_WRITTEN}
+
+use gradserve_client::ops::*;
+use gradserve_client::{{%s}};
+
+use crate::steps::Step;
+
+/// Calls the method of a step's op, or for one that has none the method of any.
+pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {{
+    Ok(match step.op.as_str() {{
+"""
+_ANY: Final = """        _ => step.any(graph)?,
+    })
+}
+"""
+_TYPES: Final = {
+    "bool": "bool",
+    "int": "i64",
+    "ints": "Vec<i64>",
+    "float": "f64",
+    "string": "&str",
+    "dtype": "DType",
+    "tensor": "Tensor",
+}
+#: types of the crate; parameters only have to become them, or a list
+_OF_THE_CRATE: Final = frozenset({"Attribute", "DType", "Number", "Tensor"})
+_MADE: Final = _OF_THE_CRATE | {"Vec<i64>"}
+#: words of the language, and names that methods have for something else
+_WORDS: Final = """
+as box const else enum false fn for if impl in let loop match mod move mut pub ref return self static struct super trait
+true type unsafe use where while yield name options
+"""
+_TAKEN: Final = frozenset(_WORDS.split())
+
+
+def methods(ops: Sequence[OpDescription]) -> str:
+    """The file with all methods."""
+    of_nodes = "\n".join(_methods(op) for op in ops if op.is_of_a_node)
+    of_graphs = "\n".join(_methods(op) for op in ops if not op.is_of_a_node)
+    options = "".join(f"\n{_options(op)}" for op in ops if _has_options(op))
+    imported = _imported(ops, "Graph", "Node")
+    return f"{_OPS % imported}impl Node {{\n{of_nodes}}}\n\nimpl Graph {{\n{of_graphs}}}\n{options}"
+
+
+def program(ops: Sequence[OpDescription]) -> str:
+    """The match of the program."""
+    return _PROGRAM % _imported(ops, "Graph", "Node", "Result") + "".join(map(_arm, ops)) + _ANY
+
+
+def _imported(ops: Sequence[OpDescription], *others: str) -> str:
+    """Types of the crate, of which attributes have some."""
+    kinds = {_type(attribute) for op in ops for attribute in op.attributes}
+    return ", ".join(sorted({*others, *(kinds & _OF_THE_CRATE)}))
+
+
+def _methods(op: OpDescription) -> str:
+    """The method of what is required, and where there are options that which takes them."""
+    name = _identifier(op.name)
+    if not _has_options(op):
+        return f"{_doc(op)}{_method(name, op, [], _call(op, 'Options::default()'))}"
+    plain = f"        self.{_identifier(op.name, '_with')}({', '.join([*_names(op), f'{_options_name(op)}::new()'])})"
+    told = f"    /// [`{name}`](Self::{name}) with options.\n"
+    with_options = [f"options: {_options_name(op)}"]
+    return (
+        f"{_doc(op)}{_method(name, op, [], plain)}\n"
+        f"{told}{_method(_identifier(op.name, '_with'), op, with_options, _call(op, 'options.0'))}"
+    )
+
+
+def _method(name: str, op: OpDescription, others: Sequence[str], body: str) -> str:
+    lifetime = "<'n>" if _variadic(op) else ""
+    head = _wrapped(f"    pub fn {name}{lifetime}(", ["&self", *_parameters(op), *others], ") -> Node {")
+    return f"{head}\n{body}\n    }}\n"
+
+
+def _call(op: OpDescription, options: str) -> str:
+    """What appends the node."""
+    required = "".join(_stated(a) for a in op.attributes if a.required)
+    graph = "self.graph()" if op.is_of_a_node else "self"
+    parts = [f'"{op.name}"', _operands(op), options + required]
+    return _wrapped(f"        {graph}.typed(", parts, ").named(name)" if op.fed else ")")
+
+
+def _operands(op: OpDescription) -> str:
+    variadic = _variadic(op)
+    fixed = [_identifier(o.name) for o in _fixed(op)]
+    if op.is_of_a_node:
+        fixed[0] = "self"
+    if variadic is None:
+        return f"[{', '.join(fixed)}]"
+    rest = _identifier(variadic.name)
+    return f"[{', '.join(fixed)}].into_iter().chain({rest})" if fixed else rest
+
+
+def _fixed(op: OpDescription) -> list[Operand]:
+    return [o for o in op.operands if not (o.optional or o.variadic)]
+
+
+def _variadic(op: OpDescription) -> Operand | None:
+    return next((operand for operand in op.operands if operand.variadic), None)
+
+
+def _parameters(op: OpDescription) -> Iterator[str]:
+    """Operands and what is required."""
+    if op.fed:
+        yield "name: &str"
+    one = "&Node" if _variadic(op) is None else "&'n Node"
+    for operand in op.operands[op.is_of_a_node :]:
+        if not operand.optional:
+            kind = f"impl IntoIterator<Item = {one}>" if operand.variadic else one
+            yield f"{_identifier(operand.name)}: {kind}"
+    yield from (_parameter(a) for a in op.attributes if a.required)
+
+
+def _names(op: OpDescription) -> Iterator[str]:
+    """The parameters as they are passed on."""
+    if op.fed:
+        yield "name"
+    yield from (_identifier(o.name) for o in op.operands[op.is_of_a_node :] if not o.optional)
+    yield from (_identifier(a.name) for a in op.attributes if a.required)
+
+
+def _has_options(op: OpDescription) -> bool:
+    return any(not a.required for a in op.attributes) or any(o.optional for o in op.operands)
+
+
+def _options_name(op: OpDescription) -> str:
+    return f"{''.join(word.capitalize() for word in op.name.split('_'))}Options"
+
+
+def _options(op: OpDescription) -> str:
+    """The type of what is optional, with a method for each."""
+    name = _options_name(op)
+    owner = "Node" if op.is_of_a_node else "Graph"
+    operands = [_operand_setter(i, o) for i, o in enumerate(op.operands) if o.optional]
+    attributes = [_attribute_setter(a) for a in op.attributes if not a.required]
+    return (
+        f"/// What [`{owner}::{_identifier(op.name, '_with')}`] takes beside what is required.\n"
+        f"#[derive(Clone, Debug, Default)]\npub struct {name}(Options);\n\nimpl {name} {{\n"
+        "    /// Nothing beside what is required.\n    pub fn new() -> Self {\n        Self::default()\n    }\n"
+        f"{''.join([*operands, *attributes])}}}\n"
+    )
+
+
+def _operand_setter(place: int, operand: Operand) -> str:
+    name = _identifier(operand.name)
+    return (
+        f"\n    /// The operand {place}, which may be left out.\n"
+        f"    pub fn {name}(self, {name}: &Node) -> Self {{\n        Self(self.0.operand({place}, {name}))\n    }}\n"
+    )
+
+
+def _attribute_setter(attribute: Attribute) -> str:
+    name = _identifier(attribute.name)
+    told = _comment(f"{attribute.doc[:1].upper()}{attribute.doc[1:]}{_told(attribute)}.")
+    return (
+        f"\n{told}    pub fn {name}(self, {_parameter(attribute)}) -> Self {{\n"
+        f"        Self(self.0{_stated(attribute)})\n    }}\n"
+    )
+
+
+def _told(attribute: Attribute) -> str:
+    choices = f"; one of {', '.join(attribute.choices)}" if attribute.choices else ""
+    default = "" if attribute.default is None else f"; {_literal(attribute.default)} unless stated"
+    return choices + default
+
+
+def _literal(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _type(attribute: Attribute) -> str:
+    if attribute.name in EXACT and attribute.kind == "float":
+        return "Number"
+    return _TYPES.get(attribute.kind, "Attribute")
+
+
+def _parameter(attribute: Attribute) -> str:
+    kind = _type(attribute)
+    return f"{_identifier(attribute.name)}: {f'impl Into<{kind}>' if kind in _MADE else kind}"
+
+
+def _stated(attribute: Attribute) -> str:
+    """What states an attribute."""
+    kind = _type(attribute)
+    how = f"made::<{kind}>" if kind in _MADE else "with"
+    return f'.{how}("{attribute.name}", {_identifier(attribute.name)})'
+
+
+def _doc(op: OpDescription) -> str:
+    several = ["It has several results, each read through `get_output`."] if op.several else []
+    gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
+    required = [f"`{_identifier(a.name)}`: {a.doc}." for a in op.attributes if a.required]
+    return "    ///\n".join(map(_comment, [*op.doc.split("\n\n"), *several, *gradient, *required]))
+
+
+def _comment(text: str) -> str:
+    lines = textwrap.wrap(_plain(text), _WIDTH - 8, break_long_words=False, break_on_hyphens=False)
+    return "".join(f"    /// {line}\n" for line in lines)
+
+
+def _plain(text: str) -> str:
+    """Text whose brackets are no links or tags; what is quoted stays."""
+    parts = text.split("`")
+    parts[::2] = [re.sub(r"([\[\]<>*])", r"\\\1", part) for part in parts[::2]]
+    return "`".join(parts)
+
+
+def _arm(op: OpDescription) -> str:
+    """An arm of the program: options are set one by one."""
+    if not _has_options(op):
+        appending = _appending(op, _identifier(op.name), [])
+        line = f'        "{op.name}" => {appending},\n'
+        return line if len(line) <= _WIDTH + 1 else _block(op, [appending])
+    lines = [f"let o = {_options_name(op)}::new();"]
+    for i, operand in enumerate(op.operands):
+        if operand.optional:
+            lines.append(f"let o = step.set_operand(o, {i}, |o, node| o.{_identifier(operand.name)}(node));")
+    lines += [_setting(a) for a in op.attributes if not a.required]
+    lines.append(_appending(op, _identifier(op.name, "_with"), ["o"]))
+    return _block(op, lines)
+
+
+def _block(op: OpDescription, lines: Sequence[str]) -> str:
+    return f'        "{op.name}" => {{\n' + "".join(f"            {line}\n" for line in lines) + "        }\n"
+
+
+def _setting(attribute: Attribute) -> str:
+    kind, name = _type(attribute), _identifier(attribute.name)
+    read, passed = ("String", "&v") if kind == "&str" else (kind, "v")
+    return f'let o = step.set(o, "{attribute.name}", |o, v: {read}| o.{name}({passed}))?;'
+
+
+def _appending(op: OpDescription, name: str, others: Sequence[str]) -> str:
+    fixed = [f"step.operand({i})" for i in range(len(_fixed(op)))]
+    rest = [f"&step.nodes[{len(fixed)}..]"] if _variadic(op) else []
+    on = fixed.pop(0) if op.is_of_a_node else "graph"
+    required = [_required(a) for a in op.attributes if a.required]
+    fed = ["&step.name"] if op.fed else []
+    return f"{on}.{name}({', '.join([*fed, *fixed, *rest, *required, *others])})"
+
+
+def _required(attribute: Attribute) -> str:
+    kind = _type(attribute)
+    read = f'step.attr::<{kind.replace("&str", "String")}>("{attribute.name}")?'
+    return f"&{read}" if kind == "&str" else read
+
+
+def _identifier(name: str, ending: str = "") -> str:
+    """The name of the wire, where that is free."""
+    made = name + ending
+    return f"{made}_" if made in _TAKEN else made
+
+
+def _wrapped(before: str, parts: Sequence[str], after: str) -> str:
+    """A list in parentheses: on one line, or with a line for each part, as the formatter has it."""
+    line = before + ", ".join(parts) + after
+    if len(line) <= _WIDTH:
+        return line
+    indent = " " * (len(before) - len(before.lstrip()))
+    return "\n".join([before, *(f"{indent}    {part}," for part in parts), indent + after])

@@ -1,0 +1,198 @@
+//! The calls of a case, done by one client, on a clock that only its waits move.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use gradserve_client::{Client, Graph, RegisteredGraph, Result, Surroundings, Target};
+use serde_json::{json, Value};
+
+use crate::telling::{told, Told};
+use crate::{calls, steps, tensors};
+
+/// What a case hands in.
+#[derive(Clone, Default)]
+struct Script(Arc<Mutex<Scripted>>);
+
+#[derive(Default)]
+struct Scripted {
+    now: Duration,
+    waits: Vec<f64>,
+    keys: usize,
+}
+
+impl Surroundings for Script {
+    fn now(&self) -> Duration {
+        self.0.lock().unwrap().now
+    }
+
+    fn pass(&self, wait: Duration) -> bool {
+        let mut script = self.0.lock().unwrap();
+        script.now += wait;
+        script.waits.push((wait.as_secs_f64() * 1e3).round());
+        true
+    }
+
+    fn chance(&self) -> f64 {
+        0.5
+    }
+
+    fn new_key(&self) -> String {
+        let mut script = self.0.lock().unwrap();
+        script.keys += 1;
+        format!("case-{}", script.keys)
+    }
+}
+
+/// The results of a case.
+pub fn held(case: &Value) -> Value {
+    let script = Script::default();
+    let client = client_of(case, &script);
+    let mut graphs = Graphs::default();
+    let calls = case["calls"].as_array().into_iter().flatten();
+    let results = calls.map(|call| {
+        let answer = client.as_ref().map_err(Clone::clone).and_then(|client| done(client, &mut graphs, call));
+        match answer {
+            Ok(returned) => json!({"returned": returned}),
+            Err(error) => json!({"raised": told(&error)}),
+        }
+    });
+    let results: Value = results.collect();
+    let waits: Vec<_> = script.0.lock().unwrap().waits.iter().map(|&wait| wait as u64).collect();
+    json!({"results": results, "waits": waits})
+}
+
+/// Clock, chance and keys are handed in where the server is a script.
+fn client_of(case: &Value, script: &Script) -> Result<Client> {
+    let stated = &case["client"];
+    let timeout = stated["timeout_ms"].as_u64().map(Duration::from_millis);
+    let mut builder = Client::builder(case["url"].as_str().unwrap_or_default()).timeout(timeout);
+    if case["kind"] == "exchange" {
+        builder = builder.surroundings(script.clone());
+    }
+    if let Some(key) = stated["api_key"].as_str() {
+        builder = builder.api_key(key);
+    }
+    if let Some(retries) = stated["retries"].as_u64() {
+        builder = builder.retries(retries as u32);
+    }
+    if let Some(idempotency) = stated["idempotency"].as_bool() {
+        builder = builder.idempotency(idempotency);
+    }
+    if let Some(most) = stated["max_response_bytes"].as_u64() {
+        builder = builder.max_response_bytes(most as usize);
+    }
+    builder.build()
+}
+
+/// Graphs by their steps; equal ones are the same.
+#[derive(Default)]
+struct Graphs {
+    built: HashMap<String, Graph>,
+    registered: HashMap<String, RegisteredGraph>,
+}
+
+impl Graphs {
+    fn built(&mut self, steps: &Value) -> Result<Graph> {
+        let known = steps.to_string();
+        if !self.built.contains_key(&known) {
+            self.built.insert(known.clone(), steps::graph(steps)?);
+        }
+        Ok(self.built[&known].clone())
+    }
+
+    /// What a call is made on.
+    fn target(&mut self, stated: &Value, graph: &Graph) -> Result<Target> {
+        if stated["registered"] != true {
+            return Ok(graph.into());
+        }
+        let known = stated["steps"].to_string();
+        if !self.registered.contains_key(&known) {
+            self.registered.insert(known.clone(), RegisteredGraph::new(graph)?);
+        }
+        Ok((&self.registered[&known]).into())
+    }
+}
+
+/// One call.
+fn done(client: &Client, graphs: &mut Graphs, call: &Value) -> Result<Value> {
+    let name = call["name"].as_str().unwrap_or_default();
+    match call["do"].as_str().unwrap_or_default() {
+        "register" => registered(client, graphs, call),
+        "put" => put(client, name, call),
+        "get" => {
+            let get = client.get(name);
+            let found = match tensors::form(&call["form"]) {
+                Some(form) => get.form(form).send()?,
+                None => get.send()?,
+            };
+            let (kept, bits) = (found.resident, tensors::bits(&found.tensor));
+            Ok(json!({"tensor_id": kept.name, "etag": kept.etag, "tensor": bits}))
+        }
+        "delete" => {
+            let delete = client.delete(name);
+            let deleted = match call["if_match"].as_str() {
+                Some(etag) => delete.if_match(etag).send()?,
+                None => delete.send()?,
+            };
+            Ok(deleted.told())
+        }
+        "list_tensors" => {
+            let listed = limited(client.tensors(), call).map(|entry| Ok(entry?.told()));
+            Ok(json!({"tensors": listed.collect::<Result<Vec<_>>>()?}))
+        }
+        "list_graphs" => {
+            let listed = limited(client.graphs(), call).map(|entry| {
+                let graph = entry?;
+                Ok(json!({"graph_id": graph.id, "description": graph.description, "node_count": graph.node_count}))
+            });
+            Ok(json!({"graphs": listed.collect::<Result<Vec<_>>>()?}))
+        }
+        "ops" => {
+            let catalogue = client.ops().send()?;
+            let ops: Vec<_> = catalogue.ops.into_iter().map(|op| op.fields).collect();
+            Ok(json!({"opset": catalogue.opset, "ops": ops}))
+        }
+        _ => {
+            let graph = graphs.built(&call["graph"]["steps"])?;
+            let on = graphs.target(&call["graph"], &graph)?;
+            calls::computed(client, &on, &graph, call)
+        }
+    }
+}
+
+fn limited<'c, E>(
+    listing: gradserve_client::Listing<'c, gradserve_client::Blocking, E>,
+    call: &Value,
+) -> gradserve_client::Listing<'c, gradserve_client::Blocking, E> {
+    match call["limit"].as_u64() {
+        Some(limit) => listing.limit(limit as usize),
+        None => listing,
+    }
+}
+
+fn registered(client: &Client, graphs: &mut Graphs, call: &Value) -> Result<Value> {
+    let graph = graphs.built(&call["steps"])?;
+    let mut register = client.register(&graph);
+    if let Some(description) = call["description"].as_str() {
+        register = register.description(description);
+    }
+    let made = register.send()?;
+    let fields = made.fields().unwrap_or_default();
+    graphs.registered.insert(call["steps"].to_string(), made);
+    Ok(fields.into())
+}
+
+fn put(client: &Client, name: &str, call: &Value) -> Result<Value> {
+    let mut put = client.put(name, tensors::read(&call["tensor"])?);
+    if let Some(etag) = call["if_match"].as_str() {
+        put = put.if_match(etag);
+    }
+    if let Some(etag) = call["if_none_match"].as_str() {
+        put = put.if_none_match(etag);
+    }
+    if let Some(form) = tensors::form(&call["form"]) {
+        put = put.form(form);
+    }
+    Ok(put.send()?.told())
+}

@@ -1,0 +1,506 @@
+//! The method of each op. Written by `python -m clients.ops` from the registry of ops: edit that.
+
+use gradserve_client::ops::*;
+use gradserve_client::{DType, Graph, Node, Number, Result, Tensor};
+
+use crate::steps::Step;
+
+/// Calls the method of a step's op, or for one that has none the method of any.
+pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
+    Ok(match step.op.as_str() {
+        "abs" => step.operand(0).abs(),
+        "acos" => step.operand(0).acos(),
+        "acosh" => step.operand(0).acosh(),
+        "add" => step.operand(0).add(step.operand(1)),
+        "add_scalar" => step.operand(0).add_scalar(step.attr::<f64>("scalar")?),
+        "all" => {
+            let o = AllOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).all_with(o)
+        }
+        "any" => {
+            let o = AnyOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).any_with(o)
+        }
+        "arange" => {
+            let o = ArangeOptions::new();
+            let o = step.set(o, "start", |o, v: Number| o.start(v))?;
+            let o = step.set(o, "step", |o, v: Number| o.step(v))?;
+            let o = step.set(o, "dtype", |o, v: DType| o.dtype(v))?;
+            graph.arange_with(step.attr::<Number>("stop")?, o)
+        }
+        "argmax" => {
+            let o = ArgmaxOptions::new();
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).argmax_with(step.attr::<i64>("axis")?, o)
+        }
+        "argmin" => {
+            let o = ArgminOptions::new();
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).argmin_with(step.attr::<i64>("axis")?, o)
+        }
+        "argsort" => step.operand(0).argsort(step.attr::<i64>("axis")?),
+        "asin" => step.operand(0).asin(),
+        "asinh" => step.operand(0).asinh(),
+        "atan" => step.operand(0).atan(),
+        "atan2" => step.operand(0).atan2(step.operand(1)),
+        "atanh" => step.operand(0).atanh(),
+        "attention" => {
+            let o = AttentionOptions::new();
+            let o = step.set_operand(o, 3, |o, node| o.mask(node));
+            let o = step.set(o, "scale", |o, v: f64| o.scale(v))?;
+            let o = step.set(o, "causal", |o, v: bool| o.causal(v))?;
+            step.operand(0).attention_with(step.operand(1), step.operand(2), o)
+        }
+        "avg_pool2d" => {
+            let o = AvgPool2dOptions::new();
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            step.operand(0).avg_pool2d_with(step.attr::<Vec<i64>>("kernel_size")?, o)
+        }
+        "batch_norm" => {
+            let o = BatchNormOptions::new();
+            let o = step.set_operand(o, 1, |o, node| o.weight(node));
+            let o = step.set_operand(o, 2, |o, node| o.bias(node));
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            let o = step.set(o, "eps", |o, v: f64| o.eps(v))?;
+            step.operand(0).batch_norm_with(o)
+        }
+        "bce_with_logits" => {
+            let o = BceWithLogitsOptions::new();
+            let o = step.set(o, "reduction", |o, v: String| o.reduction(&v))?;
+            step.operand(0).bce_with_logits_with(step.operand(1), o)
+        }
+        "betaln" => step.operand(0).betaln(step.operand(1)),
+        "broadcast_to" => {
+            let o = BroadcastToOptions::new();
+            let o = step.set(o, "shape", |o, v: Vec<i64>| o.shape(v))?;
+            step.operand(0).broadcast_to_with(o)
+        }
+        "cast" => step.operand(0).cast(step.attr::<DType>("dtype")?),
+        "cat" => {
+            let o = CatOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            let o = step.set(o, "sizes", |o, v: Vec<i64>| o.sizes(v))?;
+            graph.cat_with(&step.nodes[0..], o)
+        }
+        "ceil" => step.operand(0).ceil(),
+        "cholesky" => step.operand(0).cholesky(),
+        "chunk" => {
+            let o = ChunkOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            step.operand(0).chunk_with(step.attr::<i64>("chunks")?, o)
+        }
+        "clamp" => {
+            let o = ClampOptions::new();
+            let o = step.set(o, "min", |o, v: Number| o.min(v))?;
+            let o = step.set(o, "max", |o, v: Number| o.max(v))?;
+            step.operand(0).clamp_with(o)
+        }
+        "constant" => graph.constant(step.attr::<Tensor>("value")?),
+        "conv1d" => {
+            let o = Conv1dOptions::new();
+            let o = step.set_operand(o, 2, |o, node| o.bias(node));
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            let o = step.set(o, "dilation", |o, v: Vec<i64>| o.dilation(v))?;
+            let o = step.set(o, "groups", |o, v: i64| o.groups(v))?;
+            step.operand(0).conv1d_with(step.operand(1), o)
+        }
+        "conv2d" => {
+            let o = Conv2dOptions::new();
+            let o = step.set_operand(o, 2, |o, node| o.bias(node));
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            let o = step.set(o, "dilation", |o, v: Vec<i64>| o.dilation(v))?;
+            let o = step.set(o, "groups", |o, v: i64| o.groups(v))?;
+            step.operand(0).conv2d_with(step.operand(1), o)
+        }
+        "conv3d" => {
+            let o = Conv3dOptions::new();
+            let o = step.set_operand(o, 2, |o, node| o.bias(node));
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            let o = step.set(o, "dilation", |o, v: Vec<i64>| o.dilation(v))?;
+            let o = step.set(o, "groups", |o, v: i64| o.groups(v))?;
+            step.operand(0).conv3d_with(step.operand(1), o)
+        }
+        "conv_transpose2d" => {
+            let o = ConvTranspose2dOptions::new();
+            let o = step.set_operand(o, 2, |o, node| o.bias(node));
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            let o = step.set(o, "dilation", |o, v: Vec<i64>| o.dilation(v))?;
+            let o = step.set(o, "groups", |o, v: i64| o.groups(v))?;
+            let o = step.set(o, "output_padding", |o, v: Vec<i64>| o.output_padding(v))?;
+            step.operand(0).conv_transpose2d_with(step.operand(1), o)
+        }
+        "conv_transpose3d" => {
+            let o = ConvTranspose3dOptions::new();
+            let o = step.set_operand(o, 2, |o, node| o.bias(node));
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            let o = step.set(o, "dilation", |o, v: Vec<i64>| o.dilation(v))?;
+            let o = step.set(o, "groups", |o, v: i64| o.groups(v))?;
+            let o = step.set(o, "output_padding", |o, v: Vec<i64>| o.output_padding(v))?;
+            step.operand(0).conv_transpose3d_with(step.operand(1), o)
+        }
+        "copy_to_device" => step.operand(0).copy_to_device(),
+        "cos" => step.operand(0).cos(),
+        "cosh" => step.operand(0).cosh(),
+        "cross_entropy" => {
+            let o = CrossEntropyOptions::new();
+            let o = step.set(o, "reduction", |o, v: String| o.reduction(&v))?;
+            step.operand(0).cross_entropy_with(step.operand(1), o)
+        }
+        "cumsum" => step.operand(0).cumsum(step.attr::<i64>("axis")?),
+        "diag" => {
+            let o = DiagOptions::new();
+            let o = step.set(o, "offset", |o, v: i64| o.offset(v))?;
+            step.operand(0).diag_with(o)
+        }
+        "digamma" => step.operand(0).digamma(),
+        "div" => step.operand(0).div(step.operand(1)),
+        "div_scalar" => step.operand(0).div_scalar(step.attr::<f64>("scalar")?),
+        "einsum" => graph.einsum(step.operand(0), &step.nodes[1..], &step.attr::<String>("equation")?),
+        "elu" => {
+            let o = EluOptions::new();
+            let o = step.set(o, "alpha", |o, v: f64| o.alpha(v))?;
+            step.operand(0).elu_with(o)
+        }
+        "embedding" => step.operand(0).embedding(step.operand(1)),
+        "equal" => step.operand(0).equal(step.operand(1)),
+        "erf" => step.operand(0).erf(),
+        "erfc" => step.operand(0).erfc(),
+        "erfinv" => step.operand(0).erfinv(),
+        "exp" => step.operand(0).exp(),
+        "expm1" => step.operand(0).expm1(),
+        "flatten" => {
+            let o = FlattenOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            step.operand(0).flatten_with(o)
+        }
+        "flip" => {
+            let o = FlipOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            step.operand(0).flip_with(o)
+        }
+        "floor" => step.operand(0).floor(),
+        "full" => {
+            let o = FullOptions::new();
+            let o = step.set(o, "shape", |o, v: Vec<i64>| o.shape(v))?;
+            let o = step.set(o, "fill", |o, v: Number| o.fill(v))?;
+            let o = step.set(o, "dtype", |o, v: DType| o.dtype(v))?;
+            graph.full_with(o)
+        }
+        "gather" => {
+            let o = GatherOptions::new();
+            let o = step.set_operand(o, 1, |o, node| o.index(node));
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            let o = step.set(o, "indices", |o, v: Vec<i64>| o.indices(v))?;
+            step.operand(0).gather_with(o)
+        }
+        "gelu" => {
+            let o = GeluOptions::new();
+            let o = step.set(o, "approximate", |o, v: String| o.approximate(&v))?;
+            step.operand(0).gelu_with(o)
+        }
+        "get_output" => step.operand(0).get_output(step.attr::<i64>("index")?),
+        "grad" => {
+            let o = GradOptions::new();
+            let o = step.set_operand(o, 2, |o, node| o.cotangent(node));
+            step.operand(0).grad_with(step.operand(1), o)
+        }
+        "greater" => step.operand(0).greater(step.operand(1)),
+        "greater_equal" => step.operand(0).greater_equal(step.operand(1)),
+        "identity" => step.operand(0).identity(),
+        "input" => {
+            let o = InputOptions::new();
+            let o = step.set(o, "dtype", |o, v: DType| o.dtype(v))?;
+            let o = step.set(o, "shape", |o, v: Vec<i64>| o.shape(v))?;
+            let o = step.set(o, "zero_d", |o, v: bool| o.zero_d(v))?;
+            graph.input_with(&step.name, o)
+        }
+        "inv" => step.operand(0).inv(),
+        "is_finite" => step.operand(0).is_finite(),
+        "layer_norm" => {
+            let o = LayerNormOptions::new();
+            let o = step.set_operand(o, 1, |o, node| o.weight(node));
+            let o = step.set_operand(o, 2, |o, node| o.bias(node));
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "eps", |o, v: f64| o.eps(v))?;
+            step.operand(0).layer_norm_with(o)
+        }
+        "leaky_relu" => {
+            let o = LeakyReluOptions::new();
+            let o = step.set(o, "alpha", |o, v: f64| o.alpha(v))?;
+            step.operand(0).leaky_relu_with(o)
+        }
+        "less" => step.operand(0).less(step.operand(1)),
+        "less_equal" => step.operand(0).less_equal(step.operand(1)),
+        "lgamma" => step.operand(0).lgamma(),
+        "linear" => {
+            let o = LinearOptions::new();
+            let o = step.set_operand(o, 2, |o, node| o.b(node));
+            let o = step.set(o, "activation", |o, v: String| o.activation(&v))?;
+            step.operand(0).linear_with(step.operand(1), o)
+        }
+        "log" => step.operand(0).log(),
+        "log1p" => step.operand(0).log1p(),
+        "log2" => step.operand(0).log2(),
+        "log_eps" => {
+            let o = LogEpsOptions::new();
+            let o = step.set(o, "eps", |o, v: f64| o.eps(v))?;
+            step.operand(0).log_eps_with(o)
+        }
+        "log_ndtr" => step.operand(0).log_ndtr(),
+        "log_sigmoid" => step.operand(0).log_sigmoid(),
+        "log_softmax" => {
+            let o = LogSoftmaxOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            step.operand(0).log_softmax_with(o)
+        }
+        "logaddexp" => step.operand(0).logaddexp(step.operand(1)),
+        "logical_and" => step.operand(0).logical_and(step.operand(1)),
+        "logical_not" => step.operand(0).logical_not(),
+        "logical_or" => step.operand(0).logical_or(step.operand(1)),
+        "logsumexp" => {
+            let o = LogsumexpOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).logsumexp_with(o)
+        }
+        "map_lookup" => step.operand(0).map_lookup(step.attr::<i64>("key_index")?, step.attr::<i64>("total_keys")?),
+        "matmul" => step.operand(0).matmul(step.operand(1)),
+        "max" => {
+            let o = MaxOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).max_with(o)
+        }
+        "max_pool2d" => {
+            let o = MaxPool2dOptions::new();
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            step.operand(0).max_pool2d_with(step.attr::<Vec<i64>>("kernel_size")?, o)
+        }
+        "max_pool2d_back" => {
+            let o = MaxPool2dBackOptions::new();
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            step.operand(0).max_pool2d_back_with(step.operand(1), step.attr::<Vec<i64>>("kernel_size")?, o)
+        }
+        "max_pool2d_indices" => {
+            let o = MaxPool2dIndicesOptions::new();
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            step.operand(0).max_pool2d_indices_with(step.attr::<Vec<i64>>("kernel_size")?, o)
+        }
+        "maximum" => step.operand(0).maximum(step.operand(1)),
+        "mean" => {
+            let o = MeanOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).mean_with(o)
+        }
+        "min" => {
+            let o = MinOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).min_with(o)
+        }
+        "minimum" => step.operand(0).minimum(step.operand(1)),
+        "mlp_layer" => {
+            let o = MlpLayerOptions::new();
+            let o = step.set(o, "activation", |o, v: String| o.activation(&v))?;
+            step.operand(0).mlp_layer_with(step.operand(1), step.operand(2), o)
+        }
+        "mod" => step.operand(0).mod_(step.operand(1)),
+        "mse_loss" => {
+            let o = MseLossOptions::new();
+            let o = step.set(o, "reduction", |o, v: String| o.reduction(&v))?;
+            step.operand(0).mse_loss_with(step.operand(1), o)
+        }
+        "mul" => step.operand(0).mul(step.operand(1)),
+        "mul_scalar" => step.operand(0).mul_scalar(step.attr::<f64>("scalar")?),
+        "neg" => step.operand(0).neg(),
+        "norm" => {
+            let o = NormOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).norm_with(o)
+        }
+        "not_equal" => step.operand(0).not_equal(step.operand(1)),
+        "one_hot" => {
+            let o = OneHotOptions::new();
+            let o = step.set(o, "dtype", |o, v: DType| o.dtype(v))?;
+            step.operand(0).one_hot_with(step.attr::<i64>("classes")?, o)
+        }
+        "pad" => {
+            let o = PadOptions::new();
+            let o = step.set(o, "fill", |o, v: Number| o.fill(v))?;
+            step.operand(0).pad_with(step.attr::<Vec<i64>>("pad_width")?, o)
+        }
+        "parameter" => {
+            let o = ParameterOptions::new();
+            let o = step.set(o, "dtype", |o, v: DType| o.dtype(v))?;
+            let o = step.set(o, "shape", |o, v: Vec<i64>| o.shape(v))?;
+            let o = step.set(o, "zero_d", |o, v: bool| o.zero_d(v))?;
+            graph.parameter_with(&step.name, o)
+        }
+        "polygamma" => step.operand(0).polygamma(step.attr::<i64>("order")?),
+        "pow" => {
+            let o = PowOptions::new();
+            let o = step.set_operand(o, 1, |o, node| o.b(node));
+            let o = step.set(o, "exponent", |o, v: f64| o.exponent(v))?;
+            step.operand(0).pow_with(o)
+        }
+        "pow_scalar" => step.operand(0).pow_scalar(step.attr::<f64>("exponent")?),
+        "prod" => {
+            let o = ProdOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).prod_with(o)
+        }
+        "reciprocal" => step.operand(0).reciprocal(),
+        "relu" => {
+            let o = ReluOptions::new();
+            let o = step.set(o, "at_zero", |o, v: f64| o.at_zero(v))?;
+            step.operand(0).relu_with(o)
+        }
+        "reshape" => {
+            let o = ReshapeOptions::new();
+            let o = step.set(o, "shape", |o, v: Vec<i64>| o.shape(v))?;
+            let o = step.set(o, "original_shape", |o, v: Vec<i64>| o.original_shape(v))?;
+            step.operand(0).reshape_with(o)
+        }
+        "rms_norm" => {
+            let o = RmsNormOptions::new();
+            let o = step.set_operand(o, 1, |o, node| o.weight(node));
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "eps", |o, v: f64| o.eps(v))?;
+            step.operand(0).rms_norm_with(o)
+        }
+        "roll" => {
+            let o = RollOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            step.operand(0).roll_with(step.attr::<Vec<i64>>("shifts")?, o)
+        }
+        "round" => step.operand(0).round(),
+        "rsqrt" => step.operand(0).rsqrt(),
+        "scatter_add" => {
+            let o = ScatterAddOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            step.operand(0).scatter_add_with(step.operand(1), step.operand(2), o)
+        }
+        "segment_sum" => step.operand(0).segment_sum(step.operand(1), step.attr::<i64>("segments")?),
+        "select" => {
+            let o = SelectOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            step.operand(0).select_with(step.attr::<i64>("index")?, o)
+        }
+        "selu" => step.operand(0).selu(),
+        "sigmoid" => step.operand(0).sigmoid(),
+        "sign" => step.operand(0).sign(),
+        "silu" => step.operand(0).silu(),
+        "sin" => step.operand(0).sin(),
+        "sinh" => step.operand(0).sinh(),
+        "slice" => {
+            let o = SliceOptions::new();
+            let o = step.set(o, "starts", |o, v: Vec<i64>| o.starts(v))?;
+            let o = step.set(o, "stops", |o, v: Vec<i64>| o.stops(v))?;
+            let o = step.set(o, "steps", |o, v: Vec<i64>| o.steps(v))?;
+            step.operand(0).slice_with(o)
+        }
+        "slogdet" => step.operand(0).slogdet(),
+        "softmax" => {
+            let o = SoftmaxOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            step.operand(0).softmax_with(o)
+        }
+        "softplus" => step.operand(0).softplus(),
+        "solve" => step.operand(0).solve(step.operand(1)),
+        "sort" => step.operand(0).sort(step.attr::<i64>("axis")?),
+        "split" => {
+            let o = SplitOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            step.operand(0).split_with(step.attr::<Vec<i64>>("sizes")?, o)
+        }
+        "sqrt" => step.operand(0).sqrt(),
+        "square" => step.operand(0).square(),
+        "squeeze" => {
+            let o = SqueezeOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            step.operand(0).squeeze_with(o)
+        }
+        "stack" => {
+            let o = StackOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            graph.stack_with(&step.nodes[0..], o)
+        }
+        "stop_gradient" => step.operand(0).stop_gradient(),
+        "struct_field" => {
+            step.operand(0).struct_field(step.attr::<i64>("field_index")?, step.attr::<i64>("total_fields")?)
+        }
+        "sub" => step.operand(0).sub(step.operand(1)),
+        "sub_scalar" => step.operand(0).sub_scalar(step.attr::<f64>("scalar")?),
+        "sum" => {
+            let o = SumOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            step.operand(0).sum_with(o)
+        }
+        "take_along" => {
+            let o = TakeAlongOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            step.operand(0).take_along_with(step.operand(1), o)
+        }
+        "tan" => step.operand(0).tan(),
+        "tanh" => step.operand(0).tanh(),
+        "tile" => step.operand(0).tile(step.attr::<Vec<i64>>("repeats")?),
+        "topk" => {
+            let o = TopkOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            step.operand(0).topk_with(step.attr::<i64>("k")?, o)
+        }
+        "transpose" => {
+            let o = TransposeOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            step.operand(0).transpose_with(o)
+        }
+        "triangular_solve" => {
+            let o = TriangularSolveOptions::new();
+            let o = step.set(o, "lower", |o, v: bool| o.lower(v))?;
+            let o = step.set(o, "transpose", |o, v: bool| o.transpose(v))?;
+            step.operand(0).triangular_solve_with(step.operand(1), o)
+        }
+        "tril" => {
+            let o = TrilOptions::new();
+            let o = step.set(o, "offset", |o, v: i64| o.offset(v))?;
+            step.operand(0).tril_with(o)
+        }
+        "triu" => {
+            let o = TriuOptions::new();
+            let o = step.set(o, "offset", |o, v: i64| o.offset(v))?;
+            step.operand(0).triu_with(o)
+        }
+        "unsqueeze" => {
+            let o = UnsqueezeOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            step.operand(0).unsqueeze_with(o)
+        }
+        "update_slice" => step.operand(0).update_slice(step.operand(1), step.attr::<Vec<i64>>("starts")?),
+        "var" => {
+            let o = VarOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
+            let o = step.set(o, "ddof", |o, v: i64| o.ddof(v))?;
+            step.operand(0).var_with(o)
+        }
+        "where" => step.operand(0).where_(step.operand(1), step.operand(2)),
+        _ => step.any(graph)?,
+    })
+}

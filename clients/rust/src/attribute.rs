@@ -1,0 +1,164 @@
+//! Attributes of ops: what Rust's values become on their way into a graph.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use crate::{json, DType, Error, Form, Result, Tensor};
+
+/// The value of an attribute.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Attribute {
+    /// A tensor, which travels in the form of the request.
+    Tensor(Tensor),
+    /// A number, which has to be finite.
+    Float(f64),
+    /// Several values.
+    List(Vec<Attribute>),
+    /// Anything that JSON has.
+    Json(Value),
+}
+
+impl Attribute {
+    /// Fails for a number that JSON lacks.
+    fn check(&self) -> Result<()> {
+        match self {
+            Attribute::Float(number) if !number.is_finite() => {
+                Err(Error::input(format!("{number} is no number of JSON")))
+            }
+            Attribute::List(entries) => entries.iter().try_for_each(Attribute::check),
+            _ => Ok(()),
+        }
+    }
+
+    /// The value as JSON has it. A number that JSON lacks was refused before.
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Attribute::Tensor(tensor) => tensor.to_value(Form::Base64),
+            Attribute::Float(number) => json::number(*number).map_or(Value::Null, Value::Number),
+            Attribute::List(entries) => entries.iter().map(Attribute::to_json).collect(),
+            Attribute::Json(value) => value.clone(),
+        }
+    }
+}
+
+macro_rules! attributes {
+    ($($plain:ty),*) => {$(
+        impl From<$plain> for Attribute {
+            fn from(value: $plain) -> Self {
+                Attribute::Json(value.into())
+            }
+        }
+    )*};
+}
+
+attributes!(bool, i32, i64, u32, u64, usize, &str, String, Value, Map<String, Value>);
+
+impl From<f64> for Attribute {
+    fn from(number: f64) -> Self {
+        Attribute::Float(number)
+    }
+}
+
+impl From<f32> for Attribute {
+    fn from(number: f32) -> Self {
+        Attribute::Float(number.into())
+    }
+}
+
+impl From<DType> for Attribute {
+    fn from(dtype: DType) -> Self {
+        dtype.as_str().into()
+    }
+}
+
+impl From<Tensor> for Attribute {
+    fn from(tensor: Tensor) -> Self {
+        Attribute::Tensor(tensor)
+    }
+}
+
+impl From<&Tensor> for Attribute {
+    fn from(tensor: &Tensor) -> Self {
+        Attribute::Tensor(tensor.clone())
+    }
+}
+
+impl<A: Into<Attribute>> From<Vec<A>> for Attribute {
+    fn from(entries: Vec<A>) -> Self {
+        Attribute::List(entries.into_iter().map(Into::into).collect())
+    }
+}
+
+impl<A: Into<Attribute>, const N: usize> From<[A; N]> for Attribute {
+    fn from(entries: [A; N]) -> Self {
+        Vec::from(entries).into()
+    }
+}
+
+/// A number in the dtype of its op: whole ones keep all of their digits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Number {
+    /// A whole number.
+    Int(i64),
+    /// A number, which has to be finite.
+    Float(f64),
+}
+
+impl From<i32> for Number {
+    fn from(number: i32) -> Self {
+        Number::Int(number.into())
+    }
+}
+
+impl From<i64> for Number {
+    fn from(number: i64) -> Self {
+        Number::Int(number)
+    }
+}
+
+impl From<f32> for Number {
+    fn from(number: f32) -> Self {
+        Number::Float(number.into())
+    }
+}
+
+impl From<f64> for Number {
+    fn from(number: f64) -> Self {
+        Number::Float(number)
+    }
+}
+
+impl From<Number> for Attribute {
+    fn from(number: Number) -> Self {
+        match number {
+            Number::Int(whole) => whole.into(),
+            Number::Float(float) => float.into(),
+        }
+    }
+}
+
+/// Attributes of an op by their names: `Attrs::new().with("axis", 0)`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attrs(pub(crate) BTreeMap<String, Attribute>);
+
+impl Attrs {
+    /// No attributes.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with one more.
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<Attribute>) -> Self {
+        self.0.insert(name.into(), value.into());
+        self
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        self.0
+            .iter()
+            .try_for_each(|(name, value)| value.check().map_err(|error| error.within(format_args!("attribute {name}"))))
+    }
+}

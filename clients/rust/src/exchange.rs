@@ -1,0 +1,147 @@
+//! Calls from their beginning to their end: requests, tries and waits, whatever the transport is.
+
+use crate::client::Core;
+use crate::json::Object;
+use crate::registered::{RegisteredGraph, Target};
+use crate::request::{self, Request};
+use crate::retries::{Deadline, Policy, Tries};
+use crate::transport::{self, Reply, Transport};
+use crate::{Error, ErrorKind, Graph, Result};
+
+const KEY: &str = "Idempotency-Key";
+
+/// A call under way: with all of its requests and tries until its deadline.
+pub struct Running<'c, T> {
+    core: &'c Core<T>,
+    policy: Policy,
+    deadline: Deadline,
+}
+
+impl<'c, T: Transport> Running<'c, T> {
+    /// A call that begins now.
+    pub(crate) fn begin(core: &'c Core<T>, policy: Policy) -> Self {
+        let deadline = Deadline::new(&policy);
+        Self { core, policy, deadline }
+    }
+
+    /// The answer to a request.
+    pub(crate) async fn answer(&self, request: Request) -> Result<Reply> {
+        Exchange::new(self, request).run().await
+    }
+
+    /// What is read in the object that a request is answered with.
+    pub(crate) async fn answered<A>(&self, request: Request, read: impl FnOnce(Object) -> Result<A>) -> Result<A> {
+        let reply = self.answer(request).await?;
+        read(reply.object()?).map_err(Error::of_the_answer)
+    }
+
+    /// The answer to a call on a graph, or on one that is registered: that is done first where the server does not know it.
+    pub(crate) async fn compute(&self, on: &Target, request: Request) -> Result<Reply> {
+        let mut exchange = Exchange::new(self, request);
+        let answer = match on.registered() {
+            Some(registered) => exchange.run_on(registered).await,
+            None => exchange.run().await,
+        };
+        answer.map_err(|error| explained(error, on.graph(), exchange.has_key))
+    }
+
+    /// Has the server keep a graph.
+    pub(crate) async fn register(&self, registered: &RegisteredGraph) -> Result<()> {
+        self.keep(registered).await.map_err(|error| explained(error, registered.graph(), false))
+    }
+
+    async fn keep(&self, registered: &RegisteredGraph) -> Result<()> {
+        self.answered(registered.request(), |answer| registered.know(answer)).await
+    }
+}
+
+/// A request with all of its tries, under one key.
+struct Exchange<'r, T> {
+    running: &'r Running<'r, T>,
+    request: Request,
+    tries: Tries,
+    has_key: bool,
+}
+
+impl<'r, T: Transport> Exchange<'r, T> {
+    fn new(running: &'r Running<'_, T>, mut request: Request) -> Self {
+        let policy = &running.policy;
+        let has_key = request.keeps && policy.idempotency;
+        if has_key {
+            request.headers.push((KEY, policy.surroundings.new_key()));
+        }
+        Self { tries: Tries::new(policy, has_key || !request.keeps), running, request, has_key }
+    }
+
+    /// Tries until there is an answer. Fails with the last error where there is none.
+    async fn run(&mut self) -> Result<Reply> {
+        let Running { core, policy, deadline } = self.running;
+        loop {
+            let error = match transport::answer(*core, &self.request, deadline).await {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            let wait = self.tries.after(error, policy, deadline)?;
+            if !policy.surroundings.pass(wait) {
+                core.transport.sleep(wait).await;
+            }
+        }
+    }
+
+    /// Does a call on a registered graph, which is registered once more where it is not found.
+    async fn run_on(&mut self, registered: &RegisteredGraph) -> Result<Reply> {
+        let id = match registered.id() {
+            Some(id) => id,
+            None => self.registered(registered).await?,
+        };
+        let call = self.request.path.clone();
+        self.request.path = on_graph(&call, &id)?;
+        match self.run().await {
+            Err(error) if is_of_the_graph(&error) => {
+                let id = self.registered(registered).await?;
+                self.request.path = on_graph(&call, &id)?;
+                self.run().await
+            }
+            answer => answer,
+        }
+    }
+
+    async fn registered(&self, registered: &RegisteredGraph) -> Result<String> {
+        self.running.keep(registered).await?;
+        Ok(registered.id().unwrap_or_default())
+    }
+}
+
+/// The path of a call on a registered graph.
+fn on_graph(call: &str, id: &str) -> Result<String> {
+    let call = call.trim_start_matches("/v1");
+    Ok(request::graph_path(id).map_err(Error::of_the_answer)? + call)
+}
+
+/// Whether it is the graph that is not found: a tensor is named by its node.
+fn is_of_the_graph(error: &Error) -> bool {
+    error.refusal().is_some_and(|refusal| {
+        let is_missing = error.kind() == ErrorKind::NotFound && refusal.code.as_deref() == Some("not_found");
+        is_missing && refusal.node.is_none() && refusal.pointer.is_none()
+    })
+}
+
+/// The error with what the client knows beside the report: which node it is, and that it made a key.
+fn explained(error: Error, graph: &Graph, has_key: bool) -> Error {
+    let Some(refusal) = error.refusal() else {
+        return error;
+    };
+    let node = refusal.node.and_then(|id| graph.node(id).ok());
+    let is_over = has_key && refusal.status == 413 && refusal.code.as_deref() == Some("over_budget");
+    let error = match node {
+        Some(node) => error.remarked(&format!("that is {node}")),
+        None => error,
+    };
+    if !is_over {
+        return error;
+    }
+    error.remarked(
+        "where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that nothing is \
+         done twice, and makes none with idempotency(false)",
+    )
+}

@@ -1,0 +1,98 @@
+//! Reading and writing JSON: what is wrong is told as an error of input, which the caller places.
+
+use serde_json::{Map, Number, Value};
+
+use crate::{Error, Result};
+
+pub(crate) type Object = Map<String, Value>;
+
+/// Beyond it, not every reader of JSON reads whole numbers exactly.
+pub(crate) const EXACT: i64 = 1 << 53;
+
+pub(crate) fn object(text: &[u8]) -> Result<Object> {
+    serde_json::from_slice(text).map_err(|_| Error::input("it is no JSON object"))
+}
+
+/// A member that may be absent, or null.
+pub(crate) fn member<'a>(object: &'a Object, name: &str) -> Option<&'a Value> {
+    object.get(name).filter(|value| !value.is_null())
+}
+
+/// A member that has to be there, as `read` has it.
+fn read<'a, T>(object: &'a Object, name: &str, what: &str, read: impl FnOnce(&'a Value) -> Option<T>) -> Result<T> {
+    member(object, name).and_then(read).ok_or_else(|| Error::input(format!("{name}: {what} is missing")))
+}
+
+/// A member that may be absent, as `read` has it.
+fn optional<'a, T>(
+    object: &'a Object,
+    name: &str,
+    required: impl FnOnce(&'a Object, &str) -> Result<T>,
+) -> Result<Option<T>> {
+    match member(object, name) {
+        None => Ok(None),
+        Some(_) => required(object, name).map(Some),
+    }
+}
+
+pub(crate) fn text<'a>(object: &'a Object, name: &str) -> Result<&'a str> {
+    read(object, name, "a string", Value::as_str)
+}
+
+pub(crate) fn optional_text<'a>(object: &'a Object, name: &str) -> Result<Option<&'a str>> {
+    optional(object, name, text)
+}
+
+pub(crate) fn whole(object: &Object, name: &str) -> Result<usize> {
+    read(object, name, "a whole number", whole_of)
+}
+
+pub(crate) fn optional_whole(object: &Object, name: &str) -> Result<Option<usize>> {
+    optional(object, name, whole)
+}
+
+pub(crate) fn float(object: &Object, name: &str) -> Result<f64> {
+    read(object, name, "a number", Value::as_f64)
+}
+
+pub(crate) fn truth(object: &Object, name: &str) -> Result<bool> {
+    read(object, name, "true or false", Value::as_bool)
+}
+
+pub(crate) fn optional_truth(object: &Object, name: &str) -> Result<Option<bool>> {
+    optional(object, name, truth)
+}
+
+/// A list of whole numbers from 0 on: a shape, or ids of nodes.
+pub(crate) fn wholes(object: &Object, name: &str) -> Result<Vec<usize>> {
+    read(object, name, "a list of whole numbers", |value| value.as_array()?.iter().map(whole_of).collect())
+}
+
+pub(crate) fn optional_wholes(object: &Object, name: &str) -> Result<Option<Vec<usize>>> {
+    optional(object, name, wholes)
+}
+
+pub(crate) fn objects<'a>(object: &'a Object, name: &str) -> Result<Vec<&'a Object>> {
+    read(object, name, "a list of objects", |value| value.as_array()?.iter().map(Value::as_object).collect())
+}
+
+pub(crate) fn inner<'a>(object: &'a Object, name: &str) -> Result<&'a Object> {
+    read(object, name, "an object", Value::as_object)
+}
+
+pub(crate) fn optional_inner<'a>(object: &'a Object, name: &str) -> Result<Option<&'a Object>> {
+    optional(object, name, inner)
+}
+
+fn whole_of(value: &Value) -> Option<usize> {
+    value.as_u64()?.try_into().ok()
+}
+
+/// A number as JSON has it, whole ones without a point; −0 has one, since `-0` is a whole number. None where JSON has none.
+pub(crate) fn number(number: f64) -> Option<Number> {
+    let is_minus_zero = number == 0.0 && number.is_sign_negative();
+    if number.fract() == 0.0 && number.abs() <= EXACT as f64 && !is_minus_zero {
+        return Some((number as i64).into());
+    }
+    Number::from_f64(number)
+}

@@ -1,0 +1,170 @@
+//! The [safetensors format](https://github.com/huggingface/safetensors#format): a header of JSON, and the bytes of
+//! tensors, which are read where they lie.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde_json::{json, Value};
+
+use crate::json::{self, Object};
+use crate::memory::Memory;
+use crate::{DType, Error, Result, Tensor};
+
+const METADATA: &str = "__metadata__";
+const LENGTH: usize = size_of::<u64>();
+/// As long as the format's own reader takes headers.
+const MOST_OF_HEADER: u64 = 100_000_000;
+
+/// What a safetensors file holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Safetensors {
+    /// Tensors by their names.
+    pub tensors: BTreeMap<String, Tensor>,
+    /// Texts by their names.
+    pub metadata: BTreeMap<String, String>,
+}
+
+impl Safetensors {
+    /// The file that holds these tensors.
+    pub fn new(tensors: impl IntoIterator<Item = (String, Tensor)>) -> Self {
+        Self { tensors: tensors.into_iter().collect(), metadata: BTreeMap::new() }
+    }
+
+    /// What a file holds, whose memory its tensors share. Fails with [`Malformed`](crate::ErrorKind::Malformed).
+    pub fn decode(file: Vec<u8>) -> Result<Self> {
+        decoded(&Memory::of(file)).map_err(Error::of_the_answer)
+    }
+
+    /// The tensor of a name. Fails with [`Malformed`](crate::ErrorKind::Malformed) where there is none.
+    pub fn tensor(&self, name: &str) -> Result<&Tensor> {
+        self.tensors.get(name).ok_or_else(|| Error::malformed(format!("the safetensors file holds no {name:?}")))
+    }
+
+    /// The file.
+    pub fn encode(&self) -> Vec<u8> {
+        let pieces = self.pieces();
+        pieces.iter().map(Memory::bytes).collect::<Vec<_>>().concat()
+    }
+
+    /// The file in pieces: its header, and the bytes of tensors, which are not copied.
+    pub(crate) fn pieces(&self) -> Vec<Memory> {
+        let mut entries: Vec<_> = self.tensors.iter().collect();
+        // Tensors of wide elements come first, so that every one is aligned.
+        entries.sort_by_key(|(_, tensor)| std::cmp::Reverse(size_of_element(tensor)));
+        let mut header = Object::new();
+        if !self.metadata.is_empty() {
+            header.insert(METADATA.into(), json!(self.metadata));
+        }
+        let mut end = 0;
+        for (name, tensor) in &entries {
+            let start = end;
+            end += tensor.bytes().len();
+            header.insert((*name).clone(), entry_for(tensor, start..end));
+        }
+        let data = entries.iter().map(|(_, tensor)| tensor.memory().clone());
+        std::iter::once(framed(header)).chain(data).collect()
+    }
+}
+
+fn size_of_element(tensor: &Tensor) -> usize {
+    tensor.dtype().element_type().map_or(0, |element| element.size)
+}
+
+fn entry_for(tensor: &Tensor, place: Range<usize>) -> Value {
+    let spelled = tensor.dtype().element_type().map_or("", |element| element.safetensors);
+    json!({"dtype": spelled, "shape": tensor.shape(), "data_offsets": [place.start, place.end]})
+}
+
+/// The header with its length before it, filled up with spaces to where the data is aligned.
+fn framed(header: Object) -> Memory {
+    let mut text = Value::Object(header).to_string();
+    text.extend(std::iter::repeat_n(' ', text.len().next_multiple_of(LENGTH) - text.len()));
+    let length = (text.len() as u64).to_le_bytes();
+    Memory::of([&length, text.as_bytes()].concat())
+}
+
+/// Fails with an error of input; that it came with an answer is for the caller to say.
+pub(crate) fn decoded(file: &Memory) -> Result<Safetensors> {
+    let (mut header, data) = parts_of(file)?;
+    let metadata = metadata_of(header.remove(METADATA))?;
+    let mut entries = header
+        .iter()
+        .map(|(name, stated)| {
+            entry_of(name, stated).map_err(|error| error.within(format_args!("{name:?} of the file")))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    check_that_they_fill(&mut entries, data.len())?;
+    let tensors = entries.into_iter().map(|entry| {
+        let tensor = Tensor::from_memory(entry.dtype, entry.shape, data.part(entry.place))
+            .map_err(|error| error.within(format_args!("{:?} of the file", entry.name)))?;
+        Ok((entry.name.to_owned(), tensor))
+    });
+    Ok(Safetensors { tensors: tensors.collect::<Result<_>>()?, metadata })
+}
+
+/// The header and the data of a file.
+fn parts_of(file: &Memory) -> Result<(Object, Memory)> {
+    let Some((length, rest)) = file.bytes().split_first_chunk::<LENGTH>() else {
+        return Err(Error::input("the file ends before its header does"));
+    };
+    let length = u64::from_le_bytes(*length);
+    if length > MOST_OF_HEADER {
+        return Err(Error::input(format!("the header of the file has {length} bytes, and may have {MOST_OF_HEADER}")));
+    }
+    let length = length as usize;
+    let Some(text) = rest.get(..length) else {
+        return Err(Error::input("the file ends before its header does"));
+    };
+    let header = json::object(text).map_err(|error| error.within("the header of the file"))?;
+    Ok((header, file.part(LENGTH + length..file.len())))
+}
+
+fn metadata_of(stated: Option<Value>) -> Result<BTreeMap<String, String>> {
+    match stated {
+        None => Ok(BTreeMap::new()),
+        Some(stated) => {
+            serde_json::from_value(stated).map_err(|_| Error::input(format!("{METADATA} of the file are no strings")))
+        }
+    }
+}
+
+/// Where a tensor lies.
+struct Entry<'a> {
+    name: &'a str,
+    dtype: DType,
+    shape: Vec<usize>,
+    place: Range<usize>,
+}
+
+fn entry_of<'a>(name: &'a str, stated: &Value) -> Result<Entry<'a>> {
+    let Some(members) = stated.as_object() else {
+        return Err(Error::input("it is no object"));
+    };
+    let spelled = json::text(members, "dtype")?;
+    let Some(dtype) = DType::from_safetensors(spelled) else {
+        return Err(Error::input(format!("this client cannot read the dtype {spelled:?}")));
+    };
+    match *json::wholes(members, "data_offsets")? {
+        [start, end] if start <= end => {
+            Ok(Entry { name, dtype, shape: json::wholes(members, "shape")?, place: start..end })
+        }
+        _ => Err(Error::input("its offsets are no two whole numbers in their order")),
+    }
+}
+
+/// Has tensors lie one behind the other, from the first byte to the last.
+fn check_that_they_fill(entries: &mut [Entry<'_>], length: usize) -> Result<()> {
+    entries.sort_by_key(|entry| (entry.place.start, entry.place.end));
+    let mut end = 0;
+    for entry in entries.iter() {
+        if entry.place.start != end {
+            return Err(Error::input("the tensors of the file overlap, or leave gaps"));
+        }
+        end = entry.place.end;
+    }
+    if end != length {
+        return Err(Error::input("the tensors of the file do not fill it"));
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! Tensors in JSON: as numbers, or with their bytes in base64.
+
+use base64::prelude::{Engine, BASE64_STANDARD};
+use serde_json::{json, Number, Value};
+
+use crate::json::{self, Object};
+use crate::memory::Memory;
+use crate::{DType, Error, Float16, Result, Tensor};
+
+/// How tensors travel. Where none is stated, tensors of 4 KiB and more travel as safetensors, smaller ones as base64.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Form {
+    /// Numbers in JSON; what JSON would not keep travels as base64.
+    Json,
+    /// Bytes in JSON.
+    Base64,
+    /// Bytes in a safetensors file.
+    Safetensors,
+}
+
+/// Large tensors travel as files unless told otherwise.
+const LARGE: usize = 4096;
+
+impl Form {
+    /// How tensors of so many bytes, all together, travel where nobody says.
+    pub fn default_for(bytes: usize) -> Self {
+        if bytes >= LARGE {
+            Form::Safetensors
+        } else {
+            Form::Base64
+        }
+    }
+
+    /// The word for `encoding`, which is about JSON.
+    pub(crate) fn encoding(self) -> Option<&'static str> {
+        match self {
+            Form::Json => Some("json"),
+            Form::Base64 => Some("base64"),
+            Form::Safetensors => None,
+        }
+    }
+}
+
+impl Tensor {
+    /// The tensor as the wire has it in JSON: with [`Form::Json`] as numbers, if JSON keeps them all, else with its bytes
+    /// in base64.
+    pub fn to_json(&self, form: Form) -> String {
+        self.to_value(form).to_string()
+    }
+
+    /// A tensor as the wire has it in JSON, whatever its payload. Fails with
+    /// [`Malformed`](crate::ErrorKind::Malformed).
+    pub fn from_json(text: &str) -> Result<Self> {
+        let members = json::object(text.as_bytes());
+        members.and_then(|members| tensor_of(&members)).map_err(Error::of_the_answer)
+    }
+
+    pub(crate) fn to_value(&self, form: Form) -> Value {
+        let (dtype, shape) = (self.dtype().as_str(), self.shape());
+        match (form, self.numbers()) {
+            (Form::Json, Some(data)) => json!({"dtype": dtype, "shape": shape, "data": data}),
+            _ => {
+                let data = BASE64_STANDARD.encode(self.bytes());
+                json!({"dtype": dtype, "shape": shape, "data_b64": data})
+            }
+        }
+    }
+
+    /// All elements; None where JSON would not keep one: NaN, infinities, whole numbers beyond 2⁵³.
+    fn numbers(&self) -> Option<Vec<Number>> {
+        match self.dtype() {
+            DType::Bool | DType::UInt8 => Some(self.bytes().iter().map(|&byte| byte.into()).collect()),
+            DType::Int8 => self.mapped(|element: i8| Some(element.into())),
+            DType::Int32 => self.mapped(|element: i32| Some(element.into())),
+            DType::Int64 => {
+                self.mapped(|element: i64| (element.unsigned_abs() <= json::EXACT as u64).then(|| element.into()))
+            }
+            DType::Float16 => self.mapped(|element: Float16| json::number(element.into())),
+            DType::Float32 => self.mapped(|element: f32| json::number(element.into())),
+            DType::Float64 => self.mapped(json::number),
+            DType::Other(_) => None,
+        }
+    }
+
+    fn mapped<T: crate::Element>(&self, number: impl Fn(T) -> Option<Number>) -> Option<Vec<Number>> {
+        let elements = self.elements::<T>().ok()?;
+        elements.iter().map(|&element| number(element)).collect()
+    }
+}
+
+/// Fails with an error of input; that it came with an answer is for the caller to say.
+pub(crate) fn tensor_of(members: &Object) -> Result<Tensor> {
+    let dtype = DType::from(json::text(members, "dtype")?);
+    dtype.element_type()?;
+    let shape = json::wholes(members, "shape")?;
+    let payload = payload_of(members, &dtype)?;
+    Tensor::from_memory(dtype, shape, payload)
+}
+
+/// The bytes of a tensor's elements, from whichever member has them.
+fn payload_of(members: &Object, dtype: &DType) -> Result<Memory> {
+    let numbers = match json::member(members, "data") {
+        None => &[][..],
+        Some(Value::Array(numbers)) => numbers,
+        Some(_) => return Err(Error::input("data: a list of numbers is missing")),
+    };
+    let encoded = json::optional_text(members, "data_b64")?.unwrap_or_default();
+    match (numbers, encoded) {
+        ([_, ..], text) if !text.is_empty() => {
+            Err(Error::input("a tensor has data or data_b64, and this one has both"))
+        }
+        ([_, ..], _) => numbers_of(numbers, dtype),
+        ([], text) => match BASE64_STANDARD.decode(text) {
+            Ok(bytes) => Ok(Memory::of(bytes)),
+            Err(_) => Err(Error::input("data_b64 is not base64")),
+        },
+    }
+}
+
+fn numbers_of(numbers: &[Value], dtype: &DType) -> Result<Memory> {
+    match dtype {
+        DType::Bool => elements(numbers, dtype, |value| {
+            whole_of(value).and_then(|whole| u8::try_from(whole).ok()).filter(|&byte| byte < 2)
+        }),
+        DType::UInt8 => elements(numbers, dtype, |value| u8::try_from(whole_of(value)?).ok()),
+        DType::Int8 => elements(numbers, dtype, |value| i8::try_from(whole_of(value)?).ok()),
+        DType::Int32 => elements(numbers, dtype, |value| i32::try_from(whole_of(value)?).ok()),
+        DType::Int64 => elements(numbers, dtype, whole_of),
+        DType::Float16 => elements(numbers, dtype, |value| {
+            let rounded = Float16::from_f64(value.as_f64()?);
+            rounded.to_f64().is_finite().then_some(rounded)
+        }),
+        DType::Float32 => elements(numbers, dtype, |value| {
+            let rounded = value.as_f64()? as f32;
+            rounded.is_finite().then_some(rounded)
+        }),
+        DType::Float64 | DType::Other(_) => elements(numbers, dtype, Value::as_f64),
+    }
+}
+
+fn elements<T: crate::Element>(
+    numbers: &[Value],
+    dtype: &DType,
+    element: impl Fn(&Value) -> Option<T>,
+) -> Result<Memory> {
+    let read = |value| element(value).ok_or_else(|| Error::input(format!("{value} is no {dtype}")));
+    let elements: Vec<T> = numbers.iter().map(read).collect::<Result<_>>()?;
+    Ok(Memory::of(elements))
+}
+
+/// A whole number, which may be written with a point.
+fn whole_of(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| {
+        let number = value.as_f64().filter(|_| !value.is_u64())?;
+        let is_whole = number.fract() == 0.0 && (-(2f64.powi(63))..2f64.powi(63)).contains(&number);
+        is_whole.then_some(number as i64)
+    })
+}

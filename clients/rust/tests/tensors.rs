@@ -1,0 +1,95 @@
+//! Tensors: whose memory they have, what they refuse, and how files and JSON hold them.
+
+use gradserve_client::{DType, ErrorKind, Float16, Form, Safetensors, Tensor};
+
+/// Whether the elements of a tensor are where its bytes are.
+fn are_in_place(elements: &[f64], tensor: &Tensor) -> bool {
+    elements.as_ptr().cast() == tensor.bytes().as_ptr()
+}
+
+#[test]
+fn vectors_become_tensors_where_they_are() {
+    let elements = vec![1.0f32, 2.0, 3.0, 4.0];
+    let place = elements.as_ptr();
+    let tensor = Tensor::new([2, 2], elements).unwrap();
+    assert_eq!(tensor.elements::<f32>().unwrap().as_ptr(), place);
+    assert_eq!(tensor.clone().bytes().as_ptr(), place.cast());
+}
+
+#[test]
+fn tensors_of_a_file_share_its_memory() {
+    let tensor = Tensor::from(vec![1.5, -0.0]);
+    let file = Safetensors::new([("t".to_owned(), tensor.clone()), ("other".to_owned(), Tensor::from(vec![true]))]);
+    let file = file.encode();
+    let memory = file.as_ptr_range();
+    let decoded = Safetensors::decode(file).unwrap();
+    assert!(memory.contains(&decoded.tensors["t"].bytes().as_ptr()));
+    assert!(are_in_place(&decoded.tensors["t"].elements().unwrap(), &decoded.tensors["t"]));
+    assert_eq!(decoded.tensors["t"], tensor);
+    assert_eq!(decoded.tensors["other"].elements::<bool>().unwrap(), [true].as_slice());
+}
+
+#[test]
+fn elements_that_are_not_aligned_are_copied() {
+    let header = br#"{"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"F64","shape":[1],"data_offsets":[1,9]}} "#;
+    let mut file = (header.len() as u64).to_le_bytes().to_vec();
+    file.extend_from_slice(header);
+    file.push(7);
+    file.extend_from_slice(&1.5f64.to_le_bytes());
+    let decoded = Safetensors::decode(file).unwrap();
+    let tensor = &decoded.tensors["b"];
+    let elements = tensor.elements().unwrap();
+    assert_eq!(are_in_place(&elements, tensor), tensor.bytes().as_ptr().cast::<f64>().is_aligned());
+    assert_eq!(elements, [1.5].as_slice());
+}
+
+#[test]
+fn elements_are_of_the_type_that_is_asked_for() {
+    let tensor = Tensor::from(vec![1i32, 2]);
+    assert_eq!(tensor.elements::<i64>().unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(tensor.item::<i32>().unwrap_err().kind(), ErrorKind::Input);
+    assert_eq!(Tensor::from(Float16::from_bits(0x3c00)).item::<Float16>().unwrap(), Float16::from_f64(1.0));
+}
+
+#[test]
+fn all_types_of_elements_are_dtypes() {
+    let tensors: [(&str, Tensor); 8] = [
+        ("bool", true.into()),
+        ("int8", (-1i8).into()),
+        ("uint8", 255u8.into()),
+        ("int32", (-1i32).into()),
+        ("int64", (-1i64).into()),
+        ("float16", Float16::from_f64(1.0).into()),
+        ("float32", 1f32.into()),
+        ("float64", 1f64.into()),
+    ];
+    for (word, tensor) in tensors {
+        assert_eq!(*tensor.dtype(), DType::from(word));
+        assert_eq!(tensor.to_string(), format!("{word}[]"));
+        for form in [Form::Json, Form::Base64] {
+            assert_eq!(Tensor::from_json(&tensor.to_json(form)).unwrap(), tensor);
+        }
+    }
+}
+
+#[test]
+fn shapes_that_do_not_fit_are_refused() {
+    for shape in [vec![], vec![2], vec![4], vec![3, 1 << 62, 1 << 62], vec![1; 65]] {
+        assert_eq!(Tensor::new(shape, vec![1u8, 2, 3]).unwrap_err().kind(), ErrorKind::Input);
+    }
+    // a product that is 4, but for 2⁶⁴
+    assert!(Tensor::new([4, (1 << 62) + 1], vec![1u8, 2, 3, 4]).is_err());
+    assert_eq!(Tensor::new([0, 1 << 62, 1 << 62], Vec::<i64>::new()).unwrap().len(), 0);
+}
+
+#[test]
+fn what_is_no_bool_is_refused() {
+    assert!(Tensor::from_bytes(DType::Bool, [2], vec![0, 1]).is_ok());
+    assert_eq!(Tensor::from_bytes(DType::Bool, [2], vec![0, 2]).unwrap_err().kind(), ErrorKind::Input);
+}
+
+#[test]
+fn elements_are_not_shown() {
+    let shown = format!("{:?}", Tensor::from(vec![12345.0]));
+    assert_eq!(shown, "Tensor(float64[1])");
+}
