@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Final
 
 from clients.op_descriptions import OpDescription, described
-from clients.printers import go, python, typescript
+from clients.printers import cpp, go, python, typescript
 from engine import registry
 
 CLIENTS: Final = Path(__file__).parent
 #: the files of each language, and what prints them
 PRINTERS: Final[Mapping[Path, Callable[[Sequence[OpDescription]], str]]] = {
+    CLIENTS / "cpp" / "include" / "gradserve" / "ops.hpp": cpp.header,
+    CLIENTS / "cpp" / "src" / "ops.cpp": cpp.source,
+    CLIENTS / "cpp" / "conformance" / "ops.cpp": cpp.program,
     CLIENTS / "go" / "ops.go": go.methods,
     CLIENTS / "go" / "cmd" / "conformance" / "ops.go": go.program,
     CLIENTS / "python" / "gradserve_client" / "ops.py": python.printed,
