@@ -204,7 +204,8 @@ static void nodes_of_a_refusal_are_named() {
 static void keys_and_passwords_are_in_no_error() {
     const Square on;
     // Where nobody listens any more.
-    const std::string url = Server([](Seen&) {}).url().replace(7, 0, "user:secret@");
+    std::string url = Server([](Seen&) {}).url();
+    url.insert(7, "user:secret@");
     const gs::Client client(url, {.api_key = "gs_secret", .retries = 0});
     const std::string said = thrown<gs::ConnectionFailed>([&] { client.forward(on.graph, on.three); });
     CHECK(contains(said, "POST /v1/forward") && !contains(said, "secret"));
