@@ -42,7 +42,7 @@ static json exchanged(const json& stated) {
     json results = json::array();
     for (const json& call : stated.at("calls")) {
         try {
-            if (!conversation) conversation.emplace(stated.at("url"), stated.at("client"), stated["kind"] == "exchange");
+            if (!conversation) conversation.emplace(stated.at("url"), stated.value("client", json::object()), stated["kind"] == "exchange");
             results.push_back({{"returned", conversation->done(call)}});
         } catch (const gs::Error& error) {
             results.push_back({{"raised", told(error)}});
