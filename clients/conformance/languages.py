@@ -30,10 +30,13 @@ LANGUAGES: Final = {
     "cpp": Language(
         CLIENTS / "cpp",
         start=("./build/conformance/conformance",),
-        tests=(("ctest", "--test-dir", "build", "--output-on-failure"),),
+        tests=(
+            ("cmake", "--build", "build", "--parallel", "2"),
+            ("ctest", "--test-dir", "build", "--output-on-failure"),
+        ),
         build=(
             ("cmake", "-S", ".", "-B", "build", "-DGRADSERVE_SANITIZE=ON", "-DCMAKE_UNITY_BUILD=ON"),
-            ("cmake", "--build", "build", "--parallel", "2"),
+            ("cmake", "--build", "build", "--parallel", "2", "--target", "conformance"),
         ),
         needs=("cmake", "c++", "pkg-config", "libcurl.pc", "nlohmann_json.pc"),
     ),

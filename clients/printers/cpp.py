@@ -230,7 +230,7 @@ def _row(op: OpDescription) -> str:
             if o.optional
         ]
         lines += [f'    step.read("{a.name}", options.{_identifier(a.name)});' for a in op.attributes if not a.required]
-    lines.append(f"    return graph.{_identifier(op.name)}({', '.join(_arguments(op))});")
+    lines.append("    " + _wrapped(f"return graph.{_identifier(op.name)}(", _arguments(op), ");", indent=12))
     lines.append("}},")
     return "".join(f"        {line}\n" for line in lines)
 

@@ -1,5 +1,5 @@
-// The program that answers conformance cases with this client: a case a line comes in, a result a line goes out. What it
-// speaks is in clients/conformance/README.md.
+// The program that answers conformance cases with this client: a case a line comes in, a result a line goes out. What
+// it speaks is in clients/conformance/README.md.
 
 #include "conversation.hpp"
 #include "step.hpp"
@@ -38,11 +38,12 @@ static json built(const json& stated) {
 
 /// The results of calls; where there can be no client, each says why.
 static json exchanged(const json& stated) {
+    const json client = stated.value("client", json::object());
     std::optional<Conversation> conversation;
     json results = json::array();
     for (const json& call : stated.at("calls")) {
         try {
-            if (!conversation) conversation.emplace(stated.at("url"), stated.value("client", json::object()), stated["kind"] == "exchange");
+            if (!conversation) conversation.emplace(stated.at("url"), client, stated["kind"] == "exchange");
             results.push_back({{"returned", conversation->done(call)}});
         } catch (const gs::Error& error) {
             results.push_back({{"raised", told(error)}});

@@ -377,7 +377,10 @@ static const std::map<std::string, Append>& methods() {
             return graph.logsumexp(step.operand(0), options);
         }},
         {"map_lookup", [](gs::Graph& graph, const Step& step) {
-            return graph.map_lookup(step.operand(0), step.attr<std::int64_t>("key_index"), step.attr<std::int64_t>("total_keys"));
+            return graph.map_lookup(
+                step.operand(0),
+                step.attr<std::int64_t>("key_index"),
+                step.attr<std::int64_t>("total_keys"));
         }},
         {"matmul", [](gs::Graph& graph, const Step& step) {
             return graph.matmul(step.operand(0), step.operand(1));
@@ -398,13 +401,20 @@ static const std::map<std::string, Append>& methods() {
             gs::MaxPool2dBackOptions options;
             step.read("stride", options.stride);
             step.read("padding", options.padding);
-            return graph.max_pool2d_back(step.operand(0), step.operand(1), step.attr<std::vector<std::int64_t>>("kernel_size"), options);
+            return graph.max_pool2d_back(
+                step.operand(0),
+                step.operand(1),
+                step.attr<std::vector<std::int64_t>>("kernel_size"),
+                options);
         }},
         {"max_pool2d_indices", [](gs::Graph& graph, const Step& step) {
             gs::MaxPool2dIndicesOptions options;
             step.read("stride", options.stride);
             step.read("padding", options.padding);
-            return graph.max_pool2d_indices(step.operand(0), step.attr<std::vector<std::int64_t>>("kernel_size"), options);
+            return graph.max_pool2d_indices(
+                step.operand(0),
+                step.attr<std::vector<std::int64_t>>("kernel_size"),
+                options);
         }},
         {"maximum", [](gs::Graph& graph, const Step& step) {
             return graph.maximum(step.operand(0), step.operand(1));
@@ -602,7 +612,10 @@ static const std::map<std::string, Append>& methods() {
             return graph.stop_gradient(step.operand(0));
         }},
         {"struct_field", [](gs::Graph& graph, const Step& step) {
-            return graph.struct_field(step.operand(0), step.attr<std::int64_t>("field_index"), step.attr<std::int64_t>("total_fields"));
+            return graph.struct_field(
+                step.operand(0),
+                step.attr<std::int64_t>("field_index"),
+                step.attr<std::int64_t>("total_fields"));
         }},
         {"sub", [](gs::Graph& graph, const Step& step) {
             return graph.sub(step.operand(0), step.operand(1));
@@ -662,7 +675,10 @@ static const std::map<std::string, Append>& methods() {
             return graph.unsqueeze(step.operand(0), options);
         }},
         {"update_slice", [](gs::Graph& graph, const Step& step) {
-            return graph.update_slice(step.operand(0), step.operand(1), step.attr<std::vector<std::int64_t>>("starts"));
+            return graph.update_slice(
+                step.operand(0),
+                step.operand(1),
+                step.attr<std::vector<std::int64_t>>("starts"));
         }},
         {"var", [](gs::Graph& graph, const Step& step) {
             gs::VarOptions options;

@@ -29,8 +29,10 @@ static json results(const gs::Results<gs::Tensor>& all) {
 
 static json blocks(const gs::Blocks& all, const char* first, const char* second) {
     json made = json::array();
-    for (const auto& each : all)
-        made.push_back({{first, each.first.id()}, {second, each.second.id()}, {"tensor", bits_of(all(each.first, each.second))}});
+    for (const auto& each : all) {
+        const gs::Tensor& tensor = all(each.first, each.second);
+        made.push_back({{first, each.first.id()}, {second, each.second.id()}, {"tensor", bits_of(tensor)}});
+    }
     return made;
 }
 

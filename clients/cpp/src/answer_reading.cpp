@@ -12,7 +12,8 @@ namespace gradserve {
 const Json* Answer::stats() const { return member(fields, "stats"); }
 
 const Tensor& ForwardAnswer::value() const {
-    if (values.size() != 1) throw InputError("the answer has " + std::to_string(values.size()) + " values, and not one");
+    if (values.size() != 1)
+        throw InputError("the answer has " + std::to_string(values.size()) + " values, and not one");
     return values.at(0);
 }
 
@@ -82,7 +83,8 @@ public:
             const Json stated = taken(parts_.fields, name);
             for (const Json& each : list_in(&stated)) {
                 const Json::Object& entry = object_in(&each);
-                made.push_back({node_in(entry, first), node_in(entry, second), tensor_of(entry, name, {first, second})});
+                Tensor tensor = tensor_of(entry, name, {first, second});
+                made.push_back({node_in(entry, first), node_in(entry, second), std::move(tensor)});
             }
             return Blocks(std::move(made));
         });

@@ -20,8 +20,9 @@ static std::string key_of_the_environment() {
 }
 
 Client::Client(const std::string& url, ClientOptions options)
-    : core_(new ClientCore{Transport(url, options.api_key.value_or(key_of_the_environment()), options.max_response_bytes),
-                           options.timeout, options.retries, options.idempotency, std::move(options.surroundings)}) {}
+    : core_(new ClientCore{
+          Transport(url, options.api_key.value_or(key_of_the_environment()), options.max_response_bytes),
+          options.timeout, options.retries, options.idempotency, std::move(options.surroundings)}) {}
 
 /// The same report, with what the client knows beside it: which node it is, and that it made a key.
 static Problem explained(Problem problem, const Graph& graph, bool has_key) {
@@ -129,8 +130,9 @@ RegisteredGraph Client::register_graph(const Graph& graph, const RegisterOptions
 RegisteredGraph Client::registered(const std::string& id, const std::stop_token& stop) const {
     return read_of(*core_, {"GET", graph_path(id)}, stop, [&](const Json::Object& answer) {
         const Graph graph = within("graph", [&] { return graph_in(member(answer, "graph")); });
-        const Json* const description = member(answer, "description");
-        RegisteredGraph made = register_later(graph, {.description = description == nullptr ? "" : text_in(description)});
+        RegisterOptions options;
+        if (const Json* const description = member(answer, "description")) options.description = text_in(description);
+        RegisteredGraph made = register_later(graph, options);
         RegisteredState::of(made).known = registration_in(answer);
         return made;
     });
@@ -182,7 +184,8 @@ static Listing<T> listed(std::shared_ptr<const ClientCore> core, const std::stri
             within(kind, [&] {
                 for (const Json& each : list_in(member(answer, kind))) page.entries.push_back(read(object_in(&each)));
             });
-            if (const Json* const next = member(answer, "next")) page.next = within("next", [&] { return text_in(next); });
+            const Json* const next = member(answer, "next");
+            if (next != nullptr) page.next = within("next", [&] { return text_in(next); });
             return page;
         });
     });

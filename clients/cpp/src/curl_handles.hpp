@@ -16,12 +16,14 @@ struct CurlCleanup {
 
 using CurlHandle = std::unique_ptr<CURL, CurlCleanup>;
 
-/// Handles of curl that are lent for one request at a time, each with its connection: as many as there are requests at once.
+/// Handles of curl that are lent for one request at a time, each with its connection: as many as there are requests
+/// at once.
 class CurlHandles {
 public:
     CurlHandles();
 
-    /// A handle without options, and perhaps with a connection. Throws ConnectionFailed where there is no memory for one.
+    /// A handle without options, and perhaps with a connection. Throws ConnectionFailed where there is no memory for
+    /// one.
     CurlHandle taken();
     void give_back(CurlHandle handle);
 

@@ -21,8 +21,9 @@ static constexpr std::array<ElementType, 8> element_types{{
 const ElementType& element_type_of(const DType& dtype) {
     const auto* const found = std::ranges::find(element_types, dtype.word(), &ElementType::word);
     if (found == element_types.end())
-        throw InputError("“" + dtype.word() + "” is no dtype of this client, which has bool, int8, uint8, int32, int64, "
-                         "float16, float32 and float64");
+        throw InputError("“" + dtype.word() +
+                         "” is no dtype of this client, which has bool, int8, uint8, int32, int64, float16, float32 "
+                         "and float64");
     return *found;
 }
 

@@ -60,11 +60,14 @@ std::shared_ptr<const Registration> Running::registered(RegisteredState& graph,
     return known;
 }
 
+/// How often a request is repeated at most: not at all where it may be done twice.
+static int repetitions(const ClientCore& core, bool keeps, bool has_key) { return keeps && !has_key ? 0 : core.retries; }
+
 Exchange::Exchange(const Running& running, Request request, bool idempotency)
     : running_(running),
       request_(std::move(request)),
       has_key_(request_.keeps && idempotency),
-      tries_(running.core().surroundings, running.deadline(), has_key_ || !request_.keeps ? running.core().retries : 0) {
+      tries_(running.core().surroundings, running.deadline(), repetitions(running.core(), request_.keeps, has_key_)) {
     if (has_key_) request_.headers[key_header] = running.core().surroundings.new_key();
 }
 

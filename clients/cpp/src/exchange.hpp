@@ -34,7 +34,8 @@ public:
     void wait(std::chrono::milliseconds time) const;
 
     /// Has the server keep a graph, unless somebody else did since it was found to be stale.
-    std::shared_ptr<const Registration> registered(RegisteredState& graph, const std::shared_ptr<const Registration>& stale);
+    std::shared_ptr<const Registration> registered(RegisteredState& graph,
+                                                   const std::shared_ptr<const Registration>& stale);
 
     [[nodiscard]] const ClientCore& core() const { return core_; }
     [[nodiscard]] const Deadline& deadline() const { return deadline_; }

@@ -36,8 +36,8 @@ Float16 Float16::rounded(double number) {
     }
     if (number == 0) return made(0);
     if (std::isinf(number)) return made(infinity);
-    // The distance between neighbours at this size is a power of two; numbers below the smallest normal one have all the
-    // same.
+    // The distance between neighbours at this size is a power of two; numbers below the smallest normal one have all
+    // the same.
     const int step = std::max(std::ilogb(number), 1 - bias) - fraction_bits;
     if (step > bias - fraction_bits) return made(infinity);
     const double steps = std::nearbyint(std::ldexp(std::abs(number), -step));

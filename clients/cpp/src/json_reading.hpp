@@ -10,8 +10,8 @@ namespace gradserve {
 
 enum class Names { may_repeat, are_distinct };
 
-/// The object that a JSON text is. Throws InputError where it is none, and where a name is in an object twice, if they are to
-/// be distinct; otherwise the last one counts.
+/// The object that a JSON text is. Throws InputError where it is none, and where a name is in an object twice, if
+/// they are to be distinct; otherwise the last one counts.
 Json::Object parsed_object(std::string_view text, Names names = Names::may_repeat);
 
 // What a value is, where it is to be that. They throw InputError where it is something else, or absent (null).

@@ -51,7 +51,8 @@ void Reply::check() const {
 
 Json::Object Reply::object() const {
     if (media() != media_json)
-        throw MalformedAnswer("the answer is of the media type “" + media() + "”, where " + media_json + " was asked for");
+        throw MalformedAnswer("the answer is of the media type “" + media() + "”, where " + media_json +
+                              " was asked for");
     return within("the body", [&] { return parsed_object(body.text()); });
 }
 

@@ -53,7 +53,8 @@ static const char* accepted(const Body& body, const Asked& asked) {
     return body.media == media_safetensors || (is_resident && !asked.form) ? media_safetensors : media_json;
 }
 
-Request computing(const std::string& call, const Graph& graph, std::size_t count, const Asked& asked, bool is_registered) {
+Request computing(const std::string& call, const Graph& graph, std::size_t count, const Asked& asked,
+                  bool is_registered) {
     return within(call, [&] {
         const Form form = form_of(asked.form, size_of(asked) + (is_registered ? 0 : size_of(graph, count)));
         Message message(form);

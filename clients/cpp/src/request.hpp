@@ -14,8 +14,8 @@
 
 namespace gradserve {
 
-/// One that is to be sent. What keeps something is repeated under an Idempotency-Key alone; `takes_time` says whether its
-/// query may have a timeout.
+/// One that is to be sent. What keeps something is repeated under an Idempotency-Key alone; `takes_time` says whether
+/// its query may have a timeout.
 struct Request {
     std::string method;
     std::string path;
@@ -30,7 +30,8 @@ struct Request {
 };
 
 /// A call on the first nodes of a graph, which are not sent where they are registered.
-Request computing(const std::string& call, const Graph& graph, std::size_t count, const Asked& asked, bool is_registered);
+Request computing(const std::string& call, const Graph& graph, std::size_t count, const Asked& asked,
+                  bool is_registered);
 
 /// The path of a call on a registered graph.
 std::string path_on_graph(const std::string& call, const std::string& id);

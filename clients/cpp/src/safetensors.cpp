@@ -68,7 +68,7 @@ struct Entry {
 
 static Entry entry_of(const std::string& name, const Json& stated) {
     const Json::Object& members = object_in(&stated);
-    const std::string& spelled = within("dtype", [&]() -> const std::string& { return text_in(member(members, "dtype")); });
+    const std::string spelled = within("dtype", [&] { return text_in(member(members, "dtype")); });
     const ElementType* const element = element_type_in_safetensors(spelled);
     if (element == nullptr) throw InputError("its dtype is “" + spelled + "”, which this client cannot read");
     Shape shape = within("shape", [&] { return shape_in(member(members, "shape")); });

@@ -6,11 +6,12 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <optional>
 
 namespace gradserve {
 
-static_assert(std::endian::native == std::endian::little, "elements are read where they lie, and the wire's are little-endian");
+static_assert(std::endian::native == std::endian::little, "elements are read where they lie, as the wire has them");
 
 /// As many as NumPy's arrays have at most.
 static constexpr std::size_t most_axes = 64;

@@ -7,6 +7,7 @@
 #include "within.hpp"
 
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 
 namespace gradserve {
@@ -83,15 +84,18 @@ std::string encode_json(const Tensor& tensor, Form form) {
     return text;
 }
 
+static double number_of(const Json& value) {
+    if (const auto* const number = value.get_if<double>()) return *number;
+    if (const auto* const number = value.get_if<std::int64_t>()) return static_cast<double>(*number);
+    if (const auto* const number = value.get_if<std::uint64_t>()) return static_cast<double>(*number);
+    if (const auto* const number = value.get_if<Json::Digits>()) return std::strtod(number->text.c_str(), nullptr);
+    throw InputError("it has something else than numbers");
+}
+
 /// A number, rounded to the nearest one of a float dtype. One that is finite does not become an infinity.
 template <Element T>
 static T rounded(const Json& value) {
-    double number = 0;
-    if (const auto* const whole = value.get_if<std::int64_t>()) number = static_cast<double>(*whole);
-    else if (const auto* const large_one = value.get_if<std::uint64_t>()) number = static_cast<double>(*large_one);
-    else if (const auto* const stated = value.get_if<double>()) number = *stated;
-    else if (const auto* const digits = value.get_if<Json::Digits>()) number = std::strtod(digits->text.c_str(), nullptr);
-    else throw InputError("data has something else than numbers");
+    const double number = number_of(value);
     bool is_finite = true;
     T made;
     if constexpr (std::same_as<T, Float16>) {
@@ -145,8 +149,8 @@ static Bytes bytes_of_numbers(const DType& dtype, const Json::List& numbers) {
 static Bytes payload_of(const Json::Object& members, const DType& dtype) {
     const Json* const data = member(members, "data");
     const Json* const encoded = member(members, "data_b64");
-    if (encoded == nullptr)
-        return data == nullptr ? Bytes() : within("data of a tensor", [&] { return bytes_of_numbers(dtype, list_in(data)); });
+    if (encoded == nullptr && data == nullptr) return {};
+    if (encoded == nullptr) return within("data of a tensor", [&] { return bytes_of_numbers(dtype, list_in(data)); });
     Bytes bytes = within("data_b64 of a tensor", [&] { return Bytes(decoded_base64(text_in(encoded))); });
     if (data != nullptr && (bytes.size() > 0 || !list_in(data).empty()))
         throw InputError("a tensor has data or data_b64, and this one has both");

@@ -16,8 +16,8 @@ inline std::string_view trimmed(std::string_view text) {
 /// With small letters, of those of ASCII.
 inline std::string lower(std::string_view text) {
     std::string made(text);
-    std::ranges::transform(made, made.begin(),
-                           [](char letter) { return 'A' <= letter && letter <= 'Z' ? static_cast<char>(letter + 32) : letter; });
+    for (char& letter : made)
+        if ('A' <= letter && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
     return made;
 }
 

@@ -6,7 +6,8 @@
 #include <gradserve/errors.hpp>
 
 #include <algorithm>
-#include <cstring>
+#include <limits>
+#include <new>
 
 namespace gradserve {
 
@@ -37,7 +38,9 @@ static std::string checked_url(const std::string& url) {
 }
 
 Transport::Transport(const std::string& url, std::string key, std::uint64_t most_of_answer)
-    : base_(checked_url(url)), key_(std::move(key)), most_of_answer_(most_of_answer) {
+    : base_(checked_url(url)),
+      key_(std::move(key)),
+      most_of_answer_(std::min<std::uint64_t>(most_of_answer, std::numeric_limits<curl_off_t>::max())) {
     if (std::ranges::any_of(key_, [](char letter) { return letter <= ' ' || letter > '~'; }))
         throw InputError("the key has characters that a header cannot have");
 }
@@ -194,11 +197,13 @@ static void set_limits(CURL* handle, const Request& request, std::optional<std::
     curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(handle, CURLOPT_MAXAGE_CONN, most_idle_seconds);
     if (left) {
-        const std::int64_t most = std::min<std::int64_t>(left->count(), std::numeric_limits<std::int32_t>::max());
-        curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<std::int64_t>(most, least_time.count())));
+        constexpr std::chrono::milliseconds most{std::numeric_limits<std::int32_t>::max()};
+        curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(std::clamp(*left, least_time, most).count()));
     }
-    // On a connection that was idle, curl repeats by itself what it finds unread; what keeps something may have been kept.
-    if (request.keeps && !request.headers.contains("Idempotency-Key")) curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, 1L);
+    // On a connection that was idle, curl repeats by itself what it finds unread; what keeps something may have been
+    // kept.
+    const bool is_sent_once = request.keeps && !request.headers.contains("Idempotency-Key");
+    curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, is_sent_once ? 1L : 0L);
 }
 
 Reply Transport::send(const Request& request, std::optional<std::chrono::milliseconds> left,
@@ -212,8 +217,7 @@ Reply Transport::send(const Request& request, std::optional<std::chrono::millise
     set_limits(handle.get(), request, left);
     curl_easy_setopt(handle.get(), CURLOPT_URL, url.c_str());
     curl_easy_setopt(handle.get(), CURLOPT_HTTPHEADER, headers.get());
-    curl_easy_setopt(handle.get(), CURLOPT_MAXFILESIZE_LARGE,
-                     static_cast<curl_off_t>(std::min<std::uint64_t>(most_of_answer_, std::numeric_limits<curl_off_t>::max())));
+    curl_easy_setopt(handle.get(), CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(most_of_answer_));
     const CURLcode done = curl_easy_perform(handle.get());
     Reply reply = transfer.reply(handle.get());
     handles_.give_back(std::move(handle));

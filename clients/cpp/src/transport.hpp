@@ -18,9 +18,10 @@ public:
     /// Throws InputError for a URL or a key that cannot be one.
     Transport(const std::string& url, std::string key, std::uint64_t most_of_answer);
 
-    /// Has one request answered, within what is left. Throws ConnectionFailed, MalformedAnswer, AnswerTooLarge or Cancelled,
-    /// and Timeout where the time is up before the answer is there.
-    Reply send(const Request& request, std::optional<std::chrono::milliseconds> left, const std::stop_token& stop) const;
+    /// Has one request answered, within what is left. Throws ConnectionFailed, MalformedAnswer, AnswerTooLarge or
+    /// Cancelled, and Timeout where the time is up before the answer is there.
+    Reply send(const Request& request, std::optional<std::chrono::milliseconds> left,
+               const std::stop_token& stop) const;
 
     /// The time of a try was up.
     struct Timeout {};

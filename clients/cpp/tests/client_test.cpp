@@ -145,8 +145,9 @@ static void listings_ask_for_no_more_than_is_looked_at() {
 
 static void a_tensor_that_did_not_change_is_not_sent() {
     Server server([](Seen& seen) {
+        const std::string kept = R"({"etag": "1", "tensor": {"dtype": "int8", "shape": [], "data": [3]}})";
         if (contains(seen.text(), "If-None-Match: \"1\"")) seen.write("HTTP/1.1 304 -\r\nContent-Length: 0\r\n\r\n");
-        else seen.answer(200, R"({"tensor_id": "w", "etag": "1", "tensor": {"dtype": "int8", "shape": [], "data": [3]}})");
+        else seen.answer(200, kept);
     });
     const gs::Client client(server.url());
     const auto found = client.get("w");
@@ -159,7 +160,8 @@ static void fields_that_are_newer_travel() {
     std::string body;
     Server server([&](Seen& seen) { body = seen.body(), seen.answer(200, square); });
     const Square on;
-    gs::Client(server.url()).forward(on.graph, on.three, {.form = gs::Form::json, .extra = {{"new", gs::Json::List{0}}}});
+    const gs::Json::Object extra{{"new", gs::Json::List{0}}};
+    gs::Client(server.url()).forward(on.graph, on.three, {.form = gs::Form::json, .extra = extra});
     CHECK(contains(body, R"("new":[0])") && contains(body, R"("encoding":"json")") && !contains(body, "diagnose"));
 }
 
@@ -209,7 +211,7 @@ static void keys_and_passwords_are_in_no_error() {
     const gs::Client client(url, {.api_key = "gs_secret", .retries = 0});
     const std::string said = thrown<gs::ConnectionFailed>([&] { client.forward(on.graph, on.three); });
     CHECK(contains(said, "POST /v1/forward") && !contains(said, "secret"));
-    for (const std::string wrong : {"http://secret@", "ftp://secret", "http://h/?secret", "http://h/#secret", "secret", ""})
+    for (const std::string wrong : {"http://secret@", "ftp://secret", "http://h/?secret", "http://h/#secret", "secret"})
         CHECK(!contains(thrown<gs::InputError>([&] { gs::Client{wrong}; }), "secret"));
     for (const std::string wrong : {"", "http://", "ftp://h", "http://h/?q", "h"})
         CHECK(throws<gs::InputError>([&] { gs::Client{wrong}; }));

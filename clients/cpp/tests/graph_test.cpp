@@ -12,13 +12,12 @@ static void operators_are_ops() {
     gs::Graph graph;
     const gs::Node x = graph.input(), y = graph.input();
     const gs::Node made[] = {-x, x + y, x - y, x * y, x / y, x + 2, x - 2, 3 * x, x / 2, 1 / x};
-    const char* const ops[] = {"neg", "add", "sub", "mul", "div", "add_scalar", "add_scalar", "mul_scalar", "div_scalar",
-                               "reciprocal"};
+    const char* const ops[] = {"neg",        "add",        "sub",        "mul",        "div",
+                               "add_scalar", "add_scalar", "mul_scalar", "div_scalar", "reciprocal"};
     for (std::size_t place = 0; place < std::size(made); ++place) CHECK(made[place].op() == ops[place]);
     const std::size_t before = graph.size();
     CHECK((1 - x).op() == "add_scalar" && (2 / x).op() == "mul_scalar" && graph.size() == before + 4);
-    CHECK(contains(graph.text(), R"({"attrs":{"scalar":-2.0},"op":"add_scalar")") ||
-          contains(graph.text(), R"({"attrs":{"scalar":-2},"op":"add_scalar")"));
+    CHECK(contains(graph.text(), R"({"attrs":{"scalar":-2},"op":"add_scalar")"));
 }
 
 static void what_is_not_set_is_not_sent() {
@@ -52,9 +51,10 @@ static void what_is_wrong_names_the_op() {
     CHECK(thrown<gs::InputError>([&] { graph.mul(x, y); }) ==
           R"(node 1 (mul): operand 1: node 0 (input, "y") is a node of another graph)");
     CHECK(contains(thrown<gs::InputError>([&] { graph.cat({x, y}); }), "node 1 (cat): operand 1"));
-    CHECK(contains(thrown<gs::InputError>([&] { static_cast<void>(x + std::nan("")); }), "node 1 (add_scalar): attribute scalar"));
+    CHECK(contains(thrown<gs::InputError>([&] { graph.add_scalar(x, std::nan("")); }), "(add_scalar): attribute scalar"));
     CHECK(contains(thrown<gs::InputError>([&] { graph.layer_norm(x, {.bias = x}); }), "layer_norm: operand 1"));
-    CHECK(contains(thrown<gs::InputError>([&] { graph.op("new", {}, {{"a", gs::Json::List{"\xff"}}}); }), "attribute a"));
+    const gs::Attrs no_text{{"a", gs::Json::List{"\xff"}}};
+    CHECK(contains(thrown<gs::InputError>([&] { graph.op("new", {}, no_text); }), "attribute a"));
     CHECK(throws<gs::InputError>([&] { x.named("\xff"); }));
     CHECK(graph.size() == 1);
 }
@@ -73,7 +73,8 @@ static void nodes_are_found() {
     const gs::Node y = graph.tanh(x).named("y");
     graph.tanh(y).named("y");
     CHECK(graph.find("x") == x && graph.node(1) == y && y.graph() == graph);
-    for (const char* const name : {"y", "z", ""}) CHECK(throws<gs::InputError>([&] { static_cast<void>(graph.find(name)); }));
+    for (const char* const name : {"y", "z", ""})
+        CHECK(throws<gs::InputError>([&] { static_cast<void>(graph.find(name)); }));
     CHECK(throws<gs::InputError>([&] { static_cast<void>(graph.node(3)); }));
 }
 
@@ -98,8 +99,8 @@ static void graphs_are_read_as_they_are_written() {
 
 static void graphs_that_are_none_are_refused() {
     for (const char* const text :
-         {"[]", "{}", R"({"nodes": [1]})", R"({"nodes": [{"op": 1}]})", R"({"nodes": [{"op": "add", "operands": [0]}]})",
-          R"({"nodes": [{"op": "add", "operands": [-1]}]})", R"({"nodes": [{"op": "x", "name": 1}]})",
+         {"[]", "{}", R"({"nodes": [1]})", R"({"nodes": [{"op": 1}]})",
+          R"({"nodes": [{"op": "add", "operands": [0]}]})", R"({"nodes": [{"op": "add", "operands": [-1]}]})", R"({"nodes": [{"op": "x", "name": 1}]})",
           R"({"nodes": [{"op": "x", "attrs": []}]})", R"({"nodes": [], "opset": "1"})",
           R"({"nodes": [{"op": "x", "attrs": {"value": {"dtype": "new", "shape": []}}}]})"})
         CHECK(throws<gs::MalformedAnswer>([&] { static_cast<void>(gs::Graph::parse(text)); }));

@@ -16,8 +16,8 @@ namespace gradserve {
 /// What nodes are appended to, by the name of their op.
 class Appender {
 public:
-    /// Appends any op, also one that is newer than this client. Throws InputError for operands of another graph, and for
-    /// attributes that JSON lacks.
+    /// Appends any op, also one that is newer than this client. Throws InputError for operands of another graph, and
+    /// for attributes that JSON lacks.
     Node op(std::string name, const std::vector<Node>& operands = {}, Attrs attrs = {});
 
 protected:
@@ -41,7 +41,8 @@ protected:
     explicit Appender(std::shared_ptr<GraphState> state) : state_(std::move(state)) {}
 
     /// Appends an op of which the last operands may be absent.
-    Node typed(const char* name, std::initializer_list<std::optional<Node>> operands, std::initializer_list<Stated> attrs);
+    Node typed(const char* name, std::initializer_list<std::optional<Node>> operands,
+               std::initializer_list<Stated> attrs);
     Node typed(const char* name, const std::vector<Node>& operands, std::initializer_list<Stated> attrs);
 
     std::shared_ptr<GraphState> state_;

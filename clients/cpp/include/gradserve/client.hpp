@@ -52,8 +52,8 @@ struct Catalogue {
 
 struct ClientCore;
 
-/// A connection to a server, which threads may share, as may copies. Calls wait for their answers, and throw what errors.hpp
-/// draws.
+/// A connection to a server, which threads may share, as may copies. Calls wait for their answers, and throw what
+/// errors.hpp draws.
 class Client {
 public:
     /// A client of the server at a URL. Throws InputError for a URL or a key that cannot be one.

@@ -5,8 +5,8 @@
 
 namespace gradserve {
 
-/// What the elements of a tensor are, by the word of the wire. Servers may know more of them than this client: as a word,
-/// any travels.
+/// What the elements of a tensor are, by the word of the wire. Servers may know more of them than this client: as a
+/// word, any travels.
 class DType {
 public:
     DType(std::string word) : word_(std::move(word)) {}

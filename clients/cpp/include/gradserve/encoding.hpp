@@ -10,14 +10,15 @@
 
 namespace gradserve {
 
-/// How tensors travel: as numbers of JSON, as base64 in JSON, or in a safetensors file. Where none is stated, tensors of
-/// 4 KiB and more travel as safetensors, and smaller ones as base64.
+/// How tensors travel: as numbers of JSON, as base64 in JSON, or in a safetensors file. Where none is stated, tensors
+/// of 4 KiB and more travel as safetensors, and smaller ones as base64.
 enum class Form { json, base64, safetensors };
 
 /// How a tensor travels, where nobody says.
 [[nodiscard]] Form default_form(const Tensor& tensor);
 
-/// A tensor as the wire has it in JSON: with Form::json as numbers, if JSON keeps them all, else with its bytes in base64.
+/// A tensor as the wire has it in JSON: with Form::json as numbers, if JSON keeps them all, else with its bytes in
+/// base64.
 [[nodiscard]] std::string encode_json(const Tensor& tensor, Form form = Form::base64);
 
 /// A tensor as the wire has it in JSON, whatever its payload. Throws MalformedAnswer.
@@ -29,8 +30,8 @@ struct SafetensorsFile {
     std::map<std::string, std::string, std::less<>> metadata;
 };
 
-/// A safetensors file in pieces: its header, and the bytes of tensors, which are not copied. Throws InputError where a name
-/// is not in UTF-8.
+/// A safetensors file in pieces: its header, and the bytes of tensors, which are not copied. Throws InputError where
+/// a name is not in UTF-8.
 [[nodiscard]] std::vector<Bytes> encode_safetensors(const SafetensorsFile& file);
 
 /// What a safetensors file holds, in its memory. Throws MalformedAnswer.

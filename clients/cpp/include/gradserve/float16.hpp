@@ -8,7 +8,8 @@ namespace gradserve {
 struct Float16 {
     std::uint16_t bits = 0;
 
-    /// The nearest number of float16, and the even one of two that are as near. What is beyond its range is an infinity.
+    /// The nearest number of float16, and the even one of two that are as near. What is beyond its range is an
+    /// infinity.
     [[nodiscard]] static Float16 rounded(double number);
 
     /// The number, exactly. The payload of a NaN is kept.

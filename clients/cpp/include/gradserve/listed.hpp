@@ -8,8 +8,8 @@
 
 namespace gradserve {
 
-/// A list among options, which may be absent: `.axes = {0, 1}` states one, and `{}` none. A list without entries is stated
-/// by an empty vector.
+/// A list among options, which may be absent: `.axes = {0, 1}` states one, and `{}` none. A list without entries is
+/// stated by an empty vector.
 template <class T>
 class Listed {
 public:

@@ -31,7 +31,9 @@ public:
             return *this;
         }
         void operator++(int) { ++*this; }
-        friend bool operator==(const Iterator& iterator, std::default_sentinel_t) { return iterator.listing_ == nullptr; }
+        friend bool operator==(const Iterator& iterator, std::default_sentinel_t) {
+            return iterator.listing_ == nullptr;
+        }
 
     private:
         friend class Listing;

@@ -11,7 +11,8 @@ namespace gradserve {
 class Graph;
 struct GraphState;
 
-/// A node of a graph: the handle under which it is an operand, is fed, and has its results looked up. It keeps its graph.
+/// A node of a graph: the handle under which it is an operand, is fed, and has its results looked up. It keeps its
+/// graph.
 class Node {
 public:
     /// The place of the node in the list of nodes.
@@ -47,7 +48,8 @@ private:
     std::size_t id_;
 };
 
-// The ops that operators stand for: add, sub, mul, div and neg; with plain numbers add_scalar, mul_scalar and div_scalar.
+// The ops that operators stand for: add, sub, mul, div and neg; with plain numbers add_scalar, mul_scalar and
+// div_scalar.
 
 [[nodiscard]] Node operator-(const Node& x);
 [[nodiscard]] Node operator+(const Node& a, const Node& b);

@@ -15,8 +15,8 @@ namespace gradserve {
 /// The timeout of what may take as long as it takes.
 inline constexpr std::chrono::milliseconds without_end = std::chrono::milliseconds::max();
 
-// What is not stated is not sent. Designated initializers name no members of base classes, so each struct has all of its
-// own. What they have in common:
+// What is not stated is not sent. Designated initializers name no members of base classes, so each struct has all of
+// its own. What they have in common:
 //
 // form         how tensors travel
 // timeout      for all tries together; absent: the client's

@@ -10,8 +10,8 @@
 
 namespace gradserve {
 
-/// A report of the server's, as docs/wire.md has it. Codes are an open list. What did not come, as with a proxy's page, is
-/// empty.
+/// A report of the server's, as docs/wire.md has it. Codes are an open list. What did not come, as with a proxy's
+/// page, is empty.
 struct Problem {
     int status = 0;
     /// A word for programs, and a sentence for people.

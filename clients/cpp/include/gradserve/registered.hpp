@@ -15,8 +15,9 @@ struct RegisteredState;
 
 /// A graph that the server keeps, and that stands wherever a call takes a graph: it is not sent again.
 ///
-/// It is registered by the first call that needs it, unless it is already, and once more by one that finds it forgotten. It
-/// is the graph as it was: nodes that are appended later are not part of it. Copies are the same one; threads may share it.
+/// It is registered by the first call that needs it, unless it is already, and once more by one that finds it
+/// forgotten. It is the graph as it was: nodes that are appended later are not part of it. Copies are the same one;
+/// threads may share it.
 class RegisteredGraph {
 public:
     explicit RegisteredGraph(std::shared_ptr<RegisteredState> state) : state_(std::move(state)) {}

@@ -10,8 +10,8 @@ namespace gradserve {
 
 /// A version of a tensor that the server keeps, and may stand wherever a call takes a tensor.
 ///
-/// A call reads the version that is there when it comes: `etag` says which one this was, for conditions. What the server
-/// did not say is absent: dtype, shape and bytes are known of what is put and listed, not of what is stored.
+/// A call reads the version that is there when it comes: `etag` says which one this was, for conditions. What the
+/// server did not say is absent: dtype, shape and bytes are known of what is put and listed, not of what is stored.
 struct Resident {
     std::string name;
     std::string etag{};
@@ -31,7 +31,8 @@ struct ResidentTensor {
 /// Under which name a call is to keep a value, and on what condition.
 struct Store {
     std::string name;
-    /// The etag that the tensor must have now: "*" where any will do, "" where there must be none. Absent is no condition.
+    /// The etag that the tensor must have now: "*" where any will do, "" where there must be none. Absent is no
+    /// condition.
     std::optional<std::string> if_match{};
     /// False has the value be on disk some time after the answer.
     std::optional<bool> durable{};

@@ -36,8 +36,8 @@ template <Element T>
     else return DType::float64;
 }
 
-/// An array with a dtype and a shape, whose elements lie row-major. It is not written: copies share its memory, which is
-/// that of the vector that it was made from, or of the answer that it came with.
+/// An array with a dtype and a shape, whose elements lie row-major. It is not written: copies share its memory, which
+/// is that of the vector that it was made from, or of the answer that it came with.
 class Tensor {
 public:
     /// A single number, without axes.
@@ -71,8 +71,9 @@ public:
         return {dtype_of<std::ranges::range_value_t<Range>>(), std::move(shape), Bytes::borrowed(std::as_bytes(view))};
     }
 
-    /// Elements as bytes, row-major and little-endian, which are copied only where they are not aligned. Throws InputError
-    /// for a dtype that this client lacks, where the shape has more or fewer bytes, and for bytes that are no bool.
+    /// Elements as bytes, row-major and little-endian, which are copied only where they are not aligned. Throws
+    /// InputError for a dtype that this client lacks, where the shape has more or fewer bytes, and for bytes that are
+    /// no bool.
     Tensor(DType dtype, Shape shape, Bytes bytes);
 
     [[nodiscard]] const DType& dtype() const { return dtype_; }
@@ -84,8 +85,8 @@ public:
     /// The elements, row-major and little-endian.
     [[nodiscard]] const Bytes& bytes() const { return bytes_; }
 
-    /// The elements where they lie, for as long as the tensor or a copy of it lives. Throws InputError where they are of
-    /// another type.
+    /// The elements where they lie, for as long as the tensor or a copy of it lives. Throws InputError where they are
+    /// of another type.
     template <Element T>
     [[nodiscard]] std::span<const T> elements() const {
         expect(dtype_of<T>());
