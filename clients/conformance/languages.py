@@ -15,7 +15,8 @@ CLIENTS: Final = Path(__file__).parents[1]
 class Language:
     """A client: its folder, and the commands there that start its program, build it, and run the client's own tests.
 
-    `needs` are commands, and libraries as `libcurl.pc`, of which the machine has to have all. What `build` fetches from elsewhere lies in `fetched`.
+    `needs` are commands, and libraries as `libcurl.pc`, of which the machine has to have all. What `build` fetches from
+    elsewhere lies in `fetched`.
     """
 
     folder: Path

@@ -84,7 +84,9 @@ _TYPES: Final = {
 #: types that are passed as they are
 _SMALL: Final = frozenset({"bool", "std::int64_t", "double"})
 #: words of the language, and names that methods have for something else
-_TAKEN: Final = frozenset({"and", "auto", "default", "name", "not", "operator", "options", "or", "switch", "union", "xor"})
+_TAKEN: Final = frozenset(
+    {"and", "auto", "default", "name", "not", "operator", "options", "or", "switch", "union", "xor"}
+)
 
 
 def header(ops: Sequence[OpDescription]) -> str:
@@ -116,7 +118,10 @@ def _definition(op: OpDescription) -> str:
         return f"\n{head} {{\n    {call}\n}}\n"
     (first,) = _fixed(op)
     rest = _identifier(_variadic_of(op).name)
-    every = f"    std::vector<Node> operands{{{first}}};\n    operands.insert(operands.end(), {rest}.begin(), {rest}.end());\n"
+    every = (
+        f"    std::vector<Node> operands{{{first}}};\n"
+        f"    operands.insert(operands.end(), {rest}.begin(), {rest}.end());\n"
+    )
     return f"\n{head} {{\n{every}    {call}\n}}\n"
 
 
