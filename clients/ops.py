@@ -12,13 +12,16 @@ from pathlib import Path
 from typing import Final
 
 from clients.op_descriptions import OpDescription, described
-from clients.printers import go, java, python, rust, typescript
+from clients.printers import cpp, go, java, python, rust, typescript
 from engine import registry
 
 CLIENTS: Final = Path(__file__).parent
 _JAVA: Final = CLIENTS / "java" / "src"
 #: the files of each language, and what prints them
 PRINTERS: Final[Mapping[Path, Callable[[Sequence[OpDescription]], str]]] = {
+    CLIENTS / "cpp" / "include" / "gradserve" / "ops.hpp": cpp.header,
+    CLIENTS / "cpp" / "src" / "ops.cpp": cpp.source,
+    CLIENTS / "cpp" / "conformance" / "ops.cpp": cpp.program,
     CLIENTS / "go" / "ops.go": go.methods,
     CLIENTS / "go" / "cmd" / "conformance" / "ops.go": go.program,
     _JAVA / "main" / "java" / "example" / "gradserve" / "GraphOps.java": java.of_graphs,

@@ -8,6 +8,10 @@ import shutil
 import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final
+
+#: how libraries are told from commands: by the file in which pkg-config reads of them
+_LIBRARY: Final = ".pc"
 
 
 class Failed(Exception):
@@ -15,8 +19,15 @@ class Failed(Exception):
 
 
 def lacking(needs: Iterable[str]) -> list[str]:
-    """Those of these commands that this machine lacks."""
-    return [name for name in needs if shutil.which(name) is None]
+    """Those of these commands, and libraries such as `libcurl.pc`, that this machine lacks."""
+    return [name for name in needs if not (_has_library(name) if name.endswith(_LIBRARY) else shutil.which(name))]
+
+
+def _has_library(name: str) -> bool:
+    if shutil.which("pkg-config") is None:
+        return False
+    command = ["pkg-config", "--exists", name.removesuffix(_LIBRARY)]
+    return subprocess.run(command, check=False).returncode == 0
 
 
 def command(line: str, folder: Path, environment: Mapping[str, str] | None = None) -> str:

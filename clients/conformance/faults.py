@@ -49,7 +49,8 @@ def _copy(language: Language, fault: Fault) -> Iterator[Language]:
     """The client in a folder of its own, with the mistake. Raises ValueError where `old` is not there once."""
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / language.folder.name
-        shutil.copytree(language.folder, copy, symlinks=True)
+        # What CMake has made knows where it lies.
+        shutil.copytree(language.folder, copy, symlinks=True, ignore=shutil.ignore_patterns("CMakeCache.txt"))
         file = copy / fault.file
         text = file.read_text(encoding="utf-8")
         if text.count(fault.old) != 1:

@@ -15,7 +15,8 @@ CLIENTS: Final = Path(__file__).parents[1]
 class Language:
     """A client: its folder, and the commands there that start its program, build it, and run the client's own tests.
 
-    `needs` are commands of which the machine has to have all. What `build` fetches from elsewhere lies in `fetched`.
+    `needs` are commands, and libraries as `libcurl.pc`, of which the machine has to have all. What `build` fetches from
+    elsewhere lies in `fetched`.
     """
 
     folder: Path
@@ -27,6 +28,19 @@ class Language:
 
 
 LANGUAGES: Final = {
+    "cpp": Language(
+        CLIENTS / "cpp",
+        start=("./build/conformance/conformance",),
+        tests=(
+            ("cmake", "--build", "build", "--parallel", "2"),
+            ("ctest", "--test-dir", "build", "--output-on-failure"),
+        ),
+        build=(
+            ("cmake", "-S", ".", "-B", "build", "-DGRADSERVE_SANITIZE=ON", "-DCMAKE_UNITY_BUILD=ON"),
+            ("cmake", "--build", "build", "--parallel", "2", "--target", "conformance"),
+        ),
+        needs=("cmake", "c++", "pkg-config", "libcurl.pc", "nlohmann_json.pc"),
+    ),
     "go": Language(
         CLIENTS / "go",
         start=("./build/conformance",),

@@ -42,4 +42,4 @@ def test_every_folder_is_a_recipe() -> None:
 
 
 def test_what_is_lacking_is_named() -> None:
-    assert lacking(["sh", "no-such-command"]) == ["no-such-command"]
+    assert lacking(["sh", "no-such-command", "no-such-library.pc"]) == ["no-such-command", "no-such-library.pc"]

@@ -1,0 +1,175 @@
+#include "conversation.hpp"
+
+#include "step.hpp"
+#include "telling.hpp"
+
+namespace conformance {
+
+Conversation::Conversation(const std::string& url, const json& stated, bool is_scripted)
+    : client_(url, options_of(stated, is_scripted)) {}
+
+gs::ClientOptions Conversation::options_of(const json& stated, bool is_scripted) {
+    gs::ClientOptions options;
+    if (stated.contains("api_key")) options.api_key = stated["api_key"].get<std::string>();
+    options.timeout = stated.contains("timeout_ms") ? std::chrono::milliseconds(stated["timeout_ms"]) : gs::without_end;
+    options.retries = stated.value("retries", options.retries);
+    options.idempotency = stated.value("idempotency", options.idempotency);
+    options.max_response_bytes = stated.value("max_response_bytes", options.max_response_bytes);
+    if (!is_scripted) return options;
+    options.surroundings.now = [this] { return now_; };
+    options.surroundings.wait = [this](std::chrono::milliseconds time, const std::stop_token&) {
+        now_ += time;
+        waits_.push_back(time.count());
+    };
+    options.surroundings.chance = [] { return 0.5; };
+    options.surroundings.new_key = [this] { return "case-" + std::to_string(++keys_); };
+    return options;
+}
+
+static std::optional<gs::Form> form_of(const json& call) {
+    if (!call.contains("form")) return std::nullopt;
+    return call["form"] == "binary" ? gs::Form::safetensors : gs::Form::json;
+}
+
+template <class T, class Value>
+static std::map<gs::Node, T> by_node(const gs::Graph& graph, const json& call, const char* name, Value&& value) {
+    std::map<gs::Node, T> made;
+    for (const json& each : call.value(name, json::array())) made.emplace(node_of(graph, each.at("node")), value(each));
+    return made;
+}
+
+static gs::Feeds feeds_of(const gs::Graph& graph, const json& call, const char* name) {
+    return by_node<gs::Feed>(graph, call, name, [](const json& each) -> gs::Feed {
+        if (each.contains("tensor_id")) return gs::Resident{each["tensor_id"].get<std::string>()};
+        return tensor_of(each.at("tensor"));
+    });
+}
+
+static gs::Types types_of(const gs::Graph& graph, const json& call) {
+    return by_node<gs::Type>(graph, call, "types", [](const json& each) {
+        return gs::Type{each.at("dtype").get<std::string>(), each.at("shape").get<gs::Shape>()};
+    });
+}
+
+static gs::Stores stores_of(const gs::Graph& graph, const json& call) {
+    return by_node<gs::Store>(graph, call, "store", [](const json& each) {
+        gs::Store store(each.at("tensor_id").get<std::string>());
+        if (each.contains("if_match")) store.if_match = each["if_match"].get<std::string>();
+        if (each.contains("durable")) store.durable = each["durable"].get<bool>();
+        return store;
+    });
+}
+
+static gs::Nodes nodes_of(const gs::Graph& graph, const json& call, const char* name) {
+    if (!call.contains(name)) return {};
+    std::vector<gs::Node> nodes;
+    for (const json& place : call[name]) nodes.push_back(node_of(graph, place));
+    return nodes;
+}
+
+/// The options of a call, from whatever it states.
+template <class Options>
+static Options asked_of(const gs::Graph& graph, const json& call) {
+    Options options;
+    options.form = form_of(call);
+    if constexpr (requires { options.of; })
+        if (call.contains("of")) options.of = node_of(graph, call["of"]);
+    if constexpr (requires { options.wrt; }) options.wrt = nodes_of(graph, call, "wrt");
+    if constexpr (requires { options.outputs; }) options.outputs = nodes_of(graph, call, "outputs");
+    if constexpr (requires { options.mapped; }) options.mapped = nodes_of(graph, call, "mapped");
+    if constexpr (requires { options.store; }) options.store = stores_of(graph, call);
+    if constexpr (requires { options.diagnose; }) options.diagnose = call.value("diagnose", false);
+    if constexpr (requires { options.batched; }) options.batched = call.value("batched", false);
+    if constexpr (requires { options.cotangent; })
+        if (call.contains("cotangent")) options.cotangent = tensor_of(call["cotangent"]);
+    if constexpr (requires { options.cotangents; }) options.cotangents = feeds_of(graph, call, "cotangents");
+    if constexpr (requires { options.tangents; }) options.tangents = feeds_of(graph, call, "tangents");
+    if constexpr (requires { options.vectors; }) options.vectors = feeds_of(graph, call, "vectors");
+    if constexpr (requires { options.directions; })
+        if (call.contains("directions")) options.directions = call["directions"].get<std::int64_t>();
+    if constexpr (requires { options.tolerance; })
+        if (call.contains("tolerance")) options.tolerance = call["tolerance"].get<double>();
+    if constexpr (requires { options.call; })
+        if (call.contains("call")) options.call = call["call"].get<std::string>();
+    return options;
+}
+
+gs::Graph& Conversation::graph(const json& steps) {
+    const auto found = graphs_.find(steps);
+    return found != graphs_.end() ? found->second : graphs_.emplace(steps, graph_of(steps)).first->second;
+}
+
+gs::Computable Conversation::target(const json& stated) {
+    const json& steps = stated.at("steps");
+    if (!stated.value("registered", false)) return graph(steps);
+    const auto found = registered_.find(steps);
+    if (found != registered_.end()) return found->second;
+    return registered_.emplace(steps, client_.register_later(graph(steps))).first->second;
+}
+
+json Conversation::registered(const json& call) {
+    const json& steps = call.at("steps");
+    const auto made = client_.register_graph(graph(steps), {.description = call.value("description", "")});
+    registered_.insert_or_assign(steps, made);
+    return told(made.fields());
+}
+
+json Conversation::computed(const json& call) {
+    const gs::Computable on = target(call.at("graph"));
+    const gs::Graph& nodes = graph(call["graph"].at("steps"));
+    const std::string& name = call.at("do").get_ref<const std::string&>();
+    const gs::Feeds feeds = feeds_of(nodes, call, "feeds");
+    const gs::Types types = types_of(nodes, call);
+    if (name == "forward") return told(client_.forward(on, feeds, asked_of<gs::ForwardOptions>(nodes, call)));
+    if (name == "gradients") return told(client_.gradients(on, feeds, asked_of<gs::GradientsOptions>(nodes, call)));
+    if (name == "vjp") return told(client_.vjp(on, feeds, asked_of<gs::VjpOptions>(nodes, call)));
+    if (name == "jvp") return told(client_.jvp(on, feeds, asked_of<gs::JvpOptions>(nodes, call)));
+    if (name == "jacobian") return told(client_.jacobian(on, feeds, asked_of<gs::JacobianOptions>(nodes, call)));
+    if (name == "hvp") return told(client_.hvp(on, feeds, asked_of<gs::HvpOptions>(nodes, call)));
+    if (name == "hessian") return told(client_.hessian(on, feeds, asked_of<gs::HessianOptions>(nodes, call)));
+    if (name == "batch") return told(client_.batch(on, feeds, asked_of<gs::BatchOptions>(nodes, call)));
+    if (name == "check") return told(client_.check(on, feeds, asked_of<gs::CheckOptions>(nodes, call)));
+    if (name == "plan") return told(client_.plan(on, types, asked_of<gs::PlanOptions>(nodes, call)));
+    return told(client_.differentiate(on, types, asked_of<gs::DifferentiateOptions>(nodes, call)));
+}
+
+template <class T>
+static json all_of(gs::Listing<T> listing) {
+    json made = json::array();
+    for (const T& each : listing) made.push_back(told(each));
+    return made;
+}
+
+static gs::ListOptions list_options_of(const json& call) {
+    gs::ListOptions options;
+    if (call.contains("limit")) options.limit = call["limit"].get<std::int64_t>();
+    return options;
+}
+
+static json told_ops(const gs::Catalogue& catalogue) {
+    json ops = json::array();
+    for (const gs::CatalogueOp& op : catalogue.ops) ops.push_back(told(op.fields));
+    return {{"opset", catalogue.opset}, {"ops", ops}};
+}
+
+json Conversation::done(const json& call) {
+    const std::string& name = call.at("do").get_ref<const std::string&>();
+    const std::string tensor = call.value("name", "");
+    if (name == "register") return registered(call);
+    if (name == "put")
+        return told(client_.put(tensor, tensor_of(call.at("tensor")),
+                                {.if_match = call.value("if_match", ""),
+                                 .if_none_match = call.value("if_none_match", ""),
+                                 .form = form_of(call)}));
+    if (name == "get") {
+        const auto found = client_.get(tensor, {.form = form_of(call)});
+        return {{"tensor_id", found.resident.name}, {"etag", found.resident.etag}, {"tensor", bits_of(found.tensor)}};
+    }
+    if (name == "delete") return told(client_.remove(tensor, {.if_match = call.value("if_match", "")}));
+    if (name == "list_tensors") return {{"tensors", all_of(client_.tensors(list_options_of(call)))}};
+    if (name == "list_graphs") return {{"graphs", all_of(client_.graphs(list_options_of(call)))}};
+    if (name == "ops") return told_ops(client_.ops());
+    return computed(call);
+}
+
+}  // namespace conformance

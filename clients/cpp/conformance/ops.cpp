@@ -1,0 +1,702 @@
+// Written by `python -m clients.ops` from the registry of ops: do not edit.
+#include "step.hpp"
+
+#include <functional>
+#include <map>
+#include <string>
+
+namespace conformance {
+
+using Append = std::function<gs::Node(gs::Graph&, const Step&)>;
+
+static const std::map<std::string, Append>& methods() {
+    static const std::map<std::string, Append> all{
+        {"abs", [](gs::Graph& graph, const Step& step) {
+            return graph.abs(step.operand(0));
+        }},
+        {"acos", [](gs::Graph& graph, const Step& step) {
+            return graph.acos(step.operand(0));
+        }},
+        {"acosh", [](gs::Graph& graph, const Step& step) {
+            return graph.acosh(step.operand(0));
+        }},
+        {"add", [](gs::Graph& graph, const Step& step) {
+            return graph.add(step.operand(0), step.operand(1));
+        }},
+        {"add_scalar", [](gs::Graph& graph, const Step& step) {
+            return graph.add_scalar(step.operand(0), step.attr<double>("scalar"));
+        }},
+        {"all", [](gs::Graph& graph, const Step& step) {
+            gs::AllOptions options;
+            step.read("axes", options.axes);
+            step.read("keepdims", options.keepdims);
+            return graph.all(step.operand(0), options);
+        }},
+        {"any", [](gs::Graph& graph, const Step& step) {
+            gs::AnyOptions options;
+            step.read("axes", options.axes);
+            step.read("keepdims", options.keepdims);
+            return graph.any(step.operand(0), options);
+        }},
+        {"arange", [](gs::Graph& graph, const Step& step) {
+            gs::ArangeOptions options;
+            step.read("start", options.start);
+            step.read("step", options.step);
+            step.read("dtype", options.dtype);
+            return graph.arange(step.attr<gs::Number>("stop"), options);
+        }},
+        {"argmax", [](gs::Graph& graph, const Step& step) {
+            gs::ArgmaxOptions options;
+            step.read("keepdims", options.keepdims);
+            return graph.argmax(step.operand(0), step.attr<std::int64_t>("axis"), options);
+        }},
+        {"argmin", [](gs::Graph& graph, const Step& step) {
+            gs::ArgminOptions options;
+            step.read("keepdims", options.keepdims);
+            return graph.argmin(step.operand(0), step.attr<std::int64_t>("axis"), options);
+        }},
+        {"argsort", [](gs::Graph& graph, const Step& step) {
+            return graph.argsort(step.operand(0), step.attr<std::int64_t>("axis"));
+        }},
+        {"asin", [](gs::Graph& graph, const Step& step) {
+            return graph.asin(step.operand(0));
+        }},
+        {"asinh", [](gs::Graph& graph, const Step& step) {
+            return graph.asinh(step.operand(0));
+        }},
+        {"atan", [](gs::Graph& graph, const Step& step) {
+            return graph.atan(step.operand(0));
+        }},
+        {"atan2", [](gs::Graph& graph, const Step& step) {
+            return graph.atan2(step.operand(0), step.operand(1));
+        }},
+        {"atanh", [](gs::Graph& graph, const Step& step) {
+            return graph.atanh(step.operand(0));
+        }},
+        {"attention", [](gs::Graph& graph, const Step& step) {
+            gs::AttentionOptions options;
+            options.mask = step.operand_if_any(3);
+            step.read("scale", options.scale);
+            step.read("causal", options.causal);
+            return graph.attention(step.operand(0), step.operand(1), step.operand(2), options);
+        }},
+        {"avg_pool2d", [](gs::Graph& graph, const Step& step) {
+            gs::AvgPool2dOptions options;
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            return graph.avg_pool2d(step.operand(0), step.attr<std::vector<std::int64_t>>("kernel_size"), options);
+        }},
+        {"batch_norm", [](gs::Graph& graph, const Step& step) {
+            gs::BatchNormOptions options;
+            options.weight = step.operand_if_any(1);
+            options.bias = step.operand_if_any(2);
+            step.read("axis", options.axis);
+            step.read("eps", options.eps);
+            return graph.batch_norm(step.operand(0), options);
+        }},
+        {"bce_with_logits", [](gs::Graph& graph, const Step& step) {
+            gs::BceWithLogitsOptions options;
+            step.read("reduction", options.reduction);
+            return graph.bce_with_logits(step.operand(0), step.operand(1), options);
+        }},
+        {"betaln", [](gs::Graph& graph, const Step& step) {
+            return graph.betaln(step.operand(0), step.operand(1));
+        }},
+        {"broadcast_to", [](gs::Graph& graph, const Step& step) {
+            gs::BroadcastToOptions options;
+            step.read("shape", options.shape);
+            return graph.broadcast_to(step.operand(0), options);
+        }},
+        {"cast", [](gs::Graph& graph, const Step& step) {
+            return graph.cast(step.operand(0), step.attr<gs::DType>("dtype"));
+        }},
+        {"cat", [](gs::Graph& graph, const Step& step) {
+            gs::CatOptions options;
+            step.read("axis", options.axis);
+            step.read("sizes", options.sizes);
+            return graph.cat(step.operands_from(0), options);
+        }},
+        {"ceil", [](gs::Graph& graph, const Step& step) {
+            return graph.ceil(step.operand(0));
+        }},
+        {"cholesky", [](gs::Graph& graph, const Step& step) {
+            return graph.cholesky(step.operand(0));
+        }},
+        {"chunk", [](gs::Graph& graph, const Step& step) {
+            gs::ChunkOptions options;
+            step.read("axis", options.axis);
+            return graph.chunk(step.operand(0), step.attr<std::int64_t>("chunks"), options);
+        }},
+        {"clamp", [](gs::Graph& graph, const Step& step) {
+            gs::ClampOptions options;
+            step.read("min", options.min);
+            step.read("max", options.max);
+            return graph.clamp(step.operand(0), options);
+        }},
+        {"constant", [](gs::Graph& graph, const Step& step) {
+            return graph.constant(step.attr<gs::Tensor>("value"));
+        }},
+        {"conv1d", [](gs::Graph& graph, const Step& step) {
+            gs::Conv1dOptions options;
+            options.bias = step.operand_if_any(2);
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            step.read("dilation", options.dilation);
+            step.read("groups", options.groups);
+            return graph.conv1d(step.operand(0), step.operand(1), options);
+        }},
+        {"conv2d", [](gs::Graph& graph, const Step& step) {
+            gs::Conv2dOptions options;
+            options.bias = step.operand_if_any(2);
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            step.read("dilation", options.dilation);
+            step.read("groups", options.groups);
+            return graph.conv2d(step.operand(0), step.operand(1), options);
+        }},
+        {"conv3d", [](gs::Graph& graph, const Step& step) {
+            gs::Conv3dOptions options;
+            options.bias = step.operand_if_any(2);
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            step.read("dilation", options.dilation);
+            step.read("groups", options.groups);
+            return graph.conv3d(step.operand(0), step.operand(1), options);
+        }},
+        {"conv_transpose2d", [](gs::Graph& graph, const Step& step) {
+            gs::ConvTranspose2dOptions options;
+            options.bias = step.operand_if_any(2);
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            step.read("dilation", options.dilation);
+            step.read("groups", options.groups);
+            step.read("output_padding", options.output_padding);
+            return graph.conv_transpose2d(step.operand(0), step.operand(1), options);
+        }},
+        {"conv_transpose3d", [](gs::Graph& graph, const Step& step) {
+            gs::ConvTranspose3dOptions options;
+            options.bias = step.operand_if_any(2);
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            step.read("dilation", options.dilation);
+            step.read("groups", options.groups);
+            step.read("output_padding", options.output_padding);
+            return graph.conv_transpose3d(step.operand(0), step.operand(1), options);
+        }},
+        {"copy_to_device", [](gs::Graph& graph, const Step& step) {
+            return graph.copy_to_device(step.operand(0));
+        }},
+        {"cos", [](gs::Graph& graph, const Step& step) {
+            return graph.cos(step.operand(0));
+        }},
+        {"cosh", [](gs::Graph& graph, const Step& step) {
+            return graph.cosh(step.operand(0));
+        }},
+        {"cross_entropy", [](gs::Graph& graph, const Step& step) {
+            gs::CrossEntropyOptions options;
+            step.read("reduction", options.reduction);
+            return graph.cross_entropy(step.operand(0), step.operand(1), options);
+        }},
+        {"cumsum", [](gs::Graph& graph, const Step& step) {
+            return graph.cumsum(step.operand(0), step.attr<std::int64_t>("axis"));
+        }},
+        {"diag", [](gs::Graph& graph, const Step& step) {
+            gs::DiagOptions options;
+            step.read("offset", options.offset);
+            return graph.diag(step.operand(0), options);
+        }},
+        {"digamma", [](gs::Graph& graph, const Step& step) {
+            return graph.digamma(step.operand(0));
+        }},
+        {"div", [](gs::Graph& graph, const Step& step) {
+            return graph.div(step.operand(0), step.operand(1));
+        }},
+        {"div_scalar", [](gs::Graph& graph, const Step& step) {
+            return graph.div_scalar(step.operand(0), step.attr<double>("scalar"));
+        }},
+        {"einsum", [](gs::Graph& graph, const Step& step) {
+            return graph.einsum(step.attr<std::string>("equation"), step.operand(0), step.operands_from(1));
+        }},
+        {"elu", [](gs::Graph& graph, const Step& step) {
+            gs::EluOptions options;
+            step.read("alpha", options.alpha);
+            return graph.elu(step.operand(0), options);
+        }},
+        {"embedding", [](gs::Graph& graph, const Step& step) {
+            return graph.embedding(step.operand(0), step.operand(1));
+        }},
+        {"equal", [](gs::Graph& graph, const Step& step) {
+            return graph.equal(step.operand(0), step.operand(1));
+        }},
+        {"erf", [](gs::Graph& graph, const Step& step) {
+            return graph.erf(step.operand(0));
+        }},
+        {"erfc", [](gs::Graph& graph, const Step& step) {
+            return graph.erfc(step.operand(0));
+        }},
+        {"erfinv", [](gs::Graph& graph, const Step& step) {
+            return graph.erfinv(step.operand(0));
+        }},
+        {"exp", [](gs::Graph& graph, const Step& step) {
+            return graph.exp(step.operand(0));
+        }},
+        {"expm1", [](gs::Graph& graph, const Step& step) {
+            return graph.expm1(step.operand(0));
+        }},
+        {"flatten", [](gs::Graph& graph, const Step& step) {
+            gs::FlattenOptions options;
+            step.read("axes", options.axes);
+            return graph.flatten(step.operand(0), options);
+        }},
+        {"flip", [](gs::Graph& graph, const Step& step) {
+            gs::FlipOptions options;
+            step.read("axes", options.axes);
+            return graph.flip(step.operand(0), options);
+        }},
+        {"floor", [](gs::Graph& graph, const Step& step) {
+            return graph.floor(step.operand(0));
+        }},
+        {"full", [](gs::Graph& graph, const Step& step) {
+            gs::FullOptions options;
+            step.read("shape", options.shape);
+            step.read("fill", options.fill);
+            step.read("dtype", options.dtype);
+            return graph.full(options);
+        }},
+        {"gather", [](gs::Graph& graph, const Step& step) {
+            gs::GatherOptions options;
+            options.index = step.operand_if_any(1);
+            step.read("axis", options.axis);
+            step.read("indices", options.indices);
+            return graph.gather(step.operand(0), options);
+        }},
+        {"gelu", [](gs::Graph& graph, const Step& step) {
+            gs::GeluOptions options;
+            step.read("approximate", options.approximate);
+            return graph.gelu(step.operand(0), options);
+        }},
+        {"get_output", [](gs::Graph& graph, const Step& step) {
+            return graph.get_output(step.operand(0), step.attr<std::int64_t>("index"));
+        }},
+        {"grad", [](gs::Graph& graph, const Step& step) {
+            gs::GradOptions options;
+            options.cotangent = step.operand_if_any(2);
+            return graph.grad(step.operand(0), step.operand(1), options);
+        }},
+        {"greater", [](gs::Graph& graph, const Step& step) {
+            return graph.greater(step.operand(0), step.operand(1));
+        }},
+        {"greater_equal", [](gs::Graph& graph, const Step& step) {
+            return graph.greater_equal(step.operand(0), step.operand(1));
+        }},
+        {"identity", [](gs::Graph& graph, const Step& step) {
+            return graph.identity(step.operand(0));
+        }},
+        {"input", [](gs::Graph& graph, const Step& step) {
+            gs::InputOptions options;
+            step.read("dtype", options.dtype);
+            step.read("shape", options.shape);
+            step.read("zero_d", options.zero_d);
+            return graph.input(step.name(), options);
+        }},
+        {"inv", [](gs::Graph& graph, const Step& step) {
+            return graph.inv(step.operand(0));
+        }},
+        {"is_finite", [](gs::Graph& graph, const Step& step) {
+            return graph.is_finite(step.operand(0));
+        }},
+        {"layer_norm", [](gs::Graph& graph, const Step& step) {
+            gs::LayerNormOptions options;
+            options.weight = step.operand_if_any(1);
+            options.bias = step.operand_if_any(2);
+            step.read("axes", options.axes);
+            step.read("eps", options.eps);
+            return graph.layer_norm(step.operand(0), options);
+        }},
+        {"leaky_relu", [](gs::Graph& graph, const Step& step) {
+            gs::LeakyReluOptions options;
+            step.read("alpha", options.alpha);
+            return graph.leaky_relu(step.operand(0), options);
+        }},
+        {"less", [](gs::Graph& graph, const Step& step) {
+            return graph.less(step.operand(0), step.operand(1));
+        }},
+        {"less_equal", [](gs::Graph& graph, const Step& step) {
+            return graph.less_equal(step.operand(0), step.operand(1));
+        }},
+        {"lgamma", [](gs::Graph& graph, const Step& step) {
+            return graph.lgamma(step.operand(0));
+        }},
+        {"linear", [](gs::Graph& graph, const Step& step) {
+            gs::LinearOptions options;
+            options.b = step.operand_if_any(2);
+            step.read("activation", options.activation);
+            return graph.linear(step.operand(0), step.operand(1), options);
+        }},
+        {"log", [](gs::Graph& graph, const Step& step) {
+            return graph.log(step.operand(0));
+        }},
+        {"log1p", [](gs::Graph& graph, const Step& step) {
+            return graph.log1p(step.operand(0));
+        }},
+        {"log2", [](gs::Graph& graph, const Step& step) {
+            return graph.log2(step.operand(0));
+        }},
+        {"log_eps", [](gs::Graph& graph, const Step& step) {
+            gs::LogEpsOptions options;
+            step.read("eps", options.eps);
+            return graph.log_eps(step.operand(0), options);
+        }},
+        {"log_ndtr", [](gs::Graph& graph, const Step& step) {
+            return graph.log_ndtr(step.operand(0));
+        }},
+        {"log_sigmoid", [](gs::Graph& graph, const Step& step) {
+            return graph.log_sigmoid(step.operand(0));
+        }},
+        {"log_softmax", [](gs::Graph& graph, const Step& step) {
+            gs::LogSoftmaxOptions options;
+            step.read("axis", options.axis);
+            return graph.log_softmax(step.operand(0), options);
+        }},
+        {"logaddexp", [](gs::Graph& graph, const Step& step) {
+            return graph.logaddexp(step.operand(0), step.operand(1));
+        }},
+        {"logical_and", [](gs::Graph& graph, const Step& step) {
+            return graph.logical_and(step.operand(0), step.operand(1));
+        }},
+        {"logical_not", [](gs::Graph& graph, const Step& step) {
+            return graph.logical_not(step.operand(0));
+        }},
+        {"logical_or", [](gs::Graph& graph, const Step& step) {
+            return graph.logical_or(step.operand(0), step.operand(1));
+        }},
+        {"logsumexp", [](gs::Graph& graph, const Step& step) {
+            gs::LogsumexpOptions options;
+            step.read("axes", options.axes);
+            step.read("keepdims", options.keepdims);
+            return graph.logsumexp(step.operand(0), options);
+        }},
+        {"map_lookup", [](gs::Graph& graph, const Step& step) {
+            return graph.map_lookup(
+                step.operand(0),
+                step.attr<std::int64_t>("key_index"),
+                step.attr<std::int64_t>("total_keys"));
+        }},
+        {"matmul", [](gs::Graph& graph, const Step& step) {
+            return graph.matmul(step.operand(0), step.operand(1));
+        }},
+        {"max", [](gs::Graph& graph, const Step& step) {
+            gs::MaxOptions options;
+            step.read("axes", options.axes);
+            step.read("keepdims", options.keepdims);
+            return graph.max(step.operand(0), options);
+        }},
+        {"max_pool2d", [](gs::Graph& graph, const Step& step) {
+            gs::MaxPool2dOptions options;
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            return graph.max_pool2d(step.operand(0), step.attr<std::vector<std::int64_t>>("kernel_size"), options);
+        }},
+        {"max_pool2d_back", [](gs::Graph& graph, const Step& step) {
+            gs::MaxPool2dBackOptions options;
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            return graph.max_pool2d_back(
+                step.operand(0),
+                step.operand(1),
+                step.attr<std::vector<std::int64_t>>("kernel_size"),
+                options);
+        }},
+        {"max_pool2d_indices", [](gs::Graph& graph, const Step& step) {
+            gs::MaxPool2dIndicesOptions options;
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            return graph.max_pool2d_indices(
+                step.operand(0),
+                step.attr<std::vector<std::int64_t>>("kernel_size"),
+                options);
+        }},
+        {"maximum", [](gs::Graph& graph, const Step& step) {
+            return graph.maximum(step.operand(0), step.operand(1));
+        }},
+        {"mean", [](gs::Graph& graph, const Step& step) {
+            gs::MeanOptions options;
+            step.read("axes", options.axes);
+            step.read("keepdims", options.keepdims);
+            return graph.mean(step.operand(0), options);
+        }},
+        {"min", [](gs::Graph& graph, const Step& step) {
+            gs::MinOptions options;
+            step.read("axes", options.axes);
+            step.read("keepdims", options.keepdims);
+            return graph.min(step.operand(0), options);
+        }},
+        {"minimum", [](gs::Graph& graph, const Step& step) {
+            return graph.minimum(step.operand(0), step.operand(1));
+        }},
+        {"mlp_layer", [](gs::Graph& graph, const Step& step) {
+            gs::MlpLayerOptions options;
+            step.read("activation", options.activation);
+            return graph.mlp_layer(step.operand(0), step.operand(1), step.operand(2), options);
+        }},
+        {"mod", [](gs::Graph& graph, const Step& step) {
+            return graph.mod(step.operand(0), step.operand(1));
+        }},
+        {"mse_loss", [](gs::Graph& graph, const Step& step) {
+            gs::MseLossOptions options;
+            step.read("reduction", options.reduction);
+            return graph.mse_loss(step.operand(0), step.operand(1), options);
+        }},
+        {"mul", [](gs::Graph& graph, const Step& step) {
+            return graph.mul(step.operand(0), step.operand(1));
+        }},
+        {"mul_scalar", [](gs::Graph& graph, const Step& step) {
+            return graph.mul_scalar(step.operand(0), step.attr<double>("scalar"));
+        }},
+        {"neg", [](gs::Graph& graph, const Step& step) {
+            return graph.neg(step.operand(0));
+        }},
+        {"norm", [](gs::Graph& graph, const Step& step) {
+            gs::NormOptions options;
+            step.read("axes", options.axes);
+            step.read("keepdims", options.keepdims);
+            return graph.norm(step.operand(0), options);
+        }},
+        {"not_equal", [](gs::Graph& graph, const Step& step) {
+            return graph.not_equal(step.operand(0), step.operand(1));
+        }},
+        {"one_hot", [](gs::Graph& graph, const Step& step) {
+            gs::OneHotOptions options;
+            step.read("dtype", options.dtype);
+            return graph.one_hot(step.operand(0), step.attr<std::int64_t>("classes"), options);
+        }},
+        {"pad", [](gs::Graph& graph, const Step& step) {
+            gs::PadOptions options;
+            step.read("fill", options.fill);
+            return graph.pad(step.operand(0), step.attr<std::vector<std::int64_t>>("pad_width"), options);
+        }},
+        {"parameter", [](gs::Graph& graph, const Step& step) {
+            gs::ParameterOptions options;
+            step.read("dtype", options.dtype);
+            step.read("shape", options.shape);
+            step.read("zero_d", options.zero_d);
+            return graph.parameter(step.name(), options);
+        }},
+        {"polygamma", [](gs::Graph& graph, const Step& step) {
+            return graph.polygamma(step.operand(0), step.attr<std::int64_t>("order"));
+        }},
+        {"pow", [](gs::Graph& graph, const Step& step) {
+            gs::PowOptions options;
+            options.b = step.operand_if_any(1);
+            step.read("exponent", options.exponent);
+            return graph.pow(step.operand(0), options);
+        }},
+        {"pow_scalar", [](gs::Graph& graph, const Step& step) {
+            return graph.pow_scalar(step.operand(0), step.attr<double>("exponent"));
+        }},
+        {"prod", [](gs::Graph& graph, const Step& step) {
+            gs::ProdOptions options;
+            step.read("axes", options.axes);
+            step.read("keepdims", options.keepdims);
+            return graph.prod(step.operand(0), options);
+        }},
+        {"reciprocal", [](gs::Graph& graph, const Step& step) {
+            return graph.reciprocal(step.operand(0));
+        }},
+        {"relu", [](gs::Graph& graph, const Step& step) {
+            gs::ReluOptions options;
+            step.read("at_zero", options.at_zero);
+            return graph.relu(step.operand(0), options);
+        }},
+        {"reshape", [](gs::Graph& graph, const Step& step) {
+            gs::ReshapeOptions options;
+            step.read("shape", options.shape);
+            step.read("original_shape", options.original_shape);
+            return graph.reshape(step.operand(0), options);
+        }},
+        {"rms_norm", [](gs::Graph& graph, const Step& step) {
+            gs::RmsNormOptions options;
+            options.weight = step.operand_if_any(1);
+            step.read("axes", options.axes);
+            step.read("eps", options.eps);
+            return graph.rms_norm(step.operand(0), options);
+        }},
+        {"roll", [](gs::Graph& graph, const Step& step) {
+            gs::RollOptions options;
+            step.read("axes", options.axes);
+            return graph.roll(step.operand(0), step.attr<std::vector<std::int64_t>>("shifts"), options);
+        }},
+        {"round", [](gs::Graph& graph, const Step& step) {
+            return graph.round(step.operand(0));
+        }},
+        {"rsqrt", [](gs::Graph& graph, const Step& step) {
+            return graph.rsqrt(step.operand(0));
+        }},
+        {"scatter_add", [](gs::Graph& graph, const Step& step) {
+            gs::ScatterAddOptions options;
+            step.read("axis", options.axis);
+            return graph.scatter_add(step.operand(0), step.operand(1), step.operand(2), options);
+        }},
+        {"segment_sum", [](gs::Graph& graph, const Step& step) {
+            return graph.segment_sum(step.operand(0), step.operand(1), step.attr<std::int64_t>("segments"));
+        }},
+        {"select", [](gs::Graph& graph, const Step& step) {
+            gs::SelectOptions options;
+            step.read("axis", options.axis);
+            return graph.select(step.operand(0), step.attr<std::int64_t>("index"), options);
+        }},
+        {"selu", [](gs::Graph& graph, const Step& step) {
+            return graph.selu(step.operand(0));
+        }},
+        {"sigmoid", [](gs::Graph& graph, const Step& step) {
+            return graph.sigmoid(step.operand(0));
+        }},
+        {"sign", [](gs::Graph& graph, const Step& step) {
+            return graph.sign(step.operand(0));
+        }},
+        {"silu", [](gs::Graph& graph, const Step& step) {
+            return graph.silu(step.operand(0));
+        }},
+        {"sin", [](gs::Graph& graph, const Step& step) {
+            return graph.sin(step.operand(0));
+        }},
+        {"sinh", [](gs::Graph& graph, const Step& step) {
+            return graph.sinh(step.operand(0));
+        }},
+        {"slice", [](gs::Graph& graph, const Step& step) {
+            gs::SliceOptions options;
+            step.read("starts", options.starts);
+            step.read("stops", options.stops);
+            step.read("steps", options.steps);
+            return graph.slice(step.operand(0), options);
+        }},
+        {"slogdet", [](gs::Graph& graph, const Step& step) {
+            return graph.slogdet(step.operand(0));
+        }},
+        {"softmax", [](gs::Graph& graph, const Step& step) {
+            gs::SoftmaxOptions options;
+            step.read("axis", options.axis);
+            return graph.softmax(step.operand(0), options);
+        }},
+        {"softplus", [](gs::Graph& graph, const Step& step) {
+            return graph.softplus(step.operand(0));
+        }},
+        {"solve", [](gs::Graph& graph, const Step& step) {
+            return graph.solve(step.operand(0), step.operand(1));
+        }},
+        {"sort", [](gs::Graph& graph, const Step& step) {
+            return graph.sort(step.operand(0), step.attr<std::int64_t>("axis"));
+        }},
+        {"split", [](gs::Graph& graph, const Step& step) {
+            gs::SplitOptions options;
+            step.read("axis", options.axis);
+            return graph.split(step.operand(0), step.attr<std::vector<std::int64_t>>("sizes"), options);
+        }},
+        {"sqrt", [](gs::Graph& graph, const Step& step) {
+            return graph.sqrt(step.operand(0));
+        }},
+        {"square", [](gs::Graph& graph, const Step& step) {
+            return graph.square(step.operand(0));
+        }},
+        {"squeeze", [](gs::Graph& graph, const Step& step) {
+            gs::SqueezeOptions options;
+            step.read("axes", options.axes);
+            return graph.squeeze(step.operand(0), options);
+        }},
+        {"stack", [](gs::Graph& graph, const Step& step) {
+            gs::StackOptions options;
+            step.read("axis", options.axis);
+            return graph.stack(step.operands_from(0), options);
+        }},
+        {"stop_gradient", [](gs::Graph& graph, const Step& step) {
+            return graph.stop_gradient(step.operand(0));
+        }},
+        {"struct_field", [](gs::Graph& graph, const Step& step) {
+            return graph.struct_field(
+                step.operand(0),
+                step.attr<std::int64_t>("field_index"),
+                step.attr<std::int64_t>("total_fields"));
+        }},
+        {"sub", [](gs::Graph& graph, const Step& step) {
+            return graph.sub(step.operand(0), step.operand(1));
+        }},
+        {"sub_scalar", [](gs::Graph& graph, const Step& step) {
+            return graph.sub_scalar(step.operand(0), step.attr<double>("scalar"));
+        }},
+        {"sum", [](gs::Graph& graph, const Step& step) {
+            gs::SumOptions options;
+            step.read("axes", options.axes);
+            step.read("keepdims", options.keepdims);
+            return graph.sum(step.operand(0), options);
+        }},
+        {"take_along", [](gs::Graph& graph, const Step& step) {
+            gs::TakeAlongOptions options;
+            step.read("axis", options.axis);
+            return graph.take_along(step.operand(0), step.operand(1), options);
+        }},
+        {"tan", [](gs::Graph& graph, const Step& step) {
+            return graph.tan(step.operand(0));
+        }},
+        {"tanh", [](gs::Graph& graph, const Step& step) {
+            return graph.tanh(step.operand(0));
+        }},
+        {"tile", [](gs::Graph& graph, const Step& step) {
+            return graph.tile(step.operand(0), step.attr<std::vector<std::int64_t>>("repeats"));
+        }},
+        {"topk", [](gs::Graph& graph, const Step& step) {
+            gs::TopkOptions options;
+            step.read("axis", options.axis);
+            return graph.topk(step.operand(0), step.attr<std::int64_t>("k"), options);
+        }},
+        {"transpose", [](gs::Graph& graph, const Step& step) {
+            gs::TransposeOptions options;
+            step.read("axes", options.axes);
+            return graph.transpose(step.operand(0), options);
+        }},
+        {"triangular_solve", [](gs::Graph& graph, const Step& step) {
+            gs::TriangularSolveOptions options;
+            step.read("lower", options.lower);
+            step.read("transpose", options.transpose);
+            return graph.triangular_solve(step.operand(0), step.operand(1), options);
+        }},
+        {"tril", [](gs::Graph& graph, const Step& step) {
+            gs::TrilOptions options;
+            step.read("offset", options.offset);
+            return graph.tril(step.operand(0), options);
+        }},
+        {"triu", [](gs::Graph& graph, const Step& step) {
+            gs::TriuOptions options;
+            step.read("offset", options.offset);
+            return graph.triu(step.operand(0), options);
+        }},
+        {"unsqueeze", [](gs::Graph& graph, const Step& step) {
+            gs::UnsqueezeOptions options;
+            step.read("axes", options.axes);
+            return graph.unsqueeze(step.operand(0), options);
+        }},
+        {"update_slice", [](gs::Graph& graph, const Step& step) {
+            return graph.update_slice(
+                step.operand(0),
+                step.operand(1),
+                step.attr<std::vector<std::int64_t>>("starts"));
+        }},
+        {"var", [](gs::Graph& graph, const Step& step) {
+            gs::VarOptions options;
+            step.read("axes", options.axes);
+            step.read("keepdims", options.keepdims);
+            step.read("ddof", options.ddof);
+            return graph.var(step.operand(0), options);
+        }},
+        {"where", [](gs::Graph& graph, const Step& step) {
+            return graph.where(step.operand(0), step.operand(1), step.operand(2));
+        }},
+    };
+    return all;
+}
+
+gs::Node appended(gs::Graph& graph, const Step& step) {
+    const auto found = methods().find(step.op());
+    return found == methods().end() ? step.any(graph) : found->second(graph, step);
+}
+
+}  // namespace conformance

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+namespace gradserve {
+
+/// What the elements of a tensor are, by the word of the wire. Servers may know more of them than this client: as a
+/// word, any travels.
+class DType {
+public:
+    DType(std::string word) : word_(std::move(word)) {}
+    DType(const char* word) : word_(word) {}
+
+    /// As the wire has it.
+    [[nodiscard]] const std::string& word() const { return word_; }
+
+    friend bool operator==(const DType&, const DType&) = default;
+
+    // Those that tensors of this client have.
+    static const DType boolean;
+    static const DType int8;
+    static const DType uint8;
+    static const DType int32;
+    static const DType int64;
+    static const DType float16;
+    static const DType float32;
+    static const DType float64;
+
+private:
+    std::string word_;
+};
+
+inline const DType DType::boolean{"bool"};
+inline const DType DType::int8{"int8"};
+inline const DType DType::uint8{"uint8"};
+inline const DType DType::int32{"int32"};
+inline const DType DType::int64{"int64"};
+inline const DType DType::float16{"float16"};
+inline const DType DType::float32{"float32"};
+inline const DType DType::float64{"float64"};
+
+}  // namespace gradserve

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <gradserve/ops.hpp>
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace gradserve {
+
+/// A computation graph. Every method that is an op appends a node and returns its handle.
+///
+/// Copies are the same graph. It is built by one thread at a time; when it is built, any number may call with it.
+class Graph : public Ops {
+public:
+    /// A graph without nodes.
+    Graph();
+
+    /// The version of the set of ops, where it is not to be the server's usual one.
+    void set_opset(std::int64_t version);
+    [[nodiscard]] std::optional<std::int64_t> opset() const;
+
+    /// The number of nodes.
+    [[nodiscard]] std::size_t size() const;
+
+    /// All nodes, by id.
+    [[nodiscard]] std::vector<Node> nodes() const;
+
+    /// The node of an id, which is its place in the list of nodes. Throws InputError where there is none.
+    [[nodiscard]] Node node(std::size_t id) const;
+
+    /// The node of a name. Throws InputError where there is none, or there are several.
+    [[nodiscard]] Node find(std::string_view name) const;
+
+    /// Whether a node is of this graph.
+    [[nodiscard]] bool owns(const Node& node) const { return node.graph_ == state_; }
+
+    /// The graph as it would be sent, its tensors in it as base64.
+    [[nodiscard]] std::string text() const;
+
+    /// Reads a graph as the wire has it, whatever its ops are. Throws MalformedAnswer.
+    [[nodiscard]] static Graph parse(std::string_view text);
+
+    friend bool operator==(const Graph& one, const Graph& other) { return one.state_ == other.state_; }
+
+private:
+    friend class Node;
+    friend struct GraphState;
+
+    explicit Graph(std::shared_ptr<GraphState> state) : Ops(std::move(state)) {}
+};
+
+}  // namespace gradserve

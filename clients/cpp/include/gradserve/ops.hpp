@@ -1,0 +1,1556 @@
+// Written by `python -m clients.ops` from the registry of ops: do not edit.
+#pragma once
+
+#include <gradserve/appender.hpp>
+#include <gradserve/json.hpp>
+#include <gradserve/listed.hpp>
+#include <gradserve/node.hpp>
+#include <gradserve/tensor.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace gradserve {
+
+/// What all takes beside what is required.
+struct AllOptions {
+    /// Axes to reduce over; absent: all.
+    Ints axes{};
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What any takes beside what is required.
+struct AnyOptions {
+    /// Axes to reduce over; absent: all.
+    Ints axes{};
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What arange takes beside what is required.
+struct ArangeOptions {
+    /// The first number; 0.0 unless stated.
+    std::optional<Number> start{};
+    /// The distance; negative to count down, not 0; 1.0 unless stated.
+    std::optional<Number> step{};
+    /// The result's dtype; int64 unless stated.
+    std::optional<DType> dtype{};
+};
+
+/// What argmax takes beside what is required.
+struct ArgmaxOptions {
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What argmin takes beside what is required.
+struct ArgminOptions {
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What attention takes beside what is required.
+struct AttentionOptions {
+    std::optional<Node> mask{};
+    /// What q kᵀ is multiplied by; absent: 1/√d.
+    std::optional<double> scale{};
+    /// Hide key j from query i where j > i; false unless stated.
+    std::optional<bool> causal{};
+};
+
+/// What avg_pool2d takes beside what is required.
+struct AvgPool2dOptions {
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    Ints stride{};
+    /// Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+    Ints padding{};
+};
+
+/// What batch_norm takes beside what is required.
+struct BatchNormOptions {
+    std::optional<Node> weight{};
+    std::optional<Node> bias{};
+    /// The axis of the features; 1 unless stated.
+    std::optional<std::int64_t> axis{};
+    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    std::optional<double> eps{};
+};
+
+/// What bce_with_logits takes beside what is required.
+struct BceWithLogitsOptions {
+    /// What is made of the single losses; none: they are the result; one of mean, sum, none; mean unless stated.
+    std::optional<std::string> reduction{};
+};
+
+/// What broadcast_to takes beside what is required.
+struct BroadcastToOptions {
+    /// The result's shape; [] unless stated.
+    Ints shape{};
+};
+
+/// What cat takes beside what is required.
+struct CatOptions {
+    /// The axis to join along; 0 unless stated.
+    std::optional<std::int64_t> axis{};
+    /// The operands' extents on the axis, checked where given.
+    Ints sizes{};
+};
+
+/// What chunk takes beside what is required.
+struct ChunkOptions {
+    /// The axis that is cut; 0 unless stated.
+    std::optional<std::int64_t> axis{};
+};
+
+/// What clamp takes beside what is required.
+struct ClampOptions {
+    /// The lower bound; absent: none.
+    std::optional<Number> min{};
+    /// The upper bound; absent: none.
+    std::optional<Number> max{};
+};
+
+/// What conv1d takes beside what is required.
+struct Conv1dOptions {
+    std::optional<Node> bias{};
+    /// Distance of the windows along each spatial axis; [1] unless stated.
+    Ints stride{};
+    /// Zeros put on both sides of each spatial axis; [0] unless stated.
+    Ints padding{};
+    /// Distance of the kernel's taps along each spatial axis; [1] unless stated.
+    Ints dilation{};
+    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    std::optional<std::int64_t> groups{};
+};
+
+/// What conv2d takes beside what is required.
+struct Conv2dOptions {
+    std::optional<Node> bias{};
+    /// Distance of the windows along each spatial axis; [1, 1] unless stated.
+    Ints stride{};
+    /// Zeros put on both sides of each spatial axis; [0, 0] unless stated.
+    Ints padding{};
+    /// Distance of the kernel's taps along each spatial axis; [1, 1] unless stated.
+    Ints dilation{};
+    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    std::optional<std::int64_t> groups{};
+};
+
+/// What conv3d takes beside what is required.
+struct Conv3dOptions {
+    std::optional<Node> bias{};
+    /// Distance of the windows along each spatial axis; [1, 1, 1] unless stated.
+    Ints stride{};
+    /// Zeros put on both sides of each spatial axis; [0, 0, 0] unless stated.
+    Ints padding{};
+    /// Distance of the kernel's taps along each spatial axis; [1, 1, 1] unless stated.
+    Ints dilation{};
+    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    std::optional<std::int64_t> groups{};
+};
+
+/// What conv_transpose2d takes beside what is required.
+struct ConvTranspose2dOptions {
+    std::optional<Node> bias{};
+    /// Distance of the windows along each spatial axis; [1, 1] unless stated.
+    Ints stride{};
+    /// Zeros put on both sides of each spatial axis; [0, 0] unless stated.
+    Ints padding{};
+    /// Distance of the kernel's taps along each spatial axis; [1, 1] unless stated.
+    Ints dilation{};
+    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    std::optional<std::int64_t> groups{};
+    /// Extent added at the end of each spatial axis of the result; [0, 0] unless stated.
+    Ints output_padding{};
+};
+
+/// What conv_transpose3d takes beside what is required.
+struct ConvTranspose3dOptions {
+    std::optional<Node> bias{};
+    /// Distance of the windows along each spatial axis; [1, 1, 1] unless stated.
+    Ints stride{};
+    /// Zeros put on both sides of each spatial axis; [0, 0, 0] unless stated.
+    Ints padding{};
+    /// Distance of the kernel's taps along each spatial axis; [1, 1, 1] unless stated.
+    Ints dilation{};
+    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    std::optional<std::int64_t> groups{};
+    /// Extent added at the end of each spatial axis of the result; [0, 0, 0] unless stated.
+    Ints output_padding{};
+};
+
+/// What cross_entropy takes beside what is required.
+struct CrossEntropyOptions {
+    /// What is made of the single losses; none: they are the result; one of mean, sum, none; mean unless stated.
+    std::optional<std::string> reduction{};
+};
+
+/// What diag takes beside what is required.
+struct DiagOptions {
+    /// Which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
+    std::optional<std::int64_t> offset{};
+};
+
+/// What elu takes beside what is required.
+struct EluOptions {
+    /// −y for x → −∞; 1.0 unless stated.
+    std::optional<double> alpha{};
+};
+
+/// What flatten takes beside what is required.
+struct FlattenOptions {
+    /// Neighbouring axes to merge; absent: all.
+    Ints axes{};
+};
+
+/// What flip takes beside what is required.
+struct FlipOptions {
+    /// Axes to reverse; absent: all.
+    Ints axes{};
+};
+
+/// What full takes beside what is required.
+struct FullOptions {
+    /// The result's shape; [] unless stated.
+    Ints shape{};
+    /// The number; 0.0 unless stated.
+    std::optional<Number> fill{};
+    /// The result's dtype; float64 unless stated.
+    std::optional<DType> dtype{};
+};
+
+/// What gather takes beside what is required.
+struct GatherOptions {
+    std::optional<Node> index{};
+    /// The axis that is indexed; 0 unless stated.
+    std::optional<std::int64_t> axis{};
+    /// Positions on the axis, in place of `index`.
+    Ints indices{};
+};
+
+/// What gelu takes beside what is required.
+struct GeluOptions {
+    /// None: by the error function; tanh: its approximation; one of none, tanh; none unless stated.
+    std::optional<std::string> approximate{};
+};
+
+/// What grad takes beside what is required.
+struct GradOptions {
+    std::optional<Node> cotangent{};
+};
+
+/// What input takes beside what is required.
+struct InputOptions {
+    /// Declares the feed's dtype; absent: any.
+    std::optional<DType> dtype{};
+    /// Declares the feed's shape, -1 for a free extent; absent: any.
+    Ints shape{};
+    /// Declares a 0-d feed; false unless stated.
+    std::optional<bool> zero_d{};
+};
+
+/// What layer_norm takes beside what is required.
+struct LayerNormOptions {
+    std::optional<Node> weight{};
+    std::optional<Node> bias{};
+    /// Axes to normalise over; [-1] unless stated.
+    Ints axes{};
+    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    std::optional<double> eps{};
+};
+
+/// What leaky_relu takes beside what is required.
+struct LeakyReluOptions {
+    /// The slope for x ≤ 0; 0.01 unless stated.
+    std::optional<double> alpha{};
+};
+
+/// What linear takes beside what is required.
+struct LinearOptions {
+    std::optional<Node> b{};
+    /// The op that is applied to the sum; one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin; none unless
+    /// stated.
+    std::optional<std::string> activation{};
+};
+
+/// What log_eps takes beside what is required.
+struct LogEpsOptions {
+    /// What is added to x; 1e-05 unless stated.
+    std::optional<double> eps{};
+};
+
+/// What log_softmax takes beside what is required.
+struct LogSoftmaxOptions {
+    /// The axis that adds up to 1; -1 unless stated.
+    std::optional<std::int64_t> axis{};
+};
+
+/// What logsumexp takes beside what is required.
+struct LogsumexpOptions {
+    /// Axes to reduce over; absent: all.
+    Ints axes{};
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What max takes beside what is required.
+struct MaxOptions {
+    /// Axes to reduce over; absent: all.
+    Ints axes{};
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What max_pool2d takes beside what is required.
+struct MaxPool2dOptions {
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    Ints stride{};
+    /// Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+    Ints padding{};
+};
+
+/// What max_pool2d_back takes beside what is required.
+struct MaxPool2dBackOptions {
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    Ints stride{};
+    /// Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+    Ints padding{};
+};
+
+/// What max_pool2d_indices takes beside what is required.
+struct MaxPool2dIndicesOptions {
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    Ints stride{};
+    /// Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
+    Ints padding{};
+};
+
+/// What mean takes beside what is required.
+struct MeanOptions {
+    /// Axes to reduce over; absent: all.
+    Ints axes{};
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What min takes beside what is required.
+struct MinOptions {
+    /// Axes to reduce over; absent: all.
+    Ints axes{};
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What mlp_layer takes beside what is required.
+struct MlpLayerOptions {
+    /// The op that is applied to the sum; one of none, relu, tanh, sigmoid, gelu, silu, elu, selu, sin; none unless
+    /// stated.
+    std::optional<std::string> activation{};
+};
+
+/// What mse_loss takes beside what is required.
+struct MseLossOptions {
+    /// What is made of the single losses; none: they are the result; one of mean, sum, none; mean unless stated.
+    std::optional<std::string> reduction{};
+};
+
+/// What norm takes beside what is required.
+struct NormOptions {
+    /// Axes to reduce over; absent: all.
+    Ints axes{};
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What one_hot takes beside what is required.
+struct OneHotOptions {
+    /// The result's dtype; float64 unless stated.
+    std::optional<DType> dtype{};
+};
+
+/// What pad takes beside what is required.
+struct PadOptions {
+    /// The number around x; 0.0 unless stated.
+    std::optional<Number> fill{};
+};
+
+/// What parameter takes beside what is required.
+struct ParameterOptions {
+    /// Declares the feed's dtype; absent: any.
+    std::optional<DType> dtype{};
+    /// Declares the feed's shape, -1 for a free extent; absent: any.
+    Ints shape{};
+    /// Declares a 0-d feed; false unless stated.
+    std::optional<bool> zero_d{};
+};
+
+/// What pow takes beside what is required.
+struct PowOptions {
+    std::optional<Node> b{};
+    /// The exponent, where there is no operand b.
+    std::optional<double> exponent{};
+};
+
+/// What prod takes beside what is required.
+struct ProdOptions {
+    /// Axes to reduce over; absent: all.
+    Ints axes{};
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What relu takes beside what is required.
+struct ReluOptions {
+    /// The derivative at 0; 0.0 unless stated.
+    std::optional<double> at_zero{};
+};
+
+/// What reshape takes beside what is required.
+struct ReshapeOptions {
+    /// The result's shape; one -1 is inferred; [] unless stated.
+    Ints shape{};
+    /// X's shape, checked where given.
+    Ints original_shape{};
+};
+
+/// What rms_norm takes beside what is required.
+struct RmsNormOptions {
+    std::optional<Node> weight{};
+    /// Axes to normalise over; [-1] unless stated.
+    Ints axes{};
+    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    std::optional<double> eps{};
+};
+
+/// What roll takes beside what is required.
+struct RollOptions {
+    /// The axes to move along; absent: the flattened tensor.
+    Ints axes{};
+};
+
+/// What scatter_add takes beside what is required.
+struct ScatterAddOptions {
+    /// The axis that is indexed; 0 unless stated.
+    std::optional<std::int64_t> axis{};
+};
+
+/// What select takes beside what is required.
+struct SelectOptions {
+    /// The axis that is read at one position; 0 unless stated.
+    std::optional<std::int64_t> axis{};
+};
+
+/// What slice takes beside what is required.
+struct SliceOptions {
+    /// First position on each axis; absent: 0.
+    Ints starts{};
+    /// The position to stop before, on each axis; absent: the extent.
+    Ints stops{};
+    /// Distance between positions on each axis; absent: 1.
+    Ints steps{};
+};
+
+/// What softmax takes beside what is required.
+struct SoftmaxOptions {
+    /// The axis that adds up to 1; -1 unless stated.
+    std::optional<std::int64_t> axis{};
+};
+
+/// What split takes beside what is required.
+struct SplitOptions {
+    /// The axis that is cut; 0 unless stated.
+    std::optional<std::int64_t> axis{};
+};
+
+/// What squeeze takes beside what is required.
+struct SqueezeOptions {
+    /// Axes of extent 1; absent: all there are.
+    Ints axes{};
+};
+
+/// What stack takes beside what is required.
+struct StackOptions {
+    /// The new axis, counted in the result; 0 unless stated.
+    std::optional<std::int64_t> axis{};
+};
+
+/// What sum takes beside what is required.
+struct SumOptions {
+    /// Axes to reduce over; absent: all.
+    Ints axes{};
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+};
+
+/// What take_along takes beside what is required.
+struct TakeAlongOptions {
+    /// The axis that is indexed; 0 unless stated.
+    std::optional<std::int64_t> axis{};
+};
+
+/// What topk takes beside what is required.
+struct TopkOptions {
+    /// The axis to search; 0 unless stated.
+    std::optional<std::int64_t> axis{};
+};
+
+/// What transpose takes beside what is required.
+struct TransposeOptions {
+    /// A permutation, or two axes to swap; absent: the last two.
+    Ints axes{};
+};
+
+/// What triangular_solve takes beside what is required.
+struct TriangularSolveOptions {
+    /// Read the lower triangle of a; false: the upper one; true unless stated.
+    std::optional<bool> lower{};
+    /// Solve with the triangle's transpose; false unless stated.
+    std::optional<bool> transpose{};
+};
+
+/// What tril takes beside what is required.
+struct TrilOptions {
+    /// Which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
+    std::optional<std::int64_t> offset{};
+};
+
+/// What triu takes beside what is required.
+struct TriuOptions {
+    /// Which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
+    std::optional<std::int64_t> offset{};
+};
+
+/// What unsqueeze takes beside what is required.
+struct UnsqueezeOptions {
+    /// Positions of the new axes in the result; must be given.
+    Ints axes{};
+};
+
+/// What var takes beside what is required.
+struct VarOptions {
+    /// Axes to reduce over; absent: all.
+    Ints axes{};
+    /// Keep the reduced axes, with extent 1; false unless stated.
+    std::optional<bool> keepdims{};
+    /// What is taken off n: 1 for the unbiased estimate; 0 unless stated.
+    std::optional<std::int64_t> ddof{};
+};
+
+/// The ops, each a method that appends a node and returns its handle.
+class Ops : public Appender {
+public:
+    /// y = |x|. At 0 the gradient is 0, in every order.
+    ///
+    /// Gradient: g · sign x.
+    Node abs(const Node& x);
+
+    /// y = arccos x in [0, π], NaN for |x| > 1. At ±1 the derivative is infinite.
+    ///
+    /// Gradient: −g / √(1 − x²).
+    Node acos(const Node& x);
+
+    /// y = arcosh x, NaN for x < 1. At 1 the derivative is infinite.
+    ///
+    /// Gradient: g / sinh y = g / √(x² − 1).
+    Node acosh(const Node& x);
+
+    /// y = a + b, elementwise, broadcasting as NumPy.
+    ///
+    /// Gradient: da = g, db = g.
+    Node add(const Node& a, const Node& b);
+
+    /// y = x + scalar.
+    ///
+    /// Gradient: g.
+    ///
+    /// scalar: the constant.
+    Node add_scalar(const Node& x, double scalar);
+
+    /// y = whether all elements over axes are true; a number is true unless it is 0. True over nothing.
+    Node all(const Node& x, const AllOptions& options = {});
+
+    /// y = whether any element over axes is true; a number is true unless it is 0. False over nothing.
+    Node any(const Node& x, const AnyOptions& options = {});
+
+    /// Evenly spaced numbers: y[i] = start + i · step, for as long as they lie before stop.
+    ///
+    /// Result [⌈(stop − start) / step⌉], at least 0. As NumPy's arange, but exact: integer dtypes need a whole start
+    /// and step, and a range that they hold.
+    ///
+    /// stop: the end, not included.
+    Node arange(const Number& stop, const ArangeOptions& options = {});
+
+    /// y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before all.
+    ///
+    /// axis: the axis to search.
+    Node argmax(const Node& x, std::int64_t axis, const ArgmaxOptions& options = {});
+
+    /// y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before all.
+    ///
+    /// axis: the axis to search.
+    Node argmin(const Node& x, std::int64_t axis, const ArgminOptions& options = {});
+
+    /// y = the int64 positions that put x in ascending order along an axis; equal entries keep theirs, NaN last.
+    ///
+    /// axis: the axis to sort along.
+    Node argsort(const Node& x, std::int64_t axis);
+
+    /// y = arcsin x in [−π/2, π/2], NaN for |x| > 1. At ±1 the derivative is infinite.
+    ///
+    /// Gradient: g / √(1 − x²).
+    Node asin(const Node& x);
+
+    /// y = arsinh x.
+    ///
+    /// Gradient: g / cosh y = g / √(x² + 1).
+    Node asinh(const Node& x);
+
+    /// y = arctan x in [−π/2, π/2].
+    ///
+    /// Gradient: g / (1 + x²).
+    Node atan(const Node& x);
+
+    /// y = the angle in [−π, π] of the point with abscissa b and ordinate a, broadcasting.
+    ///
+    /// At a = b = 0 the value is NumPy's (0 or ±π) and the derivatives are NaN: there are none. At infinity they are 0.
+    ///
+    /// Gradient: da = g · b / (a² + b²), db = −g · a / (a² + b²).
+    Node atan2(const Node& a, const Node& b);
+
+    /// y = artanh x: ±∞ at ±1, NaN beyond.
+    ///
+    /// Gradient: g / (1 − x²).
+    Node atanh(const Node& x);
+
+    /// y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its key fits.
+    ///
+    /// q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast.
+    /// The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from
+    /// query i where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are
+    /// not held in memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all you need"
+    /// (2017).
+    ///
+    /// Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ
+    /// g.
+    Node attention(const Node& q, const Node& k, const Node& v, const AttentionOptions& options = {});
+
+    /// y[…, i, j] = the sum of the window at (i, j), divided by the kernel size; padding counts as zeros.
+    ///
+    /// x [..., h, w]. Integers give float64. As PyTorch's avg_pool2d.
+    ///
+    /// Gradient: conv_transpose2d of g / kernel size with ones.
+    ///
+    /// kernel_size: extents of the windows along each spatial axis.
+    Node avg_pool2d(const Node& x, const std::vector<std::int64_t>& kernel_size, const AvgPool2dOptions& options = {});
+
+    /// y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all other axes.
+    ///
+    /// `axis` is that of the features; weight and bias have its extent. These are the statistics of the operand (as in
+    /// training), with n in the denominator. S. Ioffe, C. Szegedy, "Batch normalization" (2015). CJC normalises the
+    /// whole tensor: reshape it to [n, 1].
+    ///
+    /// Gradient: as of layer_norm, over all axes but the features'.
+    Node batch_norm(const Node& x, const BatchNormOptions& options = {});
+
+    /// loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal shapes; then the mean.
+    ///
+    /// x are logits, y probabilities. Exact in both tails: the logarithm of σ is taken in one step.
+    ///
+    /// Gradient: dx = g · (σ(x) − y) / n, dy = −g · x / n.
+    Node bce_with_logits(const Node& x, const Node& y, const BceWithLogitsOptions& options = {});
+
+    /// y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y| is less.
+    ///
+    /// Units are those in the last place of a float64, on NumPy. Where an operand is large, `lgamma` would leave few
+    /// digits of y, and SciPy's own loses up to 9 of 16. Where an operand is not positive, y is SciPy's; at infinity it
+    /// is −∞.
+    ///
+    /// The derivative by a is as accurate, or, where b < a < 100, to 1e-15 · a / b of its value; and likewise by b.
+    ///
+    /// Gradient: da = g · (digamma(a) − digamma(a + b)), db = g · (digamma(b) − digamma(a + b)).
+    Node betaln(const Node& a, const Node& b);
+
+    /// y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rule.
+    ///
+    /// Gradient: g, summed over the axes that were repeated.
+    Node broadcast_to(const Node& x, const BroadcastToOptions& options = {});
+
+    /// y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
+    ///
+    /// float → float is differentiable; through integers and bool there is no path.
+    ///
+    /// Gradient: g, cast back.
+    ///
+    /// dtype: the result's dtype.
+    Node cast(const Node& x, const DType& dtype);
+
+    /// y = the operands one after the other along `axis`; elsewhere their extents are the same.
+    ///
+    /// The result has their common dtype. `sizes`, where given, must be their extents on the axis.
+    ///
+    /// Gradient: g, cut apart.
+    Node cat(const std::vector<Node>& x, const CatOptions& options = {});
+
+    /// y = ⌈x⌉: up to the next whole number.
+    Node ceil(const Node& x);
+
+    /// y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the last two axes.
+    ///
+    /// x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction. A matrix
+    /// that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
+    /// Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray, Differentiation of the
+    /// Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+    ///
+    /// Gradient: (s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+    Node cholesky(const Node& x);
+
+    /// y0, y1, … = x cut along `axis` into at most `chunks` parts of extent ⌈n / chunks⌉, the last of what is left.
+    ///
+    /// As PyTorch: there may be fewer parts than asked for (6 entries in 4 chunks: 2, 2, 2); an empty axis gives
+    /// `chunks` empty parts. Several results, read through get_output.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: the parts' cotangents, joined; zeros for parts that are not read.
+    ///
+    /// chunks: the most parts to cut into.
+    Node chunk(const Node& x, std::int64_t chunks, const ChunkOptions& options = {});
+
+    /// y = x, but at least min and at most max; either bound may be absent. Where min > max, y is max.
+    ///
+    /// NaN stays NaN, and takes the gradient. Integers keep their dtype where it holds the bounds that there are: whole
+    /// numbers within its range; else they give float64.
+    ///
+    /// Gradient: g where min ≤ x ≤ max or x is NaN, else 0.
+    Node clamp(const Node& x, const ClampOptions& options = {});
+
+    /// A tensor that is part of the graph: y = value.
+    ///
+    /// value: the tensor.
+    Node constant(const Tensor& value);
+
+    /// y[n, o, i] = Σ x[n, c, i·s + a·d − p] · kernel[o, c, a] + bias[o], a cross-correlation.
+    ///
+    /// x [n, channels, w], zero outside; kernel [features, channels / groups, kw]; y [n, features, w'] with w' = ⌊(w +
+    /// 2p − d·(kw − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv1d.
+    ///
+    /// Gradient: dx = the transposed convolution of g, d kernel = x convolved with g, d bias = g summed.
+    Node conv1d(const Node& x, const Node& kernel, const Conv1dOptions& options = {});
+
+    /// y[n, o, i, j] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p] · kernel[o, c, a, b] + bias[o], a cross-correlation.
+    ///
+    /// x [n, channels, h, w], zero outside; kernel [features, channels / groups, kh, kw]; y [n, features, h', w'] with
+    /// h' = ⌊(h + 2p − d·(kh − 1) − 1) / s⌋ + 1. Feature o sees the channels of its own group. As PyTorch's conv2d.
+    ///
+    /// Gradient: dx = conv_transpose2d(g, kernel), d kernel = conv2d(x, g) over images, d bias = g summed.
+    Node conv2d(const Node& x, const Node& kernel, const Conv2dOptions& options = {});
+
+    /// y[n, o, i, j, k] = Σ x[n, c, i·s + a·d − p, j·s + b·d − p, k·s + e·d − p] · kernel[o, c, a, b, e] + bias[o].
+    ///
+    /// x [n, channels, d, h, w], zero outside; kernel [features, channels / groups, kd, kh, kw]; y [n, features, d',
+    /// h', w'] with extents as conv2d's, a cross-correlation. As PyTorch's conv3d.
+    ///
+    /// Gradient: dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed.
+    Node conv3d(const Node& x, const Node& kernel, const Conv3dOptions& options = {});
+
+    /// y[n, o, i·s + a·d − p, j·s + b·d − p] = Σ x[n, c, i, j] · kernel[c, o, a, b] + bias[o]: the adjoint of conv2d.
+    ///
+    /// x [n, channels, h, w]; kernel [channels, features / groups, kh, kw]; y [n, features, h', w'] with h' = (h − 1)·s
+    /// − 2p + d·(kh − 1) + 1 + output_padding. As PyTorch's conv_transpose2d.
+    ///
+    /// Gradient: dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed.
+    Node conv_transpose2d(const Node& x, const Node& kernel, const ConvTranspose2dOptions& options = {});
+
+    /// y[n, o, i·s + a·d − p, …] = Σ x[n, c, i, j, k] · kernel[c, o, a, b, e] + bias[o]: the adjoint of conv3d.
+    ///
+    /// x [n, channels, d, h, w]; kernel [channels, features / groups, kd, kh, kw]; y [n, features, d', h', w'] with
+    /// extents as conv_transpose2d's. As PyTorch's conv_transpose3d.
+    ///
+    /// Gradient: dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed.
+    Node conv_transpose3d(const Node& x, const Node& kernel, const ConvTranspose3dOptions& options = {});
+
+    /// y = x.
+    ///
+    /// Where a graph runs is the server's choice, so there is nothing to move; the gradient passes through.
+    ///
+    /// Gradient: g.
+    Node copy_to_device(const Node& x);
+
+    /// y = cos x.
+    ///
+    /// Gradient: −g · sin x.
+    Node cos(const Node& x);
+
+    /// y = cosh x.
+    ///
+    /// Gradient: g · sinh x.
+    Node cosh(const Node& x);
+
+    /// loss = −Σ p · log softmax(logits) over the last axis, which holds the classes; then the mean over all rows.
+    ///
+    /// logits [..., classes]; targets are class indices [...] of an integer dtype (p is 1 at the index), or the
+    /// distribution p itself, float, of the logits' shape. Indices lie in [0, classes).
+    ///
+    /// Gradient: d logits = g · (softmax(logits) · Σ p − p) / rows, d targets = −g · log softmax(logits) / rows if
+    /// float.
+    Node cross_entropy(const Node& logits, const Node& targets, const CrossEntropyOptions& options = {});
+
+    /// y[i] = x[0] + … + x[i] along `axis`. Integers and bool add up in int64, float16 in float32.
+    ///
+    /// Gradient: g, added up from the end.
+    ///
+    /// axis: the axis to add up along.
+    Node cumsum(const Node& x, std::int64_t axis);
+
+    /// The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that diagonal.
+    ///
+    /// x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m]. A negative
+    /// offset counts downwards: y[…, i] = x[…, i − offset, i].
+    ///
+    /// Gradient: diag(g) for a vector; for matrices, g on the diagonal and 0 elsewhere.
+    Node diag(const Node& x, const DiagOptions& options = {});
+
+    /// y = ψ(x) = Γ'(x) / Γ(x): −∞ at 0, NaN at −1, −2, …. To 10 units; near its zeros below −1 to 1e-15.
+    ///
+    /// SciPy's loses one digit with each digit by which x < 0 is closer to a pole; this one keeps all.
+    ///
+    /// Gradient: g · polygamma(x, order=1).
+    Node digamma(const Node& x);
+
+    /// y = a / b, elementwise, broadcasting as NumPy; integers give floats, x / 0 gives ±inf or NaN.
+    ///
+    /// Gradient: da = g / b, db = −y · g / b.
+    Node div(const Node& a, const Node& b);
+
+    /// y = x / scalar. A scalar of 0 gives ±inf or NaN, as `div`.
+    ///
+    /// Gradient: g / scalar.
+    ///
+    /// scalar: the constant.
+    Node div_scalar(const Node& x, double scalar);
+
+    /// y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
+    ///
+    /// `equation` is, for two operands, "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between operands, and
+    /// after the arrow the axes of the result. A letter stands for one extent, at most once in each operand. No
+    /// ellipsis and no implicit output; spaces do not count. One operand is allowed as well, 32 at most. The result has
+    /// the common dtype of the operands, as NumPy's.
+    ///
+    /// Operands are multiplied in pairs, each time the pair with the fewest multiplications, so that no step costs more
+    /// than the equation written as one loop (greedy order, as in numpy.einsum_path).
+    ///
+    /// Gradient: for each operand the einsum of g with the other operands.
+    ///
+    /// equation: letters of each operand, and after -> those of the result.
+    Node einsum(const std::string& equation, const Node& a, const std::vector<Node>& b);
+
+    /// y = x for x > 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
+    ///
+    /// D.-A. Clevert, T. Unterthiner, S. Hochreiter, arXiv:1511.07289.
+    ///
+    /// Gradient: g where x > 0 or NaN, else g · alpha · eˣ.
+    Node elu(const Node& x, const EluOptions& options = {});
+
+    /// y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
+    ///
+    /// weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
+    ///
+    /// Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
+    Node embedding(const Node& weight, const Node& indices);
+
+    /// y = (a = b), elementwise; NaN equals nothing.
+    Node equal(const Node& a, const Node& b);
+
+    /// y = erf x = 2/√π ∫₀ˣ exp(−t²) dt, to 2 units in the last place.
+    ///
+    /// Gradient: g · 2/√π · exp(−x²).
+    Node erf(const Node& x);
+
+    /// y = erfc x = 1 − erf x, to 2 units in the last place, also where it is small.
+    ///
+    /// Gradient: −g · 2/√π · exp(−x²).
+    Node erfc(const Node& x);
+
+    /// y with erf y = x: ±∞ at ±1, NaN beyond. To 2 units.
+    ///
+    /// Gradient: g · √π/2 · exp(y²).
+    Node erfinv(const Node& x);
+
+    /// y = eˣ.
+    ///
+    /// Gradient: g · y.
+    Node exp(const Node& x);
+
+    /// y = eˣ − 1, accurate near 0.
+    ///
+    /// Gradient: g · eˣ.
+    Node expm1(const Node& x);
+
+    /// y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes [1].
+    ///
+    /// Gradient: g, reshaped back.
+    Node flatten(const Node& x, const FlattenOptions& options = {});
+
+    /// y = x with the order of the entries reversed on `axes`; absent: on all.
+    ///
+    /// Gradient: g, flipped.
+    Node flip(const Node& x, const FlipOptions& options = {});
+
+    /// y = ⌊x⌋: down to the next whole number.
+    Node floor(const Node& x);
+
+    /// A tensor of one number, made on the server: y[…] = fill.
+    ///
+    /// An absent or empty `shape` makes a 0-d tensor.
+    Node full(const FullOptions& options = {});
+
+    /// y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
+    ///
+    /// `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one operand,
+    /// the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent).
+    ///
+    /// Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
+    Node gather(const Node& x, const GatherOptions& options = {});
+
+    /// y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel, arXiv:1606.08415.
+    ///
+    /// `approximate` tanh: y = x/2 · (1 + tanh(√(2/π) · (x + 0.044715 x³))), the curve that many models were trained
+    /// with.
+    ///
+    /// Gradient: g · (Φ(x) + x · Φ′(x)).
+    Node gelu(const Node& x, const GeluOptions& options = {});
+
+    /// One result of an op that has several: y = x[index].
+    ///
+    /// Gradient: g lands on that result; the others of the same op have 0.
+    ///
+    /// index: which result, from 0.
+    Node get_output(const Node& x, std::int64_t index);
+
+    /// The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
+    ///
+    /// A node like any other: usable downstream, and differentiable again, to any order. x may be any float node; zeros
+    /// where y does not depend on it.
+    ///
+    /// Gradient: the gradient is written out as nodes first, and those are differentiated.
+    Node grad(const Node& y, const Node& x, const GradOptions& options = {});
+
+    /// y = (a > b), elementwise; false beside NaN.
+    Node greater(const Node& a, const Node& b);
+
+    /// y = (a ≥ b), elementwise; false beside NaN.
+    Node greater_equal(const Node& a, const Node& b);
+
+    /// y = x, as a node of its own.
+    ///
+    /// Gradient: g.
+    Node identity(const Node& x);
+
+    /// Data, fed with the request.
+    ///
+    /// Differentiated with respect to only when `wrt` names it. A declared `dtype` or `shape` must match the feed.
+    Node input(const std::string& name = {}, const InputOptions& options = {});
+
+    /// y = x⁻¹, for matrices on the last two axes.
+    ///
+    /// Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if it
+    /// were not there. To solve a system, `solve` is quicker and more accurate. Integers give float64; float16 is
+    /// computed in a wider float, and rounded once.
+    ///
+    /// Gradient: −yᵀ g yᵀ.
+    Node inv(const Node& x);
+
+    /// y = whether x is neither infinite nor NaN.
+    Node is_finite(const Node& x);
+
+    /// y = (x − mean) / √(variance + eps) · weight + bias, mean and variance (n in the denominator) over `axes`.
+    ///
+    /// weight and bias have x's extents on `axes`, in ascending order. J. L. Ba, J. R. Kiros, G. E. Hinton, "Layer
+    /// normalization" (2016). CJC normalises the whole tensor: give all axes.
+    ///
+    /// Gradient: with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps).
+    Node layer_norm(const Node& x, const LayerNormOptions& options = {});
+
+    /// y = x for x > 0, else alpha · x. The derivative at 0 is alpha.
+    ///
+    /// Gradient: g where x > 0 or NaN, else g · alpha.
+    Node leaky_relu(const Node& x, const LeakyReluOptions& options = {});
+
+    /// y = (a < b), elementwise; false beside NaN.
+    Node less(const Node& a, const Node& b);
+
+    /// y = (a ≤ b), elementwise; false beside NaN.
+    Node less_equal(const Node& a, const Node& b);
+
+    /// y = log |Γ(x)|: ∞ at 0, −1, −2, …. To 4 units; near its zeros below 0 (−2.457, −2.748, −3.144, …) to 1e-15.
+    ///
+    /// SciPy's has no correct digit left where x is within 1e-16 of 1 or 2, the zeros above 0; this one keeps all.
+    ///
+    /// Gradient: g · digamma(x).
+    Node lgamma(const Node& x);
+
+    /// y = activation(x @ w + b) for x[…, in], w[in, out] and b[out]: y[…, out]. Without b nothing is added.
+    ///
+    /// b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults.
+    ///
+    /// Gradient: with h = g · activation′: dx = h @ wᵀ, dw = xᵀ @ h, db = Σ h over the rows.
+    Node linear(const Node& x, const Node& w, const LinearOptions& options = {});
+
+    /// y = ln x: −∞ at 0, NaN for x < 0.
+    ///
+    /// Gradient: g / x.
+    Node log(const Node& x);
+
+    /// y = ln(1 + x), accurate near 0.
+    ///
+    /// Gradient: g / (1 + x).
+    Node log1p(const Node& x);
+
+    /// y = log₂ x: −∞ at 0, NaN for x < 0.
+    ///
+    /// Gradient: g / (x · ln 2).
+    Node log2(const Node& x);
+
+    /// y = ln(x + eps): finite at 0.
+    ///
+    /// Gradient: g / (x + eps).
+    Node log_eps(const Node& x, const LogEpsOptions& options = {});
+
+    /// y = log Φ(x), of the standard normal distribution function Φ, in both tails. To 4 units.
+    ///
+    /// Its derivative φ(x) / Φ(x) keeps its relative accuracy where Φ(x) is too small for a number, and so do the
+    /// derivatives of that. Where x > 0, it is as accurate as exp(−x²/2): to x²/2 units.
+    ///
+    /// Gradient: g · φ(x) / Φ(x), φ the density.
+    Node log_ndtr(const Node& x);
+
+    /// y = ln sigmoid x = −softplus(−x).
+    ///
+    /// Gradient: g · sigmoid(−x).
+    Node log_sigmoid(const Node& x);
+
+    /// y = x − log Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
+    ///
+    /// A row that is −inf throughout gives NaN.
+    ///
+    /// Gradient: g − exp(y) · Σ g, the sum along the axis.
+    Node log_softmax(const Node& x, const LogSoftmaxOptions& options = {});
+
+    /// y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each.
+    ///
+    /// Gradient: da = g · sigmoid(a − b), db = g · sigmoid(b − a).
+    Node logaddexp(const Node& a, const Node& b);
+
+    /// y = a and b, elementwise, broadcasting. Numbers are true where they are not 0; NaN is true.
+    Node logical_and(const Node& a, const Node& b);
+
+    /// y = not x, elementwise. Numbers are true where they are not 0; NaN is true.
+    Node logical_not(const Node& x);
+
+    /// y = a or b (or both), elementwise, broadcasting. Numbers are true where they are not 0; NaN is true.
+    Node logical_or(const Node& a, const Node& b);
+
+    /// y = log Σ exp x over axes, stable: m + log Σ exp(x − m) with m = max x. −inf over nothing.
+    ///
+    /// Where all of x is −inf, y is −inf and the gradient 0. Where some of it is inf, these share the gradient. Where
+    /// one is NaN, so are y and the gradient. Integers give float64.
+    ///
+    /// Gradient: g · exp(x − y).
+    Node logsumexp(const Node& x, const LogsumexpOptions& options = {});
+
+    /// The value under one key of a map that is kept as one tensor, keys in insertion order.
+    ///
+    /// The leading axis is cut into `total_keys` equal parts, and y is the part `key_index`; the axis stays.
+    ///
+    /// Gradient: g on that part, 0 on the others.
+    ///
+    /// key_index: which key, from 0, in insertion order.
+    ///
+    /// total_keys: how many keys the map has.
+    Node map_lookup(const Node& x, std::int64_t key_index, std::int64_t total_keys);
+
+    /// y = a @ b, as NumPy: y[…, i, j] = Σₖ a[…, i, k] · b[…, k, j], and the axes before broadcast.
+    ///
+    /// A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the
+    /// result. float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
+    ///
+    /// Gradient: da = g @ bᵀ, db = aᵀ @ g, summed over batch axes that were broadcast.
+    Node matmul(const Node& a, const Node& b);
+
+    /// y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+    ///
+    /// Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+    Node max(const Node& x, const MaxOptions& options = {});
+
+    /// y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one.
+    ///
+    /// x [..., h, w]; padding counts as −∞. As PyTorch's max_pool2d.
+    ///
+    /// Gradient: g, added at the first maximum (in row-major order) of each window.
+    ///
+    /// kernel_size: extents of the windows along each spatial axis.
+    Node max_pool2d(const Node& x, const std::vector<std::int64_t>& kernel_size, const MaxPool2dOptions& options = {});
+
+    /// y[…, h, w] = Σ g[…, i, j] over the windows (i, j) of which x[…, h, w] is the first maximum, in row-major order.
+    ///
+    /// g [..., h', w'], x [..., h, w]: what is 0 elsewhere, and what max_pool2d gives back of g. A NaN counts as a
+    /// maximum.
+    ///
+    /// Gradient: dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces.
+    ///
+    /// kernel_size: extents of the windows along each spatial axis.
+    Node max_pool2d_back(
+        const Node& g,
+        const Node& x,
+        const std::vector<std::int64_t>& kernel_size,
+        const MaxPool2dBackOptions& options = {});
+
+    /// y[…, i, j] = where the first maximum (in row-major order) of the window at (i, j) lies: h · width + w.
+    ///
+    /// int64, flat within its plane, as PyTorch's return_indices; a NaN counts as a maximum.
+    ///
+    /// kernel_size: extents of the windows along each spatial axis.
+    Node max_pool2d_indices(
+        const Node& x,
+        const std::vector<std::int64_t>& kernel_size,
+        const MaxPool2dIndicesOptions& options = {});
+
+    /// y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN.
+    ///
+    /// Gradient: da = g where a > b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise.
+    Node maximum(const Node& a, const Node& b);
+
+    /// y = Σ x / n over axes, n the number of elements reduced; NaN where n = 0. Integers give float64.
+    ///
+    /// Gradient: g / n, broadcast back over the axes.
+    Node mean(const Node& x, const MeanOptions& options = {});
+
+    /// y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
+    ///
+    /// Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
+    Node min(const Node& x, const MinOptions& options = {});
+
+    /// y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN.
+    ///
+    /// Gradient: da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise.
+    Node minimum(const Node& a, const Node& b);
+
+    /// y = activation(x @ wᵀ + b) for x[…, in], w[out, in] and b[out]: y[…, out].
+    ///
+    /// b may have any shape that broadcasts to y's. The activation is the op of that name with its defaults; CJC's
+    /// `gelu` here is the tanh form: write that one as parts.
+    ///
+    /// Gradient: with h = g · activation′: dx = h @ w, dw = hᵀ @ x, db = Σ h over the rows.
+    Node mlp_layer(const Node& x, const Node& w, const Node& b, const MlpLayerOptions& options = {});
+
+    /// y = a − b · ⌊a / b⌋: the remainder, with the divisor's sign, as Python's % and NumPy's mod.
+    ///
+    /// A float modulo 0 is NaN, an integer modulo 0 is 0.
+    ///
+    /// Gradient: da = g, db = −g · ⌊a / b⌋.
+    Node mod(const Node& a, const Node& b);
+
+    /// loss = (x − y)², elementwise on equal shapes; then the mean.
+    ///
+    /// Gradient: dx = g · 2 (x − y) / n, dy = −dx.
+    Node mse_loss(const Node& x, const Node& y, const MseLossOptions& options = {});
+
+    /// y = a · b, elementwise, broadcasting as NumPy.
+    ///
+    /// Gradient: da = g · b, db = g · a.
+    Node mul(const Node& a, const Node& b);
+
+    /// y = x · scalar.
+    ///
+    /// Gradient: g · scalar.
+    ///
+    /// scalar: the constant.
+    Node mul_scalar(const Node& x, double scalar);
+
+    /// y = −x.
+    ///
+    /// Gradient: −g.
+    Node neg(const Node& x);
+
+    /// y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
+    ///
+    /// At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element gets
+    /// g, with its sign. Where one is NaN, so are y and the gradient.
+    ///
+    /// Gradient: g · x / y, and 0 where y = 0.
+    Node norm(const Node& x, const NormOptions& options = {});
+
+    /// y = (a ≠ b), elementwise; NaN differs from everything.
+    Node not_equal(const Node& a, const Node& b);
+
+    /// y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent `classes`. Indices lie in [0, classes).
+    ///
+    /// classes: the number of classes.
+    Node one_hot(const Node& indices, std::int64_t classes, const OneHotOptions& options = {});
+
+    /// y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
+    ///
+    /// Gradient: g where x is.
+    ///
+    /// pad_width: entries before and after, for one axis after the other.
+    Node pad(const Node& x, const std::vector<std::int64_t>& pad_width, const PadOptions& options = {});
+
+    /// A trainable tensor, fed with the request.
+    ///
+    /// As `input`, but part of `wrt` by default.
+    Node parameter(const std::string& name = {}, const ParameterOptions& options = {});
+
+    /// y = ψ⁽ⁿ⁾(x) for n = `order`, the n-th derivative of `digamma`; order 0 is `digamma` itself.
+    ///
+    /// ±∞ at 0, −1, −2, …, with the sign that it has to the right of 0. To 10 units; for even orders, near the zeros
+    /// below 0, to 10 units of what the nearest poles add up to. Values of less than 1e-307 · n! are inaccurate or 0.
+    ///
+    /// Orders go to 170, whose factorial is the largest in a float64; `polygamma` of order 170 has no derivative.
+    ///
+    /// Gradient: g · polygamma(x, order + 1).
+    ///
+    /// order: which derivative of digamma: 0 to 170.
+    Node polygamma(const Node& x, std::int64_t order);
+
+    /// y = aᵇ, broadcasting; with one operand y = a^exponent, which is `pow_scalar`. 0⁰ = 1.
+    ///
+    /// A negative a to a fractional power is NaN, and so is its derivative by b. By b, the derivative is 0 where a = 0
+    /// and b ≥ 0, or where a = ∞ and b < 0. Powers of integers are integers: they wrap around as NumPy's, and to a
+    /// negative exponent they are cut off towards zero (2⁻¹ → 0, as CuPy and PyTorch have it, where NumPy refuses) with
+    /// 0⁻¹ → 0.
+    ///
+    /// Gradient: da = g · b · aᵇ⁻¹, db = g · y · log a.
+    Node pow(const Node& a, const PowOptions& options = {});
+
+    /// y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
+    ///
+    /// Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
+    ///
+    /// exponent: the exponent.
+    Node pow_scalar(const Node& x, double exponent);
+
+    /// y = Π x over axes; 1 over nothing. Integers and bool multiply in int64, float16 in float32.
+    ///
+    /// The gradient is that of a tree of products, exact whatever the number of zeros, and so are those of higher
+    /// order.
+    ///
+    /// Gradient: g · (product of all other elements).
+    Node prod(const Node& x, const ProdOptions& options = {});
+
+    /// y = 1 / x; integers give floats, as `div`.
+    ///
+    /// Gradient: −g · y².
+    Node reciprocal(const Node& x);
+
+    /// y = max(x, 0). The derivative at 0 is `at_zero`; some systems let the gradient pass there.
+    ///
+    /// Gradient: g where x > 0 or NaN, g · at_zero where x = 0, else 0.
+    Node relu(const Node& x, const ReluOptions& options = {});
+
+    /// y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the others.
+    ///
+    /// An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
+    ///
+    /// Gradient: g, reshaped back.
+    Node reshape(const Node& x, const ReshapeOptions& options = {});
+
+    /// y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
+    ///
+    /// B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
+    ///
+    /// Gradient: with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps).
+    Node rms_norm(const Node& x, const RmsNormOptions& options = {});
+
+    /// y[(i + shift) mod n] = x[i] on each of `axes`; without axes, on the flattened tensor.
+    ///
+    /// As many shifts as axes, and one without axes. Negative shifts go towards the front.
+    ///
+    /// Gradient: g, rolled back.
+    ///
+    /// shifts: how far to move, for each axis.
+    Node roll(const Node& x, const std::vector<std::int64_t>& shifts, const RollOptions& options = {});
+
+    /// y = x rounded to the nearest whole number, halves to the even one: 0.5 → 0, 1.5 → 2.
+    Node round(const Node& x);
+
+    /// y = 1 / √x, NaN for x < 0.
+    ///
+    /// Gradient: −g · y³ / 2.
+    Node rsqrt(const Node& x);
+
+    /// y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
+    ///
+    /// `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
+    /// accumulate. The adjoint of `gather`.
+    ///
+    /// Gradient: dx = g, d updates = gather(g, index); none for index.
+    Node scatter_add(const Node& x, const Node& index, const Node& updates, const ScatterAddOptions& options = {});
+
+    /// y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
+    ///
+    /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool add up in
+    /// int64, float16 in float32.
+    ///
+    /// Gradient: dx[i, …] = g[segment_ids[i], …]; none for segment_ids.
+    ///
+    /// segments: how many segments there are.
+    Node segment_sum(const Node& x, const Node& segment_ids, std::int64_t segments);
+
+    /// y = x at one `index` along `axis`, without that axis: x[index], x[:, index], …
+    ///
+    /// A negative index counts from the end. As PyTorch's select; `gather` reads at many indices.
+    ///
+    /// Gradient: g at the index, 0 elsewhere.
+    ///
+    /// index: the position to read at.
+    Node select(const Node& x, std::int64_t index, const SelectOptions& options = {});
+
+    /// y = 1.0507… · elu(x, alpha = 1.6732…): keeps mean 0 and variance 1 of what it is applied to.
+    ///
+    /// G. Klambauer, T. Unterthiner, A. Mayr, S. Hochreiter, arXiv:1706.02515.
+    ///
+    /// Gradient: 1.0507… · that of elu.
+    Node selu(const Node& x);
+
+    /// y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number.
+    ///
+    /// Gradient: g · y · (1 − y).
+    Node sigmoid(const Node& x);
+
+    /// y = −1, 0 or 1: the sign of x. NaN stays NaN.
+    Node sign(const Node& x);
+
+    /// y = x · sigmoid x; 0 at −∞.
+    ///
+    /// Gradient: g · (s + x · s · (1 − s)), s = sigmoid x.
+    Node silu(const Node& x);
+
+    /// y = sin x.
+    ///
+    /// Gradient: g · cos x.
+    Node sin(const Node& x);
+
+    /// y = sinh x.
+    ///
+    /// Gradient: g · cosh x.
+    Node sinh(const Node& x);
+
+    /// y = x[starts[0]:stops[0]:steps[0], starts[1]:stops[1]:steps[1], …]: one entry for each axis.
+    ///
+    /// A list may be shorter: the axes that it does not reach are whole, or every position of theirs is read. Bounds as
+    /// NumPy's: negative ones count from the end, and beyond an end means at that end. Steps are at least 1.
+    ///
+    /// Gradient: g at the positions that were read, 0 elsewhere.
+    Node slice(const Node& x, const SliceOptions& options = {});
+
+    /// sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice; det x = sign · exp(log).
+    ///
+    /// The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and the
+    /// logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not
+    /// there. The sign carries no gradient. Several results, read through get_output. Integers give float64; float16 is
+    /// computed in a wider float, and rounded once.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: g · x⁻ᵀ, g the cotangent of log|det x|.
+    Node slogdet(const Node& x);
+
+    /// y = exp(x) / Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
+    ///
+    /// A row that is −inf throughout gives NaN, as 0 / 0.
+    ///
+    /// Gradient: y · (g − Σ g·y), the sum along the axis.
+    Node softmax(const Node& x, const SoftmaxOptions& options = {});
+
+    /// y = ln(1 + eˣ).
+    ///
+    /// Gradient: g · sigmoid x.
+    Node softplus(const Node& x);
+
+    /// y with a y = b: a [batch…, n, n], b [n], [batch…, n] or [batch…, n, m]; batch axes of matrices broadcast.
+    ///
+    /// b is a vector if it is 1-d, as in NumPy 2, or one for each matrix if it has a's shape without the last axis and
+    /// its last two axes cannot be matrices of n rows; else they are. Where a is singular y is NaN, or, where rounding
+    /// hides that, very large; the other systems of the batch are as if it were not there. Integers give float64;
+    /// float16 is computed in a wider float, and rounded once. M. B. Giles, Collected matrix derivative results for
+    /// forward and reverse mode algorithmic differentiation (2008).
+    ///
+    /// Gradient: db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast.
+    Node solve(const Node& a, const Node& b);
+
+    /// y = x in ascending order along an axis; equal entries keep their order, NaN comes last.
+    ///
+    /// Gradient: g, put back where the entries came from.
+    ///
+    /// axis: the axis to sort along.
+    Node sort(const Node& x, std::int64_t axis);
+
+    /// y0, y1, … = x cut along `axis` into parts of `sizes`, which add up to the extent; a part may be empty.
+    ///
+    /// Several results, read through get_output.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: the parts' cotangents, joined; zeros for parts that are not read.
+    ///
+    /// sizes: the parts' extents on the axis.
+    Node split(const Node& x, const std::vector<std::int64_t>& sizes, const SplitOptions& options = {});
+
+    /// y = √x, NaN for x < 0. At 0 the derivative is infinite.
+    ///
+    /// Gradient: g / 2y.
+    Node sqrt(const Node& x);
+
+    /// y = x².
+    ///
+    /// Gradient: g · 2x.
+    Node square(const Node& x);
+
+    /// y = x without `axes`, each of which must have extent 1; absent: without all axes of extent 1.
+    ///
+    /// Gradient: g, reshaped back.
+    Node squeeze(const Node& x, const SqueezeOptions& options = {});
+
+    /// y = the operands, all of one shape, one after the other along a new axis; `axis` is its place in the result.
+    ///
+    /// The result has their common dtype.
+    ///
+    /// Gradient: to each operand its part of g.
+    Node stack(const std::vector<Node>& x, const StackOptions& options = {});
+
+    /// y = x, and no derivative passes: for differentiation y is a constant.
+    Node stop_gradient(const Node& x);
+
+    /// One field of a record that is kept as one tensor.
+    ///
+    /// The leading axis is cut into `total_fields` equal parts, and y is the part `field_index`; the axis stays.
+    ///
+    /// Gradient: g on that part, 0 on the others.
+    ///
+    /// field_index: which field, from 0.
+    ///
+    /// total_fields: how many fields the record has.
+    Node struct_field(const Node& x, std::int64_t field_index, std::int64_t total_fields);
+
+    /// y = a − b, elementwise, broadcasting as NumPy.
+    ///
+    /// Gradient: da = g, db = −g.
+    Node sub(const Node& a, const Node& b);
+
+    /// y = x − scalar.
+    ///
+    /// Gradient: g.
+    ///
+    /// scalar: the constant.
+    Node sub_scalar(const Node& x, double scalar);
+
+    /// y = Σ x over axes. Integers and bool add up in int64, float16 in float32.
+    ///
+    /// Gradient: g, broadcast back over the axes.
+    Node sum(const Node& x, const SumOptions& options = {});
+
+    /// y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's take_along_axis.
+    ///
+    /// `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in [0,
+    /// extent).
+    ///
+    /// Gradient: g added where it was read: repeated indices accumulate; none for index.
+    Node take_along(const Node& x, const Node& index, const TakeAlongOptions& options = {});
+
+    /// y = tan x.
+    ///
+    /// Gradient: g · (1 + y²).
+    Node tan(const Node& x);
+
+    /// y = tanh x.
+    ///
+    /// Gradient: g · (1 − y²).
+    Node tanh(const Node& x);
+
+    /// y = x repeated `repeats` times along each axis. As NumPy: the shorter of shape and repeats is led by ones.
+    ///
+    /// Gradient: g, summed over the repetitions.
+    ///
+    /// repeats: how many times, for each axis.
+    Node tile(const Node& x, const std::vector<std::int64_t>& repeats);
+
+    /// values, indices = the k largest entries of x along `axis`, largest first, and their int64 positions there.
+    ///
+    /// Of equal entries the one with the lowest index comes first; NaN counts as largest. Two results, read through
+    /// get_output.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: that of the values, put back where they came from; none for indices.
+    ///
+    /// k: how many, at most the axis's extent.
+    Node topk(const Node& x, std::int64_t k, const TopkOptions& options = {});
+
+    /// y = x with its axes permuted.
+    ///
+    /// Without `axes` the last two are swapped (born reverses all: give `axes`). As many entries as axes: y's axis i is
+    /// x's axis axes[i]. Two entries on another rank: those two are swapped (minima).
+    ///
+    /// Gradient: g, permuted back.
+    Node transpose(const Node& x, const TransposeOptions& options = {});
+
+    /// y with t y = b, or tᵀ y = b where `transpose`; t is the lower (else the upper) triangle of a, with the diagonal.
+    ///
+    /// a [batch…, n, n]: the other triangle is ignored, whatever it holds. b [n], [batch…, n] or [batch…, n, m], read
+    /// as in `solve`. Batch axes broadcast. Where the diagonal holds a 0, y is infinite or NaN. Integers compute in
+    /// float64, float16 in float32. M. B. Giles, Collected matrix derivative results for forward and reverse mode
+    /// algorithmic differentiation (2008).
+    ///
+    /// Gradient: db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ).
+    Node triangular_solve(const Node& a, const Node& b, const TriangularSolveOptions& options = {});
+
+    /// y = x on and below a diagonal of the last two axes, 0 above: y[…, i, j] = x[…, i, j] where j − i ≤ offset.
+    ///
+    /// Gradient: tril(g).
+    Node tril(const Node& x, const TrilOptions& options = {});
+
+    /// y = x on and above a diagonal of the last two axes, 0 below: y[…, i, j] = x[…, i, j] where j − i ≥ offset.
+    ///
+    /// Gradient: triu(g).
+    Node triu(const Node& x, const TriuOptions& options = {});
+
+    /// y = x with axes of extent 1 put in; `axes` are their positions in the result.
+    ///
+    /// Gradient: g, reshaped back.
+    Node unsqueeze(const Node& x, const UnsqueezeOptions& options = {});
+
+    /// y = x, with `update` in place of the box of its shape that begins at `starts`, one entry for each axis.
+    ///
+    /// A negative start counts from the end, as in slice; a box that reaches beyond x is refused, not moved. The result
+    /// has the common dtype of x and update.
+    ///
+    /// Gradient: dx = g, zero where the update lies; d update = g there.
+    ///
+    /// starts: first position of the update on each axis.
+    Node update_slice(const Node& x, const Node& update, const std::vector<std::int64_t>& starts);
+
+    /// y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
+    ///
+    /// Computed in two passes, the mean first, so that a large mean costs no digits. Where n ≤ ddof it divides by zero,
+    /// as NumPy does: NaN, or infinity.
+    ///
+    /// Gradient: g · 2 (x − mean x) / (n − ddof).
+    Node var(const Node& x, const VarOptions& options = {});
+
+    /// y = on_true where cond, else on_false; the three broadcast. A number as cond is true where it is not zero.
+    ///
+    /// Each branch gets the cotangent where it was chosen and exactly zero elsewhere, whatever the other branch holds.
+    ///
+    /// Gradient: d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond.
+    Node where(const Node& cond, const Node& on_true, const Node& on_false);
+
+protected:
+    explicit Ops(std::shared_ptr<GraphState> state) : Appender(std::move(state)) {}
+};
+
+}  // namespace gradserve

@@ -1,0 +1,139 @@
+#pragma once
+
+#include <gradserve/bytes.hpp>
+#include <gradserve/dtype.hpp>
+#include <gradserve/float16.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <initializer_list>
+#include <ranges>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace gradserve {
+
+/// The extents of all axes.
+using Shape = std::vector<std::int64_t>;
+
+/// What tensors consist of.
+template <class T>
+concept Element = std::same_as<T, bool> || std::same_as<T, std::int8_t> || std::same_as<T, std::uint8_t> ||
+                  std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t> || std::same_as<T, Float16> ||
+                  std::same_as<T, float> || std::same_as<T, double>;
+
+/// The dtype of an element.
+template <Element T>
+[[nodiscard]] const DType& dtype_of() {
+    if constexpr (std::same_as<T, bool>) return DType::boolean;
+    else if constexpr (std::same_as<T, std::int8_t>) return DType::int8;
+    else if constexpr (std::same_as<T, std::uint8_t>) return DType::uint8;
+    else if constexpr (std::same_as<T, std::int32_t>) return DType::int32;
+    else if constexpr (std::same_as<T, std::int64_t>) return DType::int64;
+    else if constexpr (std::same_as<T, Float16>) return DType::float16;
+    else if constexpr (std::same_as<T, float>) return DType::float32;
+    else return DType::float64;
+}
+
+/// An array with a dtype and a shape, whose elements lie row-major. It is not written: copies share its memory, which
+/// is that of the vector that it was made from, or of the answer that it came with.
+class Tensor {
+public:
+    /// A single number, without axes.
+    template <Element T>
+    Tensor(T element) : Tensor(std::initializer_list<T>{element}, Shape{}) {}
+
+    /// Elements along one axis.
+    template <Element T>
+    Tensor(std::initializer_list<T> elements) : Tensor(elements, along(elements.size())) {}
+
+    /// Elements in a shape. Throws InputError where they are more or fewer than the shape has.
+    template <Element T>
+    Tensor(std::initializer_list<T> elements, Shape shape)
+        : Tensor(dtype_of<T>(), std::move(shape), Bytes::copied(std::as_bytes(std::span(elements)))) {}
+
+    /// Elements along one axis, in the memory of the vector, which moves here.
+    template <Element T>
+    Tensor(std::vector<T> elements) : Tensor(adopted(std::move(elements))) {}
+
+    /// Elements in a shape, in the memory of the vector, which moves here. Throws InputError as above.
+    template <Element T>
+    Tensor(std::vector<T> elements, Shape shape)
+        : Tensor(dtype_of<T>(), std::move(shape), memory_of(std::move(elements))) {}
+
+    /// Elements where they lie: the memory has to live, unchanged, for as long as this tensor and its copies do. Throws
+    /// InputError as above.
+    template <std::ranges::contiguous_range Range>
+        requires Element<std::ranges::range_value_t<Range>> && std::ranges::borrowed_range<Range>
+    [[nodiscard]] static Tensor borrowed(Range&& elements, Shape shape) {
+        const std::span view(std::ranges::data(elements), std::ranges::size(elements));
+        return {dtype_of<std::ranges::range_value_t<Range>>(), std::move(shape), Bytes::borrowed(std::as_bytes(view))};
+    }
+
+    /// Elements as bytes, row-major and little-endian, which are copied only where they are not aligned. Throws
+    /// InputError for a dtype that this client lacks, where the shape has more or fewer bytes, and for bytes that are
+    /// no bool.
+    Tensor(DType dtype, Shape shape, Bytes bytes);
+
+    [[nodiscard]] const DType& dtype() const { return dtype_; }
+    [[nodiscard]] const Shape& shape() const { return shape_; }
+
+    /// The number of elements.
+    [[nodiscard]] std::size_t size() const;
+
+    /// The elements, row-major and little-endian.
+    [[nodiscard]] const Bytes& bytes() const { return bytes_; }
+
+    /// The elements where they lie, for as long as the tensor or a copy of it lives. Throws InputError where they are
+    /// of another type.
+    template <Element T>
+    [[nodiscard]] std::span<const T> elements() const {
+        expect(dtype_of<T>());
+        return {reinterpret_cast<const T*>(bytes_.data()), bytes_.size() / sizeof(T)};
+    }
+
+    /// The only element. Throws InputError where there are several, or they are of another type.
+    template <Element T>
+    [[nodiscard]] T item() const {
+        expect(dtype_of<T>());
+        expect_one();
+        return elements<T>().front();
+    }
+
+    /// A tensor whose memory is its own: this one, unless that is borrowed.
+    [[nodiscard]] Tensor owned() const;
+
+    /// Of what kind it is, such as “float64[2, 3]”.
+    [[nodiscard]] std::string describe() const;
+
+    /// Whether dtype, shape and all bits are the same.
+    friend bool operator==(const Tensor& one, const Tensor& other);
+
+private:
+    static Shape along(std::size_t count) { return {static_cast<std::int64_t>(count)}; }
+
+    template <Element T>
+    static Bytes memory_of(std::vector<T> elements) {
+        if constexpr (std::same_as<T, bool>) {
+            return Bytes(std::vector<std::uint8_t>(elements.begin(), elements.end()));
+        } else {
+            return Bytes(std::move(elements));
+        }
+    }
+
+    template <Element T>
+    static Tensor adopted(std::vector<T> elements) {
+        Shape shape = along(elements.size());
+        return Tensor(std::move(elements), std::move(shape));
+    }
+
+    void expect(const DType& wanted) const;
+    void expect_one() const;
+
+    DType dtype_;
+    Shape shape_;
+    Bytes bytes_;
+};
+
+}  // namespace gradserve

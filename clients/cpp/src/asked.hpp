@@ -1,0 +1,77 @@
+#pragma once
+
+#include <gradserve/options.hpp>
+
+#include <chrono>
+#include <map>
+#include <optional>
+#include <stop_token>
+#include <string>
+
+namespace gradserve {
+
+/// What a call is asked beside its graph, from whatever options it has.
+struct Asked {
+    std::optional<Form> form;
+    std::optional<std::chrono::milliseconds> timeout;
+    std::optional<bool> idempotency;
+    std::stop_token stop;
+
+    /// Feeds, and what else has tensors for nodes, by names on the wire.
+    std::map<std::string, Feeds> tensors;
+    std::optional<Tensor> cotangent;
+    Types types;
+    Stores store;
+    std::optional<Node> of;
+    /// Lists of nodes, by names on the wire.
+    std::map<std::string, Nodes> lists;
+    /// What is sent as it is.
+    Json::Object values;
+};
+
+/// What options have in common with others is read alike, wherever they have it.
+template <class Options>
+Asked asked(const Options& options) {
+    Asked made;
+    made.form = options.form;
+    made.timeout = options.timeout;
+    made.idempotency = options.idempotency;
+    made.stop = options.stop;
+    if constexpr (requires { options.of; }) made.of = options.of;
+    if constexpr (requires { options.wrt; }) made.lists["wrt"] = options.wrt;
+    if constexpr (requires { options.outputs; }) made.lists["outputs"] = options.outputs;
+    if constexpr (requires { options.mapped; }) made.lists["mapped"] = options.mapped;
+    if constexpr (requires { options.store; }) made.store = options.store;
+    if constexpr (requires { options.cotangent; }) made.cotangent = options.cotangent;
+    if constexpr (requires { options.cotangents; }) made.tensors["cotangents"] = options.cotangents;
+    if constexpr (requires { options.tangents; }) made.tensors["tangents"] = options.tangents;
+    if constexpr (requires { options.vectors; }) made.tensors["vectors"] = options.vectors;
+    if constexpr (requires { options.diagnose; })
+        if (options.diagnose) made.values["diagnose"] = true;
+    if constexpr (requires { options.batched; })
+        if (options.batched) made.values["batched"] = true;
+    if constexpr (requires { options.directions; })
+        if (options.directions) made.values["directions"] = *options.directions;
+    if constexpr (requires { options.tolerance; })
+        if (options.tolerance) made.values["tolerance"] = *options.tolerance;
+    if constexpr (requires { options.call; })
+        if (options.call) made.values["call"] = *options.call;
+    for (const auto& [name, value] : options.extra) made.values[name] = value;
+    return made;
+}
+
+template <class Options>
+Asked asked(const Feeds& feeds, const Options& options) {
+    Asked made = asked(options);
+    made.tensors["feeds"] = feeds;
+    return made;
+}
+
+template <class Options>
+Asked asked(const Types& types, const Options& options) {
+    Asked made = asked(options);
+    made.types = types;
+    return made;
+}
+
+}  // namespace gradserve

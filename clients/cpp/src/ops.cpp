@@ -1,0 +1,675 @@
+// Written by `python -m clients.ops` from the registry of ops: do not edit.
+#include <gradserve/ops.hpp>
+
+namespace gradserve {
+
+Node Ops::abs(const Node& x) {
+    return typed("abs", {x}, {});
+}
+
+Node Ops::acos(const Node& x) {
+    return typed("acos", {x}, {});
+}
+
+Node Ops::acosh(const Node& x) {
+    return typed("acosh", {x}, {});
+}
+
+Node Ops::add(const Node& a, const Node& b) {
+    return typed("add", {a, b}, {});
+}
+
+Node Ops::add_scalar(const Node& x, double scalar) {
+    return typed("add_scalar", {x}, {{"scalar", scalar}});
+}
+
+Node Ops::all(const Node& x, const AllOptions& options) {
+    return typed("all", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::any(const Node& x, const AnyOptions& options) {
+    return typed("any", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::arange(const Number& stop, const ArangeOptions& options) {
+    return typed("arange", {}, {
+        {"start", options.start},
+        {"stop", stop},
+        {"step", options.step},
+        {"dtype", options.dtype}});
+}
+
+Node Ops::argmax(const Node& x, std::int64_t axis, const ArgmaxOptions& options) {
+    return typed("argmax", {x}, {{"axis", axis}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::argmin(const Node& x, std::int64_t axis, const ArgminOptions& options) {
+    return typed("argmin", {x}, {{"axis", axis}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::argsort(const Node& x, std::int64_t axis) {
+    return typed("argsort", {x}, {{"axis", axis}});
+}
+
+Node Ops::asin(const Node& x) {
+    return typed("asin", {x}, {});
+}
+
+Node Ops::asinh(const Node& x) {
+    return typed("asinh", {x}, {});
+}
+
+Node Ops::atan(const Node& x) {
+    return typed("atan", {x}, {});
+}
+
+Node Ops::atan2(const Node& a, const Node& b) {
+    return typed("atan2", {a, b}, {});
+}
+
+Node Ops::atanh(const Node& x) {
+    return typed("atanh", {x}, {});
+}
+
+Node Ops::attention(const Node& q, const Node& k, const Node& v, const AttentionOptions& options) {
+    return typed("attention", {q, k, v, options.mask}, {{"scale", options.scale}, {"causal", options.causal}});
+}
+
+Node Ops::avg_pool2d(const Node& x, const std::vector<std::int64_t>& kernel_size, const AvgPool2dOptions& options) {
+    return typed("avg_pool2d", {x}, {
+        {"kernel_size", kernel_size},
+        {"stride", options.stride},
+        {"padding", options.padding}});
+}
+
+Node Ops::batch_norm(const Node& x, const BatchNormOptions& options) {
+    return typed("batch_norm", {x, options.weight, options.bias}, {{"axis", options.axis}, {"eps", options.eps}});
+}
+
+Node Ops::bce_with_logits(const Node& x, const Node& y, const BceWithLogitsOptions& options) {
+    return typed("bce_with_logits", {x, y}, {{"reduction", options.reduction}});
+}
+
+Node Ops::betaln(const Node& a, const Node& b) {
+    return typed("betaln", {a, b}, {});
+}
+
+Node Ops::broadcast_to(const Node& x, const BroadcastToOptions& options) {
+    return typed("broadcast_to", {x}, {{"shape", options.shape}});
+}
+
+Node Ops::cast(const Node& x, const DType& dtype) {
+    return typed("cast", {x}, {{"dtype", dtype}});
+}
+
+Node Ops::cat(const std::vector<Node>& x, const CatOptions& options) {
+    return typed("cat", x, {{"axis", options.axis}, {"sizes", options.sizes}});
+}
+
+Node Ops::ceil(const Node& x) {
+    return typed("ceil", {x}, {});
+}
+
+Node Ops::cholesky(const Node& x) {
+    return typed("cholesky", {x}, {});
+}
+
+Node Ops::chunk(const Node& x, std::int64_t chunks, const ChunkOptions& options) {
+    return typed("chunk", {x}, {{"chunks", chunks}, {"axis", options.axis}});
+}
+
+Node Ops::clamp(const Node& x, const ClampOptions& options) {
+    return typed("clamp", {x}, {{"min", options.min}, {"max", options.max}});
+}
+
+Node Ops::constant(const Tensor& value) {
+    return typed("constant", {}, {{"value", value}});
+}
+
+Node Ops::conv1d(const Node& x, const Node& kernel, const Conv1dOptions& options) {
+    return typed("conv1d", {x, kernel, options.bias}, {
+        {"stride", options.stride},
+        {"padding", options.padding},
+        {"dilation", options.dilation},
+        {"groups", options.groups}});
+}
+
+Node Ops::conv2d(const Node& x, const Node& kernel, const Conv2dOptions& options) {
+    return typed("conv2d", {x, kernel, options.bias}, {
+        {"stride", options.stride},
+        {"padding", options.padding},
+        {"dilation", options.dilation},
+        {"groups", options.groups}});
+}
+
+Node Ops::conv3d(const Node& x, const Node& kernel, const Conv3dOptions& options) {
+    return typed("conv3d", {x, kernel, options.bias}, {
+        {"stride", options.stride},
+        {"padding", options.padding},
+        {"dilation", options.dilation},
+        {"groups", options.groups}});
+}
+
+Node Ops::conv_transpose2d(const Node& x, const Node& kernel, const ConvTranspose2dOptions& options) {
+    return typed("conv_transpose2d", {x, kernel, options.bias}, {
+        {"stride", options.stride},
+        {"padding", options.padding},
+        {"dilation", options.dilation},
+        {"groups", options.groups},
+        {"output_padding", options.output_padding}});
+}
+
+Node Ops::conv_transpose3d(const Node& x, const Node& kernel, const ConvTranspose3dOptions& options) {
+    return typed("conv_transpose3d", {x, kernel, options.bias}, {
+        {"stride", options.stride},
+        {"padding", options.padding},
+        {"dilation", options.dilation},
+        {"groups", options.groups},
+        {"output_padding", options.output_padding}});
+}
+
+Node Ops::copy_to_device(const Node& x) {
+    return typed("copy_to_device", {x}, {});
+}
+
+Node Ops::cos(const Node& x) {
+    return typed("cos", {x}, {});
+}
+
+Node Ops::cosh(const Node& x) {
+    return typed("cosh", {x}, {});
+}
+
+Node Ops::cross_entropy(const Node& logits, const Node& targets, const CrossEntropyOptions& options) {
+    return typed("cross_entropy", {logits, targets}, {{"reduction", options.reduction}});
+}
+
+Node Ops::cumsum(const Node& x, std::int64_t axis) {
+    return typed("cumsum", {x}, {{"axis", axis}});
+}
+
+Node Ops::diag(const Node& x, const DiagOptions& options) {
+    return typed("diag", {x}, {{"offset", options.offset}});
+}
+
+Node Ops::digamma(const Node& x) {
+    return typed("digamma", {x}, {});
+}
+
+Node Ops::div(const Node& a, const Node& b) {
+    return typed("div", {a, b}, {});
+}
+
+Node Ops::div_scalar(const Node& x, double scalar) {
+    return typed("div_scalar", {x}, {{"scalar", scalar}});
+}
+
+Node Ops::einsum(const std::string& equation, const Node& a, const std::vector<Node>& b) {
+    std::vector<Node> operands{a};
+    operands.insert(operands.end(), b.begin(), b.end());
+    return typed("einsum", operands, {{"equation", equation}});
+}
+
+Node Ops::elu(const Node& x, const EluOptions& options) {
+    return typed("elu", {x}, {{"alpha", options.alpha}});
+}
+
+Node Ops::embedding(const Node& weight, const Node& indices) {
+    return typed("embedding", {weight, indices}, {});
+}
+
+Node Ops::equal(const Node& a, const Node& b) {
+    return typed("equal", {a, b}, {});
+}
+
+Node Ops::erf(const Node& x) {
+    return typed("erf", {x}, {});
+}
+
+Node Ops::erfc(const Node& x) {
+    return typed("erfc", {x}, {});
+}
+
+Node Ops::erfinv(const Node& x) {
+    return typed("erfinv", {x}, {});
+}
+
+Node Ops::exp(const Node& x) {
+    return typed("exp", {x}, {});
+}
+
+Node Ops::expm1(const Node& x) {
+    return typed("expm1", {x}, {});
+}
+
+Node Ops::flatten(const Node& x, const FlattenOptions& options) {
+    return typed("flatten", {x}, {{"axes", options.axes}});
+}
+
+Node Ops::flip(const Node& x, const FlipOptions& options) {
+    return typed("flip", {x}, {{"axes", options.axes}});
+}
+
+Node Ops::floor(const Node& x) {
+    return typed("floor", {x}, {});
+}
+
+Node Ops::full(const FullOptions& options) {
+    return typed("full", {}, {{"shape", options.shape}, {"fill", options.fill}, {"dtype", options.dtype}});
+}
+
+Node Ops::gather(const Node& x, const GatherOptions& options) {
+    return typed("gather", {x, options.index}, {{"axis", options.axis}, {"indices", options.indices}});
+}
+
+Node Ops::gelu(const Node& x, const GeluOptions& options) {
+    return typed("gelu", {x}, {{"approximate", options.approximate}});
+}
+
+Node Ops::get_output(const Node& x, std::int64_t index) {
+    return typed("get_output", {x}, {{"index", index}});
+}
+
+Node Ops::grad(const Node& y, const Node& x, const GradOptions& options) {
+    return typed("grad", {y, x, options.cotangent}, {});
+}
+
+Node Ops::greater(const Node& a, const Node& b) {
+    return typed("greater", {a, b}, {});
+}
+
+Node Ops::greater_equal(const Node& a, const Node& b) {
+    return typed("greater_equal", {a, b}, {});
+}
+
+Node Ops::identity(const Node& x) {
+    return typed("identity", {x}, {});
+}
+
+Node Ops::input(const std::string& name, const InputOptions& options) {
+    return typed("input", {}, {
+        {"dtype", options.dtype},
+        {"shape", options.shape},
+        {"zero_d", options.zero_d}}).named(name);
+}
+
+Node Ops::inv(const Node& x) {
+    return typed("inv", {x}, {});
+}
+
+Node Ops::is_finite(const Node& x) {
+    return typed("is_finite", {x}, {});
+}
+
+Node Ops::layer_norm(const Node& x, const LayerNormOptions& options) {
+    return typed("layer_norm", {x, options.weight, options.bias}, {{"axes", options.axes}, {"eps", options.eps}});
+}
+
+Node Ops::leaky_relu(const Node& x, const LeakyReluOptions& options) {
+    return typed("leaky_relu", {x}, {{"alpha", options.alpha}});
+}
+
+Node Ops::less(const Node& a, const Node& b) {
+    return typed("less", {a, b}, {});
+}
+
+Node Ops::less_equal(const Node& a, const Node& b) {
+    return typed("less_equal", {a, b}, {});
+}
+
+Node Ops::lgamma(const Node& x) {
+    return typed("lgamma", {x}, {});
+}
+
+Node Ops::linear(const Node& x, const Node& w, const LinearOptions& options) {
+    return typed("linear", {x, w, options.b}, {{"activation", options.activation}});
+}
+
+Node Ops::log(const Node& x) {
+    return typed("log", {x}, {});
+}
+
+Node Ops::log1p(const Node& x) {
+    return typed("log1p", {x}, {});
+}
+
+Node Ops::log2(const Node& x) {
+    return typed("log2", {x}, {});
+}
+
+Node Ops::log_eps(const Node& x, const LogEpsOptions& options) {
+    return typed("log_eps", {x}, {{"eps", options.eps}});
+}
+
+Node Ops::log_ndtr(const Node& x) {
+    return typed("log_ndtr", {x}, {});
+}
+
+Node Ops::log_sigmoid(const Node& x) {
+    return typed("log_sigmoid", {x}, {});
+}
+
+Node Ops::log_softmax(const Node& x, const LogSoftmaxOptions& options) {
+    return typed("log_softmax", {x}, {{"axis", options.axis}});
+}
+
+Node Ops::logaddexp(const Node& a, const Node& b) {
+    return typed("logaddexp", {a, b}, {});
+}
+
+Node Ops::logical_and(const Node& a, const Node& b) {
+    return typed("logical_and", {a, b}, {});
+}
+
+Node Ops::logical_not(const Node& x) {
+    return typed("logical_not", {x}, {});
+}
+
+Node Ops::logical_or(const Node& a, const Node& b) {
+    return typed("logical_or", {a, b}, {});
+}
+
+Node Ops::logsumexp(const Node& x, const LogsumexpOptions& options) {
+    return typed("logsumexp", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::map_lookup(const Node& x, std::int64_t key_index, std::int64_t total_keys) {
+    return typed("map_lookup", {x}, {{"key_index", key_index}, {"total_keys", total_keys}});
+}
+
+Node Ops::matmul(const Node& a, const Node& b) {
+    return typed("matmul", {a, b}, {});
+}
+
+Node Ops::max(const Node& x, const MaxOptions& options) {
+    return typed("max", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::max_pool2d(const Node& x, const std::vector<std::int64_t>& kernel_size, const MaxPool2dOptions& options) {
+    return typed("max_pool2d", {x}, {
+        {"kernel_size", kernel_size},
+        {"stride", options.stride},
+        {"padding", options.padding}});
+}
+
+Node Ops::max_pool2d_back(
+    const Node& g,
+    const Node& x,
+    const std::vector<std::int64_t>& kernel_size,
+    const MaxPool2dBackOptions& options) {
+    return typed("max_pool2d_back", {g, x}, {
+        {"kernel_size", kernel_size},
+        {"stride", options.stride},
+        {"padding", options.padding}});
+}
+
+Node Ops::max_pool2d_indices(
+    const Node& x,
+    const std::vector<std::int64_t>& kernel_size,
+    const MaxPool2dIndicesOptions& options) {
+    return typed("max_pool2d_indices", {x}, {
+        {"kernel_size", kernel_size},
+        {"stride", options.stride},
+        {"padding", options.padding}});
+}
+
+Node Ops::maximum(const Node& a, const Node& b) {
+    return typed("maximum", {a, b}, {});
+}
+
+Node Ops::mean(const Node& x, const MeanOptions& options) {
+    return typed("mean", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::min(const Node& x, const MinOptions& options) {
+    return typed("min", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::minimum(const Node& a, const Node& b) {
+    return typed("minimum", {a, b}, {});
+}
+
+Node Ops::mlp_layer(const Node& x, const Node& w, const Node& b, const MlpLayerOptions& options) {
+    return typed("mlp_layer", {x, w, b}, {{"activation", options.activation}});
+}
+
+Node Ops::mod(const Node& a, const Node& b) {
+    return typed("mod", {a, b}, {});
+}
+
+Node Ops::mse_loss(const Node& x, const Node& y, const MseLossOptions& options) {
+    return typed("mse_loss", {x, y}, {{"reduction", options.reduction}});
+}
+
+Node Ops::mul(const Node& a, const Node& b) {
+    return typed("mul", {a, b}, {});
+}
+
+Node Ops::mul_scalar(const Node& x, double scalar) {
+    return typed("mul_scalar", {x}, {{"scalar", scalar}});
+}
+
+Node Ops::neg(const Node& x) {
+    return typed("neg", {x}, {});
+}
+
+Node Ops::norm(const Node& x, const NormOptions& options) {
+    return typed("norm", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::not_equal(const Node& a, const Node& b) {
+    return typed("not_equal", {a, b}, {});
+}
+
+Node Ops::one_hot(const Node& indices, std::int64_t classes, const OneHotOptions& options) {
+    return typed("one_hot", {indices}, {{"classes", classes}, {"dtype", options.dtype}});
+}
+
+Node Ops::pad(const Node& x, const std::vector<std::int64_t>& pad_width, const PadOptions& options) {
+    return typed("pad", {x}, {{"pad_width", pad_width}, {"fill", options.fill}});
+}
+
+Node Ops::parameter(const std::string& name, const ParameterOptions& options) {
+    return typed("parameter", {}, {
+        {"dtype", options.dtype},
+        {"shape", options.shape},
+        {"zero_d", options.zero_d}}).named(name);
+}
+
+Node Ops::polygamma(const Node& x, std::int64_t order) {
+    return typed("polygamma", {x}, {{"order", order}});
+}
+
+Node Ops::pow(const Node& a, const PowOptions& options) {
+    return typed("pow", {a, options.b}, {{"exponent", options.exponent}});
+}
+
+Node Ops::pow_scalar(const Node& x, double exponent) {
+    return typed("pow_scalar", {x}, {{"exponent", exponent}});
+}
+
+Node Ops::prod(const Node& x, const ProdOptions& options) {
+    return typed("prod", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::reciprocal(const Node& x) {
+    return typed("reciprocal", {x}, {});
+}
+
+Node Ops::relu(const Node& x, const ReluOptions& options) {
+    return typed("relu", {x}, {{"at_zero", options.at_zero}});
+}
+
+Node Ops::reshape(const Node& x, const ReshapeOptions& options) {
+    return typed("reshape", {x}, {{"shape", options.shape}, {"original_shape", options.original_shape}});
+}
+
+Node Ops::rms_norm(const Node& x, const RmsNormOptions& options) {
+    return typed("rms_norm", {x, options.weight}, {{"axes", options.axes}, {"eps", options.eps}});
+}
+
+Node Ops::roll(const Node& x, const std::vector<std::int64_t>& shifts, const RollOptions& options) {
+    return typed("roll", {x}, {{"shifts", shifts}, {"axes", options.axes}});
+}
+
+Node Ops::round(const Node& x) {
+    return typed("round", {x}, {});
+}
+
+Node Ops::rsqrt(const Node& x) {
+    return typed("rsqrt", {x}, {});
+}
+
+Node Ops::scatter_add(const Node& x, const Node& index, const Node& updates, const ScatterAddOptions& options) {
+    return typed("scatter_add", {x, index, updates}, {{"axis", options.axis}});
+}
+
+Node Ops::segment_sum(const Node& x, const Node& segment_ids, std::int64_t segments) {
+    return typed("segment_sum", {x, segment_ids}, {{"segments", segments}});
+}
+
+Node Ops::select(const Node& x, std::int64_t index, const SelectOptions& options) {
+    return typed("select", {x}, {{"index", index}, {"axis", options.axis}});
+}
+
+Node Ops::selu(const Node& x) {
+    return typed("selu", {x}, {});
+}
+
+Node Ops::sigmoid(const Node& x) {
+    return typed("sigmoid", {x}, {});
+}
+
+Node Ops::sign(const Node& x) {
+    return typed("sign", {x}, {});
+}
+
+Node Ops::silu(const Node& x) {
+    return typed("silu", {x}, {});
+}
+
+Node Ops::sin(const Node& x) {
+    return typed("sin", {x}, {});
+}
+
+Node Ops::sinh(const Node& x) {
+    return typed("sinh", {x}, {});
+}
+
+Node Ops::slice(const Node& x, const SliceOptions& options) {
+    return typed("slice", {x}, {{"starts", options.starts}, {"stops", options.stops}, {"steps", options.steps}});
+}
+
+Node Ops::slogdet(const Node& x) {
+    return typed("slogdet", {x}, {});
+}
+
+Node Ops::softmax(const Node& x, const SoftmaxOptions& options) {
+    return typed("softmax", {x}, {{"axis", options.axis}});
+}
+
+Node Ops::softplus(const Node& x) {
+    return typed("softplus", {x}, {});
+}
+
+Node Ops::solve(const Node& a, const Node& b) {
+    return typed("solve", {a, b}, {});
+}
+
+Node Ops::sort(const Node& x, std::int64_t axis) {
+    return typed("sort", {x}, {{"axis", axis}});
+}
+
+Node Ops::split(const Node& x, const std::vector<std::int64_t>& sizes, const SplitOptions& options) {
+    return typed("split", {x}, {{"sizes", sizes}, {"axis", options.axis}});
+}
+
+Node Ops::sqrt(const Node& x) {
+    return typed("sqrt", {x}, {});
+}
+
+Node Ops::square(const Node& x) {
+    return typed("square", {x}, {});
+}
+
+Node Ops::squeeze(const Node& x, const SqueezeOptions& options) {
+    return typed("squeeze", {x}, {{"axes", options.axes}});
+}
+
+Node Ops::stack(const std::vector<Node>& x, const StackOptions& options) {
+    return typed("stack", x, {{"axis", options.axis}});
+}
+
+Node Ops::stop_gradient(const Node& x) {
+    return typed("stop_gradient", {x}, {});
+}
+
+Node Ops::struct_field(const Node& x, std::int64_t field_index, std::int64_t total_fields) {
+    return typed("struct_field", {x}, {{"field_index", field_index}, {"total_fields", total_fields}});
+}
+
+Node Ops::sub(const Node& a, const Node& b) {
+    return typed("sub", {a, b}, {});
+}
+
+Node Ops::sub_scalar(const Node& x, double scalar) {
+    return typed("sub_scalar", {x}, {{"scalar", scalar}});
+}
+
+Node Ops::sum(const Node& x, const SumOptions& options) {
+    return typed("sum", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::take_along(const Node& x, const Node& index, const TakeAlongOptions& options) {
+    return typed("take_along", {x, index}, {{"axis", options.axis}});
+}
+
+Node Ops::tan(const Node& x) {
+    return typed("tan", {x}, {});
+}
+
+Node Ops::tanh(const Node& x) {
+    return typed("tanh", {x}, {});
+}
+
+Node Ops::tile(const Node& x, const std::vector<std::int64_t>& repeats) {
+    return typed("tile", {x}, {{"repeats", repeats}});
+}
+
+Node Ops::topk(const Node& x, std::int64_t k, const TopkOptions& options) {
+    return typed("topk", {x}, {{"k", k}, {"axis", options.axis}});
+}
+
+Node Ops::transpose(const Node& x, const TransposeOptions& options) {
+    return typed("transpose", {x}, {{"axes", options.axes}});
+}
+
+Node Ops::triangular_solve(const Node& a, const Node& b, const TriangularSolveOptions& options) {
+    return typed("triangular_solve", {a, b}, {{"lower", options.lower}, {"transpose", options.transpose}});
+}
+
+Node Ops::tril(const Node& x, const TrilOptions& options) {
+    return typed("tril", {x}, {{"offset", options.offset}});
+}
+
+Node Ops::triu(const Node& x, const TriuOptions& options) {
+    return typed("triu", {x}, {{"offset", options.offset}});
+}
+
+Node Ops::unsqueeze(const Node& x, const UnsqueezeOptions& options) {
+    return typed("unsqueeze", {x}, {{"axes", options.axes}});
+}
+
+Node Ops::update_slice(const Node& x, const Node& update, const std::vector<std::int64_t>& starts) {
+    return typed("update_slice", {x, update}, {{"starts", starts}});
+}
+
+Node Ops::var(const Node& x, const VarOptions& options) {
+    return typed("var", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}, {"ddof", options.ddof}});
+}
+
+Node Ops::where(const Node& cond, const Node& on_true, const Node& on_false) {
+    return typed("where", {cond, on_true, on_false}, {});
+}
+
+}  // namespace gradserve

@@ -1,0 +1,144 @@
+#include "safetensors.hpp"
+
+#include "element_type.hpp"
+#include "json_reading.hpp"
+#include "within.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <tuple>
+
+// The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
+// https://github.com/huggingface/safetensors#format
+
+namespace gradserve {
+
+static constexpr const char* metadata_name = "__metadata__";
+static constexpr std::size_t length_size = 8;
+/// As long as the format's own reader takes headers.
+static constexpr std::uint64_t most_of_header = 100'000'000;
+
+/// The header behind its length, filled up so that the data is aligned.
+static Bytes header_of(const Json::Object& entries) {
+    std::string text = Json(entries).text();
+    text.append((length_size - text.size() % length_size) % length_size, ' ');
+    const std::uint64_t length = text.size();
+    std::string made(length_size, '\0');
+    std::memcpy(made.data(), &length, length_size);
+    return Bytes(made + text);
+}
+
+/// Tensors in the order of their data: those of wide elements come first, so that every one is aligned.
+static std::vector<std::pair<std::string, Tensor>> in_order(const SafetensorsFile& file) {
+    std::vector<std::pair<std::string, Tensor>> all(file.tensors.begin(), file.tensors.end());
+    std::ranges::stable_sort(all, std::ranges::greater(),
+                             [](const auto& each) { return element_type_of(each.second.dtype()).size; });
+    return all;
+}
+
+std::vector<Bytes> encode_safetensors(const SafetensorsFile& file) {
+    Json::Object entries;
+    if (!file.metadata.empty()) entries[metadata_name] = Json::Object(file.metadata.begin(), file.metadata.end());
+    std::vector<Bytes> pieces{Bytes()};
+    std::uint64_t end = 0;
+    for (const auto& [name, tensor] : in_order(file)) {
+        const std::uint64_t start = end;
+        end += tensor.bytes().size();
+        entries[name] = Json::Object{{"dtype", element_type_of(tensor.dtype()).safetensors},
+                                     {"shape", tensor.shape()},
+                                     {"data_offsets", Json::List{start, end}}};
+        pieces.push_back(tensor.bytes());
+    }
+    pieces.front() = header_of(entries);
+    return pieces;
+}
+
+namespace {
+
+/// Where a tensor lies.
+struct Entry {
+    std::string name;
+    std::size_t start;
+    std::size_t end;
+    DType dtype;
+    Shape shape;
+};
+
+}  // namespace
+
+static Entry entry_of(const std::string& name, const Json& stated) {
+    const Json::Object& members = object_in(&stated);
+    const std::string spelled = within("dtype", [&] { return text_in(member(members, "dtype")); });
+    const ElementType* const element = element_type_in_safetensors(spelled);
+    if (element == nullptr) throw InputError("its dtype is “" + spelled + "”, which this client cannot read");
+    Shape shape = within("shape", [&] { return shape_in(member(members, "shape")); });
+    const Shape offsets = within("data_offsets", [&] { return shape_in(member(members, "data_offsets")); });
+    if (offsets.size() != 2 || offsets[0] < 0 || offsets[0] > offsets[1])
+        throw InputError("its offsets are not two whole numbers in their order");
+    return {name, static_cast<std::size_t>(offsets[0]), static_cast<std::size_t>(offsets[1]),
+            DType(std::string(element->word)), std::move(shape)};
+}
+
+/// Has tensors lie one behind the other, from the first byte to the last.
+static void check_that_they_fill(std::vector<Entry>& entries, std::size_t length) {
+    std::ranges::sort(entries, {}, [](const Entry& entry) { return std::tuple(entry.start, entry.end); });
+    std::size_t end = 0;
+    for (const Entry& entry : entries) {
+        if (entry.start != end) throw InputError("the tensors of the safetensors file overlap, or leave gaps");
+        end = entry.end;
+    }
+    if (end != length) throw InputError("the tensors of the safetensors file do not fill it");
+}
+
+/// The text of the header.
+static std::string_view header_in(const Bytes& file) {
+    std::uint64_t length = 0;
+    if (file.size() < length_size) throw InputError("the safetensors file ends before its header does");
+    std::memcpy(&length, file.data(), length_size);
+    if (length > most_of_header)
+        throw InputError("the header of the safetensors file has " + std::to_string(length) + " bytes, and may have " +
+                         std::to_string(most_of_header));
+    if (length > file.size() - length_size) throw InputError("the safetensors file ends before its header does");
+    return file.text().substr(length_size, length);
+}
+
+static std::map<std::string, std::string, std::less<>> metadata_in(const Json& stated) {
+    std::map<std::string, std::string, std::less<>> metadata;
+    if (stated.is_null()) return metadata;
+    for (const auto& [name, value] : object_in(&stated)) metadata[name] = text_in(&value);
+    return metadata;
+}
+
+SafetensorsFile read_safetensors(const Bytes& file) {
+    const std::string_view text = header_in(file);
+    const Bytes data = file.part(length_size + text.size(), file.size() - length_size - text.size());
+    return within("the safetensors file", [&] {
+        Json::Object header = parsed_object(text, Names::are_distinct);
+        SafetensorsFile made;
+        made.metadata = metadata_in(taken(header, metadata_name));
+        std::vector<Entry> entries;
+        for (const auto& [name, stated] : header)
+            entries.push_back(within("“" + name + "”", [&] { return entry_of(name, stated); }));
+        check_that_they_fill(entries, data.size());
+        for (Entry& entry : entries) {
+            const Bytes bytes = data.part(entry.start, entry.end - entry.start);
+            made.tensors.emplace(entry.name, within("“" + entry.name + "”", [&] {
+                                     return Tensor(entry.dtype, entry.shape, bytes);
+                                 }));
+        }
+        return made;
+    });
+}
+
+SafetensorsFile decode_safetensors(const Bytes& file) {
+    return promised([&] { return read_safetensors(file); });
+}
+
+Tensor decode_safetensor(const Bytes& file, std::string_view name) {
+    const SafetensorsFile read = decode_safetensors(file);
+    const auto found = read.tensors.find(name);
+    if (found == read.tensors.end()) throw MalformedAnswer("the safetensors file has no “" + std::string(name) + "”");
+    return found->second;
+}
+
+}  // namespace gradserve

@@ -1,0 +1,83 @@
+#include <gradserve/tensor.hpp>
+
+#include "element_type.hpp"
+
+#include <gradserve/errors.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <optional>
+
+namespace gradserve {
+
+static_assert(std::endian::native == std::endian::little, "elements are read where they lie, as the wire has them");
+
+/// As many as NumPy's arrays have at most.
+static constexpr std::size_t most_axes = 64;
+
+static std::string described(const Shape& shape) {
+    std::string text = "[";
+    for (const std::int64_t extent : shape) text += (text.size() > 1 ? ", " : "") + std::to_string(extent);
+    return text + "]";
+}
+
+/// How many bytes a shape has; none where that is beyond 64 bits.
+static std::optional<std::uint64_t> bytes_of(const Shape& shape, std::size_t size) {
+    if (shape.size() > most_axes)
+        throw InputError("a shape has at most " + std::to_string(most_axes) + " axes, and this one " +
+                         std::to_string(shape.size()));
+    if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; }))
+        throw InputError("the extents of a shape are at least 0, and these are " + described(shape));
+    if (std::ranges::find(shape, 0) != shape.end()) return 0;
+    std::uint64_t total = size;
+    for (const std::int64_t extent : shape) {
+        const auto factor = static_cast<std::uint64_t>(extent);
+        if (total > std::numeric_limits<std::uint64_t>::max() / factor) return std::nullopt;
+        total *= factor;
+    }
+    return total;
+}
+
+static bool is_aligned(const Bytes& bytes, std::size_t size) {
+    return reinterpret_cast<std::uintptr_t>(bytes.data()) % size == 0;
+}
+
+Tensor::Tensor(DType dtype, Shape shape, Bytes bytes)
+    : dtype_(std::move(dtype)), shape_(std::move(shape)), bytes_(std::move(bytes)) {
+    const ElementType& element = element_type_of(dtype_);
+    if (bytes_of(shape_, element.size) != bytes_.size())
+        throw InputError(describe() + " does not have " + std::to_string(bytes_.size()) + " bytes");
+    const auto is_no_bool = [](std::byte byte) { return byte > std::byte{1}; };
+    if (element.kind == ElementKind::boolean && std::ranges::any_of(bytes_.view(), is_no_bool))
+        throw InputError("the bytes of bool are 0 and 1, and these are others, too");
+    if (!is_aligned(bytes_, element.size)) bytes_ = Bytes::copied(bytes_.view());
+}
+
+std::size_t Tensor::size() const { return bytes_.size() / element_type_of(dtype_).size; }
+
+Tensor Tensor::owned() const {
+    Tensor made = *this;
+    made.bytes_ = bytes_.owned();
+    return made;
+}
+
+std::string Tensor::describe() const { return dtype_.word() + described(shape_); }
+
+bool operator==(const Tensor& one, const Tensor& other) {
+    return one.dtype_ == other.dtype_ && one.shape_ == other.shape_ &&
+           std::ranges::equal(one.bytes_.view(), other.bytes_.view());
+}
+
+void Tensor::expect(const DType& wanted) const {
+    if (dtype_ != wanted)
+        throw InputError("the elements of this tensor are " + dtype_.word() + ", and not " + wanted.word());
+}
+
+void Tensor::expect_one() const {
+    if (size() != 1)
+        throw InputError("a tensor of shape " + described(shape_) + " has " + std::to_string(size()) +
+                         " elements, and not one");
+}
+
+}  // namespace gradserve

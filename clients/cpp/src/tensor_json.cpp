@@ -1,0 +1,176 @@
+#include "tensor_json.hpp"
+
+#include "base64.hpp"
+#include "element_type.hpp"
+#include "json_reading.hpp"
+#include "json_writing.hpp"
+#include "within.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+
+namespace gradserve {
+
+/// Tensors of so many bytes travel as files unless told otherwise.
+static constexpr std::size_t large = 4096;
+/// Up to here all readers of JSON read whole numbers exactly.
+static constexpr std::int64_t exact = std::int64_t{1} << 53;
+
+Form default_form(std::size_t size) { return size >= large ? Form::safetensors : Form::base64; }
+
+Form default_form(const Tensor& tensor) { return default_form(tensor.bytes().size()); }
+
+/// Does something with a value of the type of the elements, of which only the type counts.
+template <class Do>
+static auto for_elements_of(const DType& dtype, Do&& done) {
+    const std::string& word = dtype.word();
+    if (word == "bool") return done(bool{});
+    if (word == "int8") return done(std::int8_t{});
+    if (word == "uint8") return done(std::uint8_t{});
+    if (word == "int32") return done(std::int32_t{});
+    if (word == "int64") return done(std::int64_t{});
+    if (word == "float16") return done(Float16{});
+    if (word == "float32") return done(float{});
+    return done(double{});
+}
+
+/// False where JSON would not keep the element: NaN, infinities, whole numbers beyond 2⁵³.
+template <Element T>
+static bool append_element(std::string& text, T element) {
+    if constexpr (std::integral<T>) {
+        const auto whole = static_cast<std::int64_t>(element);
+        append_number(text, whole);
+        return -exact <= whole && whole <= exact;
+    } else {
+        double number = 0;
+        if constexpr (std::same_as<T, Float16>) number = element.value();
+        else number = element;
+        if (!std::isfinite(number)) return false;
+        append_number(text, number);
+        return true;
+    }
+}
+
+/// Appends the list of elements; false where JSON would not keep one.
+static bool append_numbers(std::string& text, const Tensor& tensor) {
+    return for_elements_of(tensor.dtype(), [&]<Element T>(T) {
+        text += '[';
+        for (const char* separator = ""; const T element : tensor.elements<T>()) {
+            text += std::exchange(separator, ",");
+            if (!append_element(text, element)) return false;
+        }
+        text += ']';
+        return true;
+    });
+}
+
+void append_tensor(std::string& text, const Tensor& tensor, Form form) {
+    text += R"({"dtype":")" + tensor.dtype().word() + R"(","shape":)" + Json(tensor.shape()).text();
+    const std::size_t before = text.size();
+    text += R"(,"data":)";
+    if (form != Form::json || !append_numbers(text, tensor)) {
+        text.resize(before);
+        text += R"(,"data_b64":")";
+        append_base64(text, tensor.bytes().view());
+        text += '"';
+    }
+    text += '}';
+}
+
+std::string encode_json(const Tensor& tensor, Form form) {
+    std::string text;
+    append_tensor(text, tensor, form);
+    return text;
+}
+
+static double number_of(const Json& value) {
+    if (const auto* const number = value.get_if<double>()) return *number;
+    if (const auto* const number = value.get_if<std::int64_t>()) return static_cast<double>(*number);
+    if (const auto* const number = value.get_if<std::uint64_t>()) return static_cast<double>(*number);
+    if (const auto* const number = value.get_if<Json::Digits>()) return std::strtod(number->text.c_str(), nullptr);
+    throw InputError("it has something else than numbers");
+}
+
+/// A number, rounded to the nearest one of a float dtype. One that is finite does not become an infinity.
+template <Element T>
+static T rounded(const Json& value) {
+    const double number = number_of(value);
+    bool is_finite = true;
+    T made;
+    if constexpr (std::same_as<T, Float16>) {
+        made = Float16::rounded(number);
+        is_finite = std::isfinite(made.value());
+    } else {
+        made = static_cast<T>(number);
+        is_finite = std::isfinite(made);
+    }
+    if (!is_finite) throw InputError(value.text() + " is beyond " + dtype_of<T>().word());
+    return made;
+}
+
+/// A whole number, which may be written with a point. It is what the dtype has.
+template <std::integral T>
+static T whole(const Json& value) {
+    const auto refuse = [&] { throw InputError(value.text() + " is no " + dtype_of<T>().word()); };
+    std::int64_t number = 0;
+    if (const auto* const stated = value.get_if<std::int64_t>()) {
+        number = *stated;
+    } else if (const auto* const with_point = value.get_if<double>()) {
+        const bool fits = *with_point >= -0x1p63 && *with_point < 0x1p63 && *with_point == std::trunc(*with_point);
+        if (!fits) refuse();
+        number = static_cast<std::int64_t>(*with_point);
+    } else {
+        refuse();
+    }
+    if constexpr (std::same_as<T, bool>) {
+        if (number != 0 && number != 1) refuse();
+    } else {
+        if (!std::in_range<T>(number)) refuse();
+    }
+    return static_cast<T>(number);
+}
+
+/// The bytes of the numbers of a list.
+static Bytes bytes_of_numbers(const DType& dtype, const Json::List& numbers) {
+    return for_elements_of(dtype, [&]<Element T>(T) {
+        std::vector<std::byte> bytes(numbers.size() * sizeof(T));
+        for (std::size_t place = 0; place < numbers.size(); ++place) {
+            T element;
+            if constexpr (std::integral<T>) element = whole<T>(numbers[place]);
+            else element = rounded<T>(numbers[place]);
+            std::memcpy(bytes.data() + place * sizeof(T), &element, sizeof(T));
+        }
+        return Bytes(std::move(bytes));
+    });
+}
+
+/// The bytes of the elements, from whichever member holds them.
+static Bytes payload_of(const Json::Object& members, const DType& dtype) {
+    const Json* const data = member(members, "data");
+    const Json* const encoded = member(members, "data_b64");
+    if (encoded == nullptr && data == nullptr) return {};
+    if (encoded == nullptr) return within("data of a tensor", [&] { return bytes_of_numbers(dtype, list_in(data)); });
+    Bytes bytes = within("data_b64 of a tensor", [&] { return Bytes(decoded_base64(text_in(encoded))); });
+    if (data != nullptr && (bytes.size() > 0 || !list_in(data).empty()))
+        throw InputError("a tensor has data or data_b64, and this one has both");
+    return bytes;
+}
+
+Tensor tensor_in(const Json* value) {
+    const Json::Object& members = object_in(value);
+    DType dtype = within("dtype of a tensor", [&] { return DType(text_in(member(members, "dtype"))); });
+    element_type_of(dtype);
+    Shape shape = within("shape of a tensor", [&] { return shape_in(member(members, "shape")); });
+    Bytes payload = payload_of(members, dtype);
+    return {std::move(dtype), std::move(shape), std::move(payload)};
+}
+
+Tensor decode_json(std::string_view text) {
+    return promised([&] {
+        const Json read = Json::parse(text);
+        return tensor_in(&read);
+    });
+}
+
+}  // namespace gradserve
