@@ -80,6 +80,7 @@ LANGUAGES: Final = {
         ),
         build=(("cargo", "build", "--quiet", "--release", "--example", "conformance"),),
         needs=("cargo",),
+        fetched="target",
     ),
     "typescript": Language(
         CLIENTS / "typescript",

@@ -83,7 +83,7 @@ def used(name: str, recipe: Recipe, folder: Path, url: str) -> tuple[Path, str]:
 def ten_lines(name: str) -> str:
     """The first program of the client's page, which is a whole one."""
     page = (LANGUAGES[name].folder / "README.md").read_text(encoding="utf-8")
-    return _PROGRAM.findall(page)[0]
+    return str(_PROGRAM.findall(page)[0])
 
 
 def pack(name: str, recipe: Recipe, sources: Path, places: Mapping[str, str]) -> None:

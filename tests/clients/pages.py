@@ -64,14 +64,18 @@ class Project:
 
 PAGES: Final = (
     Page("clients/README.md", "python", "ten_lines.py"),
+    Page("clients/cpp/README.md", "cpp", "main.cpp"),
     Page("clients/go/README.md", "go", "main.go"),
     Page("clients/java/README.md", "java", "Main.java"),
     Page("clients/python/README.md", "python", "ten_lines.py"),
+    Page("clients/rust/README.md", "rust", "main.rs"),
     Page("clients/typescript/README.md", "typescript", "lines.ts"),
+    Page("docs/guide/ten-minutes-cpp.md", "cpp", "main.cpp"),
     Page("docs/guide/ten-minutes-curl.md", "sh", "ten-minutes.sh"),
     Page("docs/guide/ten-minutes-go.md", "go", "main.go"),
     Page("docs/guide/ten-minutes-java.md", "java", "Main.java"),
     Page("docs/guide/ten-minutes-python.md", "python", "ten_minutes.py"),
+    Page("docs/guide/ten-minutes-rust.md", "rust", "main.rs"),
     Page("docs/guide/ten-minutes-typescript.md", "typescript", "ten-minutes.ts"),
 )
 
@@ -83,7 +87,34 @@ require gradserve.example/gradserve v0.0.0
 
 replace gradserve.example/gradserve => {client}
 """
+# Made as the client's conformance program is, so that what both depend on is compiled once.
+_CRATE: Final = """[package]
+name = "example"
+version = "0.0.0"
+edition = "2021"
+
+[dependencies]
+gradserve-client = {{ path = "{client}" }}
+
+[[bin]]
+name = "example"
+path = "main.rs"
+
+[profile.release]
+opt-level = 1
+
+[workspace]
+"""
 PROJECTS: Final = {
+    "cpp": Project(
+        build=(
+            (
+                "c++", "-std=c++20", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined",
+                "-I{client}/include", "{source}", "{client}/build/libgradserve-client.a", "-lcurl", "-o", "program",
+            ),
+        ),
+        start=("./program",),
+    ),
     "go": Project(
         files={"go.mod": _GO_MODULE},
         build=(("go", "vet", "."), ("go", "build", "-o", "program", ".")),
@@ -92,6 +123,11 @@ PROJECTS: Final = {
     ),
     "java": Project(start=("java", "-cp", "{client}/target/classes:{client}/target/lib/*", "{source}")),
     "python": Project(start=(sys.executable, "{source}"), environment={"PYTHONPATH": "{client}"}),
+    "rust": Project(
+        files={"Cargo.toml": _CRATE},
+        build=(("cargo", "build", "--quiet", "--release", "--offline", "--target-dir", "{client}/target"),),
+        start=("{client}/target/release/example",),
+    ),
     "sh": Project(start=("sh", "{source}"), needs=("curl",)),
     # The package as it would be published. Its compiler is the client's: nothing is fetched.
     "typescript": Project(
