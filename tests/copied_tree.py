@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("engine", "schemas", "service", "scripts", "examples", "docs", "tests", "pyproject.toml", "README.md")
+PARTS = (
+    *("engine", "schemas", "service", "scripts", "examples", "docs", "tests", "pyproject.toml", "README.md"),
+    "clients/python/gradserve_client",  # of which `make docs` writes a page
+)
 
 
 def copy_tree(target: Path) -> Path:
