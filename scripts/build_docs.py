@@ -69,7 +69,9 @@ or has no counterpart. PyTorch is here with `torch.nn`, `linalg` and `special`, 
 Keras. Systems whose spellings are accepted have [tables of their own](porting.md).
 
 Graphs are written with [a client](../clients/README.md), whose methods have the names of the ops: ten minutes with
-[Python](guide/ten-minutes-python.md), [TypeScript](guide/ten-minutes-typescript.md) or [Go](guide/ten-minutes-go.md).
+[Python](guide/ten-minutes-python.md), [TypeScript](guide/ten-minutes-typescript.md),
+[Go](guide/ten-minutes-go.md), [Rust](guide/ten-minutes-rust.md), [Java](guide/ten-minutes-java.md) or
+[C++](guide/ten-minutes-cpp.md).
 In Python, a function that is written with operators or against the Array API standard becomes a graph as it is: it is
 [recorded](guide/recording.md), and has `grad`, `hessian` and the like as methods, much as `jax.grad` gives them.
 
