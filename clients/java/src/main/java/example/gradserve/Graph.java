@@ -49,6 +49,10 @@ public final class Graph extends GraphOps implements Computable {
      * @throws InputException for a node of another graph, and for what an attribute cannot be
      */
     public Node op(String op, List<Node> operands, Map<String, ?> attrs) {
+        return op(op, operands, attrs, Node.callersLine());
+    }
+
+    private Node op(String op, List<Node> operands, Map<String, ?> attrs, String line) {
         String told = "node " + nodes.size() + " (" + op + ")";
         try {
             int[] ids = operands.stream().mapToInt(operand -> owned(operand).id()).toArray();
@@ -61,7 +65,7 @@ public final class Graph extends GraphOps implements Computable {
                     plain.set(name, Json.plain(value));
                 }
             });
-            Node node = new Node(this, nodes.size(), op, ids, plain, tensors);
+            Node node = new Node(this, nodes.size(), op, ids, plain, tensors, line);
             nodes.add(node);
             return node;
         } catch (InputException wrong) {
@@ -188,7 +192,7 @@ public final class Graph extends GraphOps implements Computable {
         if (constant != null) {
             attrs.put("value", constant);
         }
-        op(Json.text(stated, "op"), operands, attrs).named(Json.textOr(stated, "name", ""));
+        op(Json.text(stated, "op"), operands, attrs, "").named(Json.textOr(stated, "name", ""));
     }
 
     private static Object received(JsonNode value) {

@@ -24,18 +24,18 @@ public final class Node extends NodeOps {
     private final String line;
     private String name = "";
 
-    Node(Graph graph, int id, String op, int[] operands, ObjectNode attrs, Map<String, Tensor> tensors) {
+    Node(Graph graph, int id, String op, int[] operands, ObjectNode attrs, Map<String, Tensor> tensors, String line) {
         this.graph = graph;
         this.id = id;
         this.op = op;
         this.operands = operands;
         this.attrs = attrs;
         this.tensors = tensors;
-        this.line = callersLine();
+        this.line = line;
     }
 
     /** Where the program is that called the client, as {@code Train.java:12}. */
-    private static String callersLine() {
+    static String callersLine() {
         return STACK.walk(frames -> frames.filter(frame -> !isOurs(frame.getClassName())).findFirst())
             .map(frame -> frame.getFileName() + ":" + frame.getLineNumber())
             .orElse("");
@@ -100,7 +100,7 @@ public final class Node extends NodeOps {
     /**
      * Where the program wrote the node.
      *
-     * @return such as {@code Train.java:12}; empty where that is not known
+     * @return such as {@code Train.java:12}; empty for a node that came with an answer
      */
     public String line() {
         return line;

@@ -89,6 +89,7 @@ class GraphTest {
     void aNodeKnowsWhereItWasWritten() {
         int line = new Throwable().getStackTrace()[0].getLineNumber();
         assertEquals("GraphTest.java:" + (line + 1), x.tanh().line());
+        assertEquals("", Graph.fromJson(graph.toJson()).node(0).line());
     }
 
     @Test
