@@ -2,6 +2,7 @@
 
 #include <gradserve/errors.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
