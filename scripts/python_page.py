@@ -20,6 +20,7 @@ TITLES: Final = {
     "async_client": "With asyncio",
     "graph": "Graphs",
     "recording/function": "Recorded functions",
+    "recording/async_function": "Recorded functions, awaited",
     "recording/lines": "Lines",
     "answers": "Answers",
     "fields": "Fields of calls",
