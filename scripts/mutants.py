@@ -2,8 +2,8 @@
 
 The tests are collected once, by pytest in this process. Each is run once to see which functions it calls. Then each
 mutant gets a fork of this process, in which the tests run that call what it changed, until one fails: those first
-that noticed other mistakes in its file, then the quick ones. Nothing is written: a mutant exists in the memory of its
-process only.
+that noticed other mistakes in its file, then those about it, then the quick ones. Nothing is written: a mutant exists
+in the memory of its process only.
 
 Prints every mutant that no test noticed. Ends with status 1 where too few were killed, or where docs/mutants.md does
 not say why one lives.
@@ -252,7 +252,8 @@ class Session:
             for item, measured in zip(self.items, self.measured, strict=True)
             if (keys[-1] in measured.called if keys else _declared(item, measured, file))
         ]
-        pairs.sort(key=lambda pair: (-self.noticed[mutant.path, pair[1].nodeid], pair[0]))
+        noticed, path = self.noticed, mutant.path
+        pairs.sort(key=lambda pair: (-noticed[path, pair[1].nodeid], not _is_of(pair[1].nodeid, path), pair[0]))
         return self.within(pairs)
 
     def within(self, pairs: Sequence[tuple[float, pytest.Item]]) -> list[tuple[float, pytest.Item]]:
@@ -268,6 +269,11 @@ class Session:
     def say(self, line: str) -> None:
         """Print at once: a run takes long."""
         print(line, file=self.stream, flush=True)
+
+
+def _is_of(test: str, path: Path) -> bool:
+    """Whether a test is by its name about a file, or stands with those about its room."""
+    return path.stem in test or f"tests/engine/{path.parent.name}/" in test
 
 
 def _declared(item: pytest.Item, measured: Measured, file: str) -> bool:

@@ -227,18 +227,19 @@ def test_tests_that_fail_without_a_mutant_are_named(monkeypatch: pytest.MonkeyPa
         measure_all(items, [], 1)
 
 
-def test_what_noticed_other_mistakes_of_a_file_comes_first_and_then_what_is_quick(load: Load) -> None:
+def test_tests_come_by_what_they_noticed_then_by_what_they_are_about_then_by_their_time(load: Load) -> None:
     _, mutants = load("def f(a, b):\n    return -(a * b)\n")
     ran = session("--seconds", "5")
     (called,) = changed(mutants[0])
-    for name, seconds in (("slow", 2.0), ("quick", 1.0), ("too slow", 4.0)):
+    about = f"tests/test_{mutants[0].path.stem}.py::test_it"
+    for name, seconds in (("slow", 2.0), ("quick", 1.0), ("too slow", 4.0), (about, 1.5)):
         ran.items.append(cast("pytest.Item", Named(name)))
         ran.measured.append(Measured({called}, seconds))
     ran.items.append(cast("pytest.Item", Named("calls nothing of it")))
     ran.measured.append(Measured(set(), 0.5))
-    assert [item.nodeid for _, item in ran.concerned(mutants[0])] == ["quick", "slow"]
+    assert [item.nodeid for _, item in ran.concerned(mutants[0])] == [about, "quick", "slow"]
     ran.note(mutants[0], "slow")
-    assert [item.nodeid for _, item in ran.concerned(mutants[1])] == ["slow", "quick"]
+    assert [item.nodeid for _, item in ran.concerned(mutants[1])] == ["slow", about, "quick"]
 
 
 def test_what_ends_a_process_is_killed_and_what_the_runner_cannot_do_is_raised(load: Load) -> None:
