@@ -24,6 +24,13 @@ def shown(page: Chrome, selector: str, count: int = 1) -> list[WebElement]:
     return wait.until(enough, f"{selector} is not on the page")
 
 
+def follow(page: Chrome, selector: str) -> None:
+    """Click on what can be seen, in the middle of the window, wherever it is in a long list."""
+    found = shown(page, selector)[0]
+    page.execute_script("arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", found)
+    found.click()
+
+
 def assert_quiet(page: Chrome, address: str) -> None:
     """Everything was asked of this address, nothing failed, and the console has no complaint."""
     seen = traffic(page)

@@ -15,7 +15,7 @@ from selenium.webdriver import Chrome
 from engine import registry
 from service.errors import KINDS
 from tests.browser.chromium import browser, traffic
-from tests.browser.seen import assert_quiet, shown
+from tests.browser.seen import assert_quiet, follow, shown
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
@@ -55,11 +55,11 @@ def test_the_site_is_built_and_whole(built: tuple[Path, subprocess.CompletedProc
 def test_the_site_in_a_folder(page: Chrome, site: str) -> None:
     page.get(f"{site}/index.html")
     assert shown(page, "article h1")[0].text.startswith("gradserve")
-    shown(page, "a[href='architecture.html']")[0].click()
+    follow(page, "a[href='architecture.html']")
     picture = shown(page, "img[src$='architecture.svg']")[0]
     assert int(picture.get_attribute("naturalWidth")) > 0
-    shown(page, "a[href='ops/index.html']")[0].click()
-    shown(page, "article td a")[0].click()
+    follow(page, "a[href='ops/index.html']")
+    follow(page, "article td a")
     request, answer = (block.text for block in shown(page, "pre", 2))
     assert request.startswith("curl")
     assert json.loads(answer)["gradients"]
