@@ -107,7 +107,9 @@ async def test_a_plan_that_ends_two_workers_runs_without_kernels(
         assert f"was ended by SIGSEGV, at plan {known.condemned[0]}: " in line
         assert "sum (node 3)" in line
     assert lines[1].endswith("; it has ended two workers now, and runs without kernels from now on")
-    assert [(each.signal, each.plan) for each in known.incidents] == ended["SIGSEGV"] * [("SIGSEGV", known.condemned[0])]
+    assert [(each.signal, each.plan) for each in known.incidents] == ended["SIGSEGV"] * [
+        ("SIGSEGV", known.condemned[0])
+    ]
     found = places.incidents(Settings(device="cpu", cache_dir=tmp_path))
     assert found.level is Verdict.WARN
     assert known.condemned[0][:16] in found.says
