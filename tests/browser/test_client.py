@@ -11,15 +11,12 @@ from typing import Any
 import pytest
 from selenium.webdriver import Chrome
 
-from clients.conformance.languages import LANGUAGES
-from clients.conformance.programs import build
-from clients.tools import lacking
 from examples.server import running_server
 from tests.browser.chromium import browser
+from tests.clients.building import built
 
 pytestmark = pytest.mark.slow
 
-TYPESCRIPT = LANGUAGES["typescript"]
 SCRIPT = """
 const [url, done] = arguments;
 const program = async ({ Client, Graph, RefusalError }) => {
@@ -37,12 +34,7 @@ import("/src/index.js").then(program).then(done, (error) => done(`${error.stack}
 @pytest.fixture(scope="module")
 def origin() -> Iterator[str]:
     """Where a page with the client is served from."""
-    if absent := lacking(TYPESCRIPT.needs):
-        pytest.skip(f"{', '.join(absent)} is not installed")
-    if not (TYPESCRIPT.folder / TYPESCRIPT.fetched).exists():
-        pytest.skip(f"needs {TYPESCRIPT.fetched}: make test-clients")
-    build(TYPESCRIPT)
-    files = functools.partial(Quiet, directory=str(TYPESCRIPT.folder / "build"))
+    files = functools.partial(Quiet, directory=str(built("typescript").folder / "build"))
     with ThreadingHTTPServer(("127.0.0.1", 0), files) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
