@@ -53,6 +53,9 @@ class ProcessCallbacks(Protocol):
     def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
         """It is known that a signal has ended it, and what it was at then."""
 
+    def accounted_for(self, worker: WorkerProcess) -> None:
+        """It has ended, and is known by what: its jobs can be done by others, who were told of it."""
+
 
 class Receiver(Protocol):
     """Callback for what has become of a job."""
@@ -85,7 +88,7 @@ class _ProcessState(IntEnum):
     FINISHING = 1
     #: it has closed its socket, and what it had said was heard
     ENDED = 2
-    #: a signal has ended it, and its supervisor knows by which
+    #: its supervisor knows what has ended it
     ACCOUNTED_FOR = 3
 
 
@@ -341,7 +344,6 @@ class WorkerProcess(asyncio.Protocol):
         self._channel.close()
         self._process.send_signal(signal.SIGKILL)  # should it have closed its socket, and live
         self._supervisor.went(self)
-        self.page.forget()
         self._account()
 
     def _reply(self, frame: bytes, at: int) -> None:
@@ -428,12 +430,15 @@ class WorkerProcess(asyncio.Protocol):
         self._account()
 
     def _account(self) -> None:
-        """Say how it ended, once that is known and all that it said was heard, where it was not we who ended it."""
-        number = -(self._process.returncode or 0)
-        if self._state is _ProcessState.ENDED and number > 0:
-            self._state = _ProcessState.ACCOUNTED_FOR
-            if self.reason is None or number != signal.SIGKILL:
-                self._supervisor.signalled(self, number, self._said)
+        """Say how it ended, once that is known and all that it said was heard."""
+        if self._state is not _ProcessState.ENDED or self._process.returncode is None:
+            return
+        self._state = _ProcessState.ACCOUNTED_FOR
+        number = -self._process.returncode
+        if number > 0 and (self.reason is None or number != signal.SIGKILL):
+            self._supervisor.signalled(self, number, self._said)
+        self._supervisor.accounted_for(self)
+        self.page.forget()
 
 
 class _AnswerMemory:

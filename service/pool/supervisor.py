@@ -126,7 +126,6 @@ class Supervisor:
 
     def went(self, worker: WorkerProcess) -> None:
         """A worker has ended: the spare takes its place, and another one is started."""
-        tickets, executed = worker.tickets, worker.executed
         del self._alive[worker]
         if self._closing:
             return
@@ -135,7 +134,6 @@ class Supervisor:
         self.ends[reason] += 1
         _logger.log(logging.INFO if worker.reason else logging.WARNING, "worker %d ended: %s", worker.pid, reason)
         self._leave(worker)
-        self._callbacks.lost(tickets, executed)
         if not worker.device:
             self._failed(worker)
         elif self.ready:
@@ -150,6 +148,11 @@ class Supervisor:
         for other in self:
             if other.ready:
                 other.send_frame(frames.text(frames.CONDEMNED, condemned))
+
+    def accounted_for(self, worker: WorkerProcess) -> None:
+        """The jobs of a worker that has ended are done by others: not before these know of the plan that ended it."""
+        if not self._closing:
+            self._callbacks.lost(worker.tickets, worker.executed)
 
     def retire(self, worker: WorkerProcess, reason: str) -> None:
         """No more jobs for a worker: it ends once it has done those that it has."""

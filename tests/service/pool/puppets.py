@@ -134,6 +134,7 @@ class Puppet:
         """Be no more."""
         self.ready, self.ended = False, True
         self.supervisor.went(self)
+        self.supervisor.accounted_for(self)
         self.reaped.set_result(None)
 
     def begin(self, *tickets: Ticket, ago: float = 0.0) -> None:

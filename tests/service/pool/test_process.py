@@ -50,6 +50,9 @@ class Noted:
     def signalled(self, worker: WorkerProcess, number: int, said: LastWords) -> None:
         self.said.append(("signalled", number))
 
+    def accounted_for(self, worker: WorkerProcess) -> None:
+        self.said.append(("accounted for", [ticket.slot for ticket in worker.tickets]))
+
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
         self.said.append((ticket, reply.body, seconds))
 
@@ -95,7 +98,7 @@ async def test_it_is_told_the_settings_first_and_ends_when_it_is_let_finish(tmp_
         await worker.reaped
         await until(lambda: worker.ended)
         assert (worker.reason, worker.ready) == ("age", False)
-        assert noted.said == [("came", "cpu"), ("went", [SLOTS - 1])]
+        assert noted.said == [("came", "cpu"), ("went", [SLOTS - 1]), ("accounted for", [SLOTS - 1])]
         assert heard(tmp_path) == (b"environment", [frames.SETTINGS, frames.JOB])
 
 
@@ -134,8 +137,8 @@ async def test_a_signal_that_was_not_ours_is_told_once_it_is_known(tmp_path: Any
     async with process(tmp_path) as (worker, noted):
         await until(lambda: worker.ready)
         os.kill(worker.pid, signal.SIGABRT)
-        await until(lambda: len(noted.said) == 3)
-        assert noted.said[1:] == [("went", []), ("signalled", signal.SIGABRT)]
+        await until(lambda: len(noted.said) == 4)
+        assert noted.said[1:] == [("went", []), ("signalled", signal.SIGABRT), ("accounted for", [])]
 
 
 @running
@@ -147,4 +150,4 @@ async def test_one_that_we_kill_is_no_incident(tmp_path: Any) -> None:
         await worker.reaped
         await until(lambda: worker.ended)
         await asyncio.sleep(0)
-        assert (worker.reason, noted.said) == ("stuck", [("came", "cpu"), ("went", [])])
+        assert (worker.reason, noted.said) == ("stuck", [("came", "cpu"), ("went", []), ("accounted for", [])])
