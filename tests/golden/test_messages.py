@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
+from engine import Compiler, EngineError, Limits, Program, Statement, TensorType, registry
 from engine.graph.op import Definition
 from engine.graph.sample import Operand
 
@@ -59,7 +59,7 @@ def of_operand(i: int, type: TensorType, types: list[TensorType], attrs: dict[st
     def replaced(other: TensorType) -> list[TensorType]:
         return [other if j == i else t for j, t in enumerate(types)]
 
-    for dtype in DTYPES:
+    for dtype in FROZEN["dtypes"]:
         yield f"operand {i} of {dtype}", replaced(type.with_dtype(dtype)), attrs
     yield f"operand {i} of one more axis", replaced(type.with_shape((7, *type.shape))), attrs
     yield f"operand {i} of no axes", replaced(type.with_shape(())), attrs
