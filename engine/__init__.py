@@ -58,10 +58,11 @@ from engine.executors import open_executor
 from engine.graph.dtypes import DTYPES
 from engine.graph.errors import DeadlineExceeded, EngineError, OverBudget, printable
 from engine.graph.faults import Faults
-from engine.graph.identity import OPSET, graph_id
+from engine.graph.identity import graph_id
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import Op
+from engine.graph.opset import LATEST, OPSET
 from engine.graph.program import Program, Statement
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import HostArray, TensorType
@@ -80,6 +81,7 @@ __all__ = [
     "DTYPES",
     "HVP",
     "JVP",
+    "LATEST",
     "NO_DEADLINE",
     "NO_END",
     "OPSET",

@@ -18,7 +18,7 @@ class ElementType:
     `name` is NumPy's, which JSON and graphs have, too, and `width` counts bytes. `is_differentiable` says whether
     derivatives of and in its numbers exist, `has_loops` whether loops and microkernels are written for them. Bodies
     call it what safetensors does, and an element takes at most `json_characters` in JSON, with its comma; integers
-    beyond 2⁵³ are never written there.
+    beyond 2⁵³ are never written there. Graphs have it `since` an opset.
     """
 
     name: str
@@ -28,6 +28,7 @@ class ElementType:
     safetensors: str
     json_characters: int
     has_loops: bool = False
+    since: int = 1
 
 
 #: in the order in which messages list them; of a kind, the narrowest first
@@ -36,6 +37,7 @@ ELEMENT_TYPES: Final = (
     ElementType("int8", "integer", 1, False, "I8", 5),
     ElementType("uint8", "integer", 1, False, "U8", 4),
     ElementType("int32", "integer", 4, False, "I32", 12),
+    ElementType("uint32", "integer", 4, False, "U32", 11, since=2),
     ElementType("int64", "integer", 8, False, "I64", 18),
     ElementType("float16", "floating", 2, True, "F16", 16),
     ElementType("float32", "floating", 4, True, "F32", 17, has_loops=True),
@@ -84,7 +86,7 @@ def has_infinities(dtype: np.dtype[Any]) -> bool:
 def in_opset(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """`dtype`; of integers that the opset lacks, the narrowest that holds them, or else the widest that there is.
 
-    NumPy's promotion leaves opset 1 in two places: int8 with uint8, and sums of uint8.
+    NumPy's promotion leaves the opset in two places: int8 with uint8, and sums of unsigned integers.
     """
     if dtype.kind not in "iu" or element_type(dtype) is not None:
         return dtype

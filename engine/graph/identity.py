@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import json
 from hashlib import sha256
-from typing import Any, Final
+from typing import Any
 
 from engine.graph.attributes import Attr
 from engine.graph.kinds import key
 from engine.graph.program import Program
-
-OPSET: Final = 1
 
 
 def graph_id(program: Program) -> str:
@@ -41,7 +39,7 @@ class GraphName:
 def canonical(program: Program) -> str:
     """The canonical text of a program."""
     nodes = [_node(program, i) for i in range(len(program.statements))]
-    return json.dumps({"nodes": nodes, "opset": OPSET}, sort_keys=True, separators=(",", ":"))
+    return json.dumps({"nodes": nodes, "opset": program.opset}, sort_keys=True, separators=(",", ":"))
 
 
 def _node(program: Program, i: int) -> dict[str, Any]:

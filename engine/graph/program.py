@@ -17,6 +17,7 @@ from engine.graph.ir import Builder, Node, Origin, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.memory import Stated, attributes_key
 from engine.graph.op import Definition
+from engine.graph.opset import LATEST, OPSET, admit_dtype, admit_op
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import TensorType
 
@@ -52,27 +53,42 @@ class Program:
         statements: Sequence[Statement | None],
         limits: Limits | None = None,
         faults: Faults | None = None,
+        opset: int = OPSET,
     ) -> None:
         """`statements` are None at nodes that could not be read; `faults` says why, and is reported with the others."""
         self.registry = registry
+        self.opset = opset
         self.limits = limits or Limits()
         self.limits.admit_nodes(len(statements))
         self.attrs: list[Stated] = []
         faults = faults or Faults()
         read = [(node, statement) for node, statement in enumerate(statements) if statement is not None]
         for node, statement in read:
+            if statement.op.since > opset:
+                with faults.at(node, statement.op.name, statement.name):
+                    admit_op(statement.op.name, statement.op.since, opset)
+                continue
             if statement.operands:
                 with faults.at(node, statement.op.name, statement.name):
                     _check_references(statements, node, statement)
             if statement.attrs or statement.op.attrs:
                 with faults.at(node, statement.op.name, statement.name):
                     self.attrs.append(Stated(bind(statement.op.attrs, statement.attrs)))
+                    self._admit_dtypes(statement.op, self.attrs[-1])
             else:
                 self.attrs.append(_NOTHING)
         if faults.found:
             _count_operands(read, faults)
         faults.report()
         self.statements = tuple(statement for _, statement in read)
+
+    def _admit_dtypes(self, op: Definition, attrs: Mapping[str, Any]) -> None:
+        """Raise DtypeMismatch for an attribute that is, or has, a dtype of a later opset."""
+        if self.opset < LATEST:
+            for name, attr in op.attrs.items():
+                value = attrs[name]
+                if value is not None and (dtype := attr.definition.dtype_of(value)) is not None:
+                    admit_dtype(f"attribute {name}", dtype, self.opset)
 
     @cached_property
     def leaves(self) -> tuple[int, ...]:
@@ -87,7 +103,7 @@ class Program:
     @cached_property
     def digest(self) -> bytes:
         """Hash of all that decides results: ops, operands, attributes. Names are labels and do not count."""
-        said = blake2b(digest_size=32)
+        said = blake2b(str(self.opset).encode(), digest_size=32)
         for statement, attrs in zip(self.statements, self.attrs, strict=True):
             said.update(repr((statement.op.name, statement.operands, attributes_key(attrs))).encode())
         return said.digest()
@@ -193,6 +209,9 @@ class Program:
             # A feed that nothing reads: a wrong one is likelier to be a mistake than to be meant.
             with faults.at(node, statement.op.name, statement.name):
                 statement.op.infer(types[node], **self.attrs[node])
+        for node in leaves.intersection(types) if self.opset < LATEST else ():
+            with faults.at(node, self.statements[node].op.name, self.statements[node].name):
+                admit_dtype("the feed", types[node].dtype, self.opset)
         return {node: types[node] for node in wanted.intersection(types)}
 
     def _unexpected(self, node: int) -> EngineError:

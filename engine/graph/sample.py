@@ -12,7 +12,7 @@ from engine.graph.tensor_type import Shape
 
 @dataclass(frozen=True)
 class Operand:
-    """Recipe for drawing one operand: uniformly from [low, high), in a float, integer or bool dtype.
+    """Recipe for drawing one operand: uniformly from [low, high), in a float, integer or bool dtype, or in words.
 
     `diagonal` is added where the last two axes have equal indices.
     """
@@ -24,9 +24,11 @@ class Operand:
     diagonal: float = 0.0
 
     def draw(self, rng: np.random.Generator, float_dtype: str = "float64") -> np.ndarray[Any, Any]:
-        """A random array of this shape; floats have `float_dtype`, integers are int64."""
+        """A random array of this shape; floats have `float_dtype`, integers are int64, words uint32."""
         if self.kind == "real":
             return self._heavy(np.asarray(rng.uniform(self.low, self.high, self.shape))).astype(float_dtype)
+        if self.kind == "words":
+            return np.asarray(rng.integers(int(self.low), int(self.high), self.shape, np.uint32))
         if self.kind == "int":
             return np.asarray(rng.integers(int(self.low), int(self.high), self.shape))
         return np.asarray(rng.random(self.shape) < 0.5)
@@ -51,6 +53,11 @@ def Real(  # noqa: N802 - reads as a constructor
 def Ints(*shape: int, high: int, low: int = 0) -> Operand:  # noqa: N802 - reads as a constructor
     """Integers in [low, high): indices and classes."""
     return Operand("int", shape, low, high)
+
+
+def Words(*shape: int) -> Operand:  # noqa: N802
+    """Words of 32 random bits: keys of random numbers."""
+    return Operand("words", shape, 0, 2**32)
 
 
 def Bools(*shape: int) -> Operand:  # noqa: N802 - reads as a constructor

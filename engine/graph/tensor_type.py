@@ -24,6 +24,7 @@ FLOAT32 = np.dtype("float32")
 FLOAT64 = np.dtype("float64")
 INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
+UINT32 = np.dtype("uint32")
 BOOL = np.dtype("bool")
 
 
@@ -142,7 +143,7 @@ def read_only_copy(array: HostArray) -> HostArray:
 
 @lru_cache(maxsize=1024)
 def promote(*dtypes: DType) -> DType:
-    """The common dtype of operands, as NumPy 2 promotes, within opset 1."""
+    """The common dtype of operands, as NumPy 2 promotes, within the opset."""
     return in_opset(np.result_type(*dtypes))
 
 

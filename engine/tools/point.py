@@ -37,7 +37,8 @@ class Point:
         cls, executor: Executor, program: Program, feeds: Mapping[int, HostArray], limits: Limits, deadline: Deadline
     ) -> Self:
         """With float64 for every float dtype that is fed, or that the program states."""
-        wide = Program(program.registry, [_widened(statement) for statement in program.statements], program.limits)
+        statements = [_widened(statement) for statement in program.statements]
+        wide = Program(program.registry, statements, program.limits, opset=program.opset)
         return cls(executor, wide, {node: _wide(a) for node, a in feeds.items()}, limits, deadline)
 
     @cached_property

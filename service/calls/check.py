@@ -64,8 +64,16 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
             engine.executor, ready.program, ready.feeds, ready.call, ready.directions, ready.tolerance, limits, deadline
         )
         elapsed = 1000 * (time.perf_counter() - started)
-        device, peak, identity = engine.executor.device, certificate.peak_bytes, graph_id(ready.program)
-        return certificate, RunStats(device, False, round(elapsed, 4), deadline.tier, peak, identity, "float64")
+        return certificate, RunStats(
+            device=engine.executor.device,
+            plan_cached=False,
+            execute_ms=round(elapsed, 4),
+            tier=deadline.tier,
+            peak_bytes=certificate.peak_bytes,
+            graph_id=graph_id(ready.program),
+            opset=ready.program.opset,
+            dtype="float64",
+        )
 
     def write_body(self, outcome: tuple[Certificate, RunStats], ready: Checking, encoding: str) -> Body:
         """How far gradients are from differences."""

@@ -169,6 +169,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             tier=deadline.tier,
             peak_bytes=compiled.plan.peak_bytes,
             graph_id=compiled.name.of(task.program),
+            opset=task.program.opset,
             dtype=compiled.dtype,
             first_nonfinite=None if watch is None else watch.found,
         )

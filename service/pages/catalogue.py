@@ -6,13 +6,13 @@ from typing import Any
 
 import orjson
 
-from engine import OPSET, Registry, describe
+from engine import LATEST, Registry, describe
 from schemas import Catalogue, OpInfo
 
 
 def catalogue_of(registry: Registry) -> Catalogue:
     """The op catalogue as it is served: defaults as JSON text, so that they have one type."""
-    return Catalogue(opset=OPSET, ops=[_row(row) for row in describe(registry)])
+    return Catalogue(opset=LATEST, ops=[_row(row) for row in describe(registry)])
 
 
 def _row(row: dict[str, Any]) -> OpInfo:

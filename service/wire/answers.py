@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import orjson
 
-from engine import OPSET, HostArray, Label
+from engine import HostArray, Label
 from engine.graph.run_tier import RunTier
 from engine.tools.diagnose import Nonfinite
 from service.wire.binary import write
@@ -37,6 +37,7 @@ class RunStats:
     tier: RunTier
     peak_bytes: int
     graph_id: str
+    opset: int
     dtype: str
     first_nonfinite: Nonfinite | None = None
 
@@ -93,7 +94,7 @@ def stats_fields(stats: RunStats) -> dict[str, Any]:
         "tier": stats.tier,
         "peak_bytes": stats.peak_bytes,
         "graph_id": stats.graph_id,
-        "opset": OPSET,
+        "opset": stats.opset,
         "dtype": stats.dtype,
         "versions": _versions(stats.device),
     }

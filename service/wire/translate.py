@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from engine import OPSET, EngineError, Faults, HostArray, Limits, Program, Registry, Statement, printable
+from engine import LATEST, OPSET, EngineError, Faults, HostArray, Limits, Program, Registry, Statement, printable
 from engine.graph.op import Definition
 from schemas import Graph, GraphNode, Tensor
 from service.errors import Refusal, from_engine
@@ -16,7 +16,7 @@ from service.wire.validation import Location, pointer, spoken, validate
 
 
 class Translator:
-    """Reads graphs of one opset within limits."""
+    """Reads graphs of all opsets within limits."""
 
     def __init__(self, registry: Registry, limits: Limits) -> None:
         self._registry = registry
@@ -24,7 +24,7 @@ class Translator:
 
     def program(self, graph: Graph, constants: dict[int, HostArray]) -> Program:
         """The program that a graph stands for; `constants` came beside the JSON. Raises Refusal and EngineError."""
-        _check_opset(graph)
+        opset = _opset(graph)
         beside = dict(constants)
         faults, statements = Faults(), list[Statement | None]()
         for i, node in enumerate(graph["nodes"]):
@@ -34,7 +34,7 @@ class Translator:
                 statements.append(None)
                 with faults:  # entered for each node, it would take as long as the statement
                     raise
-        program = Program(self._registry, statements, self._limits, faults)
+        program = Program(self._registry, statements, self._limits, faults, opset)
         for i in beside:
             raise unexpected_tensor(f"constants.{i}", f"the graph has {len(statements)} nodes")
         return program
@@ -100,7 +100,7 @@ def written(graph: Graph, statements: Sequence[Statement], encode: Callable[[int
         else _node(i, statement, encode)
         for i, statement in enumerate(statements)
     ]
-    return Graph(opset=OPSET, nodes=nodes)
+    return Graph(opset=graph.get("opset", OPSET), nodes=nodes)
 
 
 def _renamed(node: GraphNode, op: str) -> GraphNode:
@@ -177,21 +177,24 @@ def _bad_attribute(i: int, node: GraphNode, place: Location, expected: str, valu
     )
 
 
-def _check_opset(graph: Graph) -> None:
+def _opset(graph: Graph) -> int:
+    """The opset that a graph is of. Raises Refusal for one that there is not, and for functions."""
     opset = graph.get("opset", OPSET)
-    if opset != OPSET:
+    if not OPSET <= opset <= LATEST:
+        known = f"{OPSET} or {LATEST}"
         raise Refusal(
             "invalid_field",
-            f"the graph is of opset {opset}, and this server has opset {OPSET}",
-            expected=str(OPSET),
+            f"the graph is of opset {opset}, and this server has opset {known}",
+            expected=known,
             got=str(opset),
             pointer="/graph/opset",
         )
     if graph.get("functions"):
         raise Refusal(
             "invalid_field",
-            "graph.functions must be absent or empty: opset 1 has no functions",
+            "graph.functions must be absent or empty: this server runs no functions",
             expected="an empty list",
             got="functions",
             pointer="/graph/functions",
         )
+    return opset

@@ -34,6 +34,11 @@ class DtypeKind(AttributeKind):
         """A dtype of the opset."""
         return isinstance(value, np.dtype) and value.name in DTYPES
 
+    def dtype_of(self, value: Any) -> DType:
+        """Itself."""
+        named: DType = value
+        return named
+
     def stated(self, value: Any) -> str:
         """Its name."""
         return str(value.name)

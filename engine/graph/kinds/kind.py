@@ -60,6 +60,10 @@ class AttributeKind(ABC):
         """The bound value as ops of `dtype` have it: a number is one of that dtype."""
         return value
 
+    def dtype_of(self, value: Any) -> DType | None:
+        """The dtype that a bound value names, or has: not all graphs have all of them."""
+        return None
+
     # ---------------------------------------------------------------- printed
 
     def stated(self, value: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 
 from engine.graph.dtypes import DTYPES
 from engine.graph.kinds.kind import AttributeKind, JsonSchema
-from engine.graph.tensor_type import HostArray, TensorType, read_only_copy
+from engine.graph.tensor_type import DType, HostArray, TensorType, read_only_copy
 
 
 class TensorKind(AttributeKind):
@@ -35,6 +35,11 @@ class TensorKind(AttributeKind):
     def is_bound(self, value: Any) -> bool:
         """A tensor of a dtype of the opset."""
         return isinstance(value, np.ndarray) and value.dtype.name in DTYPES
+
+    def dtype_of(self, value: Any) -> DType:
+        """That of its elements."""
+        dtype: DType = value.dtype
+        return dtype
 
     def printed(self, value: Any) -> Any:
         """Its elements, row-major: type and shape are the node's."""

@@ -1,0 +1,342 @@
+"""Random numbers: functions of a key, with no state. One key gives the same numbers always, everywhere, in a batch too.
+
+Keys are two words of 32 bits; new ones are split off, or folded in from numbers. What is drawn is `jax.random`'s, bit
+for bit: of a `jax_threefry_partitionable` JAX, which is its default.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.graph.attributes import Attr
+from engine.graph.dtypes import INTEGERS
+from engine.graph.ir import Value
+from engine.graph.op import Array, Composite, NoGradient, Op, ResultTypes, wrong_dtype
+from engine.graph.run_context import RunContext
+from engine.graph.sample import Ints, Real, Sample, Words
+from engine.graph.tensor_type import INT64, UINT32, DType, Shape, TensorType, normalise_axis
+from engine.oplib import batching, threefry
+from engine.oplib.operands import require_shape
+from engine.ops.max_min import require_elements
+
+#: graphs have all of this since
+OPSET = 2
+_KEY = ("uint32",)
+_FLOATS = ("float32", "float64")
+_SHAPE = Attr("ints", doc="the result's shape", minimum=0)
+_DTYPE = Attr("dtype", doc="the result's dtype", choices=_FLOATS)
+_BY_KEYS = NoGradient("keys are constant")
+
+
+@cache
+def _with_axes_in_front(op: type[RandomOp], batches: int) -> RandomOp:
+    """The op for operands before whose axes there are those of so many batches."""
+    return op(batches)
+
+
+class RandomOp(Op):
+    """Base: an op on keys, or seeds, and on those of a batch, each apart."""
+
+    gradient: ClassVar[str] = "none: keys are constant"
+    since: ClassVar[int] = OPSET
+    vjp = _BY_KEYS
+    dtypes: ClassVar[tuple[str, ...]] = _KEY
+    operands: ClassVar[tuple[str, ...]] = ("key",)
+
+    def __init__(self, batches: int = 0) -> None:
+        """`batches`: axes that batches have put before those of each operand; with any, it is the engine's own op."""
+        self.batches = batches
+        self.internal = batches > 0  # type: ignore[misc]  # what is of the class for all other ops
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """One more axis in front, of all operands."""
+        whole = batching.expand(mapped, operands)
+        return whole[0].builder.emit(_with_axes_in_front(type(self), self.batches + 1), whole, attrs)
+
+    def lead(self, type: TensorType, shape: Shape, i: int, name: str) -> Shape:
+        """The axes of batches of operand `i`, of which each part must have this shape. Raises ShapeMismatch."""
+        require_shape(type.with_shape(type.shape[self.batches :]), shape, i, name, _WHY[name])
+        return type.shape[: self.batches]
+
+
+#: of what shape operands are, and why
+_WHY = {"key": "a key is two words", "seed": "a seed is one number", "number": "it is one number"}
+
+
+class RandomKey(RandomOp):
+    """key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As `jax.random.key_data(jax.random.key(seed))`."""
+
+    name = "random_key"
+    operands = ("seed",)
+    dtypes = ("int64",)
+    samples = (Sample(Ints(low=0, high=2**40)),)
+
+    def infer(self, seed: TensorType) -> ResultTypes:
+        """Two words. Raises ShapeMismatch."""
+        return TensorType((*self.lead(seed, (), 0, "seed"), 2), UINT32)
+
+    def forward(self, run: RunContext, seed: Array, *, out: Array) -> None:
+        """The upper word, which is that of a negative seed, too, and the lower one."""
+        out[..., 0] = seed >> 32
+        out[..., 1] = seed
+
+    def workspace(self, out: ResultTypes, seed: TensorType) -> int:
+        """The upper words, as they are shifted."""
+        return seed.nbytes
+
+
+class Drawn(RandomOp):
+    """Base: an element for each counter, made of the two words that a key makes of it."""
+
+    write: ClassVar[Any]
+    #: axes that each counter has in the result
+    width: ClassVar[Shape] = ()
+
+    def drawn_shape(self, **attrs: Any) -> Shape:
+        """The shape of what is drawn from one key."""
+        shape: Shape = attrs["shape"]
+        return shape
+
+    def drawn_dtype(self, **attrs: Any) -> DType:
+        """Its dtype."""
+        dtype: DType = attrs["dtype"]
+        return dtype
+
+    def infer(self, key: TensorType, **attrs: Any) -> ResultTypes:
+        """The shape asked for. Raises ShapeMismatch."""
+        lead = self.lead(key, (2,), 0, "key")
+        return TensorType((*lead, *self.drawn_shape(**attrs), *self.width), self.drawn_dtype(**attrs))
+
+    def forward(self, run: RunContext, key: Array, *, out: Array, **attrs: Any) -> None:
+        """Block by block."""
+        keys = key.reshape(-1, 2)
+        count = math.prod(self.drawn_shape(**attrs))
+        threefry.draw(run, keys, out.reshape(len(keys), count, *self.width), type(self).write)
+
+    def flops(self, out: ResultTypes, key: TensorType, **attrs: Any) -> int:
+        """The rounds, for each pair."""
+        assert isinstance(out, TensorType)
+        return threefry.PAIR_OPERATIONS * (out.size // math.prod(self.width))
+
+
+class RandomSplit(Drawn):
+    """keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As `jax.random.split`."""
+
+    name = "random_split"
+    attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many keys", minimum=0)}
+    samples = (Sample(Words(2), k=3), Sample(Words(2), k=0))
+    write = staticmethod(threefry.write_pairs)
+    width = (2,)
+
+    def drawn_shape(self, **attrs: Any) -> Shape:
+        """A key for each."""
+        return (attrs["k"],)
+
+    def drawn_dtype(self, **attrs: Any) -> DType:
+        """That of words."""
+        return UINT32
+
+
+class RandomBits(Drawn):
+    """y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`."""
+
+    name = "random_bits"
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "shape": _SHAPE,
+        "dtype": Attr("dtype", UINT32, "the result's dtype", choices=_KEY),
+    }
+    samples = (Sample(Words(2), shape=[2, 3]), Sample(Words(2), shape=[]), Sample(Words(2), shape=[0, 2]))
+    write = staticmethod(threefry.write_bits)
+
+
+class RandomUniform(Drawn):
+    """y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`."""
+
+    name = "random_uniform"
+    attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
+    samples = (
+        Sample(Words(2), shape=[2, 3], dtype="float64"),
+        Sample(Words(2), shape=[], dtype="float32"),
+        Sample(Words(2), shape=[3, 0], dtype="float64"),
+    )
+    write = staticmethod(threefry.write_uniform)
+
+
+class RandomPermutation(RandomOp):
+    """y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned."""
+
+    name = "random_permutation"
+    is_captured = False
+    attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many numbers", minimum=0)}
+    samples = (Sample(Words(2), k=5), Sample(Words(2), k=0))
+
+    def infer(self, key: TensorType, *, k: int) -> ResultTypes:
+        """Their places. Raises ShapeMismatch."""
+        return TensorType((*self.lead(key, (2,), 0, "key"), k), INT64)
+
+    def forward(self, run: RunContext, key: Array, *, out: Array, k: int) -> None:
+        """What is sorted by lies where the order will."""
+        keys = key.reshape(-1, 2)
+        rows = out.reshape(len(keys), k).view("uint64")
+        threefry.draw(run, keys, rows, _write_wide)
+        for row in run.through(rows):
+            row[...] = run.xp.argsort(row, kind="stable")
+
+    def flops(self, out: ResultTypes, key: TensorType, *, k: int) -> int:
+        """The numbers, and log₂ k comparisons for each."""
+        assert isinstance(out, TensorType)
+        return out.size * (threefry.PAIR_OPERATIONS + max(k - 1, 0).bit_length())
+
+    def workspace(self, out: ResultTypes, key: TensorType, *, k: int) -> int:
+        """The order of one row, and half a row for merging."""
+        return 8 * k + 8 * (k // 2)
+
+
+def _write_wide(words: threefry.Words, out: Array) -> None:
+    out[...] = threefry.wide_bits(words)
+
+
+class RandomFoldIn(RandomOp):
+    """key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`."""
+
+    name = "random_fold_in"
+    operands = ("key", "number")
+    dtypes = INTEGERS
+    samples = (Sample(Words(2), Ints(low=0, high=9)), Sample(Words(2), Ints(low=-3, high=0)))
+
+    def infer(self, key: TensorType, number: TensorType) -> ResultTypes:
+        """A key. Raises ShapeMismatch, DtypeMismatch."""
+        require_key(key)
+        self.lead(number, (), 1, "number")
+        return TensorType((*self.lead(key, (2,), 0, "key"), 2), UINT32)
+
+    def forward(self, run: RunContext, key: Array, number: Array, *, out: Array) -> None:
+        """One pair for each key."""
+        low = number.astype("uint32")
+        first, second = threefry.mixed((key[..., 0], key[..., 1]), (run.xp.zeros_like(low), low))
+        out[..., 0], out[..., 1] = first, second
+
+    def flops(self, out: ResultTypes, *types: TensorType) -> int:
+        """The rounds, for each pair."""
+        return threefry.PAIR_OPERATIONS * types[1].size
+
+    def workspace(self, out: ResultTypes, key: TensorType, number: TensorType) -> int:
+        """The counter's words, the third of the key, the pair as it is mixed, and one word that is turned."""
+        return 6 * 4 * number.size
+
+
+def require_key(key: TensorType) -> None:
+    """Raise DtypeMismatch unless the words of a key, operand 0, are such."""
+    if key.dtype != UINT32:
+        raise wrong_dtype("key", 0, _KEY, key)
+
+
+class RandomFormula(Composite):
+    """Base: what is drawn otherwise, as a formula of uniform numbers."""
+
+    operands: ClassVar[tuple[str, ...]] = ("key",)
+    attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
+    since: ClassVar[int] = OPSET
+    dtypes = _KEY
+    gradient: ClassVar[str] = "none: keys are constant; for a gradient, write loc + scale · y"
+    samples: ClassVar[tuple[Sample, ...]] = (
+        Sample(Words(2), shape=[2, 3], dtype="float64"),
+        Sample(Words(2), shape=[], dtype="float32"),
+    )
+
+    def infer(self, key: TensorType, *, shape: Shape, dtype: DType) -> ResultTypes:
+        """The shape asked for. Raises ShapeMismatch."""
+        require_shape(key, (2,), 0, "key", _WHY["key"])
+        return TensorType(shape, dtype)
+
+
+class RandomNormal(RandomFormula):
+    """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp."""
+
+    name = "random_normal"
+
+    def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
+        """u from the number after −1 on: 2 · uniform is exact."""
+        least = float(np.nextafter(dtype.type(-1), dtype.type(0)))
+        return (key.random_uniform(shape=shape, dtype=dtype) * 2.0 + least).erfinv() * math.sqrt(2)
+
+
+class RandomExponential(RandomFormula):
+    """y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`."""
+
+    name = "random_exponential"
+
+    def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
+        """1 − u is never 0."""
+        return -(-key.random_uniform(shape=shape, dtype=dtype)).log1p()
+
+
+class RandomGumbel(RandomFormula):
+    """y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`."""
+
+    name = "random_gumbel"
+
+    def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
+        """Nothing else that is drawn is as small."""
+        least = float(np.finfo(dtype).tiny)
+        return -(-key.random_uniform(shape=shape, dtype=dtype).clamp(min=least).log()).log()
+
+
+class RandomBernoulli(Composite):
+    """y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype."""
+
+    name = "random_bernoulli"
+    operands = ("key", "p")
+    since = OPSET
+    dtypes = (*_KEY, *_FLOATS)
+    gradient = "none: truth values are constant"
+    samples = (Sample(Words(2), Real(2, 3, low=0, high=1)), Sample(Words(2), Real(low=0, high=1)))
+
+    def infer(self, key: TensorType, p: TensorType) -> ResultTypes:
+        """Truth values. Raises ShapeMismatch, DtypeMismatch."""
+        _require_draws(key, p, "p")
+        return p.with_dtype("bool")
+
+    def decompose(self, key: Value, p: Value) -> Value:
+        """In p's own dtype."""
+        return key.random_uniform(shape=p.shape, dtype=p.dtype) < p
+
+
+class RandomCategorical(Composite):
+    """y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i])."""
+
+    name = "random_categorical"
+    operands = ("key", "logits")
+    since = OPSET
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", -1, "the axis of the categories")}
+    dtypes = (*_KEY, *_FLOATS)
+    gradient = "none: positions are constant"
+    samples = (Sample(Words(2), Real(2, 3)), Sample(Words(2), Real(4, 2), axis=0))
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The axis counted from the front. Raises BadAttribute."""
+        return {"axis": normalise_axis(attrs["axis"], types[1].ndim)}
+
+    def infer(self, key: TensorType, logits: TensorType, *, axis: int) -> ResultTypes:
+        """logits' shape without the axis. Raises ShapeMismatch, DtypeMismatch."""
+        _require_draws(key, logits, "logits")
+        require_elements(logits, (axis,))
+        return TensorType((*logits.shape[:axis], *logits.shape[axis + 1 :]), INT64)
+
+    def decompose(self, key: Value, logits: Value, *, axis: int) -> Value:
+        """The Gumbel numbers are of logits' dtype."""
+        noise = key.random_gumbel(shape=logits.shape, dtype=logits.dtype)
+        return (logits + noise).argmax(axis=axis)
+
+
+def _require_draws(key: TensorType, among: TensorType, name: str) -> None:
+    """Raise unless there is a key, and floats to draw by."""
+    require_key(key)
+    require_shape(key, (2,), 0, "key", _WHY["key"])
+    if among.dtype.name not in _FLOATS:
+        raise wrong_dtype(name, 1, _FLOATS, among)
