@@ -56,6 +56,8 @@ Files:
     spatial              Checks of the operands and attributes of convolutions and pools, and what they say where these
                          do not hold
     squares              Sums of squares on the CPU, in one pass over memory
+    threefry             Threefry-2x32: two words of 32 bits, mixed under a key of two others. Random numbers are what
+                         it makes of counters
     tiling               Tiling of convolutions: how much of one is laid out at a time, so that it stays in the cache,
                          and in which order
     widening             float16 in the course of a computation: in float32, and rounded once at its end

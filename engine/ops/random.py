@@ -19,7 +19,8 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, NoGradient, Op, ResultTypes, wrong_dtype
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample, Words
-from engine.graph.tensor_type import INT64, UINT32, DType, Shape, TensorType, normalise_axis
+from engine.graph.tensor_type import INT64, UINT32, DType, HostArray, Shape, TensorType, normalise_axis
+from engine.graph.truth import Truth
 from engine.oplib import batching, threefry
 from engine.oplib.operands import require_shape
 from engine.ops.max_min import require_elements
@@ -31,6 +32,22 @@ _FLOATS = ("float32", "float64")
 _SHAPE = Attr("ints", doc="the result's shape", minimum=0)
 _DTYPE = Attr("dtype", doc="the result's dtype", choices=_FLOATS)
 _BY_KEYS = NoGradient("keys are constant")
+
+
+_JAX = "jax.random of JAX 0.10.2"
+_RANDOM123 = "the known answers of Random123"
+
+
+def _words(*words: int) -> HostArray:
+    return np.array(words, UINT32)
+
+
+def _key(first: int, second: int) -> HostArray:
+    return _words(first, second)
+
+
+#: of the seed 42
+_42 = _key(0, 42)
 
 
 @cache
@@ -75,6 +92,10 @@ class RandomKey(RandomOp):
     operands = ("seed",)
     dtypes = ("int64",)
     samples = (Sample(Ints(low=0, high=2**40)),)
+    truths = (
+        Truth(operands=(-7,), value=_key(4294967295, 4294967289), source=_JAX),
+        Truth(operands=(2**33 + 5,), value=_key(2, 5), source=_JAX),
+    )
 
     def infer(self, seed: TensorType) -> ResultTypes:
         """Two words. Raises ShapeMismatch."""
@@ -130,6 +151,14 @@ class RandomSplit(Drawn):
     name = "random_split"
     attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many keys", minimum=0)}
     samples = (Sample(Words(2), k=3), Sample(Words(2), k=0))
+    truths = (
+        Truth(
+            operands=(_42,),
+            attrs={"k": 3},
+            value=np.stack([_key(1832780943, 270669613), _key(64467757, 2916123636), _key(2465931498, 255383827)]),
+            source=_JAX,
+        ),
+    )
     write = staticmethod(threefry.write_pairs)
     width = (2,)
 
@@ -150,7 +179,20 @@ class RandomBits(Drawn):
         "shape": _SHAPE,
         "dtype": Attr("dtype", UINT32, "the result's dtype", choices=_KEY),
     }
-    samples = (Sample(Words(2), shape=[2, 3]), Sample(Words(2), shape=[]), Sample(Words(2), shape=[0, 2]))
+    samples = (
+        Sample(Words(2), shape=[2, 3], dtype="uint32"),
+        Sample(Words(2), shape=[]),
+        Sample(Words(2), shape=[0, 2]),
+    )
+    truths = (
+        Truth(
+            operands=(_42,),
+            attrs={"shape": [2, 3]},
+            value=np.stack([_words(2098992034, 2919706841, 2646866425), _words(2409546199, 1935504149, 2516274904)]),
+            source=_JAX,
+        ),
+        Truth(operands=(_key(0, 0),), attrs={"shape": []}, value=_words(0x6B200159 ^ 0x99BA4EFE)[0], source=_RANDOM123),
+    )
     write = staticmethod(threefry.write_bits)
 
 
@@ -164,6 +206,14 @@ class RandomUniform(Drawn):
         Sample(Words(2), shape=[], dtype="float32"),
         Sample(Words(2), shape=[3, 0], dtype="float64"),
     )
+    truths = (
+        Truth(
+            operands=(_42,),
+            attrs={"shape": [3], "dtype": "float64"},
+            value=[0.4267275666499091, 0.015010069515314584, 0.5741444178995352],
+            source=_JAX,
+        ),
+    )
     write = staticmethod(threefry.write_uniform)
 
 
@@ -174,6 +224,9 @@ class RandomPermutation(RandomOp):
     is_captured = False
     attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many numbers", minimum=0)}
     samples = (Sample(Words(2), k=5), Sample(Words(2), k=0))
+    truths = (
+        Truth(operands=(_42,), attrs={"k": 6}, value=[1, 0, 2, 5, 4, 3], source="a stable argsort of JAX's 64 bits"),
+    )
 
     def infer(self, key: TensorType, *, k: int) -> ResultTypes:
         """Their places. Raises ShapeMismatch."""
@@ -208,6 +261,10 @@ class RandomFoldIn(RandomOp):
     operands = ("key", "number")
     dtypes = INTEGERS
     samples = (Sample(Words(2), Ints(low=0, high=9)), Sample(Words(2), Ints(low=-3, high=0)))
+    truths = (
+        Truth(operands=(_42, 7), value=_key(2547012911, 1371500959), source=_JAX),
+        Truth(operands=(_42, -3), value=_key(3870250634, 4275682102), source=_JAX),
+    )
 
     def infer(self, key: TensorType, number: TensorType) -> ResultTypes:
         """A key. Raises ShapeMismatch, DtypeMismatch."""
@@ -217,9 +274,9 @@ class RandomFoldIn(RandomOp):
 
     def forward(self, run: RunContext, key: Array, number: Array, *, out: Array) -> None:
         """One pair for each key."""
-        low = number.astype("uint32")
-        first, second = threefry.mixed((key[..., 0], key[..., 1]), (run.xp.zeros_like(low), low))
-        out[..., 0], out[..., 1] = first, second
+        keys, low = key.reshape(-1, 2), number.reshape(-1).astype("uint32")
+        words = threefry.mixed((keys[:, 0], keys[:, 1]), (run.xp.zeros_like(low), low))
+        threefry.write_pairs(words, out.reshape(-1, 2))
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
         """The rounds, for each pair."""
@@ -244,6 +301,7 @@ class RandomFormula(Composite):
     since: ClassVar[int] = OPSET
     dtypes = _KEY
     gradient: ClassVar[str] = "none: keys are constant; for a gradient, write loc + scale · y"
+    vjp = _BY_KEYS
     samples: ClassVar[tuple[Sample, ...]] = (
         Sample(Words(2), shape=[2, 3], dtype="float64"),
         Sample(Words(2), shape=[], dtype="float32"),
@@ -259,6 +317,14 @@ class RandomNormal(RandomFormula):
     """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp."""
 
     name = "random_normal"
+    truths = (
+        Truth(
+            operands=(_42,),
+            attrs={"shape": [3], "dtype": "float64"},
+            value=[-0.18471174528191162, -2.169824560397754, 0.18693555179382582],
+            source=_JAX,
+        ),
+    )
 
     def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """u from the number after −1 on: 2 · uniform is exact."""
@@ -270,6 +336,14 @@ class RandomExponential(RandomFormula):
     """y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`."""
 
     name = "random_exponential"
+    truths = (
+        Truth(
+            operands=(_42,),
+            attrs={"shape": [3], "dtype": "float64"},
+            value=[0.5563942243855916, 0.015123860720489336, 0.8536549993431988],
+            source=_JAX,
+        ),
+    )
 
     def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """1 − u is never 0."""
@@ -280,6 +354,14 @@ class RandomGumbel(RandomFormula):
     """y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`."""
 
     name = "random_gumbel"
+    truths = (
+        Truth(
+            operands=(_42,),
+            attrs={"shape": [3], "dtype": "float64"},
+            value=[0.16062720630382138, -1.4348544993307841, 0.5890136500161952],
+            source=_JAX,
+        ),
+    )
 
     def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """Nothing else that is drawn is as small."""
@@ -295,7 +377,9 @@ class RandomBernoulli(Composite):
     since = OPSET
     dtypes = (*_KEY, *_FLOATS)
     gradient = "none: truth values are constant"
+    vjp = NoGradient("truth values are constant")
     samples = (Sample(Words(2), Real(2, 3, low=0, high=1)), Sample(Words(2), Real(low=0, high=1)))
+    truths = (Truth(operands=(_42, [0.3, 0.5, 0.9]), value=[False, True, True], source=_JAX),)
 
     def infer(self, key: TensorType, p: TensorType) -> ResultTypes:
         """Truth values. Raises ShapeMismatch, DtypeMismatch."""
@@ -316,7 +400,9 @@ class RandomCategorical(Composite):
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", -1, "the axis of the categories")}
     dtypes = (*_KEY, *_FLOATS)
     gradient = "none: positions are constant"
+    vjp = NoGradient("positions are constant")
     samples = (Sample(Words(2), Real(2, 3)), Sample(Words(2), Real(4, 2), axis=0))
+    truths = (Truth(operands=(_42, [[0.0, 1.0, 2.0], [2.0, 0.0, -1.0]]), value=[2, 0], source=_JAX),)
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """The axis counted from the front. Raises BadAttribute."""

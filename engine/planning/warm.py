@@ -10,6 +10,7 @@ import numpy as np
 from engine.graph.errors import EngineError
 from engine.graph.limits import Limits
 from engine.graph.op import Definition
+from engine.graph.opset import LATEST
 from engine.graph.program import Program, Statement
 from engine.graph.registry import Registry
 from engine.graph.sample import Sample
@@ -34,7 +35,7 @@ def _plan(registry: Registry, op: Definition, sample: Sample) -> None:
     if op.several:
         nodes.append(Statement(registry.ops["get_output"], (count,), {"index": 0}))
     nodes.append(Statement(registry.ops["sum"], (len(nodes) - 1,)))
-    program, compiler = Program(registry, nodes), Compiler(Limits())
+    program, compiler = Program(registry, nodes, opset=LATEST), Compiler(Limits())
     compiler.forward(program, types)
     with suppress(EngineError):  # what has no derivatives says so
         compiler.gradients(program, types, wrt=[i for i, type in types.items() if type.is_differentiable])

@@ -13,7 +13,7 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from engine import Builder, Graph, Limits, Program, Statement, TensorType, Value, open_executor, registry
+from engine import LATEST, Builder, Graph, Limits, Program, Statement, TensorType, Value, open_executor, registry
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import CALL_BYTES
 from engine.graph.op import Definition, NoGradient
@@ -47,6 +47,10 @@ class Case:
         rng = np.random.default_rng(crc32(f"{self.op.name} {self.number} {salt}".encode()))
         return [operand.draw(rng, dtype) for operand in self.sample.operands]
 
+    def takes(self, dtype: str) -> bool:
+        """Whether its real operands may be of this dtype."""
+        return dtype in self.op.dtypes or all(operand.kind != "real" for operand in self.sample.operands)
+
     def program(self) -> Program:
         """Inputs, the op, and a projection for each of several outputs."""
         ops, count = registry().ops, len(self.sample.operands)
@@ -55,7 +59,7 @@ class Case:
         if self.op.several:
             arity = len(self.result_types())
             statements += [Statement(ops["get_output"], (count,), {"index": k}) for k in range(arity)]
-        return Program(registry(), statements)
+        return Program(registry(), statements, opset=LATEST)
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -65,7 +69,8 @@ class Case:
     def result_types(self) -> tuple[TensorType, ...]:
         """What `infer` says of a single or several results."""
         types = [TensorType.of(a) for a in self.arrays()]
-        checked = Program(registry(), [Statement(registry().ops["input"])] * len(types) + [self._statement()]).attrs[-1]
+        leaves = [Statement(registry().ops["input"])] * len(types)
+        checked = Program(registry(), [*leaves, self._statement()], opset=LATEST).attrs[-1]
         inferred = self.op.infer(*types, **self.op.canonical(checked, *types))
         return inferred if isinstance(inferred, tuple) else (inferred,)
 

@@ -23,6 +23,7 @@ import numpy as np
 
 from engine import (
     COTANGENTS,
+    LATEST,
     NO_DEADLINE,
     NO_END,
     Call,
@@ -158,12 +159,12 @@ class Asked:
         ops = registry().ops
         statements = [Statement(ops["input"])] * self.node
         statements.append(Statement(self.case.op, tuple(range(self.node)), self.attrs))
-        program = Program(registry(), statements)
+        program = Program(registry(), statements, opset=LATEST)
         if self.case.op.several:
             builder, values = program.build(self.types, [self.node])
             results = range(len(builder.nodes[values[self.node].index].types))
             statements += [Statement(ops["get_output"], (self.node,), {"index": k}) for k in results]
-            program = Program(registry(), statements)
+            program = Program(registry(), statements, opset=LATEST)
         return program
 
     def nodes(self) -> tuple[object, ...]:

@@ -21,7 +21,7 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
+from engine import DTYPES, LATEST, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
 from engine.graph.attributes import Attr
 from engine.graph.op import Definition
 
@@ -150,7 +150,7 @@ def attempt(op: Definition, given_types: list[TensorType], stated: dict[str, Any
         nodes.append(Statement(OPS["get_output"], (count,), {"index": index}))
     feeds = dict(enumerate(given_types))
     try:
-        program = Program(registry(), nodes)
+        program = Program(registry(), nodes, opset=LATEST)
         if op.name in ("input", "parameter"):
             feeds[count] = TensorType((2, 3), np.dtype("float64"))
         result = WIDE.forward(program, feeds).plan.result_types[0]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Limits, Plan, Program, Statement, TensorType, registry
+from engine import LATEST, Limits, Plan, Program, Statement, TensorType, registry
 from engine.executors import lifetimes
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
@@ -54,7 +54,7 @@ def looked_up() -> tuple[Program, dict[Any, Array]]:
         statements.append(Statement(names["tanh"], (last - 1 if k > 1 else 0,)))
         attrs = {} if op == "cross_entropy" else {"axis": 1}
         statements.append(Statement(names[op], (last, k, 0) if op == "scatter_add" else (last, k), attrs))
-    return Program(registry(), statements), feeds
+    return Program(registry(), statements, opset=LATEST), feeds
 
 
 @pytest.mark.skipif(not IS_SUPPORTED, reason="there is no runner for this system")

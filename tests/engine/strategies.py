@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from engine import Builder, Program, Statement, TensorType, Value, registry
+from engine import LATEST, Builder, Program, Statement, TensorType, Value, registry
 from engine.graph.attributes import bind
 
 Array = np.ndarray[Any, Any]
@@ -60,7 +60,7 @@ class Sketch:
 
     def program(self) -> Program:
         """What was drawn."""
-        return Program(registry(), self.nodes)
+        return Program(registry(), self.nodes, opset=LATEST)
 
     @property
     def types(self) -> dict[int, TensorType]:

@@ -13,7 +13,19 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from engine import COTANGENTS, Builder, Compiler, Graph, Limits, Program, Statement, TensorType, open_executor, registry
+from engine import (
+    COTANGENTS,
+    LATEST,
+    Builder,
+    Compiler,
+    Graph,
+    Limits,
+    Program,
+    Statement,
+    TensorType,
+    open_executor,
+    registry,
+)
 from engine.passes.cse import cse
 from engine.passes.dce import dce
 from engine.passes.pipeline import PASSES, optimise
@@ -60,7 +72,7 @@ def gradients(
     statements: Sequence[Statement], feeds: Mapping[int, Array], of: int, wrt: Sequence[int], seed: Array
 ) -> list[Array]:
     """The value and the gradients, as a client gets them: feeds that are not needed are left out."""
-    program = Program(registry(), statements)
+    program = Program(registry(), statements, opset=LATEST)
     needed = set(program.needed((of, *wrt)))
     fed: dict[Any, Array] = {node: a for node, a in feeds.items() if node in needed}
     types = {node: TensorType.of(a) for node, a in fed.items()}
@@ -70,7 +82,7 @@ def gradients(
 
 
 def value_of(statements: Sequence[Statement], feeds: Mapping[int, Array], of: int, seed: Array) -> float:
-    program = Program(registry(), statements)
+    program = Program(registry(), statements, opset=LATEST)
     needed = set(program.needed((of,)))
     fed = {node: a for node, a in feeds.items() if node in needed}
     compiled = Compiler(Limits()).forward(program, {n: TensorType.of(a) for n, a in fed.items()}, [of])

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from engine import (
+    LATEST,
     Compiled,
     EngineError,
     HostArray,
@@ -98,7 +99,7 @@ def _exported(task: Differentiation) -> Planned:
     whole = compile_call(task.program, task.types, task.call, LIMITS)
     exported = export_gradients(task.program, task.types, task.call, LIMITS)
     by_node = {gradient: node for node, gradient in reversed(exported.gradients)}
-    program = Program(registry(), exported.statements, LIMITS)
+    program = Program(registry(), exported.statements, LIMITS, opset=LATEST)
     found: Compiled = compile_call(program, task.types, Values.of_program(program, list(by_node)), LIMITS)
     kinds = {label.nodes[0]: i for i, label in enumerate(whole.labels) if label.kind == "gradients"}
     at = tuple(kinds[node] for node in by_node.values())

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import Call, Label, Limits, Program, Statement, TensorType, Values, registry
+from engine import LATEST, Call, Label, Limits, Program, Statement, TensorType, Values, registry
 from engine.planning.compiler import CHUNK_BYTES, plan_call
 from tests.contract.cases import EXECUTOR, LIMITS, Case
 
@@ -40,7 +40,7 @@ class Net:
     @property
     def program(self) -> Program:
         """What has been written."""
-        return Program(registry(), self.statements)
+        return Program(registry(), self.statements, opset=LATEST)
 
     @property
     def last(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import Compiler, Limits, Program, Statement, TensorType, registry
+from engine import LATEST, Compiler, Limits, Program, Statement, TensorType, registry
 from engine.planning.plan import Plan
 
 
@@ -15,7 +15,7 @@ def plan_of(op: str, *shapes: Sequence[int], wrt: Sequence[int] | None = None, *
     """The plan of an op on float64 inputs of these shapes, or of its sum's gradient by `wrt`; nothing is run."""
     leaves = [Statement(registry().ops["input"]) for _ in shapes]
     used = Statement(registry().get(op), tuple(range(len(shapes))), attrs)
-    program = Program(registry(), [*leaves, used, Statement(registry().ops["sum"], (len(shapes),))])
+    program = Program(registry(), [*leaves, used, Statement(registry().ops["sum"], (len(shapes),))], opset=LATEST)
     types = {i: TensorType(tuple(shape), np.dtype("float64")) for i, shape in enumerate(shapes)}
     compiler = Compiler(Limits())
     if wrt is not None:

@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import COTANGENTS, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
+from engine import (
+    COTANGENTS,
+    LATEST,
+    Compiler,
+    EngineError,
+    Limits,
+    Program,
+    Statement,
+    TensorType,
+    open_executor,
+    registry,
+)
 
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 ON_GPU = EXECUTOR.device != "cpu"
@@ -20,7 +31,7 @@ def _program(op: str, arrays: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[P
     known = registry()
     feeds = {i: np.asarray(a) for i, a in enumerate(arrays)}
     leaves = [Statement(known.ops["input"]) for _ in arrays]
-    program = Program(registry(), [*leaves, Statement(known.get(op), tuple(feeds), attrs)])
+    program = Program(registry(), [*leaves, Statement(known.get(op), tuple(feeds), attrs)], opset=LATEST)
     return program, feeds
 
 
