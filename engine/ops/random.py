@@ -266,9 +266,13 @@ class RandomFoldIn(RandomOp):
         Truth(operands=(_42, -3), value=_key(3870250634, 4275682102), source=_JAX),
     )
 
+    def check_operands(self, types: Sequence[ResultTypes]) -> None:
+        """How many there are; `infer` says of which dtypes each may be. Raises OperandCount."""
+        self.check_count(len(types))
+
     def infer(self, key: TensorType, number: TensorType) -> ResultTypes:
         """A key. Raises ShapeMismatch, DtypeMismatch."""
-        require_key(key)
+        _require_dtypes(key, number, "number", INTEGERS)
         self.lead(number, (), 1, "number")
         return TensorType((*self.lead(key, (2,), 0, "key"), 2), UINT32)
 
@@ -287,10 +291,11 @@ class RandomFoldIn(RandomOp):
         return 6 * 4 * number.size
 
 
-def require_key(key: TensorType) -> None:
-    """Raise DtypeMismatch unless the words of a key, operand 0, are such."""
-    if key.dtype != UINT32:
-        raise wrong_dtype("key", 0, _KEY, key)
+def _require_dtypes(key: TensorType, other: TensorType, name: str, dtypes: Sequence[str]) -> None:
+    """Raise DtypeMismatch unless a key, operand 0, is of words, and operand 1 called `name` of one of these dtypes."""
+    for i, (operand, known, type) in enumerate((("key", _KEY, key), (name, dtypes, other))):
+        if type.dtype.name not in known:
+            raise wrong_dtype(operand, i, known, type)
 
 
 class RandomFormula(Composite):
@@ -381,6 +386,10 @@ class RandomBernoulli(Composite):
     samples = (Sample(Words(2), Real(2, 3, low=0, high=1)), Sample(Words(2), Real(low=0, high=1)))
     truths = (Truth(operands=(_42, [0.3, 0.5, 0.9]), value=[False, True, True], source=_JAX),)
 
+    def check_operands(self, types: Sequence[ResultTypes]) -> None:
+        """How many there are; `infer` says of which dtypes each may be. Raises OperandCount."""
+        self.check_count(len(types))
+
     def infer(self, key: TensorType, p: TensorType) -> ResultTypes:
         """Truth values. Raises ShapeMismatch, DtypeMismatch."""
         _require_draws(key, p, "p")
@@ -404,6 +413,10 @@ class RandomCategorical(Composite):
     samples = (Sample(Words(2), Real(2, 3)), Sample(Words(2), Real(4, 2), axis=0))
     truths = (Truth(operands=(_42, [[0.0, 1.0, 2.0], [2.0, 0.0, -1.0]]), value=[2, 0], source=_JAX),)
 
+    def check_operands(self, types: Sequence[ResultTypes]) -> None:
+        """How many there are; `infer` says of which dtypes each may be. Raises OperandCount."""
+        self.check_count(len(types))
+
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """The axis counted from the front. Raises BadAttribute."""
         return {"axis": normalise_axis(attrs["axis"], types[1].ndim)}
@@ -422,7 +435,5 @@ class RandomCategorical(Composite):
 
 def _require_draws(key: TensorType, among: TensorType, name: str) -> None:
     """Raise unless there is a key, and floats to draw by."""
-    require_key(key)
+    _require_dtypes(key, among, name, _FLOATS)
     require_shape(key, (2,), 0, "key", _WHY["key"])
-    if among.dtype.name not in _FLOATS:
-        raise wrong_dtype(name, 1, _FLOATS, among)

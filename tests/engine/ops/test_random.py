@@ -1,0 +1,137 @@
+"""Random numbers: functions of a key, the same in a batch and alone, of the distributions that they are named after."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from engine import Batch, Compiler, Limits, Program, Statement, TensorType, registry
+from tests.engine.ops.run import EXECUTOR, Array, error, run
+
+KEY = np.array([0, 42], "uint32")
+MANY = 20_000
+#: what `jax.random` of JAX 0.10.2 draws, as bits: written by tests/reference/test_random.py
+DRAWN = json.loads((Path(__file__).parents[2] / "reference" / "jax_random.json").read_text(encoding="utf-8"))
+#: chance that draws as they should be are taken for others; they are always the same draws
+BY_CHANCE = 1e-4
+DISTRIBUTIONS = {
+    "random_uniform": stats.uniform(),
+    "random_normal": stats.norm(),
+    "random_exponential": stats.expon(),
+    "random_gumbel": stats.gumbel_r(),
+}
+
+
+def drawn(op: str, key: Array = KEY, **attrs: Any) -> Array:
+    return run(op, key, **attrs)
+
+
+@pytest.mark.parametrize("case", DRAWN, ids=lambda case: f"{case['op']} {case['key']} {case['attrs']}")
+def test_draws_are_those_of_jax_bit_for_bit(case: dict[str, Any]) -> None:
+    """As far as they are integers, or made of them without a function that rounds; normal ones within 32 units."""
+    found = run(case["op"], np.array(case["key"], "uint32"), *map(np.asarray, case["numbers"]), **case["attrs"])
+    wanted = np.frombuffer(bytes.fromhex(case["bits"]), found.dtype).reshape(found.shape)
+    if case["units"] == 0:
+        assert found.tobytes() == wanted.tobytes()
+    else:
+        np.testing.assert_array_max_ulp(found, wanted, case["units"])
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("op", DISTRIBUTIONS)
+def test_the_distribution_is_the_one_it_is_named_after(op: str, dtype: str) -> None:
+    found = drawn(op, shape=[MANY], dtype=dtype)
+    assert np.isfinite(found).all()
+    assert stats.kstest(found.astype("float64"), DISTRIBUTIONS[op].cdf).pvalue > BY_CHANCE
+
+
+def test_bits_are_even() -> None:
+    bits = np.unpackbits(drawn("random_bits", shape=[MANY]).view("uint8"))
+    assert stats.binomtest(int(bits.sum()), bits.size).pvalue > BY_CHANCE
+
+
+def test_a_permutation_has_each_number_once_and_no_order() -> None:
+    found = drawn("random_permutation", k=MANY)
+    assert np.array_equal(np.sort(found), np.arange(MANY))
+    assert abs(stats.kendalltau(found, np.arange(MANY)).statistic) < 4 / math.sqrt(MANY)
+
+
+def test_bernoulli_is_true_as_often_as_it_says() -> None:
+    found = run("random_bernoulli", KEY, np.full((MANY,), 0.3))
+    assert stats.binomtest(int(found.sum()), MANY, 0.3).pvalue > BY_CHANCE
+    certain = run("random_bernoulli", KEY, np.array([0.0, 1.0, np.nan] * 100).reshape(-1, 3))
+    assert certain.all(axis=0).tolist() == [False, True, False]
+    assert not certain[:, 0].any()
+
+
+def test_categories_come_by_their_weights() -> None:
+    p = np.array([0.5, 0.2, 0.3])
+    found = run("random_categorical", KEY, np.broadcast_to(np.log(p), (MANY, 3)))
+    assert stats.chisquare(np.bincount(found), MANY * p).pvalue > BY_CHANCE
+    never = np.array([[-np.inf, 0.0, -np.inf]] * 9)
+    assert run("random_categorical", KEY, never).tolist() == [1] * 9
+    assert run("random_categorical", KEY, never.T, axis=0).tolist() == [1] * 9
+
+
+def test_keys_that_are_split_off_draw_other_numbers() -> None:
+    keys = [KEY, *drawn("random_split", k=3), run("random_fold_in", KEY, np.array(9)), run("random_key", np.array(43))]
+    rows = {drawn("random_bits", key, shape=[4]).tobytes() for key in keys}
+    assert len(rows) == len(keys)
+
+
+def test_a_number_is_folded_in_by_its_lower_word() -> None:
+    low = run("random_fold_in", KEY, np.array(5))
+    for number in (np.array(5 + 2**32), np.array(5 - 2**32), np.array(5, "int8"), np.array(5, "uint32")):
+        assert np.array_equal(run("random_fold_in", KEY, number), low)
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs"),
+    [
+        ("random_split", {"k": 3}),
+        ("random_bits", {"shape": [2, 2]}),
+        ("random_uniform", {"shape": [5], "dtype": "float32"}),
+        ("random_normal", {"shape": [5], "dtype": "float64"}),
+        ("random_gumbel", {"shape": [], "dtype": "float64"}),
+        ("random_permutation", {"k": 7}),
+    ],
+)
+def test_a_batch_of_keys_draws_what_each_draws_alone(op: str, attrs: dict[str, Any]) -> None:
+    keys = np.arange(12, dtype="uint32").reshape(6, 2)
+    ops = registry().ops
+    program = Program(registry(), [Statement(ops["input"]), Statement(ops[op], (0,), attrs)], opset=2)
+    types = {0: TensorType.of(keys)}
+    compiled = Compiler(Limits()).compile(program, types, Batch.of_program(program, types, [0]))
+    (found,) = EXECUTOR.run(compiled.plan, {0: keys})
+    assert found.tobytes() == np.stack([drawn(op, key, **attrs) for key in keys]).tobytes()
+
+
+def test_what_is_no_key_is_refused() -> None:
+    wanted = "operand 0 (key) must have shape [2], a key is two words, but has shape [3]"
+    assert wanted in str(error("random_uniform", np.zeros(3, "uint32"), shape=[1], dtype="float32"))
+    assert wanted in str(error("random_normal", np.zeros(3, "uint32"), shape=[1], dtype="float32"))
+    assert "must be of dtype uint32, but is int64" in str(error("random_bits", np.zeros(2, "int64"), shape=[1]))
+    assert "operand 0 (key) must be of dtype uint32" in str(error("random_fold_in", np.zeros(2, "int64"), 1))
+    assert "operand 1 (p) must be of dtype float32, float64, but is float16" in str(
+        error("random_bernoulli", KEY, np.zeros(2, "float16"))
+    )
+    assert "operand 0 (seed) must be of dtype int64" in str(error("random_key", np.array(1, "int32")))
+
+
+def test_draws_of_another_dtype_and_of_no_shape_are_refused() -> None:
+    assert "attribute dtype must be one of float32, float64, but is “int64”" in str(
+        error("random_uniform", KEY, shape=[1], dtype="int64")
+    )
+    assert "attribute shape is required" in str(error("random_uniform", KEY, dtype="float32"))
+    assert "attribute shape must be whole numbers of at least 0" in str(
+        error("random_uniform", KEY, shape=[-1], dtype="float32")
+    )
+    assert "attribute k must be a whole number of at least 0" in str(error("random_split", KEY, k=-1))
+    assert error("random_categorical", KEY, np.zeros((2, 0))).code == "shape_mismatch"
+    assert error("random_uniform", KEY, shape=[2**40], dtype="float32").code == "over_budget"
