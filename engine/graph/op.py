@@ -224,6 +224,18 @@ class Kernel(Definition):
         """
         return partial(self.forward, run, *operands, out=out, **attrs), ()
 
+    def in_elements(self, *operands: Emitted, **attrs: Any) -> Emitted | None:
+        """The result as nodes that loops take in, with the same bits; None where there is no such way.
+
+        For an op that is not elementwise, but might be written so.
+        """
+        return None
+
+    @cached_property
+    def joins_loops_in_elements(self) -> bool:
+        """Whether there is such a way, for some attributes at least."""
+        return type(self).in_elements is not Kernel.in_elements
+
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Floating-point operations of one run; by default one for each element of the result."""
         return out.size if isinstance(out, TensorType) else sum(t.size for t in out)

@@ -58,6 +58,7 @@ ARITHMETIC: Final = {
 FUNCTIONS: Final = {
     **_all("exp expm1 log log1p log2 tanh sin cos erf erfc lgamma trigamma erfinv log_ndtr", (_F,), _F),
     **_all("mod", (_F, _F), _F),
+    **_all("threefry_uniform", (_F, _F, _F, _F), _F),
 }
 #: what expansions are written in beside ARITHMETIC: a fused multiply-add, and the bits of a float
 BITS: Final = {

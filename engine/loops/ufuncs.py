@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
+
+from engine.loops.threefry_arrays import threefry_uniform
 
 #: primitive → the ufunc of numpy and cupy that it is
 UFUNCS: Final[Mapping[str, str]] = MappingProxyType(
@@ -22,8 +25,14 @@ FOLDS: Final[Mapping[str, str]] = MappingProxyType(
 BY_NAME: Final = frozenset({"minimum", "maximum"})
 
 
+#: primitives that neither module has: functions of it, and of what a ufunc takes
+_OURS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType({"threefry_uniform": threefry_uniform})
+
+
 def ufunc_of(xp: Any, op: str) -> Any:
-    """The ufunc of `xp`, numpy or cupy, that a primitive is. Raises TypeError where it is none."""
+    """What computes a primitive, a ufunc of `xp`, numpy or cupy, or as one. Raises TypeError where there is nothing."""
+    if op in _OURS:
+        return partial(_OURS[op], xp)
     if op not in UFUNCS:
         raise TypeError(f"{op} is for compiled kernels")
     return getattr(xp, UFUNCS[op])

@@ -21,8 +21,11 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample, Words
 from engine.graph.tensor_type import INT64, UINT32, DType, HostArray, Shape, TensorType, normalise_axis
 from engine.graph.truth import Truth
+from engine.loops.threefry_arrays import Words as KeyWords
+from engine.loops.threefry_arrays import mixed, wide_bits, write_uniform
 from engine.oplib import batching, threefry
 from engine.oplib.operands import require_shape
+from engine.oplib.uniform_elements import MOST_COUNTED, uniform_elements
 from engine.ops.max_min import require_elements
 
 #: graphs have all of this since
@@ -214,7 +217,12 @@ class RandomUniform(Drawn):
             source=_JAX,
         ),
     )
-    write = staticmethod(threefry.write_uniform)
+    write = staticmethod(write_uniform)
+
+    def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
+        """Of as many as one word counts."""
+        count = math.prod(shape)
+        return uniform_elements(key, shape, dtype) if 0 < count <= MOST_COUNTED else None
 
 
 class RandomPermutation(RandomOp):
@@ -250,8 +258,8 @@ class RandomPermutation(RandomOp):
         return 8 * k + 8 * (k // 2)
 
 
-def _write_wide(words: threefry.Words, out: Array) -> None:
-    out[...] = threefry.wide_bits(words)
+def _write_wide(words: KeyWords, out: Array) -> None:
+    out[...] = wide_bits(words)
 
 
 class RandomFoldIn(RandomOp):
@@ -279,7 +287,7 @@ class RandomFoldIn(RandomOp):
     def forward(self, run: RunContext, key: Array, number: Array, *, out: Array) -> None:
         """One pair for each key."""
         keys, low = key.reshape(-1, 2), number.reshape(-1).astype("uint32")
-        words = threefry.mixed((keys[:, 0], keys[:, 1]), (run.xp.zeros_like(low), low))
+        words = mixed((keys[:, 0], keys[:, 1]), (run.xp.zeros_like(low), low))
         threefry.write_pairs(words, out.reshape(-1, 2))
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -18,6 +19,7 @@ from engine.graph.tensor_type import TensorType
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.planning.cache import Cache
+from engine.planning.elements import in_elements
 from engine.planning.fuse import fuse
 from engine.planning.pause import collector_paused
 from engine.planning.plan import Plan, make_plan
@@ -183,8 +185,16 @@ def plan_call(
 def smallest_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, loop_threads: int = 1) -> Plan:
     """The plan of an optimised graph, fused for so many threads, if any; or as it is, where that needs less memory.
 
-    Raises as `make_plan`.
+    What may be written so that loops take it in is, where there is memory for it. Raises as `make_plan`.
     """
+    written = in_elements(graph) if loop_threads else graph
+    if written is not graph:
+        with suppress(OverBudget):
+            return _smallest_plan(written, limits, deadline, loop_threads)
+    return _smallest_plan(graph, limits, deadline, loop_threads)
+
+
+def _smallest_plan(graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int) -> Plan:
     fused = fuse(graph, threads=loop_threads) if loop_threads else graph
     if fused is graph:
         return make_plan(graph, limits, deadline)

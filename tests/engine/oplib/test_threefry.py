@@ -10,8 +10,8 @@ import pytest
 from engine.graph.errors import DeadlineExceeded
 from engine.graph.limits import Deadline
 from engine.graph.run_context import RunContext
+from engine.loops.threefry_arrays import Words, mixed, write_uniform
 from engine.oplib import threefry
-from engine.oplib.threefry import Words
 
 RUN = RunContext(np)
 WORD = np.uint32
@@ -37,18 +37,18 @@ def pairs(keys: Any, count: int) -> Any:
 def test_threefry_of_the_published_vectors(
     key: tuple[int, int], counter: tuple[int, int], result: tuple[int, int]
 ) -> None:
-    first, second = threefry.mixed(words(key), words(counter))
+    first, second = mixed(words(key), words(counter))
     assert (first.tolist(), second.tolist()) == ([result[0]], [result[1]])
 
 
 def test_threefry_of_counters_that_need_both_words() -> None:
     """As if a tensor had 2³³ elements before this one: its counter is (2, 5)."""
     key = words((7, 9))
-    alone = threefry.mixed(key, words((2, 5)))
+    alone = mixed(key, words((2, 5)))
     place = np.array([2**33 + 5])
-    both = threefry.mixed(key, ((place >> 32).astype(WORD), place.astype(WORD)))
+    both = mixed(key, ((place >> 32).astype(WORD), place.astype(WORD)))
     assert [a.tolist() for a in alone] == [b.tolist() for b in both]
-    assert alone[0] != threefry.mixed(key, words((0, 5)))[0]
+    assert alone[0] != mixed(key, words((0, 5)))[0]
 
 
 @pytest.mark.parametrize("size", [1, 3, 7, 64, 1 << 20])
@@ -62,18 +62,18 @@ def test_threefry_draws_the_same_in_blocks_of_any_size(
     assert np.array_equal(pairs(keys, shape[1]), whole)
     for key, row in zip(keys, whole, strict=True):
         for i, pair in enumerate(row):
-            assert [int(w[0]) for w in threefry.mixed((key[:1], key[1:]), words((0, i)))] == pair.tolist()
+            assert [int(w[0]) for w in mixed((key[:1], key[1:]), words((0, i)))] == pair.tolist()
 
 
 def test_uniform_numbers_take_the_upper_bits() -> None:
     """All ones are the largest below 1, by 23 and by 52 bits; of the lower bits nothing is seen."""
     for dtype, mantissa in (("float32", 23), ("float64", 52)):
         out = np.empty(1, dtype)
-        threefry.write_uniform((np.array([2**32 - 1], WORD), np.array([0], WORD)), out)
+        write_uniform((np.array([2**32 - 1], WORD), np.array([0], WORD)), out)
         found = float(out[0])
         ones = 2**mantissa - 1 if dtype == "float32" else (2**32 - 1) << 20
         assert found == ones / 2**mantissa
-        threefry.write_uniform((np.array([0], WORD), np.array([1], WORD)), out)
+        write_uniform((np.array([0], WORD), np.array([1], WORD)), out)
         assert out.tolist() == [0.0]
 
 

@@ -1,0 +1,79 @@
+"""Threefry-2x32 on arrays: two words of 32 bits, mixed under a key of two others, and uniform numbers made of them.
+
+J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011), in 20 rounds. Integers
+alone: whoever computes it has the same bits.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from engine.graph.op import Array, Namespace
+
+#: by how many bits the second word is turned, in rounds of four
+ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
+ROUNDS_OF_FOUR: Final = 5
+#: the third word of the key is the parity of the others and of this
+PARITY: Final = 0x1BD11BDA
+#: of each float: bits of its mantissa, and those of the number one
+MANTISSA: Final = {"float32": 23, "float64": 52}
+ONE: Final = {"float32": 0x3F800000, "float64": 0x3FF0000000000000}
+
+Words = tuple[Array, Array]
+
+
+def mixed(key: Words, counter: Words) -> Words:
+    """The words that a counter's become under a key: arrays of uint32, which broadcast. New memory."""
+    first, second = key
+    keys = first, second, first ^ second ^ first.dtype.type(PARITY)
+    x, y = counter[0] + keys[0], counter[1] + keys[1]
+    turned = y.copy()
+    for number in range(ROUNDS_OF_FOUR):
+        for bits in ROTATIONS[number % 2]:
+            x += y
+            turned[...] = y
+            turned <<= turned.dtype.type(bits)
+            y >>= y.dtype.type(32 - bits)
+            y |= turned
+            y ^= x
+        x += keys[(number + 1) % 3]
+        y += keys[(number + 2) % 3]
+        y += y.dtype.type(number + 1)
+    return x, y
+
+
+def wide_bits(words: Words) -> Array:
+    """64 bits: the first word, and behind it the second. uint64."""
+    found = words[0].astype("uint64")
+    found <<= found.dtype.type(32)
+    found |= words[1]
+    return found
+
+
+def write_uniform(words: Words, out: Array) -> None:
+    """Uniform numbers in [0, 1), float32 or float64: the upper bits are a mantissa, of a number in [1, 2)."""
+    bits = words[0] ^ words[1] if out.dtype.itemsize == 4 else wide_bits(words)
+    kind = bits.dtype.type
+    bits >>= kind(8 * out.dtype.itemsize - MANTISSA[out.dtype.name])
+    bits |= kind(ONE[out.dtype.name])
+    out[...] = bits.view(out.dtype)
+    out -= out.dtype.type(1)
+
+
+def threefry_uniform(
+    xp: Namespace, first: Array, second: Array, row: Array, column: Array, out: Array | None = None
+) -> Array:
+    """The primitive of that name, of the words of a key, and of two numbers whose sum is the counter, below 2³².
+
+    All are the bits of floats.
+    """
+    key, low = (_carried(xp, first), _carried(xp, second)), _carried(xp, row) + _carried(xp, column)
+    if out is None:
+        out = xp.empty(xp.broadcast(first, second, row, column).shape, first.dtype)
+    write_uniform(mixed(key, (xp.zeros_like(low), low)), out if out.ndim else out.reshape(1))
+    return out
+
+
+def _carried(xp: Namespace, floats: Array) -> Array:
+    """The words that floats carry as their bits, along one axis at least."""
+    return xp.atleast_1d(floats.view(f"u{floats.dtype.itemsize}").astype("uint32"))

@@ -1,0 +1,23 @@
+"""Ops that a loop would have in their elements, written so: what draws random numbers joins what computes with them."""
+
+from __future__ import annotations
+
+from engine.graph.ir import Builder, Graph, Value
+from engine.graph.limits import NO_END, Limits
+
+_UNBOUNDED = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
+
+
+def in_elements(graph: Graph) -> Graph:
+    """`graph` with such nodes written in elementwise ones, which have the same bits; itself, where there are none."""
+    if not any(node.op.is_kernel and node.kernel.joins_loops_in_elements for node in graph.nodes):
+        return graph
+    builder = Builder(graph.registry, _UNBOUNDED)
+    values: list[Value] = []
+    for node in graph.nodes:
+        operands = [values[i] for i in node.operands]
+        builder.origin = node.origin
+        is_one = node.op.is_kernel and node.kernel.joins_loops_in_elements
+        written = node.kernel.in_elements(*operands, **node.attrs) if is_one else None
+        values.append(builder.copy(node, operands) if written is None else written)
+    return builder.graph([values[i] for i in graph.outputs])
