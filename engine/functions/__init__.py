@@ -21,4 +21,6 @@ Files:
                       float32
     products          Products of a row in any order: where that may be another number than in the order of the row
     remainder         The remainder of a division, written in IEEE primitives: exact, where the quotient has few places
+    threefry          Threefry-2x32 written in integers of the loop language, which are as wide as its floats: words of
+                      32 bits in them
 """

@@ -47,6 +47,8 @@ Files:
                        through in blocks
     table              Table of whole numbers in which a kernel finds its sizes, addresses and strides, alike for all
                        that is compiled
+    threefry_arrays    Threefry-2x32 on arrays: two words of 32 bits, mixed under a key of two others, and uniform
+                       numbers made of them
     ufuncs             The primitives of the loop language as NumPy and CuPy have them
     whole              A loop on whole arrays of any array module: what a card runs where it has no kernel of the loop
     within_range       Compiled kernels whose sin and cos met an argument that is out of range: computed again by other

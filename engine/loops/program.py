@@ -58,8 +58,9 @@ ARITHMETIC: Final = {
 FUNCTIONS: Final = {
     **_all("exp expm1 log log1p log2 tanh sin cos erf erfc lgamma trigamma erfinv log_ndtr", (_F,), _F),
     **_all("mod", (_F, _F), _F),
-    **_all("threefry_uniform", (_F, _F, _F, _F), _F),
 }
+#: random numbers, of a key and a counter that floats carry as their bits; `functions` expands them, too
+RANDOM: Final = {**_all("threefry_uniform", (_F, _F, _F, _F), _F)}
 #: what expansions are written in beside ARITHMETIC: a fused multiply-add, and the bits of a float
 BITS: Final = {
     **_all("fma", (_F, _F, _F), _F),
@@ -70,7 +71,7 @@ BITS: Final = {
 }
 #: over the columns of a row, in any order; max and min give NaN where an element is NaN
 REDUCTIONS: Final = {**_all("row_sum row_prod row_max row_min", (_F,), _F)}
-PRIMITIVES: Final = {**ARITHMETIC, **FUNCTIONS, **BITS, **REDUCTIONS}
+PRIMITIVES: Final = {**ARITHMETIC, **FUNCTIONS, **RANDOM, **BITS, **REDUCTIONS}
 
 
 class Instruction(NamedTuple):

@@ -19,10 +19,10 @@ PARITY: Final = 0x1BD11BDA
 MANTISSA: Final = {"float32": 23, "float64": 52}
 ONE: Final = {"float32": 0x3F800000, "float64": 0x3FF0000000000000}
 
-Words = tuple[Array, Array]
+WordPair = tuple[Array, Array]
 
 
-def mixed(key: Words, counter: Words) -> Words:
+def mixed(key: WordPair, counter: WordPair) -> WordPair:
     """The words that a counter's become under a key: arrays of uint32, which broadcast. New memory."""
     first, second = key
     keys = first, second, first ^ second ^ first.dtype.type(PARITY)
@@ -42,7 +42,7 @@ def mixed(key: Words, counter: Words) -> Words:
     return x, y
 
 
-def wide_bits(words: Words) -> Array:
+def wide_bits(words: WordPair) -> Array:
     """64 bits: the first word, and behind it the second. uint64."""
     found = words[0].astype("uint64")
     found <<= found.dtype.type(32)
@@ -50,7 +50,7 @@ def wide_bits(words: Words) -> Array:
     return found
 
 
-def write_uniform(words: Words, out: Array) -> None:
+def write_uniform(words: WordPair, out: Array) -> None:
     """Uniform numbers in [0, 1), float32 or float64: the upper bits are a mantissa, of a number in [1, 2)."""
     bits = words[0] ^ words[1] if out.dtype.itemsize == 4 else wide_bits(words)
     kind = bits.dtype.type

@@ -56,10 +56,12 @@ Files:
     spatial              Checks of the operands and attributes of convolutions and pools, and what they say where these
                          do not hold
     squares              Sums of squares on the CPU, in one pass over memory
-    threefry             Threefry-2x32: two words of 32 bits, mixed under a key of two others. Random numbers are what
-                         it makes of counters
+    threefry             What is drawn from a key: an element for each counter, made of the two words that Threefry
+                         makes of it
     tiling               Tiling of convolutions: how much of one is laid out at a time, so that it stays in the cache,
                          and in which order
+    uniform_elements     Uniform random numbers an element at a time, so that loops have them: words and counters
+                         carried by floats, as bits
     widening             float16 in the course of a computation: in float32, and rounded once at its end
     windows              Sliding windows over the trailing axes of a tensor: how many there are, and which elements each
                          of them sees

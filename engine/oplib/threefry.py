@@ -8,7 +8,7 @@ from typing import Final
 from engine.graph.by_device import DeviceFunction
 from engine.graph.op import Array
 from engine.graph.run_context import RunContext
-from engine.loops.threefry_arrays import ROUNDS_OF_FOUR, Words, mixed
+from engine.loops.threefry_arrays import ROUNDS_OF_FOUR, WordPair, mixed
 
 #: integer operations for each pair of words: an addition, a rotation of three, an exclusive or; every fourth time, keys
 PAIR_OPERATIONS: Final = ROUNDS_OF_FOUR * (4 * 5 + 3)
@@ -18,7 +18,7 @@ _PAIRS: Final = 1 << 13
 _PAIRS_ON_CARD: Final = 1 << 20
 
 
-def draw(run: RunContext, keys: Array, out: Array, write: Callable[[Words, Array], None]) -> None:
+def draw(run: RunContext, keys: Array, out: Array, write: Callable[[WordPair, Array], None]) -> None:
     """For each key, let `write` make its row of `out` from the pairs of the counters 0, 1, 2, ….
 
     keys are uint32 [n, 2], out [n, m, …]; element i of a row is that of the counter i, as words (i ≫ 32, i mod 2³²).
@@ -39,7 +39,7 @@ def _blocks(n: int, m: int, rows: int, columns: int) -> Iterator[tuple[int, int]
         yield from ((row, column) for row in range(0, n, rows) for column in range(0, m, columns))
 
 
-def _words(pairs: Array) -> Words:
+def _words(pairs: Array) -> WordPair:
     return pairs[..., 0], pairs[..., 1]
 
 
@@ -53,11 +53,11 @@ def _pairs_in_cache(_: RunContext) -> int:
     return _PAIRS
 
 
-def write_pairs(words: Words, out: Array) -> None:
+def write_pairs(words: WordPair, out: Array) -> None:
     """Both words: uint32 [..., 2]."""
     out[..., 0], out[..., 1] = words
 
 
-def write_bits(words: Words, out: Array) -> None:
+def write_bits(words: WordPair, out: Array) -> None:
     """32 bits: uint32."""
     out[...] = words[0] ^ words[1]

@@ -5,14 +5,14 @@ Operands of a loop are floats. Nothing here computes with such a float; a loop r
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Kernel, NoGradient, ResultTypes
+from engine.graph.op import Array, NoGradient, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import DType, Shape, TensorType
 from engine.oplib.elementwise import Elementwise
@@ -40,7 +40,7 @@ def _counters(shape: Shape) -> tuple[dict[str, Any], dict[str, Any]]:
     return {"shape": (*shape[:-1], 1)[: len(shape)], "step": columns}, {"shape": (columns,) if shape else (), "step": 1}
 
 
-class KeyWord(Kernel):
+class KeyWord(Op):
     """One word of each key, with `ndim` unit axes behind those of the keys."""
 
     name = "key_word"
@@ -57,6 +57,10 @@ class KeyWord(Kernel):
     def infer(self, key: TensorType, *, index: int, ndim: int, dtype: DType) -> ResultTypes:
         """The keys' axes without the last, and unit axes."""
         return TensorType((*key.shape[:-1], *(1,) * ndim), dtype)
+
+    def batch(self, mapped: Sequence[bool], key: Value, **attrs: Any) -> Value:
+        """Of more keys."""
+        return key.builder.emit(self, (key,), attrs)
 
     def forward(self, run: RunContext, key: Array, *, out: Array, index: int, **attrs: Any) -> None:
         """Integers of the floats' width, in their place."""

@@ -21,6 +21,8 @@ Files:
     conv_transpose    The adjoint of convolution, on two and three spatial axes
     cumsum            Running sums
     diag              Triangles and diagonals of the last two axes
+    draws             Random numbers: functions of a key, with no state. One key gives the same numbers always,
+                      everywhere, in a batch too
     einsum            Einstein summation: products of several operands, summed over named axes
     embedding         Between class numbers and vectors: rows of a table, and one-hot vectors
     erf               The error function and its complement
@@ -47,8 +49,6 @@ Files:
     pooling           Pooling: one number for each window of a plane, its maximum or its mean
     power             Powers and roots. Derivatives lower the exponent, and stay finite at 0 where they are
     prod              Products
-    random            Random numbers: functions of a key, with no state. One key gives the same numbers always,
-                      everywhere, in a batch too
     reshape           Movement that re-labels axes: reshape, broadcast_to, transpose
     rounding          Rounding to whole numbers: of a float in its own dtype, and of an integer nothing
     scalar            Arithmetic with a constant. The scalar is weak, as a Python float in NumPy 2: it does not widen a

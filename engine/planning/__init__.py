@@ -14,6 +14,8 @@ Files:
                       one at a time
     compiler          From a client's program, the types of its feeds and a call to a plan: written, optimised, planned,
                       and kept
+    elements          Ops that a loop would have in their elements, written so: what draws random numbers joins what
+                      computes with them
     estimate          Estimates of time, rough ones: enough to tell a call of microseconds from one of seconds before it
                       runs
     fit               A compiled plan of no more memory than the plan whose place it takes: loops that need more are

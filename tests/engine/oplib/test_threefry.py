@@ -10,7 +10,7 @@ import pytest
 from engine.graph.errors import DeadlineExceeded
 from engine.graph.limits import Deadline
 from engine.graph.run_context import RunContext
-from engine.loops.threefry_arrays import Words, mixed, write_uniform
+from engine.loops.threefry_arrays import WordPair, mixed, write_uniform
 from engine.oplib import threefry
 
 RUN = RunContext(np)
@@ -23,7 +23,7 @@ KNOWN = [
 ]
 
 
-def words(pair: tuple[int, int]) -> Words:
+def words(pair: tuple[int, int]) -> WordPair:
     return np.array([pair[0]], WORD), np.array([pair[1]], WORD)
 
 

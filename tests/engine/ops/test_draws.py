@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from engine import Batch, Compiler, Limits, Program, Statement, TensorType, registry
 from tests.engine.ops.run import EXECUTOR, Array, error, run
 
 KEY = np.array([0, 42], "uint32")
 MANY = 20_000
-#: what `jax.random` of JAX 0.10.2 draws, as bits: written by tests/reference/test_random.py
-DRAWN = json.loads((Path(__file__).parents[2] / "reference" / "jax_random.json").read_text(encoding="utf-8"))
-#: chance that draws as they should be are taken for others; they are always the same draws
-BY_CHANCE = 1e-4
-DISTRIBUTIONS = {
-    "random_uniform": stats.uniform(),
-    "random_normal": stats.norm(),
-    "random_exponential": stats.expon(),
-    "random_gumbel": stats.gumbel_r(),
+#: what `jax.random` of JAX 0.10.2 draws, as bits: written by tests/reference/test_draws.py
+DRAWN = json.loads((Path(__file__).parents[2] / "reference" / "jax_draws.json").read_text(encoding="utf-8"))
+#: standard deviations that draws as they should be may be off by; they are always the same draws
+FAR = 4.0
+#: distribution functions
+DISTRIBUTIONS: dict[str, Callable[[float], float]] = {
+    "random_uniform": lambda x: x,
+    "random_normal": lambda x: (1 + math.erf(x / math.sqrt(2))) / 2,
+    "random_exponential": lambda x: -math.expm1(-x),
+    "random_gumbel": lambda x: math.exp(-math.exp(-x)),
 }
+
+
+def is_fair(hits: int, count: int, p: float) -> bool:
+    """Whether so many of `count` may be there by a probability of p."""
+    return abs(hits - count * p) < FAR * math.sqrt(count * p * (1 - p))
 
 
 def drawn(op: str, key: Array = KEY, **attrs: Any) -> Array:
@@ -48,23 +54,25 @@ def test_draws_are_those_of_jax_bit_for_bit(case: dict[str, Any]) -> None:
 def test_the_distribution_is_the_one_it_is_named_after(op: str, dtype: str) -> None:
     found = drawn(op, shape=[MANY], dtype=dtype)
     assert np.isfinite(found).all()
-    assert stats.kstest(found.astype("float64"), DISTRIBUTIONS[op].cdf).pvalue > BY_CHANCE
+    wanted = np.array([DISTRIBUTIONS[op](x) for x in np.sort(found).tolist()])
+    # Kolmogorov and Smirnov: beyond 2.3 / √n by a chance of 5e-5
+    assert np.abs(wanted - (np.arange(MANY) + 0.5) / MANY).max() < 2.3 / math.sqrt(MANY)
 
 
 def test_bits_are_even() -> None:
     bits = np.unpackbits(drawn("random_bits", shape=[MANY]).view("uint8"))
-    assert stats.binomtest(int(bits.sum()), bits.size).pvalue > BY_CHANCE
+    assert is_fair(int(bits.sum()), bits.size, 0.5)
 
 
 def test_a_permutation_has_each_number_once_and_no_order() -> None:
     found = drawn("random_permutation", k=MANY)
     assert np.array_equal(np.sort(found), np.arange(MANY))
-    assert abs(stats.kendalltau(found, np.arange(MANY)).statistic) < 4 / math.sqrt(MANY)
+    assert abs(np.corrcoef(found, np.arange(MANY))[0, 1]) < FAR / math.sqrt(MANY)
 
 
 def test_bernoulli_is_true_as_often_as_it_says() -> None:
     found = run("random_bernoulli", KEY, np.full((MANY,), 0.3))
-    assert stats.binomtest(int(found.sum()), MANY, 0.3).pvalue > BY_CHANCE
+    assert is_fair(int(found.sum()), MANY, 0.3)
     certain = run("random_bernoulli", KEY, np.array([0.0, 1.0, np.nan] * 100).reshape(-1, 3))
     assert certain.all(axis=0).tolist() == [False, True, False]
     assert not certain[:, 0].any()
@@ -73,7 +81,7 @@ def test_bernoulli_is_true_as_often_as_it_says() -> None:
 def test_categories_come_by_their_weights() -> None:
     p = np.array([0.5, 0.2, 0.3])
     found = run("random_categorical", KEY, np.broadcast_to(np.log(p), (MANY, 3)))
-    assert stats.chisquare(np.bincount(found), MANY * p).pvalue > BY_CHANCE
+    assert all(is_fair(int(hits), MANY, weight) for hits, weight in zip(np.bincount(found), p, strict=True))
     never = np.array([[-np.inf, 0.0, -np.inf]] * 9)
     assert run("random_categorical", KEY, never).tolist() == [1] * 9
     assert run("random_categorical", KEY, never.T, axis=0).tolist() == [1] * 9

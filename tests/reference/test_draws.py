@@ -1,6 +1,6 @@
 """What `jax.random` draws, against what is written down here of it: where JAX is installed.
 
-`python -m tests.reference.test_random` writes jax_random.json anew, which other tests compare the engine with.
+`python -m tests.reference.test_draws` writes jax_draws.json anew, which other tests compare the engine with.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-WRITTEN = Path(__file__).with_name("jax_random.json")
+WRITTEN = Path(__file__).with_name("jax_draws.json")
 #: keys, and shapes with an odd and a large number of elements
 KEYS = ([0, 42], [0, 0], [2**32 - 1, 2**32 - 1], [1832780943, 270669613])
 SHAPES = ([], [3], [2, 5], [0, 2])

@@ -21,15 +21,14 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample, Words
 from engine.graph.tensor_type import INT64, UINT32, DType, HostArray, Shape, TensorType, normalise_axis
 from engine.graph.truth import Truth
-from engine.loops.threefry_arrays import Words as KeyWords
-from engine.loops.threefry_arrays import mixed, wide_bits, write_uniform
+from engine.loops.threefry_arrays import WordPair, mixed, wide_bits, write_uniform
 from engine.oplib import batching, threefry
 from engine.oplib.operands import require_shape
 from engine.oplib.uniform_elements import MOST_COUNTED, uniform_elements
 from engine.ops.max_min import require_elements
 
 #: graphs have all of this since
-OPSET = 2
+_SINCE = 2
 _KEY = ("uint32",)
 _FLOATS = ("float32", "float64")
 _SHAPE = Attr("ints", doc="the result's shape", minimum=0)
@@ -63,7 +62,7 @@ class RandomOp(Op):
     """Base: an op on keys, or seeds, and on those of a batch, each apart."""
 
     gradient: ClassVar[str] = "none: keys are constant"
-    since: ClassVar[int] = OPSET
+    since: ClassVar[int] = _SINCE
     vjp = _BY_KEYS
     dtypes: ClassVar[tuple[str, ...]] = _KEY
     operands: ClassVar[tuple[str, ...]] = ("key",)
@@ -258,7 +257,7 @@ class RandomPermutation(RandomOp):
         return 8 * k + 8 * (k // 2)
 
 
-def _write_wide(words: KeyWords, out: Array) -> None:
+def _write_wide(words: WordPair, out: Array) -> None:
     out[...] = wide_bits(words)
 
 
@@ -311,7 +310,7 @@ class RandomFormula(Composite):
 
     operands: ClassVar[tuple[str, ...]] = ("key",)
     attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
-    since: ClassVar[int] = OPSET
+    since: ClassVar[int] = _SINCE
     dtypes = _KEY
     gradient: ClassVar[str] = "none: keys are constant; for a gradient, write loc + scale · y"
     vjp = _BY_KEYS
@@ -387,7 +386,7 @@ class RandomBernoulli(Composite):
 
     name = "random_bernoulli"
     operands = ("key", "p")
-    since = OPSET
+    since = _SINCE
     dtypes = (*_KEY, *_FLOATS)
     gradient = "none: truth values are constant"
     vjp = NoGradient("truth values are constant")
@@ -413,7 +412,7 @@ class RandomCategorical(Composite):
 
     name = "random_categorical"
     operands = ("key", "logits")
-    since = OPSET
+    since = _SINCE
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", -1, "the axis of the categories")}
     dtypes = (*_KEY, *_FLOATS)
     gradient = "none: positions are constant"
