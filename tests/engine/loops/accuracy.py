@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.functions.circular import CIRCULAR_LIMIT
-from engine.functions.expansions import WRITERS, expand_functions
+from engine.functions.expansions import expand_functions
 from engine.functions.float_parts import FORMATS
 from engine.loops.compiled import bind_native, compile_loop, native_kernel
-from engine.loops.program import Level, Loop, LoopBuilder, Scalar, Space
+from engine.loops.program import FUNCTIONS, Level, Loop, LoopBuilder, Scalar, Space
 from engine.native.calls import make_calls
 
 Array = np.ndarray[Any, Any]
@@ -29,7 +29,7 @@ LEAST = {"log": 0, "log1p": -1, "log2": 0, "lgamma": 0, "trigamma": 0}
 PROMISED = {"float32": 2.5, "float64": 2.0}
 DTYPES = tuple(PROMISED)
 #: functions of one operand, and those of them that are written in float32 alone
-NAMES = tuple(name for name in WRITERS if name != "mod")
+NAMES = tuple(name for name in FUNCTIONS if name != "mod")
 SINGLE = ("lgamma", "trigamma", "erfinv", "log_ndtr")
 CASES = tuple((name, dtype) for name in NAMES for dtype in DTYPES if dtype == "float32" or name not in SINGLE)
 

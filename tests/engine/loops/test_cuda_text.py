@@ -153,6 +153,16 @@ def test_nvrtc_compiles_every_function(function: str, dtype: str) -> None:
 
 @needs_nvrtc
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_nvrtc_compiles_random_numbers(dtype: str) -> None:
+    builder = LoopBuilder(dtype)
+    words = [builder.load(Level.ELEMENT) for _ in range(4)]
+    builder.store("element", builder.apply("threefry_uniform", *words))
+    parts = cuda_parts(expand_functions(builder.loop()), reports_range=False)
+    assert nvrtc.compiled(cuda_text(parts, 32), (*OPTIONS, "--gpu-architecture=sm_90")).startswith(b"\x7fELF")
+
+
+@needs_nvrtc
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_nothing_is_contracted(dtype: str) -> None:
     """A product and a sum are two instructions, which by default they are not; division and roots are exact."""
     builder = LoopBuilder(dtype)
