@@ -14,6 +14,7 @@ from engine.graph.attributes import Attr
 from engine.graph.ir import Value
 from engine.graph.op import Array, NoGradient, Op, ResultTypes
 from engine.graph.run_context import RunContext
+from engine.graph.sample import Sample
 from engine.graph.tensor_type import DType, Shape, TensorType
 from engine.oplib.elementwise import Elementwise
 from engine.oplib.source import Source
@@ -45,6 +46,7 @@ class KeyWord(Op):
 
     name = "key_word"
     internal = True
+    samples: ClassVar[tuple[Sample, ...]] = ()
     operands: ClassVar[tuple[str, ...]] = ("key",)
     gradient: ClassVar[str] = "none: keys are constant"
     vjp = NoGradient("keys are constant")
@@ -72,6 +74,7 @@ class Counters(Source):
 
     name = "counters"
     internal = True
+    samples: ClassVar[tuple[Sample, ...]] = ()
     attrs: ClassVar[Mapping[str, Attr]] = {
         "shape": Attr("ints", doc="the result's shape"),
         "step": Attr("int", doc="from one to the next"),
@@ -98,6 +101,7 @@ class UniformElement(Elementwise):
 
     name = "uniform_element"
     internal = True
+    samples: ClassVar[tuple[Sample, ...]] = ()
     operands: ClassVar[tuple[str, ...]] = ("first", "second", "row", "column")
     gradient: ClassVar[str] = "none: keys are constant"
     partials = vjp = NoGradient("keys are constant")

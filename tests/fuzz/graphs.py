@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine import Builder, EngineError, Limits, OverBudget, TensorType, Value, registry
+from engine import LATEST, Builder, EngineError, Limits, OverBudget, TensorType, Value, registry
 from engine.graph.attributes import bind
 from engine.graph.op import Definition, View
 from engine.graph.sample import Operand, Sample
@@ -233,7 +233,10 @@ def place(drawing: Drawing, op: Definition, attempt: int) -> None:
         shapes = [lead, *(like(rng, lead) for _ in shapes[1:])]
     elif attempt < _TRIES - 1:
         names = renamed(rng, sample, None if first is None else drawing.shape(first), drawing.most)
-        shapes = [names.shape(shape, with_lead=not k or rng.random() < 0.5) for k, shape in enumerate(shapes)]
+        shapes = [
+            shape if operand.kind == "words" else names.shape(shape, with_lead=not k or rng.random() < 0.5)
+            for k, (operand, shape) in enumerate(zip(sample.operands, shapes, strict=True))
+        ]
     attrs = drawn_attributes(rng, op, sample, shapes[0] if shapes else (), names.extents, attempt < _TRIES - 2)
     node = drawing.add(op.name, operands_of(drawing, sample, shapes, first, names), attrs)
     if op.several:
@@ -254,7 +257,11 @@ def first_operand(drawing: Drawing, sample: Sample) -> int | None:
 
 def fits(type: TensorType, kind: str) -> bool:
     """Whether a value may be an operand of this kind."""
-    return type.dtype.kind in {"real": "f", "int": "i", "bool": "b"}[kind]
+    return (
+        type.dtype.name == "uint32"
+        if kind == "words"
+        else type.dtype.kind == {"real": "f", "int": "i", "bool": "b"}[kind]
+    )
 
 
 def operands_of(
@@ -304,7 +311,7 @@ def asked(drawing: Drawing, call: str) -> Request:
         body["outputs"] = some(rng, drawing.singles(), 3)
     else:
         body |= _DERIVED[call](drawing, leaves)
-    body |= {"graph": {"nodes": drawing.nodes}}
+    body |= {"graph": {"opset": LATEST, "nodes": drawing.nodes}}
     if call in ("plan", "differentiate"):
         typed = [(node, array) for node, array in drawing.feeds.items()]
         body["types"] = [{"node": i, "dtype": a.dtype.name, "shape": list(a.shape)} for i, a in typed]

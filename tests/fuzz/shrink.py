@@ -58,7 +58,7 @@ def _changed(request: Request, **fields: Any) -> Request:
 
 
 def _with_nodes(request: Request, nodes: Sequence[Body]) -> Request:
-    return _changed(request, graph={"nodes": list(nodes)})
+    return _changed(request, graph=request.body["graph"] | {"nodes": list(nodes)})
 
 
 # ---------------------------------------------------------------- roots and nodes
