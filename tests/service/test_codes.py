@@ -111,7 +111,7 @@ REQUESTS: dict[str, list[dict[str, Any]]] = {
         {"graph": {"nodes": [{"op": "full", "name": 1}]}},
         {"graph": {"nodes": [{"op": "full", "name": "n" * 129}]}},
         {"graph": {"nodes": [{"op": "full", "id": 0}]}},
-        {"graph": {"nodes": [FULL], "opset": 2}},
+        {"graph": {"nodes": [FULL], "opset": 3}},
         {"graph": {"nodes": [FULL], "opset": "1"}},
         {"graph": {"nodes": [FULL], "opset": None}},
         {"graph": {"nodes": [FULL], "functions": [{}]}},

@@ -246,7 +246,7 @@ def test_health(client: Client) -> None:
 
 def test_the_catalogue(client: Client) -> None:
     catalogue = client.get("/v1/ops").json()
-    assert catalogue["opset"] == 1
+    assert catalogue["opset"] == 2
     assert [op["name"] for op in catalogue["ops"]] == sorted(registry().ops)
 
 

@@ -93,7 +93,7 @@ FEEDS = orjson.dumps(SQUARES["feeds"]).decode()
         (f'{{"graph": null, "feeds": {FEEDS}}}', 422),
         (f'{{"graph": {{}}, "feeds": {FEEDS}}}', 422),
         (f'{{"graph": {{"nodes": []}}, "feeds": {FEEDS}}}', 422),
-        (f'{{"graph": {{"nodes": [], "opset": 2}}, "feeds": {FEEDS}}}', 422),
+        (f'{{"graph": {{"nodes": [], "opset": 3}}, "feeds": {FEEDS}}}', 422),
         (f'{{"feeds": {FEEDS}}}', 422),
         (f"[{GRAPH}]", 422),
         ("{" * 200, 400),
