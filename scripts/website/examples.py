@@ -12,6 +12,7 @@ from zlib import crc32
 import numpy as np
 
 from engine.graph.op import Definition
+from engine.graph.opset import OPSET
 from engine.graph.sample import Operand, Sample
 from service.pages.layout import laid_out
 from service.transport.job import Job
@@ -77,7 +78,8 @@ def _request(op: Definition, sample: Sample) -> Json:
     read = [{"op": "get_output", "operands": [count], "attrs": {"index": 0}}] if op.several else []
     nodes = [*leaves, {name: value for name, value in node.items() if value}, *read]
     feeds = [_feed(i, _drawn(operand, rng)) for i, operand in enumerate(sample.operands)]
-    return {"graph": {"nodes": nodes}} | ({"feeds": feeds} if feeds else {})
+    opset = {"opset": op.since} if op.since > OPSET else {}
+    return {"graph": {**opset, "nodes": nodes}} | ({"feeds": feeds} if feeds else {})
 
 
 def _leaf(op: Definition, i: int, operand: Operand) -> Json:

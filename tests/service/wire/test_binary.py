@@ -12,7 +12,7 @@ import pytest
 from safetensors import safe_open
 from safetensors.numpy import load, save
 
-from engine import DTYPES
+from engine import DTYPES, LATEST
 from service.calls import calls
 from tests.conftest import Client, RunningServer
 from tests.service.support import SQUARES, Json, feed, node, request
@@ -68,7 +68,7 @@ def arrays(dtype: str) -> dict[str, Array]:
 
 
 CASES = [pytest.param(value, id=f"{dtype}-{name}") for dtype in DTYPES for name, value in arrays(dtype).items()]
-ECHO = {"graph": {"nodes": [node("input")]}}
+ECHO = {"graph": {"opset": LATEST, "nodes": [node("input")]}}
 
 
 def echo_json(post: Callable[..., httpx.Response], value: Array, encoding: str) -> Array:
@@ -346,6 +346,6 @@ def test_the_library_writes_what_we_read_and_reads_what_we_write(
 
 def test_the_library_keeps_every_bit_of_every_dtype(client: Client) -> None:
     values = {f"feeds.{i}": value for i, value in enumerate(map(ends, DTYPES))}
-    graph = {"graph": {"nodes": [node("input") for _ in DTYPES]}, "outputs": list(range(len(DTYPES)))}
+    graph = {"graph": {"opset": LATEST, "nodes": [node("input") for _ in DTYPES]}, "outputs": list(range(len(DTYPES)))}
     found = load(client.post("/v1/forward", content=of_library(graph, values), headers=BINARY).content)
     assert all(same_bits(found[f"values.{i}"], values[f"feeds.{i}"]) for i in range(len(DTYPES)))
