@@ -35,7 +35,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from engine import registry
-from scripts.mutants_apply import Live, alive, apply, changed, key_of
+from scripts.mutants_apply import Live, NotApplied, alive, apply, changed, key_of
 from scripts.mutants_find import KINDS, Mutant, find_mutants
 
 ROOT = Path(__file__).parents[1]
@@ -233,7 +233,7 @@ class Session:
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
         try:
             apply(mutant, module, self.live)
-        except LookupError:
+        except NotApplied:
             raise
         except Exception as error:  # noqa: BLE001 - what a constant of the module makes of the mistake
             return f"(the module does not load: {error})"

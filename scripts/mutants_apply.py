@@ -20,6 +20,10 @@ from engine.graph.attributes import Attr
 from scripts.mutants_find import Mutant
 
 
+class NotApplied(Exception):
+    """A mistake of the runner's own: what a module raises when it is loaded with a mutant may be anything else."""
+
+
 def key_of(code: CodeType) -> Hashable:
     """What tells functions of a program apart, two on one line as well."""
     return code.co_filename, code.co_qualname, hash(tuple(code.co_positions()))
@@ -61,12 +65,12 @@ def alive(paths: Iterable[Path]) -> Live:
 
 
 def apply(mutant: Mutant, module: ModuleType, live: Live) -> None:
-    """Make `module`, which was loaded from the mutant's file, the mutant. Raises LookupError where that fails."""
+    """Make `module`, which was loaded from the mutant's file, the mutant. Raises NotApplied where that fails."""
     swaps = [(f, code) for key, code in changed(mutant).items() for f in live.get(key, ())]
     for function, code in swaps:
         function.__code__ = code
     if not swaps and not _assign(mutant, module):
-        raise LookupError(f"cannot apply {mutant}")
+        raise NotApplied(f"cannot apply {mutant}")
 
 
 def _assign(mutant: Mutant, module: ModuleType) -> int:

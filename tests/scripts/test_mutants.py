@@ -17,7 +17,7 @@ import pytest
 
 from engine.graph.attributes import Attr
 from scripts.mutants import EXPLAINED, ROOT, Measured, Session, Tally, forked, measure_all, options, report
-from scripts.mutants_apply import alive, apply, changed
+from scripts.mutants_apply import NotApplied, alive, apply, changed
 from scripts.mutants_cost import only_for_costs
 from scripts.mutants_find import Mutant, find_mutants
 
@@ -168,7 +168,7 @@ def test_a_mutant_does_not_hide_the_function_from_the_next(load: Load) -> None:
 
 def test_a_mutant_that_cannot_be_applied_is_no_mutant(load: Load) -> None:
     module, (mutant,) = load("def f(a, b):\n    return a + b\n")
-    with pytest.raises(LookupError, match="cannot apply"):
+    with pytest.raises(NotApplied, match="cannot apply"):
         apply(mutant, module, {})
 
 
@@ -249,8 +249,8 @@ def test_what_ends_a_process_is_killed_and_what_the_runner_cannot_do_is_raised(l
         ran.note(mutant, found)
     assert ran.tally.tried.total() == 3
     assert ran.tally.survivors == [mutant]
-    with pytest.raises(LookupError):
-        ran.note(mutant, LookupError())
+    with pytest.raises(NotApplied):
+        ran.note(mutant, NotApplied())
 
 
 def tally(mutant: Mutant, killed: int, survived: int) -> Tally:
