@@ -190,9 +190,10 @@ def _opset(graph: Graph) -> int:
             pointer="/graph/opset",
         )
     if graph.get("functions"):
+        why = "opset 1 has no functions" if opset == OPSET else "this server runs none yet"
         raise Refusal(
             "invalid_field",
-            "graph.functions must be absent or empty: this server runs no functions",
+            f"graph.functions must be absent or empty: {why}",
             expected="an empty list",
             got="functions",
             pointer="/graph/functions",

@@ -87,7 +87,8 @@ def whole_numbers(rng: Random, shape: tuple[int, ...], dtype: Any) -> Array:
 
 def indices(rng: Random, drawn: Array, operand: Operand) -> Array:
     """Of 32 or 64 bits; the first and last that there are, and now and then one that there is not."""
-    drawn = np.asarray(drawn, choice(rng, ["int64", "int64", "int32"]))
+    fits = operand.high <= 2**31
+    drawn = np.asarray(drawn, choice(rng, ["int64", "int64", "int32"] if fits else ["int64"]))
     if drawn.size and rng.random() < 0.3:
         drawn.reshape(-1)[-1] = choice(rng, [operand.low, operand.high - 1])
     if drawn.size and rng.random() < 0.04:

@@ -56,7 +56,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
     (
         "gradients",
         {"graph": {"nodes": [FULL], "functions": [{}]}},
-        "graph.functions must be absent or empty: this server runs no functions",
+        "graph.functions must be absent or empty: opset 1 has no functions",
     ),
     (
         "forward",
