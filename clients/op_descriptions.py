@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,10 @@ class Attribute:
 
 @dataclass(frozen=True)
 class OpDescription:
-    """One op. `fed` ones are leaves, whose tensors come with a call; of `several` results, one is read at a time."""
+    """One op. `fed` ones are leaves, whose tensors come with a call; of `several` results, one is read at a time.
+
+    Graphs have it `since` an opset, which they have to state where it is not the first.
+    """
 
     name: str
     doc: str
@@ -44,6 +48,7 @@ class OpDescription:
     attributes: tuple[Attribute, ...]
     fed: bool
     several: bool
+    since: int
 
     @property
     def is_of_a_node(self) -> bool:
@@ -56,15 +61,21 @@ def described(known: Registry) -> list[OpDescription]:
     return [_described(row, fed=known.ops[row["name"]].is_leaf) for row in describe(known)]
 
 
+def later(ops: Iterable[OpDescription]) -> dict[str, int]:
+    """The ops that graphs of the first opset lack, and the opset that each is of."""
+    return {op.name: op.since for op in ops if op.since > 1}
+
+
 def _described(row: dict[str, Any], *, fed: bool) -> OpDescription:
     return OpDescription(
         name=row["name"],
-        doc=row["doc"],
+        doc=row["doc"] if row["since"] == 1 else f"{row['doc']}\n\nSince opset {row['since']}.",
         gradient=row["gradient"],
         operands=tuple(Operand(name.rstrip("?."), "?" in name, "..." in name) for name in row["operands"]),
         attributes=tuple(_attribute(stated) for stated in row["attributes"]),
         fed=fed,
         several=row["several_outputs"],
+        since=row["since"],
     )
 
 

@@ -22,6 +22,7 @@ SAFETENSORS: Final = {
     "int8": "I8",
     "uint8": "U8",
     "int32": "I32",
+    "uint32": "U32",
     "int64": "I64",
     "float16": "F16",
     "float32": "F32",

@@ -80,8 +80,17 @@ def _judged(case: Case, program: Program, around: Servers) -> str | None:
         result, written = program.ask(told(case, around.scripted.begin(case)))
         came = around.scripted.end(case)
         return _leaked(case, written) or fault(case, result) or unexpected(case, came)
+    if case["kind"] == "live" and (broken := _broken(case)):
+        return broken
     result, written = program.ask(told(case, around.live if case["kind"] == "live" else None))
     return _leaked(case, written) or fault(case, result)
+
+
+def _broken(case: Case) -> str | None:
+    """Whether the real server failed when it was asked what is wanted: then all clients would be right."""
+    results = case["want"]["results"]
+    failed = [error for result in results if (error := result.get("raised", {})).get("type") == "server"]
+    return f"the server itself failed: {failed[0]}" if failed else None
 
 
 def _leaked(case: Case, written: str) -> str | None:

@@ -13,7 +13,7 @@ import httpx
 from clients.conformance.bits import Json, from_json, to_json
 from clients.conformance.cases import Case
 from clients.conformance.compare import TENSOR_MEMBERS
-from clients.conformance.steps import nodes_of
+from clients.conformance.steps import graph_of
 
 #: what of a call is not a field of its request
 _OURS: Final = frozenset({"do", "graph", "form"})
@@ -68,7 +68,7 @@ class PlainClient:
     def _send(self, call: Json) -> httpx.Response:
         match call["do"]:
             case "register":
-                return self._register(call["steps"], {name: call[name] for name in ("description",) if name in call})
+                return self._register(call, {name: call[name] for name in ("description",) if name in call})
             case "put":
                 return self._http.put(_path(call), json=to_json(call["tensor"]), headers=_conditions(call))
             case "get":
@@ -79,13 +79,13 @@ class PlainClient:
                 return self._http.get(f"/v1/{call['do'].removeprefix('list_')}")
             case name:
                 if call["graph"].get("registered"):
-                    registration = self._register(call["graph"]["steps"], {})
+                    registration = self._register(call["graph"], {})
                     if registration.is_error:
                         return registration
                 return self._http.post(f"/v1/{name}", json=_request(call))
 
-    def _register(self, steps: list[Json], described: Json) -> httpx.Response:
-        return self._http.post("/v1/graphs", json={"graph": {"nodes": nodes_of(steps)}} | described)
+    def _register(self, stated: Json, described: Json) -> httpx.Response:
+        return self._http.post("/v1/graphs", json={"graph": graph_of(stated)} | described)
 
 
 def _path(call: Json) -> str:
@@ -95,7 +95,7 @@ def _path(call: Json) -> str:
 def _request(call: Json) -> Json:
     """What a computing call sends."""
     fields = {name: _on_the_wire(value, name) for name, value in call.items() if name not in _OURS}
-    return {"graph": {"nodes": nodes_of(call["graph"]["steps"])}, "encoding": "base64"} | fields
+    return {"graph": graph_of(call["graph"]), "encoding": "base64"} | fields
 
 
 def _on_the_wire(value: Any, name: str = "") -> Any:

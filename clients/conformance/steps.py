@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from clients.conformance.bits import Json, to_json
+from engine import registry
+from engine.graph.dtypes import ELEMENT_TYPES
+
+#: the opset that graphs have a dtype since
+_SINCE: Final = {element.name: element.since for element in ELEMENT_TYPES}
 
 
 def leaf(op: str, name: str | None = None, **attrs: Any) -> Json:
@@ -16,6 +21,19 @@ def leaf(op: str, name: str | None = None, **attrs: Any) -> Json:
 def on(op: str, *operands: Any, **attrs: Any) -> Json:
     """A step on others, by their places."""
     return {"op": op, "operands": list(operands)} | ({"attrs": attrs} if attrs else {})
+
+
+def graph_of(stated: Json) -> Json:
+    """The graph of `steps`, as it is sent: of the `opset` that is stated, or else of the first that has all of it."""
+    opset = stated.get("opset") or max(map(_needed_by, stated["steps"]))
+    return ({} if opset == 1 else {"opset": opset}) | {"nodes": nodes_of(stated["steps"])}
+
+
+def _needed_by(step: Json) -> int:
+    op, attrs = registry().ops.get(step["op"]), step.get("attrs", {})
+    constants = [value["dtype"] for value in attrs.values() if isinstance(value, Mapping) and "dtype" in value]
+    dtypes = [*constants, *(stated for name, stated in attrs.items() if name == "dtype")]
+    return max([1 if op is None else op.since, *(_SINCE.get(dtype, 1) for dtype in dtypes)])
 
 
 def nodes_of(steps: Sequence[Json]) -> list[Json]:

@@ -10,6 +10,7 @@ const (
 	Int8    DType = "int8"
 	Uint8   DType = "uint8"
 	Int32   DType = "int32"
+	Uint32  DType = "uint32"
 	Int64   DType = "int64"
 	Float16 DType = "float16"
 	Float32 DType = "float32"
@@ -24,22 +25,25 @@ const (
 	float
 )
 
-// elementType is what there is to know of a dtype; safetensors is how that format spells it.
+// elementType is what there is to know of a dtype; safetensors is how that format spells it, and
+// since the opset that graphs have it since.
 type elementType struct {
 	kind        elementKind
 	size        int
 	safetensors string
+	since       int
 }
 
 var elementTypes = map[DType]elementType{
-	Bool:    {boolean, 1, "BOOL"},
-	Int8:    {integer, 1, "I8"},
-	Uint8:   {integer, 1, "U8"},
-	Int32:   {integer, 4, "I32"},
-	Int64:   {integer, 8, "I64"},
-	Float16: {float, 2, "F16"},
-	Float32: {float, 4, "F32"},
-	Float64: {float, 8, "F64"},
+	Bool:    {boolean, 1, "BOOL", 1},
+	Int8:    {integer, 1, "I8", 1},
+	Uint8:   {integer, 1, "U8", 1},
+	Int32:   {integer, 4, "I32", 1},
+	Uint32:  {integer, 4, "U32", 2},
+	Int64:   {integer, 8, "I64", 1},
+	Float16: {float, 2, "F16", 1},
+	Float32: {float, 4, "F32", 1},
+	Float64: {float, 8, "F64", 1},
 }
 
 // safetensorsTypes has the dtypes by their names in files.
@@ -55,7 +59,7 @@ var safetensorsTypes = func() map[string]DType {
 func elementTypeOf(dtype DType) (elementType, error) {
 	element, known := elementTypes[dtype]
 	if !known {
-		return element, inputErrorf("%q is no dtype of this client, which has bool, int8, uint8, int32, int64, "+
+		return element, inputErrorf("%q is no dtype of this client, which has bool, int8, uint8, int32, uint32, int64, "+
 			"float16, float32 and float64", string(dtype))
 	}
 	return element, nil

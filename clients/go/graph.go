@@ -14,7 +14,8 @@ import (
 // What goes wrong is kept, and said by Err and by every call: a program looks at errors once. A graph is built by one
 // goroutine at a time; when it is built, any number may call with it.
 type Graph struct {
-	// Opset is the version of the set of ops, where it is not to be the server's usual one.
+	// Opset is the version of the set of ops. With 0 the graph says by itself which it needs, where that is not the
+	// first.
 	Opset int
 	nodes []*Node
 	err   error

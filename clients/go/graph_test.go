@@ -136,6 +136,38 @@ func TestGraphsAreReadAsTheyAreWritten(t *testing.T) {
 	}
 }
 
+func TestAGraphSaysWhichOpsetItNeeds(t *testing.T) {
+	words := Vector([]uint32{0, 1<<32 - 1})
+	for wanted, written := range map[string][]func(*Graph){
+		`"opset":2`: {
+			func(g *Graph) { g.RandomKey(g.Input("seed")) },
+			func(g *Graph) { g.Op("random_key", []*Node{g.Input("seed")}, nil) },
+			func(g *Graph) { g.Parameter("key", ParameterOptions{DType: Uint32}) },
+			func(g *Graph) { g.Cast(g.Input("x"), Uint32) },
+			func(g *Graph) { g.Constant(words) },
+		},
+		`"opset":1`: {func(g *Graph) { g.Opset = 1; g.Constant(words) }},
+		`}]}`: {
+			func(g *Graph) { g.Cast(g.Input("x"), Int32) },
+			func(g *Graph) { g.Op("new", []*Node{g.Input("x")}, Attrs{"dtype": "float8", "word": "uint32"}) },
+		},
+	} {
+		for _, write := range written {
+			graph := NewGraph()
+			write(graph)
+			if got := nodesOf(t, graph); !strings.HasSuffix(got, wanted) && !strings.HasSuffix(got, wanted+"}") {
+				t.Errorf("%s: %s", wanted, got)
+			}
+		}
+	}
+	kept := message{}
+	graph := NewGraph()
+	graph.RandomKey(graph.Input("seed"))
+	if first := kept.graph(graph, 1); first["opset"] != nil {
+		t.Errorf("the first node alone needs none: %v", first)
+	}
+}
+
 func TestGraphsThatAreNoneAreRefused(t *testing.T) {
 	for _, text := range []string{
 		`[]`, `{}`, `{"nodes": [1]}`, `{"nodes": [{"op": 1}]}`, `{"nodes": [{"op": "add", "operands": [0]}]}`,

@@ -66,8 +66,8 @@ func (m *message) encoded(form Form) (string, [][]byte, error) {
 // graph is the first nodes of a graph as the wire has it.
 func (m *message) graph(graph *Graph, count int) map[string]any {
 	stated := map[string]any{}
-	if graph.Opset != 0 {
-		stated["opset"] = graph.Opset
+	if opset := opsetOf(graph.Opset, graph.nodes[:count]); opset != 0 {
+		stated["opset"] = opset
 	}
 	nodes := make([]any, count)
 	for i, node := range graph.nodes[:count] {

@@ -2,6 +2,21 @@
 
 package gradserve
 
+// opsSince has the opset that graphs have an op since, where it is not the first.
+var opsSince = map[string]int{
+	"random_bernoulli":   2,
+	"random_bits":        2,
+	"random_categorical": 2,
+	"random_exponential": 2,
+	"random_fold_in":     2,
+	"random_gumbel":      2,
+	"random_key":         2,
+	"random_normal":      2,
+	"random_permutation": 2,
+	"random_split":       2,
+	"random_uniform":     2,
+}
+
 // Abs is the op abs: y = |x|. At 0 the gradient is 0, in every order.
 //
 // Gradient: g · sign x.
@@ -1521,6 +1536,145 @@ type ProdOptions struct {
 func (g *Graph) Prod(x *Node, options ...ProdOptions) *Node {
 	o := given(options)
 	return g.typed("prod", 1, []*Node{x}, Attrs{"axes": o.Axes, "keepdims": o.KeepDims})
+}
+
+// RandomBernoulli is the op random_bernoulli: y = uniform < p, of p's shape: true with probability p. The uniform
+// numbers are of p's dtype.
+//
+// Since opset 2.
+func (g *Graph) RandomBernoulli(key *Node, p *Node) *Node {
+	return g.typed("random_bernoulli", 2, []*Node{key, p}, Attrs{})
+}
+
+// RandomBitsOptions are what RandomBits takes beside what is required.
+type RandomBitsOptions struct {
+	// DType: the result's dtype; one of uint32; uint32 unless stated.
+	DType DType
+}
+
+// RandomBits is the op random_bits: y = 32 random bits an element: the exclusive or of both words of counter i,
+// row-major. As `jax.random.bits`.
+//
+// Since opset 2.
+//
+// shape: the result's shape.
+func (g *Graph) RandomBits(key *Node, shape []int, options ...RandomBitsOptions) *Node {
+	o := given(options)
+	return g.typed("random_bits", 1, []*Node{key}, Attrs{
+		"shape": shape,
+		"dtype": o.DType,
+	})
+}
+
+// RandomCategoricalOptions are what RandomCategorical takes beside what is required.
+type RandomCategoricalOptions struct {
+	// Axis: the axis of the categories; -1 unless stated.
+	Axis *int
+}
+
+// RandomCategorical is the op random_categorical: y = argmax(logits + gumbel) along `axis`, int64: i with a probability
+// that goes as exp(logits[i]).
+//
+// Since opset 2.
+func (g *Graph) RandomCategorical(key *Node, logits *Node, options ...RandomCategoricalOptions) *Node {
+	o := given(options)
+	return g.typed("random_categorical", 2, []*Node{key, logits}, Attrs{"axis": o.Axis})
+}
+
+// RandomExponential is the op random_exponential: y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1.
+// As `jax.random.exponential`.
+//
+// Since opset 2.
+//
+// shape: the result's shape.
+//
+// dtype: the result's dtype; one of float32, float64.
+func (g *Graph) RandomExponential(key *Node, shape []int, dtype DType) *Node {
+	return g.typed("random_exponential", 1, []*Node{key}, Attrs{
+		"shape": shape,
+		"dtype": dtype,
+	})
+}
+
+// RandomFoldIn is the op random_fold_in: key = a new key [2] for each number: the words of counter (0, number mod 2³²).
+// As `jax.random.fold_in`.
+//
+// Since opset 2.
+func (g *Graph) RandomFoldIn(key *Node, number *Node) *Node {
+	return g.typed("random_fold_in", 2, []*Node{key, number}, Attrs{})
+}
+
+// RandomGumbel is the op random_gumbel: y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal
+// number. As `jax.random.gumbel`.
+//
+// Since opset 2.
+//
+// shape: the result's shape.
+//
+// dtype: the result's dtype; one of float32, float64.
+func (g *Graph) RandomGumbel(key *Node, shape []int, dtype DType) *Node {
+	return g.typed("random_gumbel", 1, []*Node{key}, Attrs{
+		"shape": shape,
+		"dtype": dtype,
+	})
+}
+
+// RandomKey is the op random_key: key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As
+// `jax.random.key_data(jax.random.key(seed))`.
+//
+// Since opset 2.
+func (g *Graph) RandomKey(seed *Node) *Node {
+	return g.typed("random_key", 1, []*Node{seed}, Attrs{})
+}
+
+// RandomNormal is the op random_normal: y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As
+// `jax.random.normal`, to 32 ulp.
+//
+// Since opset 2.
+//
+// shape: the result's shape.
+//
+// dtype: the result's dtype; one of float32, float64.
+func (g *Graph) RandomNormal(key *Node, shape []int, dtype DType) *Node {
+	return g.typed("random_normal", 1, []*Node{key}, Attrs{
+		"shape": shape,
+		"dtype": dtype,
+	})
+}
+
+// RandomPermutation is the op random_permutation: y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers
+// of 64 random bits, unsigned.
+//
+// Since opset 2.
+//
+// k: how many numbers.
+func (g *Graph) RandomPermutation(key *Node, k int) *Node {
+	return g.typed("random_permutation", 1, []*Node{key}, Attrs{"k": k})
+}
+
+// RandomSplit is the op random_split: keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 …
+// k−1. As `jax.random.split`.
+//
+// Since opset 2.
+//
+// k: how many keys.
+func (g *Graph) RandomSplit(key *Node, k int) *Node {
+	return g.typed("random_split", 1, []*Node{key}, Attrs{"k": k})
+}
+
+// RandomUniform is the op random_uniform: y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³
+// (2⁵²). As `jax.random.uniform`.
+//
+// Since opset 2.
+//
+// shape: the result's shape.
+//
+// dtype: the result's dtype; one of float32, float64.
+func (g *Graph) RandomUniform(key *Node, shape []int, dtype DType) *Node {
+	return g.typed("random_uniform", 1, []*Node{key}, Attrs{
+		"shape": shape,
+		"dtype": dtype,
+	})
 }
 
 // Reciprocal is the op reciprocal: y = 1 / x; integers give floats, as `div`.

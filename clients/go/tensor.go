@@ -9,7 +9,7 @@ import (
 
 // Element is what a slice may consist of that is a tensor's.
 type Element interface {
-	bool | int8 | uint8 | int32 | int64 | Float16Bits | float32 | float64
+	bool | int8 | uint8 | int32 | uint32 | int64 | Float16Bits | float32 | float64
 }
 
 // Tensor is an array with a dtype and a shape, whose elements lie row-major. It shares the memory of the slice that it
@@ -159,6 +159,8 @@ func dtypeOf[T Element]() DType {
 		return Uint8
 	case int32:
 		return Int32
+	case uint32:
+		return Uint32
 	case int64:
 		return Int64
 	case Float16Bits:

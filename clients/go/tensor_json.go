@@ -110,6 +110,8 @@ func wholeIn(raw []byte, dtype DType) int64 {
 		return int64(int8(raw[0]))
 	case Int32:
 		return int64(int32(binary.LittleEndian.Uint32(raw)))
+	case Uint32:
+		return int64(binary.LittleEndian.Uint32(raw))
 	case Int64:
 		return int64(binary.LittleEndian.Uint64(raw))
 	}

@@ -88,7 +88,7 @@ func TestElementsAreOfTheTypeThatIsAskedFor(t *testing.T) {
 func TestAllTypesOfElementsAreDtypes(t *testing.T) {
 	for wanted, tensor := range map[DType]*Tensor{
 		Bool: Scalar(true), Int8: Scalar[int8](-1), Uint8: Scalar[uint8](255), Int32: Scalar[int32](-1),
-		Int64: Scalar[int64](-1), Float16: Scalar[Float16Bits](1), Float32: Scalar[float32](1), Float64: Scalar(1.0),
+		Uint32: Scalar[uint32](1<<32 - 1), Int64: Scalar[int64](-1), Float16: Scalar[Float16Bits](1), Float32: Scalar[float32](1), Float64: Scalar(1.0),
 	} {
 		if tensor.DType() != wanted || tensor.Len() != 1 || len(tensor.Shape()) != 0 {
 			t.Errorf("%v", tensor)

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from clients.op_descriptions import Attribute, OpDescription, Operand
+from clients.op_descriptions import Attribute, OpDescription, Operand, later
 from clients.printers.go import EXACT
 
 _WIDTH: Final = 120
@@ -46,7 +46,19 @@ protected:
 """
 _SOURCE: Final = f"""{_WRITTEN}#include <gradserve/ops.hpp>
 
+#include "opset.hpp"
+
+#include <map>
+#include <string_view>
+
 namespace gradserve {{
+
+std::int64_t opset_of_op(std::string_view op) {{
+    static const std::map<std::string_view, std::int64_t> since{{
+%s    }};
+    const auto found = since.find(op);
+    return found == since.end() ? first_opset : found->second;
+}}
 """
 _PROGRAM: Final = f"""{_WRITTEN}#include "step.hpp"
 
@@ -98,7 +110,8 @@ def header(ops: Sequence[OpDescription]) -> str:
 
 def source(ops: Sequence[OpDescription]) -> str:
     """The definitions of all methods."""
-    return _SOURCE + "".join(map(_definition, ops)) + "\n}  // namespace gradserve\n"
+    since = "".join(f'        {{"{name}", {opset}}},\n' for name, opset in later(ops).items())
+    return _SOURCE % since + "".join(map(_definition, ops)) + "\n}  // namespace gradserve\n"
 
 
 def program(ops: Sequence[OpDescription]) -> str:

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from clients.op_descriptions import Attribute, OpDescription, Operand
+from clients.op_descriptions import Attribute, OpDescription, Operand, later
 
 _WIDTH: Final = 120
 #: attributes whose whole numbers keep all of their digits, in ops of an integer dtype; a test compares them
@@ -54,6 +54,14 @@ _LISTED: Final = """
         operands.addAll(others);
         return operands;
     }
+"""
+_SINCE: Final = """
+    /** The opset that graphs have an op since. */
+    static int since(String op) {{
+        return switch (op) {{
+{cases}            default -> 1;
+        }};
+    }}
 """
 _PROGRAM: Final = f"""{_WRITTEN}package example.gradserve.conformance;
 
@@ -105,7 +113,12 @@ def of_nodes(ops: Sequence[OpDescription]) -> str:
 def of_graphs(ops: Sequence[OpDescription]) -> str:
     """The class with the methods of graphs."""
     doc = "The ops that have no operand, or a list of them, as methods of a graph."
-    return _class("GraphOps", "Graph", doc, _LISTED, [op for op in ops if not op.is_of_a_node])
+    return _class("GraphOps", "Graph", doc, _since(ops) + _LISTED, [op for op in ops if not op.is_of_a_node])
+
+
+def _since(ops: Sequence[OpDescription]) -> str:
+    cases = "".join(f'            case "{name}" -> {opset};\n' for name, opset in later(ops).items())
+    return _SINCE.format(cases=cases)
 
 
 def program(ops: Sequence[OpDescription]) -> str:

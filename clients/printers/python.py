@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from keyword import iskeyword
 from typing import Final
 
-from clients.op_descriptions import Attribute, OpDescription, Operand
+from clients.op_descriptions import Attribute, OpDescription, Operand, later
 
 _WIDTH: Final = 120
 #: for text in a docstring, whose first line has quotation marks on both sides
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 #: attributes whose values are tensors
 TENSOR_ATTRIBUTES: Final = frozenset({%s})
+#: the opset that graphs have an op since, where it is not the first
+SINCE: Final = {
+%s}
 '''
 _NODE_OPS: Final = '''
 
@@ -62,7 +65,8 @@ def printed(ops: Sequence[OpDescription]) -> str:
     tensors = sorted({f'"{a.name}"' for op in ops for a in op.attributes if a.kind == "tensor"})
     of_nodes = "\n".join(_method(op) for op in ops if op.is_of_a_node)
     of_graphs = "\n".join(_method(op) for op in ops if not op.is_of_a_node)
-    return f"{_HEAD % ', '.join(tensors)}{_NODE_OPS}\n{of_nodes}{_GRAPH_OPS}\n{of_graphs}"
+    since = "".join(f'    "{name}": {opset},\n' for name, opset in later(ops).items())
+    return f"{_HEAD % (', '.join(tensors), since)}{_NODE_OPS}\n{of_nodes}{_GRAPH_OPS}\n{of_graphs}"
 
 
 def _method(op: OpDescription) -> str:
@@ -102,7 +106,7 @@ def _argument(operand: Operand) -> str:
 
 
 def _type(attribute: Attribute) -> str:
-    if attribute.choices:
+    if attribute.choices and attribute.kind == "string":
         return f"Literal[{', '.join(map(json.dumps, attribute.choices))}]"
     return _TYPES.get(attribute.kind, "Any")
 
@@ -134,9 +138,16 @@ def _broken(text: str, indent: str = "") -> str:
 
 
 def _told(attributes: Iterable[Attribute]) -> Iterator[str]:
-    lines = [_broken(f"    {_identifier(a.name)}: {a.doc}{_default(a)}", indent=" " * 8) for a in attributes]
+    lines = [
+        _broken(f"    {_identifier(a.name)}: {a.doc}{_choices(a)}{_default(a)}", indent=" " * 8) for a in attributes
+    ]
     if lines:
         yield "\n".join(["Attributes:", *lines])
+
+
+def _choices(attribute: Attribute) -> str:
+    """What its type does not say: a dtype may be NumPy's as well as a word."""
+    return f"; one of {', '.join(attribute.choices)}" if attribute.choices and attribute.kind != "string" else ""
 
 
 def _default(attribute: Attribute) -> str:

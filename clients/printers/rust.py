@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from clients.op_descriptions import Attribute, OpDescription, Operand
+from clients.op_descriptions import Attribute, OpDescription, Operand, later
 
 #: the width of lines, which is that of the formatter
 _WIDTH: Final = 120
@@ -21,6 +21,13 @@ _OPS: Final = f"""//! The ops, each as a method. {_WRITTEN}
 
 use crate::graph::Options;
 use crate::{{%s}};
+
+/// The opset that graphs have an op since.
+pub(crate) fn since(op: &str) -> usize {{
+    match op {{
+%s        _ => 1,
+    }}
+}}
 
 """
 _PROGRAM: Final = f"""//! The method of each op. {_WRITTEN}
@@ -64,7 +71,11 @@ def methods(ops: Sequence[OpDescription]) -> str:
     of_graphs = "\n".join(_methods(op) for op in ops if not op.is_of_a_node)
     options = "".join(f"\n{_options(op)}" for op in ops if _has_options(op))
     imported = _imported(ops, "Graph", "Node")
-    return f"{_OPS % imported}impl Node {{\n{of_nodes}}}\n\nimpl Graph {{\n{of_graphs}}}\n{options}"
+    return f"{_OPS % (imported, _since(ops))}impl Node {{\n{of_nodes}}}\n\nimpl Graph {{\n{of_graphs}}}\n{options}"
+
+
+def _since(ops: Sequence[OpDescription]) -> str:
+    return "".join(f'        "{name}" => {opset},\n' for name, opset in later(ops).items())
 
 
 def program(ops: Sequence[OpDescription]) -> str:
@@ -215,7 +226,7 @@ def _stated(attribute: Attribute) -> str:
 def _doc(op: OpDescription) -> str:
     several = ["It has several results, each read through `get_output`."] if op.several else []
     gradient = [] if op.gradient.startswith("none") else [f"Gradient: {op.gradient}."]
-    required = [f"`{_identifier(a.name)}`: {a.doc}." for a in op.attributes if a.required]
+    required = [f"`{_identifier(a.name)}`: {a.doc}{_told(a)}." for a in op.attributes if a.required]
     return "    ///\n".join(map(_comment, [*op.doc.split("\n\n"), *several, *gradient, *required]))
 
 

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
-from clients.op_descriptions import Attribute, OpDescription, Operand
+from clients.op_descriptions import Attribute, OpDescription, Operand, later
 
 _WIDTH: Final = 120
 #: for text in a comment, behind its indentation and star
@@ -24,6 +24,10 @@ export const TENSOR_ATTRIBUTES: ReadonlySet<string> = new Set([%s]);
 export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
 %s
 ]);
+/** The opset that graphs have an op since, where it is not the first. */
+export const SINCE: { readonly [op: string]: number } = {
+%s
+};
 
 /** A whole number; a bigint where a number would not hold it. */
 export type Int = number | bigint;
@@ -72,7 +76,8 @@ def printed(ops: Sequence[OpDescription]) -> str:
     tensors = ", ".join(_names_of(ops, {"tensor"}))
     whole = _filled_list(_names_of(ops, _WHOLE), "  ")
     methods = "\n".join(_method(op) for op in ops)
-    return f"{_OPS % (tensors, whole)}\n{methods}}}\n"
+    since = "\n".join(f"  {name}: {opset}," for name, opset in later(ops).items())
+    return f"{_OPS % (tensors, whole, since)}\n{methods}}}\n"
 
 
 def signatures(ops: Sequence[OpDescription]) -> str:

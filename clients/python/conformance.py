@@ -79,19 +79,24 @@ def decoded(case: Json) -> Json:
 def built(case: Json) -> Json:
     """The nodes of a graph."""
     try:
-        return {"nodes": json.dumps(to_wire(graph_of(case["steps"]))["nodes"])}
+        return {"nodes": json.dumps(to_wire(graph_of(case))["nodes"])}
     except gs.GradserveError as error:
         return {"error": told(error)}
 
 
-def graph_of(steps: list[Json]) -> gs.Graph:
+def graph_of(stated: Json) -> gs.Graph:
     """The graph that steps of the builder give."""
-    graph = gs.Graph()
-    for step in steps:
+    graph = gs.Graph(stated.get("opset"))
+    for step in stated["steps"]:
         operands = [node_of(graph, operand) for operand in step.get("operands", ())]
         attrs = {name: attribute(value) for name, value in step.get("attrs", {}).items()}
         method_of(graph, step["op"], operands)(*operands, name=step.get("name"), **attrs)
     return graph
+
+
+def key_of(stated: Json) -> str:
+    """What equal graphs of a case have in common."""
+    return json.dumps([stated["steps"], stated.get("opset")])
 
 
 def method_of(graph: gs.Graph, op: str, operands: list[gs.Node]) -> Callable[..., gs.Node]:
@@ -165,7 +170,7 @@ class Conversation:
 
     def computed(self, call: Json) -> Json:
         """A call on a graph."""
-        graph = self._graph(call["graph"]["steps"])
+        graph = self._graph(call["graph"])
         fields = {name: field(name, value, graph) for name, value in call.items() if name not in ("do", "graph")}
         target = self._register(call["graph"], at_once=False) if call["graph"].get("registered") else graph
         answer = getattr(self._client, call["do"])(target, **fields)
@@ -174,16 +179,16 @@ class Conversation:
             returned["graph"] = json.dumps(to_wire(answer.graph))
         return returned
 
-    def _graph(self, steps: list[Json]) -> gs.Graph:
-        known = json.dumps(steps)
+    def _graph(self, stated: Json) -> gs.Graph:
+        known = key_of(stated)
         if known not in self._graphs:
-            self._graphs[known] = graph_of(steps)
+            self._graphs[known] = graph_of(stated)
         return self._graphs[known]
 
     def _register(self, call: Json, *, at_once: bool) -> gs.RegisteredGraph:
-        known = json.dumps(call["steps"])
+        known = key_of(call)
         if known not in self._registered:
-            graph, described = self._graph(call["steps"]), call.get("description", "")
+            graph, described = self._graph(call), call.get("description", "")
             self._registered[known] = self._client.register(graph, description=described, at_once=at_once)
         return self._registered[known]
 

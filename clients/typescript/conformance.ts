@@ -59,19 +59,24 @@ function decoded({ wire, file }: Json): Json {
 }
 
 /** The nodes of a graph. */
-function built({ steps }: Json): Json {
-  return { nodes: write(toWire(graphOf(steps))["nodes"]) };
+function built(stated: Json): Json {
+  return { nodes: write(toWire(graphOf(stated))["nodes"]) };
 }
 
 /** The graph that steps of the builder give. */
-function graphOf(steps: Json[]): Graph {
-  const graph = new Graph();
+function graphOf({ steps, opset }: Json): Graph {
+  const graph = new Graph(opset);
   for (const { op, operands = [], attrs = {}, name } of steps) {
     const nodes = operands.map((operand: Json) => nodeOf(graph, operand));
     const stated = Object.entries(attrs).map(([key, value]) => [key, attribute(value)]);
     written(graph, op, nodes, Object.fromEntries(stated), name);
   }
   return graph;
+}
+
+/** What equal graphs of a case have in common. */
+function keyOf({ steps, opset }: Json): string {
+  return JSON.stringify([steps, opset]);
 }
 
 /** Call the method of an op; for one that is newer, the method of any. */
@@ -169,25 +174,26 @@ class Conversation {
   }
 
   /** A call on a graph. */
-  async computed({ do: call, graph: { steps, registered }, feeds, types, ...others }: Json): Promise<Json> {
-    const graph = this.#graph(steps);
-    const target = registered ? await this.#register({ steps }, false) : graph;
+  async computed({ do: call, graph: stated, feeds, types, ...others }: Json): Promise<Json> {
+    const graph = this.#graph(stated);
+    const target = stated.registered ? await this.#register(stated, false) : graph;
     const beside = feeds ? fieldOf("feeds", feeds, graph) : types && fieldOf("types", types, graph);
     const fields = Object.entries(others).map(([name, value]) => [name, fieldOf(name, value, graph)]);
     const answer = await this.#client[call as "forward"](target, beside, Object.fromEntries(fields));
     return answer instanceof Derivative ? derivative(answer) : { ...plain(answer.fields), ...byNode(answer) };
   }
 
-  #graph(steps: Json[]): Graph {
-    const known = JSON.stringify(steps);
-    const graph = this.#graphs.get(known) ?? graphOf(steps);
+  #graph(stated: Json): Graph {
+    const known = keyOf(stated);
+    const graph = this.#graphs.get(known) ?? graphOf(stated);
     this.#graphs.set(known, graph);
     return graph;
   }
 
-  #register({ steps, description }: Json, atOnce: boolean): Promise<RegisteredGraph> {
-    const known = JSON.stringify(steps);
-    const graph = this.#registered.get(known) ?? this.#client.register(this.#graph(steps), { description, atOnce });
+  #register(stated: Json, atOnce: boolean): Promise<RegisteredGraph> {
+    const known = keyOf(stated);
+    const options = { description: stated.description, atOnce };
+    const graph = this.#registered.get(known) ?? this.#client.register(this.#graph(stated), options);
     this.#registered.set(known, graph);
     return graph;
   }

@@ -8,7 +8,8 @@ import sys
 from typing import Any
 
 from clients.conformance.bits import to_json
-from clients.conformance.plain_client import PlainClient, nodes_of
+from clients.conformance.plain_client import PlainClient
+from clients.conformance.steps import nodes_of
 
 Json = dict[str, Any]
 

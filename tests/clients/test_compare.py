@@ -13,10 +13,10 @@ import pytest
 from clients.conformance.bits import to_file, to_json
 from clients.conformance.cases import Case, cases
 from clients.conformance.compare import TENSOR_MEMBERS, difference, fault
-from clients.conformance.plain_client import nodes_of
 from clients.conformance.programs import ENVIRONMENT_KEY
 from clients.conformance.requests import unexpected
 from clients.conformance.scripted import JSON, SAFETENSORS, Came
+from clients.conformance.steps import nodes_of
 
 Json = dict[str, Any]
 ALL = [case for case in cases() if case["kind"] != "live"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -17,7 +19,8 @@ from clients.conformance.languages import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[2]
 ENCODED = list(cases(["tensors"], "encode-float64-finite-base64"))
-LIVE = [case for name in ("products-gradients", "layer-hessian", "int64", "descent", "refused", "catalogue", "receipt")
+LIVE = [case for name in ("products-gradients", "layer-hessian", "int64", "random-gradients", "descent", "refused",
+                          "catalogue", "receipt")
         for case in cases(["live"], f"live-{name}")]  # fmt: skip
 
 
@@ -115,6 +118,22 @@ def small_client(folder: Path) -> Language:
         encoding="utf-8",
     )
     return Language(folder, (sys.executable, "main.py"), ())
+
+
+class Failing:
+    """A real server that fails, asked without a client."""
+
+    def wanted(self, case: Case) -> dict[str, Any]:
+        return {"results": [{"raised": {"type": "server", "status": 500}}]}
+
+    def clear(self) -> None:
+        pass
+
+
+def test_a_real_server_that_fails_is_told(around: Servers) -> None:
+    (found,) = faults_found(echo(), LIVE[:1], replace(around, plain=cast(Any, Failing())))
+    assert found is not None
+    assert "the server itself failed" in found
 
 
 @pytest.mark.slow

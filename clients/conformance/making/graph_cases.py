@@ -115,6 +115,8 @@ def _written() -> dict[str, list[Json]]:
         "constant-empty": [_constant(np.zeros((0, 3)), "float32")],
         "constant-zero-d": [_constant(2.5, "float16")],
         "constant-bool": [_constant([[True, False]], "bool")],
+        "constant-words": [_constant([0, 2**32 - 1], "uint32")],
+        "leaf-of-words": [leaf("parameter", "key", dtype="uint32", shape=[2]), on("cast", 0, dtype="uint32")],
         "constant-large": [_constant(np.arange(600.0), "float64")],
     }
 

@@ -21,6 +21,7 @@ def live_cases() -> Iterator[Case]:
     for name, steps, feeds in _graphs(rng):
         yield from _calls_on(name, steps, feeds, rng)
     yield from _dtypes()
+    yield from _random()
     yield from _state()
     yield from _refusals()
 
@@ -77,18 +78,65 @@ def _dtypes() -> Iterator[Case]:
     """Tensors of every dtype go through a graph that changes nothing, in every form."""
     steps = [leaf("input", "x"), on("reshape", 0, shape=[-1, 2]), on("cat", 1, 1, axis=0)]
     for dtype in SAFETENSORS:
+        of_words = {"opset": 2} if dtype == "uint32" else {}
         kind = np.dtype(dtype).kind
         values = np.array([np.nan, -0.0, np.inf, 1.5] if kind == "f" else [0, 1, 1, 0], dtype)
         if kind in "iu":
             values[:2] = np.iinfo(dtype).min, np.iinfo(dtype).max
         for form in _FORMS:
             feeds = [{"node": 0, "tensor": bits_of(values)}]
-            call = {"do": "forward", "graph": {"steps": steps}, "feeds": feeds, "outputs": [2, 0], "form": form}
+            graph = {"steps": steps} | of_words
+            call = {"do": "forward", "graph": graph, "feeds": feeds, "outputs": [2, 0], "form": form}
             yield _live(f"{dtype}-{form}", call)
     empty = [{"node": 0, "tensor": bits_of(np.zeros((0, 2), "float32"))}]
     yield _live("empty", {"do": "forward", "graph": {"steps": steps}, "feeds": empty})
     large = [{"node": 0, "tensor": bits_of(np.arange(5000, dtype="float32"))}]
     yield _live("large", {"do": "forward", "graph": {"steps": steps}, "feeds": large})
+
+
+def _random() -> Iterator[Case]:
+    """Random numbers, and uint32: graphs that need opset 2 say so by themselves."""
+    number, float32 = {"shape": [2, 3], "dtype": "float64"}, {"shape": [5], "dtype": "float32"}
+    steps = [
+        leaf("input", "seed", dtype="int64", zero_d=True),
+        on("random_key", 0),
+        on("random_split", 1, k=2),
+        on("random_fold_in", 1, 0),
+        on("random_bits", 3, shape=[3, 2]),
+        on("random_uniform", 1, **number),
+        on("random_normal", 3, **float32),
+        on("random_gumbel", 1, **number),
+        on("random_exponential", 3, **number),
+        on("random_permutation", 1, k=7),
+        on("random_bernoulli", 3, 5),
+        on("random_categorical", 1, 7),
+    ]
+    drawn = [*range(1, len(steps))]
+    seed: Json = {"feeds": [{"node": 0, "tensor": bits_of(np.array(-(2**40) - 20, "int64"))}]}
+    normal = [leaf("parameter", "scale"), leaf("input", "key", dtype="uint32", shape=[2])]
+    normal += [on("random_normal", 1, shape=[4], dtype="float64"), on("mul", 0, 2), on("sum", 3)]
+    key = bits_of(np.array([0, 2**32 - 1], "uint32"))
+    fed: Json = {"feeds": [{"node": 0, "tensor": bits_of(np.array(1.5))}, {"node": 1, "tensor": key}]}
+    constant: Json = {"op": "constant", "attrs": {"value": key}}
+    for form in _FORMS:
+        more: Json = {"registered": True} if form == "binary" else {}
+        graph: Json = {"steps": steps} | more
+        yield _live(f"random-{form}", {"do": "forward", "graph": graph, "form": form, "outputs": drawn} | seed)
+        scaled: Json = {"steps": normal} | more
+        yield _live(f"random-gradients-{form}", {"do": "gradients", "graph": scaled, "form": form} | fed)
+        words = {"steps": [constant, on("add", 0, 0)]} | more
+        yield _live(f"words-constant-{form}", {"do": "forward", "graph": words, "form": form, "outputs": [0, 1]})
+        cast = {"steps": [leaf("input", "x"), on("cast", 0, dtype="uint32")]} | more
+        numbers = {"feeds": [{"node": 0, "tensor": bits_of(np.array([0, 1, 2**32 - 1]))}]}
+        yield _live(f"words-cast-{form}", {"do": "forward", "graph": cast, "form": form} | numbers)
+    for form in _FORMS:
+        put: Json = {"do": "put", "name": "key", "tensor": key, "form": form}
+        resident = {"feeds": [fed["feeds"][0], {"node": 1, "tensor_id": "key"}]}
+        asked: Json = {"do": "gradients", "graph": {"steps": normal}} | resident
+        yield _live(f"words-put-and-get-{form}", put, {"do": "get", "name": "key", "form": form}, asked)
+    types = [{"node": 0, "dtype": "float64", "shape": []}, {"node": 1, "dtype": "uint32", "shape": [2]}]
+    yield _live("random-differentiate", {"do": "differentiate", "graph": {"steps": normal}, "types": types})
+    yield _live("random-plan", {"do": "plan", "graph": {"steps": normal}, "types": types, "call": "gradients"})
 
 
 def _state() -> Iterator[Case]:
@@ -140,5 +188,22 @@ def _refusals() -> Iterator[Case]:
             graph: Json = {"steps": steps} | ({"registered": True} if registered else {})
             call = {"do": "forward", "graph": graph, "feeds": feeds} | fields
             yield _live(f"refused-{name}{'-registered' if registered else ''}", call)
+    yield from _refusals_of_opsets(x)
     vector = {"do": "gradients", "graph": {"steps": [leaf("parameter", "w"), on("tanh", 0)]}, "feeds": feeds}
     yield _live("refused-non-scalar", vector)
+
+
+def _refusals_of_opsets(x: Json) -> Iterator[Case]:
+    """What a graph has not that is said to be of opset 1, or says nothing and is fed uint32."""
+    key = bits_of(np.array([1, 2], "uint32"))
+    feeds = [{"node": 0, "tensor": key}]
+    wrong: dict[str, list[Json]] = {
+        "op-since-opset-2": [x, on("random_bits", 0, shape=[2])],
+        "constant-since-opset-2": [x, {"op": "constant", "attrs": {"value": key}}],
+        "attribute-since-opset-2": [x, on("cast", 0, dtype="uint32")],
+        "feed-since-opset-2": [x, on("reshape", 0, shape=[2])],
+    }
+    for name, steps in wrong.items():
+        yield _live(f"refused-{name}", {"do": "forward", "graph": {"steps": steps, "opset": 1}, "feeds": feeds})
+    yield _live("refused-feed-since-opset-2-unsaid", {"do": "forward", "graph": {"steps": [x]}, "feeds": feeds})
+    yield _live("refused-opset-3", {"do": "forward", "graph": {"steps": [x], "opset": 3}, "feeds": feeds})

@@ -34,6 +34,7 @@ from clients.conformance.making.exchange_parts import (
     raised,
     refused,
 )
+from clients.conformance.steps import leaf, on
 
 _GONE: Final = refused("not_found", expected="the id of a registered graph")
 _NOT_FOUND: Final = raised("not_found", 404, "not_found")
@@ -54,6 +55,7 @@ def state_cases() -> Iterator[Case]:
     """All of them."""
     yield from _registered()
     yield from _registered_and_gone()
+    yield from _opsets()
     yield from _tensors()
     yield from _as_feeds()
     yield from _stores()
@@ -138,6 +140,34 @@ def _registered_and_gone() -> Iterator[Case]:
     yield exchange("404-of-a-graph-that-was-sent", [_GONE], [SEEN], [_NOT_FOUND])
     page = {"status": 404, "headers": {"Content-Type": "text/html"}, "text": "Nothing here"}
     yield exchange("404-of-a-proxy", [CREATED, page], saw, [raised("not_found", 404)], **again)
+
+
+def _opsets() -> Iterator[Case]:
+    """A graph says which opset it is of where it needs a later one than the first, unless its program says which."""
+    drawn, words = on("random_bits", 0, shape=[2]), bits_of(np.array([0, 2**32 - 1], "uint32"))
+    leaf_of_words = [leaf("input", "key", dtype="uint32"), on("add", 0, 0)]
+    constant: Json = {"op": "constant", "attrs": {"value": words}}
+    graphs: dict[str, tuple[Json, Json]] = {
+        "of-an-op": ({"steps": [leaf("input"), drawn]}, {"opset": 2}),
+        "of-a-leaf": ({"steps": leaf_of_words}, {"opset": 2}),
+        "of-a-cast": ({"steps": [leaf("input"), on("cast", 0, dtype="uint32")]}, {"opset": 2}),
+        "of-a-constant": ({"steps": [constant, on("add", 0, 0)]}, {"opset": 2}),
+        "unsaid": ({"steps": [leaf("input", dtype="int64"), on("cast", 0, dtype="int32")]}, {}),
+        "of-an-unknown-op": ({"steps": [leaf("input"), on("an_op_of_tomorrow", 0, equation="uint32")]}, {}),
+        "stated": ({"steps": [leaf("input"), drawn], "opset": 1}, {}),
+        "stated-and-later": ({"steps": [leaf("input"), on("neg", 0)], "opset": 7}, {"opset": 7}),
+    }
+    for name, (stated, said) in graphs.items():
+        sent = {"graph": said | {"nodes": stated["steps"]}}
+        for form in ("json", "binary"):
+            seen: Json = {"method": "POST", "path": "/v1/forward", "body": sent, "form": form}
+            call = {"do": "forward", "graph": stated, "form": form}
+            answer: Json = {"json": {"values": [], "stats": OK["json"]["stats"]}}
+            yield exchange(f"opset-{name}-{form}", [answer], [seen], [{"returned": {"values": []}}], calls=[call])
+    register: Json = {"do": "register", "steps": graphs["of-an-op"][0]["steps"]}
+    seen = SEEN_REGISTERING | {"body": {"graph": {"opset": 2, "nodes": register["steps"]}}}
+    returned = {"returned": {"graph_id": GRAPH_ID, "node_count": 2}}
+    yield exchange("opset-registered", [CREATED], [seen], [returned], calls=[register])
 
 
 def _tensors() -> Iterator[Case]:

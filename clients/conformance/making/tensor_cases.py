@@ -156,6 +156,8 @@ def _read() -> Iterator[Case]:
     yield _decoding("no-payload", '{"dtype": "int8", "shape": [0, 7]}', bits_of(np.zeros((0, 7), "int8")))
     yield _decoding("members-in-any-order", '{"data": [1.0, 2e0], "shape": [2], "dtype": "float64"}', one)
     yield _decoding("whole-numbers-with-a-point", '{"dtype": "int32", "shape": [2], "data": [3.0, -4.0]}', whole)
+    words = bits_of(np.array([0, 2**32 - 1], "uint32"))
+    yield _decoding("words-with-a-point", '{"dtype": "uint32", "shape": [2], "data": [0.0, 4294967295.0]}', words)
     large = bits_of(_filled("int64", [_EXACT + 1, -_EXACT - 1, 2**63 - 1, -(2**63)]))
     yield _decoding("whole-numbers-beyond-2-to-53", _numbers(large), large)
     third, tenth = "0.3333333333333333333333333333", "0.1000000000000000055511151231257827"
@@ -214,6 +216,10 @@ def _broken_json() -> dict[str, str]:
         "uint8-below": _stated("uint8", [1], "[-1]"),
         "int32-above": _stated("int32", [1], "[2147483648]"),
         "int32-below": _stated("int32", [1], "[-2147483649]"),
+        "uint32-above": _stated("uint32", [1], "[4294967296]"),
+        "uint32-below": _stated("uint32", [1], "[-1]"),
+        "uint32-fraction": _stated("uint32", [1], "[0.5]"),
+        "uint32-base64-half-an-element": '{"dtype": "uint32", "shape": [1], "data_b64": "AAA="}',
         "int64-above": _stated("int64", [1], "[9223372036854775808]"),
         "int64-far-above": _stated("int64", [1], "[1e300]"),
         "float16-beyond": _stated("float16", [1], "[65520]"),

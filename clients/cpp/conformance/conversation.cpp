@@ -94,29 +94,32 @@ static Options asked_of(const gs::Graph& graph, const json& call) {
     return options;
 }
 
-gs::Graph& Conversation::graph(const json& steps) {
-    const auto found = graphs_.find(steps);
-    return found != graphs_.end() ? found->second : graphs_.emplace(steps, graph_of(steps)).first->second;
+/// What equal graphs of a case have in common.
+static json key_of(const json& graph) { return json::array({graph.at("steps"), graph.value("opset", 0)}); }
+
+gs::Graph& Conversation::graph(const json& of) {
+    const json key = key_of(of);
+    const auto found = graphs_.find(key);
+    return found != graphs_.end() ? found->second : graphs_.emplace(key, graph_of(of)).first->second;
 }
 
 gs::Computable Conversation::target(const json& stated) {
-    const json& steps = stated.at("steps");
-    if (!stated.value("registered", false)) return graph(steps);
-    const auto found = registered_.find(steps);
+    if (!stated.value("registered", false)) return graph(stated);
+    const json key = key_of(stated);
+    const auto found = registered_.find(key);
     if (found != registered_.end()) return found->second;
-    return registered_.emplace(steps, client_.register_later(graph(steps))).first->second;
+    return registered_.emplace(key, client_.register_later(graph(stated))).first->second;
 }
 
 json Conversation::registered(const json& call) {
-    const json& steps = call.at("steps");
-    const auto made = client_.register_graph(graph(steps), {.description = call.value("description", "")});
-    registered_.insert_or_assign(steps, made);
+    const auto made = client_.register_graph(graph(call), {.description = call.value("description", "")});
+    registered_.insert_or_assign(key_of(call), made);
     return told(made.fields());
 }
 
 json Conversation::computed(const json& call) {
     const gs::Computable on = target(call.at("graph"));
-    const gs::Graph& nodes = graph(call["graph"].at("steps"));
+    const gs::Graph& nodes = graph(call["graph"]);
     const std::string& name = call.at("do").get_ref<const std::string&>();
     const gs::Feeds feeds = feeds_of(nodes, call, "feeds");
     const gs::Types types = types_of(nodes, call);

@@ -25,8 +25,8 @@ public:
 private:
     gs::ClientOptions options_of(const json& stated, bool is_scripted);
 
-    /// The graph of some steps; equal ones are the same.
-    gs::Graph& graph(const json& steps);
+    /// The graph of some steps, and an opset; equal ones are the same.
+    gs::Graph& graph(const json& of);
     gs::Computable target(const json& stated);
     json registered(const json& call);
     json computed(const json& call);

@@ -32,7 +32,7 @@ static json decoded(const json& stated) {
 
 /// The nodes of a graph.
 static json built(const json& stated) {
-    const gs::Json graph = gs::Json::parse(graph_of(stated.at("steps")).text());
+    const gs::Json graph = gs::Json::parse(graph_of(stated).text());
     return {{"nodes", graph.find("nodes")->text()}};
 }
 

@@ -500,6 +500,55 @@ static const std::map<std::string, Append>& methods() {
             step.read("keepdims", options.keepdims);
             return graph.prod(step.operand(0), options);
         }},
+        {"random_bernoulli", [](gs::Graph& graph, const Step& step) {
+            return graph.random_bernoulli(step.operand(0), step.operand(1));
+        }},
+        {"random_bits", [](gs::Graph& graph, const Step& step) {
+            gs::RandomBitsOptions options;
+            step.read("dtype", options.dtype);
+            return graph.random_bits(step.operand(0), step.attr<std::vector<std::int64_t>>("shape"), options);
+        }},
+        {"random_categorical", [](gs::Graph& graph, const Step& step) {
+            gs::RandomCategoricalOptions options;
+            step.read("axis", options.axis);
+            return graph.random_categorical(step.operand(0), step.operand(1), options);
+        }},
+        {"random_exponential", [](gs::Graph& graph, const Step& step) {
+            return graph.random_exponential(
+                step.operand(0),
+                step.attr<std::vector<std::int64_t>>("shape"),
+                step.attr<gs::DType>("dtype"));
+        }},
+        {"random_fold_in", [](gs::Graph& graph, const Step& step) {
+            return graph.random_fold_in(step.operand(0), step.operand(1));
+        }},
+        {"random_gumbel", [](gs::Graph& graph, const Step& step) {
+            return graph.random_gumbel(
+                step.operand(0),
+                step.attr<std::vector<std::int64_t>>("shape"),
+                step.attr<gs::DType>("dtype"));
+        }},
+        {"random_key", [](gs::Graph& graph, const Step& step) {
+            return graph.random_key(step.operand(0));
+        }},
+        {"random_normal", [](gs::Graph& graph, const Step& step) {
+            return graph.random_normal(
+                step.operand(0),
+                step.attr<std::vector<std::int64_t>>("shape"),
+                step.attr<gs::DType>("dtype"));
+        }},
+        {"random_permutation", [](gs::Graph& graph, const Step& step) {
+            return graph.random_permutation(step.operand(0), step.attr<std::int64_t>("k"));
+        }},
+        {"random_split", [](gs::Graph& graph, const Step& step) {
+            return graph.random_split(step.operand(0), step.attr<std::int64_t>("k"));
+        }},
+        {"random_uniform", [](gs::Graph& graph, const Step& step) {
+            return graph.random_uniform(
+                step.operand(0),
+                step.attr<std::vector<std::int64_t>>("shape"),
+                step.attr<gs::DType>("dtype"));
+        }},
         {"reciprocal", [](gs::Graph& graph, const Step& step) {
             return graph.reciprocal(step.operand(0));
         }},

@@ -91,9 +91,10 @@ gs::Node Step::any(gs::Graph& graph) const {
     return graph.op(op_, operands_, std::move(attrs));
 }
 
-gs::Graph graph_of(const json& steps) {
+gs::Graph graph_of(const json& of) {
     gs::Graph graph;
-    for (const json& stated : steps) {
+    if (of.contains("opset")) graph.set_opset(of["opset"].get<std::int64_t>());
+    for (const json& stated : of.at("steps")) {
         const Step step(graph, stated);
         const gs::Node made = appended(graph, step);
         if (!step.name().empty()) made.named(step.name());

@@ -74,6 +74,6 @@ std::vector<std::int64_t> Step::attr(const char* name) const;
 gs::Node appended(gs::Graph& graph, const Step& step);
 
 /// The graph that steps give.
-gs::Graph graph_of(const json& steps);
+gs::Graph graph_of(const json& of);
 
 }  // namespace conformance

@@ -1,5 +1,7 @@
 #include "element_type.hpp"
 
+#include "opset.hpp"
+
 #include <gradserve/errors.hpp>
 
 #include <algorithm>
@@ -7,24 +9,35 @@
 
 namespace gradserve {
 
-static constexpr std::array<ElementType, 8> element_types{{
-    {"bool", ElementKind::boolean, 1, "BOOL"},
-    {"int8", ElementKind::integer, 1, "I8"},
-    {"uint8", ElementKind::integer, 1, "U8"},
-    {"int32", ElementKind::integer, 4, "I32"},
-    {"int64", ElementKind::integer, 8, "I64"},
-    {"float16", ElementKind::floating, 2, "F16"},
-    {"float32", ElementKind::floating, 4, "F32"},
-    {"float64", ElementKind::floating, 8, "F64"},
+static constexpr std::array<ElementType, 9> element_types{{
+    {"bool", ElementKind::boolean, 1, "BOOL", first_opset},
+    {"int8", ElementKind::integer, 1, "I8", first_opset},
+    {"uint8", ElementKind::integer, 1, "U8", first_opset},
+    {"int32", ElementKind::integer, 4, "I32", first_opset},
+    {"uint32", ElementKind::integer, 4, "U32", 2},
+    {"int64", ElementKind::integer, 8, "I64", first_opset},
+    {"float16", ElementKind::floating, 2, "F16", first_opset},
+    {"float32", ElementKind::floating, 4, "F32", first_opset},
+    {"float64", ElementKind::floating, 8, "F64", first_opset},
 }};
 
+static const ElementType* found_by(std::string_view word) {
+    const auto* const found = std::ranges::find(element_types, word, &ElementType::word);
+    return found == element_types.end() ? nullptr : found;
+}
+
 const ElementType& element_type_of(const DType& dtype) {
-    const auto* const found = std::ranges::find(element_types, dtype.word(), &ElementType::word);
-    if (found == element_types.end())
+    const ElementType* const found = found_by(dtype.word());
+    if (found == nullptr)
         throw InputError("“" + dtype.word() +
-                         "” is no dtype of this client, which has bool, int8, uint8, int32, int64, float16, float32 "
-                         "and float64");
+                         "” is no dtype of this client, which has bool, int8, uint8, int32, uint32, int64, float16, "
+                         "float32 and float64");
     return *found;
+}
+
+std::int64_t opset_of_dtype(std::string_view word) {
+    const ElementType* const found = found_by(word);
+    return found == nullptr ? first_opset : found->since;
 }
 
 const ElementType* element_type_in_safetensors(std::string_view spelled) {

@@ -3,18 +3,20 @@
 #include <gradserve/dtype.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 namespace gradserve {
 
 enum class ElementKind { boolean, integer, floating };
 
-/// What there is to know of a dtype; `safetensors` is how that format spells it.
+/// What there is to know of a dtype; `safetensors` is how that format spells it, and graphs have it `since` an opset.
 struct ElementType {
     std::string_view word;
     ElementKind kind;
     std::size_t size;
     std::string_view safetensors;
+    std::int64_t since;
 };
 
 /// Throws InputError for a dtype that tensors of this client cannot have.

@@ -2,6 +2,7 @@
 
 #include "graph_state.hpp"
 #include "json_writing.hpp"
+#include "opset.hpp"
 #include "tensor_json.hpp"
 #include "within.hpp"
 
@@ -29,7 +30,7 @@ Json::Object Message::graph(const Graph& graph, std::size_t count) {
         nodes.emplace_back(std::move(stated));
     }
     Json::Object stated{{"nodes", std::move(nodes)}};
-    if (graph.opset()) stated["opset"] = *graph.opset();
+    if (const auto opset = opset_of(GraphState::of(graph), count)) stated["opset"] = *opset;
     return stated;
 }
 

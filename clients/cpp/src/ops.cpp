@@ -1,7 +1,30 @@
 // Written by `python -m clients.ops` from the registry of ops: do not edit.
 #include <gradserve/ops.hpp>
 
+#include "opset.hpp"
+
+#include <map>
+#include <string_view>
+
 namespace gradserve {
+
+std::int64_t opset_of_op(std::string_view op) {
+    static const std::map<std::string_view, std::int64_t> since{
+        {"random_bernoulli", 2},
+        {"random_bits", 2},
+        {"random_categorical", 2},
+        {"random_exponential", 2},
+        {"random_fold_in", 2},
+        {"random_gumbel", 2},
+        {"random_key", 2},
+        {"random_normal", 2},
+        {"random_permutation", 2},
+        {"random_split", 2},
+        {"random_uniform", 2},
+    };
+    const auto found = since.find(op);
+    return found == since.end() ? first_opset : found->second;
+}
 
 Node Ops::abs(const Node& x) {
     return typed("abs", {x}, {});
@@ -490,6 +513,50 @@ Node Ops::pow_scalar(const Node& x, double exponent) {
 
 Node Ops::prod(const Node& x, const ProdOptions& options) {
     return typed("prod", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::random_bernoulli(const Node& key, const Node& p) {
+    return typed("random_bernoulli", {key, p}, {});
+}
+
+Node Ops::random_bits(const Node& key, const std::vector<std::int64_t>& shape, const RandomBitsOptions& options) {
+    return typed("random_bits", {key}, {{"shape", shape}, {"dtype", options.dtype}});
+}
+
+Node Ops::random_categorical(const Node& key, const Node& logits, const RandomCategoricalOptions& options) {
+    return typed("random_categorical", {key, logits}, {{"axis", options.axis}});
+}
+
+Node Ops::random_exponential(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype) {
+    return typed("random_exponential", {key}, {{"shape", shape}, {"dtype", dtype}});
+}
+
+Node Ops::random_fold_in(const Node& key, const Node& number) {
+    return typed("random_fold_in", {key, number}, {});
+}
+
+Node Ops::random_gumbel(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype) {
+    return typed("random_gumbel", {key}, {{"shape", shape}, {"dtype", dtype}});
+}
+
+Node Ops::random_key(const Node& seed) {
+    return typed("random_key", {seed}, {});
+}
+
+Node Ops::random_normal(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype) {
+    return typed("random_normal", {key}, {{"shape", shape}, {"dtype", dtype}});
+}
+
+Node Ops::random_permutation(const Node& key, std::int64_t k) {
+    return typed("random_permutation", {key}, {{"k", k}});
+}
+
+Node Ops::random_split(const Node& key, std::int64_t k) {
+    return typed("random_split", {key}, {{"k", k}});
+}
+
+Node Ops::random_uniform(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype) {
+    return typed("random_uniform", {key}, {{"shape", shape}, {"dtype", dtype}});
 }
 
 Node Ops::reciprocal(const Node& x) {

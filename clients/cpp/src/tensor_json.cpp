@@ -30,6 +30,7 @@ static auto for_elements_of(const DType& dtype, Do&& done) {
     if (word == "int8") return done(std::int8_t{});
     if (word == "uint8") return done(std::uint8_t{});
     if (word == "int32") return done(std::int32_t{});
+    if (word == "uint32") return done(std::uint32_t{});
     if (word == "int64") return done(std::int64_t{});
     if (word == "float16") return done(Float16{});
     if (word == "float32") return done(float{});

@@ -97,6 +97,27 @@ static void graphs_are_read_as_they_are_written() {
     CHECK(gs::Graph::parse(text).text() == text);
 }
 
+static void a_graph_says_which_opset_it_needs() {
+    using Write = void (*)(gs::Graph&);
+    const std::pair<const char*, Write> written[] = {
+        {R"(,"opset":2})", [](gs::Graph& graph) { graph.random_key(graph.input("seed")); }},
+        {R"(,"opset":2})", [](gs::Graph& graph) { graph.op("random_key", {graph.input("seed")}); }},
+        {R"(,"opset":2})", [](gs::Graph& graph) { graph.parameter("key", {.dtype = gs::DType::uint32}); }},
+        {R"(,"opset":2})", [](gs::Graph& graph) { graph.cast(graph.input("x"), gs::DType::uint32); }},
+        {R"(,"opset":2})", [](gs::Graph& graph) { graph.constant(std::vector<std::uint32_t>{0, 4294967295}); }},
+        {"}]}", [](gs::Graph& graph) { graph.cast(graph.input("x"), gs::DType::int32); }},
+        {"}]}", [](gs::Graph& graph) { graph.op("new", {}, {{"dtype", "float8"}, {"word", "uint32"}}); }}};
+    for (const auto& [end, write] : written) {
+        gs::Graph usual;
+        gs::Graph stated;
+        stated.set_opset(1);
+        write(usual);
+        write(stated);
+        CHECK(usual.text().ends_with(end));
+        CHECK(stated.text().ends_with(R"(,"opset":1})"));
+    }
+}
+
 static void graphs_that_are_none_are_refused() {
     for (const char* const text :
          {"[]", "{}", R"({"nodes": [1]})", R"({"nodes": [{"op": 1}]})",
@@ -115,5 +136,6 @@ int main() {
                 {"nodes are found", nodes_are_found},
                 {"handles keep their graph", handles_keep_their_graph},
                 {"graphs are read as they are written", graphs_are_read_as_they_are_written},
+                {"a graph says which opset it needs", a_graph_says_which_opset_it_needs},
                 {"graphs that are none are refused", graphs_that_are_none_are_refused}});
 }

@@ -60,6 +60,8 @@ static void elements_are_of_the_type_that_is_asked_for() {
     CHECK(throws<gs::InputError>([] { static_cast<void>(gs::Tensor(1.0).elements<float>()); }));
     CHECK(throws<gs::InputError>([] { static_cast<void>(gs::Tensor{1.0, 2.0}.item<double>()); }));
     CHECK(gs::Tensor(true).item<bool>());
+    CHECK(gs::Tensor(std::uint32_t{4294967295}).item<std::uint32_t>() == 4294967295);
+    CHECK(throws<gs::InputError>([] { static_cast<void>(gs::Tensor(std::int32_t{1}).item<std::uint32_t>()); }));
     CHECK(gs::Tensor(std::vector<bool>{true, false}).describe() == "bool[2]");
     CHECK(gs::Tensor(std::vector<float>{}).size() == 0);
 }

@@ -139,7 +139,8 @@ NodeLike = Node | str | int
 class Graph(GraphOps):
     """A computation graph. What has operands is written as methods and operators of nodes, all else as methods here.
 
-    `opset` is the version of the set of ops, where it is not to be the server's usual one.
+    `opset` is the version of the set of ops. A graph that is told none says by itself which it needs, where that is not
+    the first.
     """
 
     def __init__(self, opset: int | None = None) -> None:

@@ -12,6 +12,20 @@ if TYPE_CHECKING:
 
 #: attributes whose values are tensors
 TENSOR_ATTRIBUTES: Final = frozenset({"value"})
+#: the opset that graphs have an op since, where it is not the first
+SINCE: Final = {
+    "random_bernoulli": 2,
+    "random_bits": 2,
+    "random_categorical": 2,
+    "random_exponential": 2,
+    "random_fold_in": 2,
+    "random_gumbel": 2,
+    "random_key": 2,
+    "random_normal": 2,
+    "random_permutation": 2,
+    "random_split": 2,
+    "random_uniform": 2,
+}
 
 
 class NodeOps:
@@ -1195,6 +1209,115 @@ class NodeOps:
             keepdims: keep the reduced axes, with extent 1; False unless stated
         """
         return self._op("prod", name=name, axes=axes, keepdims=keepdims)
+
+    def random_bernoulli(self, p: Node, *, name: str | None = None) -> Node:
+        """y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
+
+        Since opset 2.
+        """
+        return self._op("random_bernoulli", p, name=name)
+
+    def random_bits(self, shape: Sequence[int], *, dtype: npt.DTypeLike | None = None, name: str | None = None) -> Node:
+        """y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As
+        `jax.random.bits`.
+
+        Since opset 2.
+
+        Attributes:
+            shape: the result's shape
+            dtype: the result's dtype; one of uint32; 'uint32' unless stated
+        """
+        return self._op("random_bits", name=name, shape=shape, dtype=dtype)
+
+    def random_categorical(self, logits: Node, *, axis: int | None = None, name: str | None = None) -> Node:
+        """y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i]).
+
+        Since opset 2.
+
+        Attributes:
+            axis: the axis of the categories; -1 unless stated
+        """
+        return self._op("random_categorical", logits, name=name, axis=axis)
+
+    def random_exponential(self, shape: Sequence[int], dtype: npt.DTypeLike, *, name: str | None = None) -> Node:
+        """y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`.
+
+        Since opset 2.
+
+        Attributes:
+            shape: the result's shape
+            dtype: the result's dtype; one of float32, float64
+        """
+        return self._op("random_exponential", name=name, shape=shape, dtype=dtype)
+
+    def random_fold_in(self, number: Node, *, name: str | None = None) -> Node:
+        """key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`.
+
+        Since opset 2.
+        """
+        return self._op("random_fold_in", number, name=name)
+
+    def random_gumbel(self, shape: Sequence[int], dtype: npt.DTypeLike, *, name: str | None = None) -> Node:
+        """y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`.
+
+        Since opset 2.
+
+        Attributes:
+            shape: the result's shape
+            dtype: the result's dtype; one of float32, float64
+        """
+        return self._op("random_gumbel", name=name, shape=shape, dtype=dtype)
+
+    def random_key(self, *, name: str | None = None) -> Node:
+        """key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As
+        `jax.random.key_data(jax.random.key(seed))`.
+
+        Since opset 2.
+        """
+        return self._op("random_key", name=name)
+
+    def random_normal(self, shape: Sequence[int], dtype: npt.DTypeLike, *, name: str | None = None) -> Node:
+        """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp.
+
+        Since opset 2.
+
+        Attributes:
+            shape: the result's shape
+            dtype: the result's dtype; one of float32, float64
+        """
+        return self._op("random_normal", name=name, shape=shape, dtype=dtype)
+
+    def random_permutation(self, k: int, *, name: str | None = None) -> Node:
+        """y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned.
+
+        Since opset 2.
+
+        Attributes:
+            k: how many numbers
+        """
+        return self._op("random_permutation", name=name, k=k)
+
+    def random_split(self, k: int, *, name: str | None = None) -> Node:
+        """keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As
+        `jax.random.split`.
+
+        Since opset 2.
+
+        Attributes:
+            k: how many keys
+        """
+        return self._op("random_split", name=name, k=k)
+
+    def random_uniform(self, shape: Sequence[int], dtype: npt.DTypeLike, *, name: str | None = None) -> Node:
+        """y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`.
+
+        Since opset 2.
+
+        Attributes:
+            shape: the result's shape
+            dtype: the result's dtype; one of float32, float64
+        """
+        return self._op("random_uniform", name=name, shape=shape, dtype=dtype)
 
     def reciprocal(self, *, name: str | None = None) -> Node:
         """y = 1 / x; integers give floats, as `div`.

@@ -14,6 +14,7 @@ from gradserve_client import safetensors
 from gradserve_client.errors import InputError
 from gradserve_client.fields import Tensors, Types
 from gradserve_client.graph import Graph, Node
+from gradserve_client.opset import opset_of
 from gradserve_client.resident import Resident, Store, etag_of
 from gradserve_client.tensors import Array, ArrayLike, Buffer, Form, as_array, default_form, dtype_name, to_json
 
@@ -197,8 +198,8 @@ def to_wire(graph: Graph) -> dict[str, Any]:
 
 
 def _stated(graph: Graph, message: Message) -> dict[str, Any]:
-    opset = {} if graph.opset is None else {"opset": graph.opset}
-    return {**opset, "nodes": _nodes(graph, message)}
+    opset = opset_of(graph)
+    return {**({} if opset is None else {"opset": opset}), "nodes": _nodes(graph, message)}
 
 
 def _nodes(graph: Graph, message: Message) -> list[dict[str, Any]]:

@@ -24,11 +24,14 @@ DTYPES: Final = {
     "int8": "I8",
     "uint8": "U8",
     "int32": "I32",
+    "uint32": "U32",
     "int64": "I64",
     "float16": "F16",
     "float32": "F32",
     "float64": "F64",
 }
+#: the opset that graphs have a dtype since, where it is not the first
+SINCE: Final = {"uint32": 2}
 #: from so many bytes on, tensors travel as safetensors unless told otherwise
 LARGE: Final = 4096
 #: whole numbers that every reader of JSON reads exactly

@@ -12,6 +12,8 @@ import pytest
 from engine import registry
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Graph, Node
+from gradserve_client.ops import SINCE
+from gradserve_client.requests import to_wire
 
 
 def written(graph: Graph) -> list[tuple[str, tuple[int, ...], dict[str, Any]]]:
@@ -164,6 +166,31 @@ def test_a_graph_from_the_wire() -> None:
     graph = Graph.from_wire(wire)
     assert graph.find("c").attrs["value"].tolist() == [3]
     assert written(graph)[1] == ("unheard_of", (0,), {"level": 2})
+
+
+@pytest.mark.parametrize(
+    ("write", "opset"),
+    [
+        (lambda g: g.input().random_key(), 2),
+        (lambda g: g.op("random_key", g.input()), 2),
+        (lambda g: g.parameter(dtype=np.uint32), 2),
+        (lambda g: g.input().cast("uint32"), 2),
+        (lambda g: g.constant(np.array([0, 2**32 - 1], np.uint32)), 2),
+        (lambda g: g.input().cast("int32"), None),
+        (lambda g: g.op("new", dtype="float8", word="uint32"), None),
+        (lambda g: g.op("new", dtype=["uint32"]), None),
+    ],
+)
+def test_a_graph_says_which_opset_it_needs_unless_its_program_says_which_it_is_of(write: Any, opset: Any) -> None:
+    usual, stated = Graph(), Graph(1)
+    write(usual)
+    write(stated)
+    assert to_wire(usual).get("opset") == to_wire(usual.copy()).get("opset") == opset
+    assert to_wire(stated)["opset"] == to_wire(stated.copy())["opset"] == 1
+
+
+def test_the_opset_of_every_op_is_the_registrys() -> None:
+    assert {op.name: op.since for op in registry().ops.values() if op.since > 1} == SINCE
 
 
 @pytest.mark.parametrize("name", registry().ops)

@@ -17,6 +17,7 @@ from gradserve_client.errors import InputError, MalformedAnswer
 from gradserve_client.tensors import (
     DTYPES,
     LARGE,
+    SINCE,
     as_array,
     bytes_of,
     default_form,
@@ -43,6 +44,7 @@ def test_there_and_back(array: np.ndarray[Any, Any], form: Any) -> None:
         (np.array([2**53 + 1]), "data_b64"),
         (np.array([-(2**53) - 1]), "data_b64"),
         (np.array([True]), "data"),
+        (np.array([0, 2**32 - 1], np.uint32), "data"),
     ],
 )
 def test_json_takes_base64_where_it_has_no_such_number(value: Any, payload: str) -> None:
@@ -51,6 +53,7 @@ def test_json_takes_base64_where_it_has_no_such_number(value: Any, payload: str)
 
 def test_the_dtypes_are_those_of_the_server() -> None:
     assert {element.name: element.safetensors for element in ELEMENT_TYPES} == DTYPES
+    assert {element.name: element.since for element in ELEMENT_TYPES if element.since > 1} == SINCE
 
 
 def test_a_bool_is_a_number_in_json() -> None:

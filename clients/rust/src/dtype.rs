@@ -19,6 +19,8 @@ pub enum DType {
     UInt8,
     /// Whole numbers of 32 bits.
     Int32,
+    /// Whole numbers of 32 bits, from 0 on.
+    UInt32,
     /// Whole numbers of 64 bits.
     Int64,
     /// IEEE 754 binary16.
@@ -38,13 +40,15 @@ pub(crate) enum ElementKind {
     Float,
 }
 
-/// What there is to know of a dtype that tensors have; `safetensors` is how that format spells it.
+/// What there is to know of a dtype that tensors have; `safetensors` is how that format spells it, and graphs have it
+/// `since` an opset.
 pub(crate) struct ElementType {
     dtype: DType,
     word: &'static str,
     pub(crate) safetensors: &'static str,
     pub(crate) kind: ElementKind,
     pub(crate) size: usize,
+    since: usize,
 }
 
 const fn row(
@@ -53,19 +57,21 @@ const fn row(
     safetensors: &'static str,
     kind: ElementKind,
     size: usize,
+    since: usize,
 ) -> ElementType {
-    ElementType { dtype, word, safetensors, kind, size }
+    ElementType { dtype, word, safetensors, kind, size, since }
 }
 
-static ELEMENT_TYPES: [ElementType; 8] = [
-    row(DType::Bool, "bool", "BOOL", ElementKind::Bool, 1),
-    row(DType::Int8, "int8", "I8", ElementKind::Integer, 1),
-    row(DType::UInt8, "uint8", "U8", ElementKind::Integer, 1),
-    row(DType::Int32, "int32", "I32", ElementKind::Integer, 4),
-    row(DType::Int64, "int64", "I64", ElementKind::Integer, 8),
-    row(DType::Float16, "float16", "F16", ElementKind::Float, 2),
-    row(DType::Float32, "float32", "F32", ElementKind::Float, 4),
-    row(DType::Float64, "float64", "F64", ElementKind::Float, 8),
+static ELEMENT_TYPES: [ElementType; 9] = [
+    row(DType::Bool, "bool", "BOOL", ElementKind::Bool, 1, 1),
+    row(DType::Int8, "int8", "I8", ElementKind::Integer, 1, 1),
+    row(DType::UInt8, "uint8", "U8", ElementKind::Integer, 1, 1),
+    row(DType::Int32, "int32", "I32", ElementKind::Integer, 4, 1),
+    row(DType::UInt32, "uint32", "U32", ElementKind::Integer, 4, 2),
+    row(DType::Int64, "int64", "I64", ElementKind::Integer, 8, 1),
+    row(DType::Float16, "float16", "F16", ElementKind::Float, 2, 1),
+    row(DType::Float32, "float32", "F32", ElementKind::Float, 4, 1),
+    row(DType::Float64, "float64", "F64", ElementKind::Float, 8, 1),
 ];
 
 impl DType {
@@ -87,6 +93,11 @@ impl DType {
             let known = ELEMENT_TYPES.each_ref().map(|row| row.word).join(", ");
             Error::input(format!("{:?} is no dtype of this client, which has {known}", self.as_str()))
         })
+    }
+
+    /// The opset that graphs have it since; the first of words that this client does not know.
+    pub(crate) fn since(&self) -> usize {
+        self.row().map_or(1, |row| row.since)
     }
 
     /// The dtype that safetensors spells so.

@@ -44,12 +44,12 @@ pub struct Node {
 }
 
 impl Graph {
-    /// A graph without nodes.
+    /// A graph without nodes, which says by itself which version of the set of ops it needs, where that is not the first.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A graph of a version of the set of ops that is not the server's usual one.
+    /// A graph that says it is of this version of the set of ops.
     pub fn with_opset(opset: usize) -> Self {
         let graph = Self::new();
         graph.write().opset = Some(opset);

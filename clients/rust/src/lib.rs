@@ -63,6 +63,7 @@ mod memory;
 mod message;
 mod operators;
 pub mod ops;
+mod opset;
 mod refusal;
 mod registered;
 mod request;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::{DType, Float16};
 
-/// What a tensor's elements may be: `bool`, `i8`, `u8`, `i32`, `i64`, [`Float16`], `f32` and `f64`.
+/// What a tensor's elements may be: `bool`, `i8`, `u8`, `i32`, `u32`, `i64`, [`Float16`], `f32` and `f64`.
 pub trait Element: plain::Plain {
     /// The dtype of tensors that have such elements.
     const DTYPE: DType;
@@ -47,6 +47,7 @@ elements! {
     i8: Int8 = i8::from_le_bytes, i8::swap_bytes;
     u8: UInt8 = u8::from_le_bytes, u8::swap_bytes;
     i32: Int32 = i32::from_le_bytes, i32::swap_bytes;
+    u32: UInt32 = u32::from_le_bytes, u32::swap_bytes;
     i64: Int64 = i64::from_le_bytes, i64::swap_bytes;
     Float16: Float16 = |bytes| Float16::from_bits(u16::from_le_bytes(bytes)),
         |element: Float16| Float16::from_bits(element.to_bits().swap_bytes());

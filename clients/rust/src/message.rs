@@ -8,7 +8,7 @@ use crate::graph::Stated;
 use crate::json::Object;
 use crate::memory::Memory;
 use crate::safetensors::Safetensors;
-use crate::{Attribute, Feed, Feeds, Form, Graph, Node, Result, Store, Tensor, Types};
+use crate::{opset, Attribute, Feed, Feeds, Form, Graph, Node, Result, Store, Tensor, Types};
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const PROBLEM: &str = "application/problem+json";
@@ -49,9 +49,10 @@ impl Message {
     /// The first nodes of a graph as the wire has it.
     pub(crate) fn graph(&mut self, graph: &Graph, count: usize) -> Value {
         let inner = graph.read();
-        let nodes = inner.nodes.iter().take(count).enumerate();
-        let nodes: Vec<_> = nodes.map(|(id, node)| self.node(id, node)).collect();
-        match inner.opset {
+        let nodes = inner.nodes.iter().take(count);
+        let opset = inner.opset.or_else(|| opset::needed(nodes.clone()));
+        let nodes: Vec<_> = nodes.enumerate().map(|(id, node)| self.node(id, node)).collect();
+        match opset {
             Some(opset) => json!({"opset": opset, "nodes": nodes}),
             None => json!({"nodes": nodes}),
         }

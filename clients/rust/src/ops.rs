@@ -3,6 +3,24 @@
 use crate::graph::Options;
 use crate::{DType, Graph, Node, Number, Tensor};
 
+/// The opset that graphs have an op since.
+pub(crate) fn since(op: &str) -> usize {
+    match op {
+        "random_bernoulli" => 2,
+        "random_bits" => 2,
+        "random_categorical" => 2,
+        "random_exponential" => 2,
+        "random_fold_in" => 2,
+        "random_gumbel" => 2,
+        "random_key" => 2,
+        "random_normal" => 2,
+        "random_permutation" => 2,
+        "random_split" => 2,
+        "random_uniform" => 2,
+        _ => 1,
+    }
+}
+
 impl Node {
     /// y = |x|. At 0 the gradient is 0, in every order.
     ///
@@ -1077,6 +1095,132 @@ impl Node {
     /// [`prod`](Self::prod) with options.
     pub fn prod_with(&self, options: ProdOptions) -> Node {
         self.graph().typed("prod", [self], options.0)
+    }
+
+    /// y = uniform \< p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
+    ///
+    /// Since opset 2.
+    pub fn random_bernoulli(&self, p: &Node) -> Node {
+        self.graph().typed("random_bernoulli", [self, p], Options::default())
+    }
+
+    /// y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`.
+    ///
+    /// Since opset 2.
+    ///
+    /// `shape`: the result's shape.
+    pub fn random_bits(&self, shape: impl Into<Vec<i64>>) -> Node {
+        self.random_bits_with(shape, RandomBitsOptions::new())
+    }
+
+    /// [`random_bits`](Self::random_bits) with options.
+    pub fn random_bits_with(&self, shape: impl Into<Vec<i64>>, options: RandomBitsOptions) -> Node {
+        self.graph().typed("random_bits", [self], options.0.made::<Vec<i64>>("shape", shape))
+    }
+
+    /// y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits\[i\]).
+    ///
+    /// Since opset 2.
+    pub fn random_categorical(&self, logits: &Node) -> Node {
+        self.random_categorical_with(logits, RandomCategoricalOptions::new())
+    }
+
+    /// [`random_categorical`](Self::random_categorical) with options.
+    pub fn random_categorical_with(&self, logits: &Node, options: RandomCategoricalOptions) -> Node {
+        self.graph().typed("random_categorical", [self, logits], options.0)
+    }
+
+    /// y = −log1p(−u), u uniform in \[0, 1): exponential numbers of mean 1. As `jax.random.exponential`.
+    ///
+    /// Since opset 2.
+    ///
+    /// `shape`: the result's shape.
+    ///
+    /// `dtype`: the result's dtype; one of float32, float64.
+    pub fn random_exponential(&self, shape: impl Into<Vec<i64>>, dtype: impl Into<DType>) -> Node {
+        self.graph().typed(
+            "random_exponential",
+            [self],
+            Options::default().made::<Vec<i64>>("shape", shape).made::<DType>("dtype", dtype),
+        )
+    }
+
+    /// key = a new key \[2\] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`.
+    ///
+    /// Since opset 2.
+    pub fn random_fold_in(&self, number: &Node) -> Node {
+        self.graph().typed("random_fold_in", [self, number], Options::default())
+    }
+
+    /// y = −log(−log u), u uniform in \[0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`.
+    ///
+    /// Since opset 2.
+    ///
+    /// `shape`: the result's shape.
+    ///
+    /// `dtype`: the result's dtype; one of float32, float64.
+    pub fn random_gumbel(&self, shape: impl Into<Vec<i64>>, dtype: impl Into<DType>) -> Node {
+        self.graph().typed(
+            "random_gumbel",
+            [self],
+            Options::default().made::<Vec<i64>>("shape", shape).made::<DType>("dtype", dtype),
+        )
+    }
+
+    /// key = (seed ≫ 32, seed mod 2³²): uint32 \[2\] from an int64 \[\]. As
+    /// `jax.random.key_data(jax.random.key(seed))`.
+    ///
+    /// Since opset 2.
+    pub fn random_key(&self) -> Node {
+        self.graph().typed("random_key", [self], Options::default())
+    }
+
+    /// y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp.
+    ///
+    /// Since opset 2.
+    ///
+    /// `shape`: the result's shape.
+    ///
+    /// `dtype`: the result's dtype; one of float32, float64.
+    pub fn random_normal(&self, shape: impl Into<Vec<i64>>, dtype: impl Into<DType>) -> Node {
+        self.graph().typed(
+            "random_normal",
+            [self],
+            Options::default().made::<Vec<i64>>("shape", shape).made::<DType>("dtype", dtype),
+        )
+    }
+
+    /// y = 0 … k−1 in random order, int64 \[k\]: a stable argsort of k numbers of 64 random bits, unsigned.
+    ///
+    /// Since opset 2.
+    ///
+    /// `k`: how many numbers.
+    pub fn random_permutation(&self, k: i64) -> Node {
+        self.graph().typed("random_permutation", [self], Options::default().with("k", k))
+    }
+
+    /// keys = k new keys \[k, 2\], each of its own sequence: the words of the counters 0 … k−1. As `jax.random.split`.
+    ///
+    /// Since opset 2.
+    ///
+    /// `k`: how many keys.
+    pub fn random_split(&self, k: i64) -> Node {
+        self.graph().typed("random_split", [self], Options::default().with("k", k))
+    }
+
+    /// y = uniform numbers in \[0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`.
+    ///
+    /// Since opset 2.
+    ///
+    /// `shape`: the result's shape.
+    ///
+    /// `dtype`: the result's dtype; one of float32, float64.
+    pub fn random_uniform(&self, shape: impl Into<Vec<i64>>, dtype: impl Into<DType>) -> Node {
+        self.graph().typed(
+            "random_uniform",
+            [self],
+            Options::default().made::<Vec<i64>>("shape", shape).made::<DType>("dtype", dtype),
+        )
     }
 
     /// y = 1 / x; integers give floats, as `div`.
@@ -2721,6 +2865,38 @@ impl ProdOptions {
     /// Keep the reduced axes, with extent 1; false unless stated.
     pub fn keepdims(self, keepdims: bool) -> Self {
         Self(self.0.with("keepdims", keepdims))
+    }
+}
+
+/// What [`Node::random_bits_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct RandomBitsOptions(Options);
+
+impl RandomBitsOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The result's dtype; one of uint32; uint32 unless stated.
+    pub fn dtype(self, dtype: impl Into<DType>) -> Self {
+        Self(self.0.made::<DType>("dtype", dtype))
+    }
+}
+
+/// What [`Node::random_categorical_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct RandomCategoricalOptions(Options);
+
+impl RandomCategoricalOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The axis of the categories; -1 unless stated.
+    pub fn axis(self, axis: i64) -> Self {
+        Self(self.0.with("axis", axis))
     }
 }
 

@@ -73,6 +73,7 @@ impl Tensor {
             DType::Bool | DType::UInt8 => Some(self.bytes().iter().map(|&byte| byte.into()).collect()),
             DType::Int8 => self.mapped(|element: i8| Some(element.into())),
             DType::Int32 => self.mapped(|element: i32| Some(element.into())),
+            DType::UInt32 => self.mapped(|element: u32| Some(element.into())),
             DType::Int64 => {
                 self.mapped(|element: i64| (element.unsigned_abs() <= json::EXACT as u64).then(|| element.into()))
             }
@@ -126,6 +127,7 @@ fn numbers_of(numbers: &[Value], dtype: &DType) -> Result<Memory> {
         DType::UInt8 => elements(numbers, dtype, |value| u8::try_from(whole_of(value)?).ok()),
         DType::Int8 => elements(numbers, dtype, |value| i8::try_from(whole_of(value)?).ok()),
         DType::Int32 => elements(numbers, dtype, |value| i32::try_from(whole_of(value)?).ok()),
+        DType::UInt32 => elements(numbers, dtype, |value| u32::try_from(whole_of(value)?).ok()),
         DType::Int64 => elements(numbers, dtype, whole_of),
         DType::Float16 => elements(numbers, dtype, |value| {
             let rounded = Float16::from_f64(value.as_f64()?);

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use gradserve_client::ops::{AttentionOptions, InputOptions, SumOptions};
+use gradserve_client::ops::{AttentionOptions, InputOptions, ParameterOptions, SumOptions};
 use gradserve_client::{Attribute, Attrs, DType, ErrorKind, Graph, Node, Tensor};
 use serde_json::{json, Value};
 
@@ -158,6 +158,27 @@ fn graphs_are_read_as_they_are_written() {
     assert_eq!(Graph::from_json(&text).unwrap().to_json().unwrap(), text);
     for broken in ["[]", "{}", r#"{"nodes": [{"op": "tanh", "operands": [0]}]}"#, r#"{"nodes": [{}]}"#, "{"] {
         assert_eq!(Graph::from_json(broken).unwrap_err().kind(), ErrorKind::Malformed);
+    }
+}
+
+#[test]
+fn a_graph_says_which_opset_it_needs_unless_its_program_says_which_it_is_of() {
+    type Write = fn(&Graph) -> Node;
+    let written: [(Option<u64>, Write); 7] = [
+        (Some(2), |graph| graph.input("seed").random_key()),
+        (Some(2), |graph| graph.op("random_key", [&graph.input("seed")], Attrs::new())),
+        (Some(2), |graph| graph.parameter_with("key", ParameterOptions::new().dtype("uint32"))),
+        (Some(2), |graph| graph.input("x").cast(DType::UInt32)),
+        (Some(2), |graph| graph.constant([0, u32::MAX])),
+        (None, |graph| graph.input("x").cast(DType::Int32)),
+        (None, |graph| graph.op("new", [], Attrs::new().with("dtype", "float8").with("word", "uint32"))),
+    ];
+    for (place, (opset, write)) in written.into_iter().enumerate() {
+        for (graph, said) in [(Graph::new(), opset), (Graph::with_opset(1), Some(1))] {
+            write(&graph);
+            let sent: Value = serde_json::from_str(&graph.to_json().unwrap()).unwrap();
+            assert_eq!(sent["opset"].as_u64(), said, "{place}");
+        }
     }
 }
 

@@ -53,11 +53,12 @@ fn elements_are_of_the_type_that_is_asked_for() {
 
 #[test]
 fn all_types_of_elements_are_dtypes() {
-    let tensors: [(&str, Tensor); 8] = [
+    let tensors: [(&str, Tensor); 9] = [
         ("bool", true.into()),
         ("int8", (-1i8).into()),
         ("uint8", 255u8.into()),
         ("int32", (-1i32).into()),
+        ("uint32", u32::MAX.into()),
         ("int64", (-1i64).into()),
         ("float16", Float16::from_f64(1.0).into()),
         ("float32", 1f32.into()),

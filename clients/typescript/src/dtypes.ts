@@ -6,6 +6,7 @@ export interface Elements {
   int8: Int8Array;
   uint8: Uint8Array;
   int32: Int32Array;
+  uint32: Uint32Array;
   int64: BigInt64Array;
   float16: Uint16Array;
   float32: Float32Array;
@@ -22,6 +23,8 @@ interface Description {
   readonly kind: "bool" | "int" | "float";
   /** The smallest and largest whole number, where that is all it holds. */
   readonly range?: readonly [bigint, bigint];
+  /** The opset that graphs have it since, where it is not the first. */
+  readonly since?: number;
 }
 
 type ArrayType = {
@@ -34,8 +37,9 @@ type ArrayType = {
 export const DTYPES: { readonly [D in Dtype]: Description } = {
   bool: { spelling: "BOOL", Elements: Uint8Array, kind: "bool", range: [0n, 1n] },
   int8: { spelling: "I8", Elements: Int8Array, kind: "int", range: signed(8n) },
-  uint8: { spelling: "U8", Elements: Uint8Array, kind: "int", range: [0n, 255n] },
+  uint8: { spelling: "U8", Elements: Uint8Array, kind: "int", range: unsigned(8n) },
   int32: { spelling: "I32", Elements: Int32Array, kind: "int", range: signed(32n) },
+  uint32: { spelling: "U32", Elements: Uint32Array, kind: "int", range: unsigned(32n), since: 2 },
   int64: { spelling: "I64", Elements: BigInt64Array, kind: "int", range: signed(64n) },
   float16: { spelling: "F16", Elements: Uint16Array, kind: "float" },
   float32: { spelling: "F32", Elements: Float32Array, kind: "float" },
@@ -48,6 +52,10 @@ export const DTYPE_NAMES = Object.keys(DTYPES).join(", ");
 function signed(bits: bigint): readonly [bigint, bigint] {
   const half = 1n << (bits - 1n);
   return [-half, half - 1n];
+}
+
+function unsigned(bits: bigint): readonly [bigint, bigint] {
+  return [0n, (1n << bits) - 1n];
 }
 
 /** Whether this client knows a dtype. A server may know more. */

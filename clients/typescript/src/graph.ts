@@ -35,7 +35,10 @@ export class Node {
 /** A node by its handle, by its name, or by its id. */
 export type NodeLike = Node | string | number;
 
-/** A computation graph. `opset` is the version of the set of ops, where it is not to be the server's usual one. */
+/**
+ * A computation graph. `opset` is the version of the set of ops. A graph that is told none says by itself which it needs,
+ * where that is not the first.
+ */
 export class Graph extends Ops implements Iterable<Node> {
   readonly #nodes: Node[] = [];
 

@@ -12,6 +12,20 @@ export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
   "kernel_size", "key_index", "offset", "order", "original_shape", "output_padding", "pad_width", "padding", "repeats",
   "segments", "shape", "shifts", "sizes", "starts", "steps", "stops", "stride", "total_fields", "total_keys",
 ]);
+/** The opset that graphs have an op since, where it is not the first. */
+export const SINCE: { readonly [op: string]: number } = {
+  random_bernoulli: 2,
+  random_bits: 2,
+  random_categorical: 2,
+  random_exponential: 2,
+  random_fold_in: 2,
+  random_gumbel: 2,
+  random_key: 2,
+  random_normal: 2,
+  random_permutation: 2,
+  random_split: 2,
+  random_uniform: 2,
+};
 
 /** A whole number; a bigint where a number would not hold it. */
 export type Int = number | bigint;
@@ -1400,6 +1414,131 @@ export abstract class Ops {
    */
   prod(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
     return this.append("prod", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
+   *
+   * Since opset 2.
+   */
+  randomBernoulli(key: Node, p: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("random_bernoulli", [key, p], {}, options.name);
+  }
+
+  /**
+   * y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`.
+   *
+   * Since opset 2.
+   *
+   * @param shape the result's shape
+   * @param options.dtype the result's dtype; "uint32" unless stated
+   */
+  randomBits(key: Node, shape: Ints, options: Optional<{ dtype: "uint32"; name: string }> = {}): Node {
+    return this.append("random_bits", [key], { shape, dtype: options.dtype }, options.name);
+  }
+
+  /**
+   * y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i]).
+   *
+   * Since opset 2.
+   *
+   * @param options.axis the axis of the categories; -1 unless stated
+   */
+  randomCategorical(key: Node, logits: Node, options: Optional<{ axis: Int; name: string }> = {}): Node {
+    return this.append("random_categorical", [key, logits], { axis: options.axis }, options.name);
+  }
+
+  /**
+   * y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`.
+   *
+   * Since opset 2.
+   *
+   * @param shape the result's shape
+   * @param dtype the result's dtype
+   */
+  randomExponential(
+    key: Node,
+    shape: Ints,
+    dtype: "float32" | "float64",
+    options: Optional<{ name: string }> = {},
+  ): Node {
+    return this.append("random_exponential", [key], { shape, dtype }, options.name);
+  }
+
+  /**
+   * key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`.
+   *
+   * Since opset 2.
+   */
+  randomFoldIn(key: Node, number: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("random_fold_in", [key, number], {}, options.name);
+  }
+
+  /**
+   * y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`.
+   *
+   * Since opset 2.
+   *
+   * @param shape the result's shape
+   * @param dtype the result's dtype
+   */
+  randomGumbel(key: Node, shape: Ints, dtype: "float32" | "float64", options: Optional<{ name: string }> = {}): Node {
+    return this.append("random_gumbel", [key], { shape, dtype }, options.name);
+  }
+
+  /**
+   * key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As `jax.random.key_data(jax.random.key(seed))`.
+   *
+   * Since opset 2.
+   */
+  randomKey(seed: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("random_key", [seed], {}, options.name);
+  }
+
+  /**
+   * y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp.
+   *
+   * Since opset 2.
+   *
+   * @param shape the result's shape
+   * @param dtype the result's dtype
+   */
+  randomNormal(key: Node, shape: Ints, dtype: "float32" | "float64", options: Optional<{ name: string }> = {}): Node {
+    return this.append("random_normal", [key], { shape, dtype }, options.name);
+  }
+
+  /**
+   * y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned.
+   *
+   * Since opset 2.
+   *
+   * @param k how many numbers
+   */
+  randomPermutation(key: Node, k: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("random_permutation", [key], { k }, options.name);
+  }
+
+  /**
+   * keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As `jax.random.split`.
+   *
+   * Since opset 2.
+   *
+   * @param k how many keys
+   */
+  randomSplit(key: Node, k: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("random_split", [key], { k }, options.name);
+  }
+
+  /**
+   * y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`.
+   *
+   * Since opset 2.
+   *
+   * @param shape the result's shape
+   * @param dtype the result's dtype
+   */
+  randomUniform(key: Node, shape: Ints, dtype: "float32" | "float64", options: Optional<{ name: string }> = {}): Node {
+    return this.append("random_uniform", [key], { shape, dtype }, options.name);
   }
 
   /**

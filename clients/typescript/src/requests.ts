@@ -6,6 +6,7 @@ import { InputError } from "./errors.js";
 import { type Graph, Node, type NodeLike } from "./graph.js";
 import { type JsonObject } from "./json.js";
 import { alone, type Fields, JSON_TYPE, Message, SAFETENSORS_TYPE } from "./message.js";
+import { opsetOf } from "./opset.js";
 import type { Asked, ByNode, Tensors, Types } from "./options.js";
 import { etagOf, Resident, type Store } from "./resident.js";
 import { Tensor, type TensorLike, tensor } from "./tensor.js";
@@ -140,7 +141,7 @@ export function toWire(graph: Graph): JsonObject {
 }
 
 function stated(graph: Graph, message: Message): Fields {
-  return { opset: graph.opset, nodes: [...graph].map((node) => statedNode(node, message)) };
+  return { opset: opsetOf(graph), nodes: [...graph].map((node) => statedNode(node, message)) };
 }
 
 function statedNode({ id, op, operands, attrs, name }: Node, message: Message): Fields {

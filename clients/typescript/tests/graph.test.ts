@@ -108,6 +108,24 @@ function text(_: string, value: unknown): unknown {
   return typeof value === "bigint" ? value.toString() : value;
 }
 
+test("a graph says which opset it needs, unless its program says which it is of", () => {
+  const written: [number | undefined, (graph: Graph) => unknown][] = [
+    [2, (graph) => graph.randomKey(graph.input())],
+    [2, (graph) => graph.op("random_key", [graph.input()])],
+    [2, (graph) => graph.parameter("key", { dtype: "uint32" })],
+    [2, (graph) => graph.cast(graph.input(), "uint32")],
+    [2, (graph) => graph.constant(new Uint32Array([0, 2 ** 32 - 1]))],
+    [undefined, (graph) => graph.cast(graph.input(), "int32")],
+    [undefined, (graph) => graph.op("toString", [], { dtype: "constructor", word: "uint32" })],
+  ];
+  for (const [opset, write] of written) {
+    const [usual, stated] = [new Graph(), new Graph(1)];
+    for (const graph of [usual, stated]) write(graph);
+    assert.equal(toWire(usual)["opset"], opset, write.toString());
+    assert.equal(toWire(stated)["opset"], 1);
+  }
+});
+
 test("types hold what the ops' methods take", () => {
   const graph = new Graph();
   const x: Node = graph.input("x", { dtype: "float32", shape: [2, -1] });
@@ -115,6 +133,9 @@ test("types hold what the ops' methods take", () => {
   graph.cat([x, x], { axis: 0 });
   graph.constant(tensor([1, 2], "float32"));
   graph.cast(x, "a_dtype_of_tomorrow");
+  graph.randomUniform(x, [2, 3], "float32");
+  // @ts-expect-error a dtype that is none of the choices
+  graph.randomUniform(x, [2, 3], "int32");
   // @ts-expect-error an attribute that is not there
   graph.sum(x, { axis: 0 });
   // @ts-expect-error an attribute of another type

@@ -48,6 +48,9 @@ test("what a dtype does not hold is refused", () => {
   const refused: [Parameters<typeof tensor>[0], Parameters<typeof tensor>[1]][] = [
     [1.5, "int32"],
     [256, "uint8"],
+    [2 ** 32, "uint32"],
+    [-1, "uint32"],
+    [new Int32Array(1), "uint32"],
     [2n ** 63n, "int64"],
     [1e39, "float32"],
     [65520, "float16"],
@@ -73,6 +76,9 @@ test("elements come back as they are read", () => {
   assert.throws(() => tensor(1).as("int8"), InputError);
   const typed: Float32Array = tensor(1, "float32").data;
   assert.equal(typed[0], 1);
+  const words: Uint32Array = tensor([0, 2 ** 32 - 1], "uint32").data;
+  assert.equal(words[1], 2 ** 32 - 1);
+  assert.equal(tensor(words).dtype, "uint32");
 });
 
 test("every float16 is read and written as itself", () => {

@@ -22,6 +22,7 @@ public:
     static const DType int8;
     static const DType uint8;
     static const DType int32;
+    static const DType uint32;
     static const DType int64;
     static const DType float16;
     static const DType float32;
@@ -35,6 +36,7 @@ inline const DType DType::boolean{"bool"};
 inline const DType DType::int8{"int8"};
 inline const DType DType::uint8{"uint8"};
 inline const DType DType::int32{"int32"};
+inline const DType DType::uint32{"uint32"};
 inline const DType DType::int64{"int64"};
 inline const DType DType::float16{"float16"};
 inline const DType DType::float32{"float32"};

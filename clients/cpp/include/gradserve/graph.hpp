@@ -18,7 +18,8 @@ public:
     /// A graph without nodes.
     Graph();
 
-    /// The version of the set of ops, where it is not to be the server's usual one.
+    /// The version of the set of ops. A graph that is told none says by itself which it needs, where that is not the
+    /// first.
     void set_opset(std::int64_t version);
     [[nodiscard]] std::optional<std::int64_t> opset() const;
 

@@ -404,6 +404,18 @@ struct ProdOptions {
     std::optional<bool> keepdims{};
 };
 
+/// What random_bits takes beside what is required.
+struct RandomBitsOptions {
+    /// The result's dtype; one of uint32; uint32 unless stated.
+    std::optional<DType> dtype{};
+};
+
+/// What random_categorical takes beside what is required.
+struct RandomCategoricalOptions {
+    /// The axis of the categories; -1 unless stated.
+    std::optional<std::int64_t> axis{};
+};
+
 /// What relu takes beside what is required.
 struct ReluOptions {
     /// The derivative at 0; 0.0 unless stated.
@@ -1241,6 +1253,83 @@ public:
     ///
     /// Gradient: g · (product of all other elements).
     Node prod(const Node& x, const ProdOptions& options = {});
+
+    /// y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
+    ///
+    /// Since opset 2.
+    Node random_bernoulli(const Node& key, const Node& p);
+
+    /// y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`.
+    ///
+    /// Since opset 2.
+    ///
+    /// shape: the result's shape.
+    Node random_bits(const Node& key, const std::vector<std::int64_t>& shape, const RandomBitsOptions& options = {});
+
+    /// y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i]).
+    ///
+    /// Since opset 2.
+    Node random_categorical(const Node& key, const Node& logits, const RandomCategoricalOptions& options = {});
+
+    /// y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`.
+    ///
+    /// Since opset 2.
+    ///
+    /// shape: the result's shape.
+    ///
+    /// dtype: the result's dtype; one of float32, float64.
+    Node random_exponential(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype);
+
+    /// key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`.
+    ///
+    /// Since opset 2.
+    Node random_fold_in(const Node& key, const Node& number);
+
+    /// y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`.
+    ///
+    /// Since opset 2.
+    ///
+    /// shape: the result's shape.
+    ///
+    /// dtype: the result's dtype; one of float32, float64.
+    Node random_gumbel(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype);
+
+    /// key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As `jax.random.key_data(jax.random.key(seed))`.
+    ///
+    /// Since opset 2.
+    Node random_key(const Node& seed);
+
+    /// y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp.
+    ///
+    /// Since opset 2.
+    ///
+    /// shape: the result's shape.
+    ///
+    /// dtype: the result's dtype; one of float32, float64.
+    Node random_normal(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype);
+
+    /// y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned.
+    ///
+    /// Since opset 2.
+    ///
+    /// k: how many numbers.
+    Node random_permutation(const Node& key, std::int64_t k);
+
+    /// keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As `jax.random.split`.
+    ///
+    /// Since opset 2.
+    ///
+    /// k: how many keys.
+    Node random_split(const Node& key, std::int64_t k);
+
+    /// y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`.
+    ///
+    /// Since opset 2.
+    ///
+    /// shape: the result's shape.
+    ///
+    /// dtype: the result's dtype; one of float32, float64.
+    Node random_uniform(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype);
 
     /// y = 1 / x; integers give floats, as `div`.
     ///

@@ -9,6 +9,7 @@ import (
 
 type graphCase struct {
 	Steps      []step `json:"steps"`
+	Opset      int    `json:"opset"`
 	Registered bool   `json:"registered"`
 }
 
@@ -27,6 +28,7 @@ type call struct {
 	Do          string            `json:"do"`
 	Graph       graphCase         `json:"graph"`
 	Steps       []step            `json:"steps"`
+	Opset       int               `json:"opset"`
 	Description string            `json:"description"`
 	Name        string            `json:"name"`
 	Tensor      *tensor           `json:"tensor"`

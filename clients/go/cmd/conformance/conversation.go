@@ -107,9 +107,9 @@ func (c *conversation) do(call call) (members, error) {
 	return c.compute(ctx, call)
 }
 
-// graph is that of some steps; equal ones are the same.
-func (c *conversation) graph(steps []step) (string, *gs.Graph, error) {
-	text, err := json.Marshal(steps)
+// graph is that of some steps and an opset; equal ones are the same.
+func (c *conversation) graph(steps []step, opset int) (string, *gs.Graph, error) {
+	text, err := json.Marshal([]any{steps, opset})
 	if err != nil {
 		return "", nil, err
 	}
@@ -119,13 +119,14 @@ func (c *conversation) graph(steps []step) (string, *gs.Graph, error) {
 		if err != nil {
 			return "", nil, err
 		}
+		made.Opset = opset
 		c.graphs[known] = made
 	}
 	return known, c.graphs[known], nil
 }
 
 func (c *conversation) register(ctx context.Context, call call) (members, error) {
-	known, graph, err := c.graph(call.Steps)
+	known, graph, err := c.graph(call.Steps, call.Opset)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +140,7 @@ func (c *conversation) register(ctx context.Context, call call) (members, error)
 
 // target is what a call is made on.
 func (c *conversation) target(stated graphCase) (gs.Computable, *gs.Graph, error) {
-	known, graph, err := c.graph(stated.Steps)
+	known, graph, err := c.graph(stated.Steps, stated.Opset)
 	if err != nil || !stated.Registered {
 		return graph, graph, err
 	}

@@ -377,6 +377,32 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Axes = attr[[]int](s, "axes")
 		o.KeepDims = optional[bool](s, "keepdims")
 		return g.Prod(s.operand(0), o)
+	case "random_bernoulli":
+		return g.RandomBernoulli(s.operand(0), s.operand(1))
+	case "random_bits":
+		var o gs.RandomBitsOptions
+		o.DType = attr[gs.DType](s, "dtype")
+		return g.RandomBits(s.operand(0), attr[[]int](s, "shape"), o)
+	case "random_categorical":
+		var o gs.RandomCategoricalOptions
+		o.Axis = optional[int](s, "axis")
+		return g.RandomCategorical(s.operand(0), s.operand(1), o)
+	case "random_exponential":
+		return g.RandomExponential(s.operand(0), attr[[]int](s, "shape"), attr[gs.DType](s, "dtype"))
+	case "random_fold_in":
+		return g.RandomFoldIn(s.operand(0), s.operand(1))
+	case "random_gumbel":
+		return g.RandomGumbel(s.operand(0), attr[[]int](s, "shape"), attr[gs.DType](s, "dtype"))
+	case "random_key":
+		return g.RandomKey(s.operand(0))
+	case "random_normal":
+		return g.RandomNormal(s.operand(0), attr[[]int](s, "shape"), attr[gs.DType](s, "dtype"))
+	case "random_permutation":
+		return g.RandomPermutation(s.operand(0), attr[int](s, "k"))
+	case "random_split":
+		return g.RandomSplit(s.operand(0), attr[int](s, "k"))
+	case "random_uniform":
+		return g.RandomUniform(s.operand(0), attr[[]int](s, "shape"), attr[gs.DType](s, "dtype"))
 	case "reciprocal":
 		return g.Reciprocal(s.operand(0))
 	case "relu":

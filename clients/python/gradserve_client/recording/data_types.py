@@ -15,11 +15,12 @@ int8: Final[DType] = np.dtype("int8")
 int32: Final[DType] = np.dtype("int32")
 int64: Final[DType] = np.dtype("int64")
 uint8: Final[DType] = np.dtype("uint8")
+uint32: Final[DType] = np.dtype("uint32")
 float16: Final[DType] = np.dtype("float16")
 float32: Final[DType] = np.dtype("float32")
 float64: Final[DType] = np.dtype("float64")
 #: by their names
-ALL: Final = {dtype.name: dtype for dtype in (bool, int8, uint8, int32, int64, float16, float32, float64)}
+ALL: Final = {dtype.name: dtype for dtype in (bool, int8, uint8, int32, uint32, int64, float16, float32, float64)}
 
 
 def _dtype(of: object) -> DType:

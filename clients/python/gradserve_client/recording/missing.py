@@ -34,7 +34,6 @@ MAIN: Final[Mapping[str, str]] = {
     "complex128": _COMPLEX,
     "int16": f"{_WIRE} int32",
     "uint16": f"{_WIRE} int32",
-    "uint32": f"{_WIRE} int64",
     "uint64": f"{_WIRE} int64",
 }
 #: of `linalg`

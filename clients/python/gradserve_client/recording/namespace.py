@@ -42,6 +42,7 @@ from gradserve_client.recording.data_types import (
     isdtype,
     result_type,
     uint8,
+    uint32,
 )
 from gradserve_client.recording.elementwise import (
     abs,
@@ -293,6 +294,7 @@ __all__ = [
     "triu",
     "trunc",
     "uint8",
+    "uint32",
     "unstack",
     "var",
     "vecdot",

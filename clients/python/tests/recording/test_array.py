@@ -236,12 +236,13 @@ def test_what_an_array_is(client: gs.Client) -> None:
     assert (gs.function(look, client=client)(X) == X).all()
 
 
-DTYPES = ["bool", "int8", "uint8", "int32", "int64", "float16", "float32", "float64"]
+DTYPES = ["bool", "int8", "uint8", "int32", "uint32", "int64", "float16", "float32", "float64"]
 #: the table of the standard, where it says something, and float16 as floats are
 PROMOTION = {
     ("int8", "int32"): "int32", ("int8", "int64"): "int64", ("int32", "int64"): "int64", ("uint8", "int32"): "int32",
-    ("uint8", "int64"): "int64", ("float32", "float64"): "float64", ("float16", "float32"): "float32",
-    ("float16", "float64"): "float64", **{(dtype, dtype): dtype for dtype in DTYPES},
+    ("uint8", "int64"): "int64", ("uint8", "uint32"): "uint32", ("int8", "uint32"): "int64",
+    ("int32", "uint32"): "int64", ("uint32", "int64"): "int64", ("float32", "float64"): "float64",
+    ("float16", "float32"): "float32", ("float16", "float64"): "float64", **{(dtype, dtype): dtype for dtype in DTYPES},
 }  # fmt: skip
 
 
@@ -264,8 +265,22 @@ def test_dtypes_that_the_wire_lacks_are_refused(client: gs.Client) -> None:
         common_dtype(np.dtype("int8"), np.dtype("uint8"))
     with pytest.raises(gs.RecordingError, match=r"add \(test_array.py:\d+\).*300"):
         gs.function(lambda x: x + 300, client=client)(np.ones(2, np.uint8))
+    with pytest.raises(gs.RecordingError, match=r"add \(test_array.py:\d+\).*-1"):
+        gs.function(lambda x: x + -1, client=client)(np.ones(2, np.uint32))
+
+
+def test_words_wrap_around_as_numpys(client: gs.Client) -> None:
+    words = np.array([0, 1, 2**32 - 1], np.uint32)
+
+    def mixed(x: Any) -> Any:
+        return (x * 3 - 1) // 2 + namespace.asarray(words), namespace.astype(x, namespace.float64) / 2**32
+
+    made, fractions = gs.function(mixed, client=client)(words)
+    assert made.dtype == np.uint32
+    assert made.tolist() == ((words * 3 - 1) // 2 + words).tolist()
+    assert fractions.tolist() == (words / 2**32).tolist()
 
 
 def test_where_the_standard_is_silent_numpy_speaks() -> None:
-    for one, other in itertools.product(["bool", "int32", "int64"], ["float32", "float64"]):
+    for one, other in itertools.product(["bool", "int32", "uint32", "int64"], ["float32", "float64"]):
         assert common_dtype(np.dtype(one), np.dtype(other)) == np.result_type(one, other)

@@ -85,7 +85,7 @@ fn client_of(case: &Value, script: &Script) -> Result<Client> {
     builder.build()
 }
 
-/// Graphs by their steps; equal ones are the same.
+/// Graphs by their steps and opsets; equal ones are the same.
 #[derive(Default)]
 struct Graphs {
     built: HashMap<String, Graph>,
@@ -93,10 +93,10 @@ struct Graphs {
 }
 
 impl Graphs {
-    fn built(&mut self, steps: &Value) -> Result<Graph> {
-        let known = steps.to_string();
+    fn built(&mut self, stated: &Value) -> Result<Graph> {
+        let known = key(stated);
         if !self.built.contains_key(&known) {
-            self.built.insert(known.clone(), steps::graph(steps)?);
+            self.built.insert(known.clone(), steps::graph(stated)?);
         }
         Ok(self.built[&known].clone())
     }
@@ -106,12 +106,17 @@ impl Graphs {
         if stated["registered"] != true {
             return Ok(graph.into());
         }
-        let known = stated["steps"].to_string();
+        let known = key(stated);
         if !self.registered.contains_key(&known) {
             self.registered.insert(known.clone(), RegisteredGraph::new(graph)?);
         }
         Ok((&self.registered[&known]).into())
     }
+}
+
+/// What equal graphs of a case have in common.
+fn key(stated: &Value) -> String {
+    json!([stated["steps"], stated["opset"]]).to_string()
 }
 
 /// One call.
@@ -154,7 +159,7 @@ fn done(client: &Client, graphs: &mut Graphs, call: &Value) -> Result<Value> {
             Ok(json!({"opset": catalogue.opset, "ops": ops}))
         }
         _ => {
-            let graph = graphs.built(&call["graph"]["steps"])?;
+            let graph = graphs.built(&call["graph"])?;
             let on = graphs.target(&call["graph"], &graph)?;
             calls::computed(client, &on, &graph, call)
         }
@@ -172,14 +177,14 @@ fn limited<'c, E>(
 }
 
 fn registered(client: &Client, graphs: &mut Graphs, call: &Value) -> Result<Value> {
-    let graph = graphs.built(&call["steps"])?;
+    let graph = graphs.built(call)?;
     let mut register = client.register(&graph);
     if let Some(description) = call["description"].as_str() {
         register = register.description(description);
     }
     let made = register.send()?;
     let fields = made.fields().unwrap_or_default();
-    graphs.registered.insert(call["steps"].to_string(), made);
+    graphs.registered.insert(key(call), made);
     Ok(fields.into())
 }
 

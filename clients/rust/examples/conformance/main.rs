@@ -56,7 +56,7 @@ fn decoded(case: &Value) -> Result<Value> {
 
 /// The nodes of a graph.
 fn built(case: &Value) -> Result<Value> {
-    let text = steps::graph(&case["steps"])?.to_json()?;
+    let text = steps::graph(case)?.to_json()?;
     let graph: Value = text.parse().expect("a graph is written as JSON");
     Ok(json!({"nodes": graph["nodes"].to_string()}))
 }

@@ -365,6 +365,29 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
             step.operand(0).prod_with(o)
         }
+        "random_bernoulli" => step.operand(0).random_bernoulli(step.operand(1)),
+        "random_bits" => {
+            let o = RandomBitsOptions::new();
+            let o = step.set(o, "dtype", |o, v: DType| o.dtype(v))?;
+            step.operand(0).random_bits_with(step.attr::<Vec<i64>>("shape")?, o)
+        }
+        "random_categorical" => {
+            let o = RandomCategoricalOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            step.operand(0).random_categorical_with(step.operand(1), o)
+        }
+        "random_exponential" => {
+            step.operand(0).random_exponential(step.attr::<Vec<i64>>("shape")?, step.attr::<DType>("dtype")?)
+        }
+        "random_fold_in" => step.operand(0).random_fold_in(step.operand(1)),
+        "random_gumbel" => step.operand(0).random_gumbel(step.attr::<Vec<i64>>("shape")?, step.attr::<DType>("dtype")?),
+        "random_key" => step.operand(0).random_key(),
+        "random_normal" => step.operand(0).random_normal(step.attr::<Vec<i64>>("shape")?, step.attr::<DType>("dtype")?),
+        "random_permutation" => step.operand(0).random_permutation(step.attr::<i64>("k")?),
+        "random_split" => step.operand(0).random_split(step.attr::<i64>("k")?),
+        "random_uniform" => {
+            step.operand(0).random_uniform(step.attr::<Vec<i64>>("shape")?, step.attr::<DType>("dtype")?)
+        }
         "reciprocal" => step.operand(0).reciprocal(),
         "relu" => {
             let o = ReluOptions::new();

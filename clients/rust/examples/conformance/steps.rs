@@ -14,9 +14,9 @@ pub struct Step {
 }
 
 /// The graph that steps give.
-pub fn graph(steps: &Value) -> Result<Graph> {
-    let graph = Graph::new();
-    for stated in steps.as_array().into_iter().flatten() {
+pub fn graph(stated: &Value) -> Result<Graph> {
+    let graph = stated["opset"].as_u64().map_or_else(Graph::new, |opset| Graph::with_opset(opset as usize));
+    for stated in stated["steps"].as_array().into_iter().flatten() {
         let step = Step {
             op: stated["op"].as_str().unwrap_or_default().to_owned(),
             nodes: nodes(&graph, &stated["operands"])?,

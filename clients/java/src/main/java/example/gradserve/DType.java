@@ -3,21 +3,23 @@ package example.gradserve;
 /** What the elements of a tensor are. Servers may know more of them than this client: as a word, any travels. */
 public enum DType {
     /** True or false, a byte of 1 or 0. */
-    BOOL("bool", "BOOL", 1, Kind.BOOLEAN),
+    BOOL("bool", "BOOL", 1, Kind.BOOLEAN, 1),
     /** Whole numbers of 8 bits, with a sign. */
-    INT8("int8", "I8", 1, Kind.INTEGER),
+    INT8("int8", "I8", 1, Kind.INTEGER, 1),
     /** Whole numbers of 8 bits, without a sign. */
-    UINT8("uint8", "U8", 1, Kind.INTEGER),
+    UINT8("uint8", "U8", 1, Kind.INTEGER, 1),
     /** Whole numbers of 32 bits. */
-    INT32("int32", "I32", 4, Kind.INTEGER),
+    INT32("int32", "I32", 4, Kind.INTEGER, 1),
+    /** Whole numbers of 32 bits, without a sign. */
+    UINT32("uint32", "U32", 4, Kind.INTEGER, 2),
     /** Whole numbers of 64 bits. */
-    INT64("int64", "I64", 8, Kind.INTEGER),
+    INT64("int64", "I64", 8, Kind.INTEGER, 1),
     /** Numbers of IEEE 754 binary16: see {@link Float16}. */
-    FLOAT16("float16", "F16", 2, Kind.FLOAT),
+    FLOAT16("float16", "F16", 2, Kind.FLOAT, 1),
     /** Numbers of IEEE 754 binary32. */
-    FLOAT32("float32", "F32", 4, Kind.FLOAT),
+    FLOAT32("float32", "F32", 4, Kind.FLOAT, 1),
     /** Numbers of IEEE 754 binary64. */
-    FLOAT64("float64", "F64", 8, Kind.FLOAT);
+    FLOAT64("float64", "F64", 8, Kind.FLOAT, 1);
 
     enum Kind { BOOLEAN, INTEGER, FLOAT }
 
@@ -26,12 +28,15 @@ public enum DType {
     final String spelling;
     private final int size;
     final Kind kind;
+    /** The opset that graphs have it since. */
+    final int since;
 
-    DType(String word, String spelling, int size, Kind kind) {
+    DType(String word, String spelling, int size, Kind kind, int since) {
         this.word = word;
         this.spelling = spelling;
         this.size = size;
         this.kind = kind;
+        this.since = since;
     }
 
     /**
@@ -48,7 +53,7 @@ public enum DType {
             }
         }
         throw new InputException("'" + word + "' is no dtype of this client, which has bool, int8, uint8, int32, "
-            + "int64, float16, float32 and float64");
+            + "uint32, int64, float16, float32 and float64");
     }
 
     static DType spelled(String spelling) {

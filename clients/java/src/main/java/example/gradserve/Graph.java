@@ -20,7 +20,7 @@ public final class Graph extends GraphOps implements Computable {
     private final OptionalInt opset;
     private final List<Node> nodes = new ArrayList<>();
 
-    /** A graph without nodes, of the server's usual set of ops. */
+    /** A graph without nodes, which says by itself which set of ops it needs, where that is not the first. */
     public Graph() {
         this(OptionalInt.empty());
     }
@@ -96,7 +96,7 @@ public final class Graph extends GraphOps implements Computable {
     /**
      * The version of the set of ops.
      *
-     * @return empty where it is the server's usual one
+     * @return empty where the program states none: then it is the first that has all that the graph is of
      */
     public OptionalInt opset() {
         return opset;

@@ -18,6 +18,24 @@ public abstract sealed class GraphOps permits Graph {
         return options;
     }
 
+    /** The opset that graphs have an op since. */
+    static int since(String op) {
+        return switch (op) {
+            case "random_bernoulli" -> 2;
+            case "random_bits" -> 2;
+            case "random_categorical" -> 2;
+            case "random_exponential" -> 2;
+            case "random_fold_in" -> 2;
+            case "random_gumbel" -> 2;
+            case "random_key" -> 2;
+            case "random_normal" -> 2;
+            case "random_permutation" -> 2;
+            case "random_split" -> 2;
+            case "random_uniform" -> 2;
+            default -> 1;
+        };
+    }
+
     private static List<Node> operands(List<Node> others, Node... first) {
         List<Node> operands = new ArrayList<>(Arrays.asList(first));
         operands.addAll(others);

@@ -9,6 +9,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.function.BiConsumer;
 
 /** A request in JSON, and its tensors, which may come to stand in it or beside it. */
@@ -44,9 +45,11 @@ final class Message {
     /** The first nodes of a graph as the wire has it. */
     ObjectNode graph(Graph graph, int count) {
         ObjectNode stated = Json.object();
-        graph.opset().ifPresent(opset -> stated.put("opset", opset));
+        List<Node> first = graph.nodes().subList(0, count);
+        OptionalInt opset = graph.opset().isPresent() ? graph.opset() : Opset.needed(first);
+        opset.ifPresent(each -> stated.put("opset", each));
         ArrayNode nodes = stated.putArray("nodes");
-        graph.nodes().subList(0, count).forEach(node -> nodes.add(node(node)));
+        first.forEach(node -> nodes.add(node(node)));
         return stated;
     }
 

@@ -3607,6 +3607,242 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
+     * The op random_bernoulli: y = uniform &lt; p, of p's shape: true with probability p. The uniform numbers are of
+     * p's dtype.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param p an operand
+     * @return the node
+     */
+    public Node randomBernoulli(Node p) {
+        return append("random_bernoulli", new Attrs(), operands(p));
+    }
+
+    /** What randomBits takes beside what is required. */
+    public static final class RandomBitsOptions {
+        private final Attrs attrs = new Attrs();
+
+        private RandomBitsOptions() {}
+
+        /**
+         * The result's dtype; one of uint32; uint32 unless stated.
+         *
+         * @param dtype the value
+         * @return these options
+         */
+        public RandomBitsOptions dtype(DType dtype) {
+            attrs.with("dtype", dtype);
+            return this;
+        }
+    }
+
+    /**
+     * The op random_bits: y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As
+     * <code>jax.random.bits</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param shape the result's shape
+     * @return the node
+     */
+    public Node randomBits(long... shape) {
+        return append("random_bits", new Attrs().with("shape", shape), operands());
+    }
+
+    /**
+     * The op random_bits: y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As
+     * <code>jax.random.bits</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param shape the result's shape
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node randomBits(long[] shape, Consumer<RandomBitsOptions> options) {
+        RandomBitsOptions given = given(new RandomBitsOptions(), options);
+        return append("random_bits", given.attrs.with("shape", shape), operands());
+    }
+
+    /** What randomCategorical takes beside what is required. */
+    public static final class RandomCategoricalOptions {
+        private final Attrs attrs = new Attrs();
+
+        private RandomCategoricalOptions() {}
+
+        /**
+         * The axis of the categories; -1 unless stated.
+         *
+         * @param axis the value
+         * @return these options
+         */
+        public RandomCategoricalOptions axis(long axis) {
+            attrs.with("axis", axis);
+            return this;
+        }
+    }
+
+    /**
+     * The op random_categorical: y = argmax(logits + gumbel) along <code>axis</code>, int64: i with a probability that
+     * goes as exp(logits[i]).
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param logits an operand
+     * @return the node
+     */
+    public Node randomCategorical(Node logits) {
+        return append("random_categorical", new Attrs(), operands(logits));
+    }
+
+    /**
+     * The op random_categorical: y = argmax(logits + gumbel) along <code>axis</code>, int64: i with a probability that
+     * goes as exp(logits[i]).
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param logits an operand
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node randomCategorical(Node logits, Consumer<RandomCategoricalOptions> options) {
+        RandomCategoricalOptions given = given(new RandomCategoricalOptions(), options);
+        return append("random_categorical", given.attrs, operands(logits));
+    }
+
+    /**
+     * The op random_exponential: y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As
+     * <code>jax.random.exponential</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param shape the result's shape
+     * @param dtype the result's dtype; one of float32, float64
+     * @return the node
+     */
+    public Node randomExponential(long[] shape, DType dtype) {
+        return append("random_exponential", new Attrs().with("shape", shape).with("dtype", dtype), operands());
+    }
+
+    /**
+     * The op random_fold_in: key = a new key [2] for each number: the words of counter (0, number mod 2³²). As
+     * <code>jax.random.fold_in</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param number an operand
+     * @return the node
+     */
+    public Node randomFoldIn(Node number) {
+        return append("random_fold_in", new Attrs(), operands(number));
+    }
+
+    /**
+     * The op random_gumbel: y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As
+     * <code>jax.random.gumbel</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param shape the result's shape
+     * @param dtype the result's dtype; one of float32, float64
+     * @return the node
+     */
+    public Node randomGumbel(long[] shape, DType dtype) {
+        return append("random_gumbel", new Attrs().with("shape", shape).with("dtype", dtype), operands());
+    }
+
+    /**
+     * The op random_key: key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As
+     * <code>jax.random.key_data(jax.random.key(seed))</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * @return the node
+     */
+    public Node randomKey() {
+        return append("random_key", new Attrs(), operands());
+    }
+
+    /**
+     * The op random_normal: y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As
+     * <code>jax.random.normal</code>, to 32 ulp.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param shape the result's shape
+     * @param dtype the result's dtype; one of float32, float64
+     * @return the node
+     */
+    public Node randomNormal(long[] shape, DType dtype) {
+        return append("random_normal", new Attrs().with("shape", shape).with("dtype", dtype), operands());
+    }
+
+    /**
+     * The op random_permutation: y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random
+     * bits, unsigned.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param k how many numbers
+     * @return the node
+     */
+    public Node randomPermutation(long k) {
+        return append("random_permutation", new Attrs().with("k", k), operands());
+    }
+
+    /**
+     * The op random_split: keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As
+     * <code>jax.random.split</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param k how many keys
+     * @return the node
+     */
+    public Node randomSplit(long k) {
+        return append("random_split", new Attrs().with("k", k), operands());
+    }
+
+    /**
+     * The op random_uniform: y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As
+     * <code>jax.random.uniform</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, key is this node.
+     *
+     * @param shape the result's shape
+     * @param dtype the result's dtype; one of float32, float64
+     * @return the node
+     */
+    public Node randomUniform(long[] shape, DType dtype) {
+        return append("random_uniform", new Attrs().with("shape", shape).with("dtype", dtype), operands());
+    }
+
+    /**
      * The op reciprocal: y = 1 / x; integers give floats, as <code>div</code>.
      *
      * <p>Gradient: −g · y².

@@ -129,7 +129,7 @@ public final class Tensor implements Value {
     }
 
     /**
-     * A tensor of int32.
+     * A tensor of int32. Of uint32 it is {@link #uint32}.
      *
      * @param elements row-major
      * @param shape the extents; none are the shape of a single number
@@ -140,6 +140,20 @@ public final class Tensor implements Value {
         ByteBuffer room = room(DType.INT32, elements.length);
         room.asIntBuffer().put(elements);
         return new Tensor(DType.INT32, shape, room);
+    }
+
+    /**
+     * A tensor of uint32.
+     *
+     * @param bits the elements as their bits, as {@link Integer#parseUnsignedInt} has them
+     * @param shape the extents; none are the shape of a single number
+     * @return the tensor, with a copy of the elements
+     * @throws InputException where they are more or fewer than the shape has
+     */
+    public static Tensor uint32(int[] bits, long... shape) {
+        ByteBuffer room = room(DType.UINT32, bits.length);
+        room.asIntBuffer().put(bits);
+        return new Tensor(DType.UINT32, shape, room);
     }
 
     /**
@@ -295,6 +309,16 @@ public final class Tensor implements Value {
         return bytesOf(DType.FLOAT16).asShortBuffer();
     }
 
+    /**
+     * The elements of a tensor of uint32, as their bits: {@link #toLongs} has them as numbers.
+     *
+     * @return a view of this memory, read-only
+     * @throws InputException where they are of another dtype
+     */
+    public IntBuffer uint32Bits() {
+        return bytesOf(DType.UINT32).asIntBuffer();
+    }
+
     private ByteBuffer bytesOf(DType wanted) {
         if (dtype != wanted) {
             throw new InputException("the elements of this tensor are " + dtype + ", and not " + wanted);
@@ -363,6 +387,7 @@ public final class Tensor implements Value {
         return switch (dtype) {
             case INT8 -> bytes.get(place);
             case INT32 -> bytes.getInt(4 * place);
+            case UINT32 -> Integer.toUnsignedLong(bytes.getInt(4 * place));
             case INT64 -> bytes.getLong(8 * place);
             default -> Byte.toUnsignedLong(bytes.get(place));
         };

@@ -123,6 +123,7 @@ final class TensorJson {
             case INT8 -> number == (byte) number;
             case UINT8 -> number == (number & 0xff);
             case INT32 -> number == (int) number;
+            case UINT32 -> number == (number & 0xffff_ffffL);
             default -> true;
         };
         if (!isWhole || !fits) {

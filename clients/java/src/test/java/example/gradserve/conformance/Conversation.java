@@ -25,7 +25,7 @@ import java.util.concurrent.CompletableFuture;
 final class Conversation implements Surroundings {
     private final JsonNode stated;
     private final List<Long> waits = new ArrayList<>();
-    private final Map<JsonNode, Graph> graphs = new HashMap<>();
+    private final Map<List<JsonNode>, Graph> graphs = new HashMap<>();
     private final Map<Graph, RegisteredGraph> registered = new HashMap<>();
     private Client client;
     private Duration now = Duration.ZERO;
@@ -109,18 +109,18 @@ final class Conversation implements Surroundings {
         return Optional.ofNullable(call.get("limit")).map(JsonNode::intValue);
     }
 
-    /** The graph of some steps; equal ones are the same. */
-    private Graph graph(JsonNode steps) {
-        return graphs.computeIfAbsent(steps, Step::graph);
+    /** The graph of some steps, and an opset; equal ones are the same. */
+    private Graph graph(JsonNode of) {
+        return graphs.computeIfAbsent(List.of(of.get("steps"), of.path("opset")), key -> Step.graph(of));
     }
 
     private Computable target(JsonNode graph) {
-        Graph made = graph(graph.get("steps"));
+        Graph made = graph(graph);
         return graph.path("registered").asBoolean() ? registered.computeIfAbsent(made, client()::registerLater) : made;
     }
 
     private ObjectNode register(JsonNode call) {
-        Graph graph = graph(call.get("steps"));
+        Graph graph = graph(call);
         registered.put(graph, client().register(graph, o -> o.description(call.path("description").asText())));
         return registered.get(graph).fields();
     }

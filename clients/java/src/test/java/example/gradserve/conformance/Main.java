@@ -49,7 +49,7 @@ public final class Main {
             switch (stated.get("kind").textValue()) {
                 case "encode" -> encode(stated, result);
                 case "decode" -> result.set("tensor", Bits.of(decoded(stated)));
-                case "build" -> result.put("nodes", nodes(Step.graph(stated.get("steps")).toJson()));
+                case "build" -> result.put("nodes", nodes(Step.graph(stated).toJson()));
                 default -> exchange(stated, result);
             }
         } catch (GradserveException refused) {

@@ -233,6 +233,17 @@ final class Ops {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
             });
+            case "random_bernoulli" -> s.operand(0).randomBernoulli(s.operand(1));
+            case "random_bits" -> s.operand(0).randomBits(s.wholes("shape"), o -> s.dtype("dtype", o::dtype));
+            case "random_categorical" -> s.operand(0).randomCategorical(s.operand(1), o -> s.whole("axis", o::axis));
+            case "random_exponential" -> s.operand(0).randomExponential(s.wholes("shape"), s.dtype("dtype"));
+            case "random_fold_in" -> s.operand(0).randomFoldIn(s.operand(1));
+            case "random_gumbel" -> s.operand(0).randomGumbel(s.wholes("shape"), s.dtype("dtype"));
+            case "random_key" -> s.operand(0).randomKey();
+            case "random_normal" -> s.operand(0).randomNormal(s.wholes("shape"), s.dtype("dtype"));
+            case "random_permutation" -> s.operand(0).randomPermutation(s.whole("k"));
+            case "random_split" -> s.operand(0).randomSplit(s.whole("k"));
+            case "random_uniform" -> s.operand(0).randomUniform(s.wholes("shape"), s.dtype("dtype"));
             case "reciprocal" -> s.operand(0).reciprocal();
             case "relu" -> s.operand(0).relu(o -> s.real("at_zero", o::atZero));
             case "reshape" -> s.operand(0).reshape(s.wholes("shape"), o -> s.wholes("original_shape", o::originalShape));

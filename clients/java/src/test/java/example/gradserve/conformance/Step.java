@@ -17,9 +17,9 @@ import java.util.function.LongConsumer;
 /** One call of the builder. What it does not state is null, and is not told a consumer. */
 record Step(String op, String name, List<Node> operands, JsonNode attrs) {
     /** The graph that steps give. */
-    static Graph graph(JsonNode steps) {
-        Graph graph = new Graph();
-        for (JsonNode stated : steps) {
+    static Graph graph(JsonNode of) {
+        Graph graph = of.has("opset") ? new Graph(of.get("opset").intValue()) : new Graph();
+        for (JsonNode stated : of.get("steps")) {
             List<Node> operands = new ArrayList<>();
             stated.path("operands").forEach(place -> operands.add(node(graph, place)));
             String name = stated.path("name").asText("");

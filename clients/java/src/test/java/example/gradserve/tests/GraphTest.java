@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.math.BigInteger;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
 
 class GraphTest {
@@ -97,6 +98,30 @@ class GraphTest {
         graph.constant(Tensor.vector(1, Double.NaN)).times(x).reshape(2, 1).named("column");
         assertEquals(graph.toJson(), Graph.fromJson(graph.toJson()).toJson());
         assertEquals(2, Graph.fromJson(new Graph(2).toJson()).opset().getAsInt());
+    }
+
+    @Test
+    void aGraphSaysWhichOpsetItNeedsUnlessItsProgramSaysWhichItIsOf() {
+        Map<Integer, List<Consumer<Graph>>> written = Map.of(
+            2,
+            List.of(
+                each -> each.input("seed").randomKey(),
+                each -> each.op("random_key", List.of(each.input("seed")), Map.of()),
+                each -> each.parameter("key", o -> o.dtype(DType.UINT32)),
+                each -> each.input("x").cast(DType.UINT32),
+                each -> each.constant(Tensor.uint32(new int[] {0, -1}, 2))),
+            0,
+            List.of(
+                each -> each.input("x").cast(DType.INT32),
+                each -> each.op("new", List.of(), Map.of("dtype", "float8", "word", "uint32"))));
+        written.forEach((opset, writing) -> writing.forEach(write -> {
+            Graph usual = new Graph();
+            Graph stated = new Graph(1);
+            write.accept(usual);
+            write.accept(stated);
+            assertEquals(opset, Graph.fromJson(usual.toJson()).opset().orElse(0));
+            assertEquals(1, Graph.fromJson(stated.toJson()).opset().getAsInt());
+        }));
     }
 
     @Test

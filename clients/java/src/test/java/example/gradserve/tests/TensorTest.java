@@ -56,6 +56,11 @@ class TensorTest {
         assertArrayEquals(new double[] {0.5}, Tensor.float16(new short[] {0x3800}, 1).toDoubles());
         assertArrayEquals(new double[] {-1}, Tensor.of(new byte[] {-1}, 1).toDoubles());
         assertArrayEquals(new double[] {255}, Tensor.wrap(DType.UINT8, ByteBuffer.wrap(new byte[] {-1}), 1).toDoubles());
+        Tensor words = Tensor.uint32(new int[] {0, -1}, 2);
+        assertArrayEquals(new long[] {0, 4294967295L}, words.toLongs());
+        assertArrayEquals(new double[] {0, 4294967295.0}, words.toDoubles());
+        assertEquals(-1, words.uint32Bits().get(1));
+        assertThrows(InputException.class, words::ints);
         assertArrayEquals(new long[] {1, 0}, Tensor.of(new boolean[] {true, false}, 2).toLongs());
         assertArrayEquals(new long[] {Long.MAX_VALUE}, Tensor.of(new long[] {Long.MAX_VALUE}, 1).toLongs());
         assertArrayEquals(new long[] {-3}, Tensor.of(new int[] {-3}, 1).toLongs());

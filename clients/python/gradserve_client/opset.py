@@ -1,0 +1,31 @@
+"""The opset that a graph says it is of: a server takes one that says nothing for the first, and has no more in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+
+from gradserve_client import ops, tensors
+from gradserve_client.graph import Graph, Node
+
+#: of a graph that does not say
+FIRST: Final = 1
+
+
+def opset_of(graph: Graph) -> int | None:
+    """What its program states, or else the first that has all of its ops and dtypes; None where it need not say."""
+    if graph.opset is not None:
+        return graph.opset
+    needed = max((opset for node in graph for opset in _needed_by(node)), default=FIRST)
+    return needed if needed > FIRST else None
+
+
+def _needed_by(node: Node) -> Iterator[int]:
+    yield ops.SINCE.get(node.op, FIRST)
+    for name, value in node.attrs.items():
+        if isinstance(value, np.ndarray):
+            yield tensors.SINCE.get(value.dtype.name, FIRST)
+        elif name == "dtype" and isinstance(value, str):
+            yield tensors.SINCE.get(value, FIRST)
