@@ -10,7 +10,7 @@ import pytest
 
 from engine import Builder, Limits, Program, Statement, TensorType, Value, registry
 from engine.calls import HVP, JVP, VJP, Call, Gradients, Hessian, Jacobian
-from engine.graph.errors import TooManyNodes
+from engine.graph.errors import BadAttribute, TooManyNodes
 from engine.graph.limits import NO_DEADLINE
 from engine.planning.compiler import write_call
 from engine.transforms import sketch as sketches
@@ -58,6 +58,57 @@ def test_what_is_foreseen_is_what_is_written(case: Case, dtype: str) -> None:
     Sketch(registry(), Limits(nodes=total), NO_DEADLINE, nodes).jvp(outputs, wrt)
     with pytest.raises(TooManyNodes):
         Sketch(registry(), Limits(nodes=total - 1), NO_DEADLINE, nodes).jvp(outputs, wrt)
+
+
+def foreseen(builder: Builder, y: Value, wrt: Sequence[Value]) -> int:
+    """How many nodes there are once a gradient is written, which is foreseen; no more are admitted than that."""
+    nodes, seed = list(builder.nodes), builder.leaf(y.type, "seed")
+    found = vjp(builder, [(y, seed)], wrt)
+    total, by = len(builder.nodes), [x.index for x in wrt]
+    sketch = Sketch(registry(), Limits(nodes=total), NO_DEADLINE, nodes)
+    assert sketch.vjp([(y.index, sketch.leaf(y.index))], by) == indices(found)
+    assert_alike(sketch, builder)
+    short = Sketch(registry(), Limits(nodes=total - 1), NO_DEADLINE, nodes)
+    with pytest.raises(TooManyNodes):
+        short.vjp([(y.index, short.leaf(y.index))], by)
+    return total
+
+
+def test_sums_at_one_of_several_results() -> None:
+    """Of another shape than the first, of what depends on the operand, and with single results on both sides."""
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((4, 2), F64), "x")
+    parts = x.sin().split(sizes=(1, 3), axis=0)
+    u, v = parts.output(1), parts.output(1)
+    foreseen(builder, ((u * v).sum(axes=(0,)) * parts.output(0)).exp(), [x])
+
+
+def test_only_the_last_of_several_results() -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((6,), F64), "x")
+    first, second = (part.split(sizes=(1, 2, 3), axis=0) for part in (x.sin(), x.exp()))
+    foreseen(builder, first.output(2) * second.output(2), [x])
+
+
+def test_sums_of_what_is_cast() -> None:
+    """Of a float32 operand beside a float64 one, twice, where what reads it reads on."""
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((3,), np.dtype("float32")), "x")
+    z, narrow = builder.leaf(TensorType((3,), F64), "z"), x.sin()
+    foreseen(builder, (narrow + z) * (narrow * z), [x, z])
+
+
+def test_what_a_rule_refuses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise BadAttribute("no derivative")
+
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((3,), F64), "x")
+    y = x.sin()
+    monkeypatch.setattr(type(y.node.op), "vjp", refuse)
+    sketch = sketch_of(builder)
+    with pytest.raises(BadAttribute, match="no derivative"):
+        sketch.vjp([(y.index, sketch.leaf(y.index))], [x.index])
 
 
 def line(op: str, *operands: int, **attrs: Any) -> Statement:
