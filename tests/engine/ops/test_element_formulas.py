@@ -125,6 +125,14 @@ def test_the_log_of_a_sum_of_two() -> None:
     np.testing.assert_allclose(found, wanted, 1e-14)
 
 
+def test_a_choice_between_a_number_and_a_bool() -> None:
+    flags = np.signbit(POINTS)
+    for pair in ((POINTS, flags), (flags, POINTS), (POINTS, -POINTS)):
+        found = by_formula("where", flags, *pair)
+        assert found is not None
+        np.testing.assert_array_equal(found, np.where(flags, *pair))
+
+
 def test_rows() -> None:
     x = [math.log(1), math.log(2), math.log(5)]
     np.testing.assert_allclose(of_row("softmax", x), [1 / 8, 2 / 8, 5 / 8], 1e-14)
