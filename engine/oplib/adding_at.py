@@ -54,7 +54,7 @@ def _add_rows(run: RunContext, target: HostArray, index: HostArray, rows: HostAr
         if width == 1:
             _add_one_by_one(_sparsetools, sums, places, chunk)
         else:
-            _sparsetools.csc_matvecs(len(target), n, width, ends[: n + 1], places, ones[:n], chunk, sums)
+            _sparsetools.csc_matvecs(len(target), n, width, ends, places, ones, chunk, sums)
 
 
 def add_rows_bytes(target: TensorType, rows: TensorType) -> int:

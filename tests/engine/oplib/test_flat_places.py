@@ -38,6 +38,11 @@ def test_picking_by_places_is_take_along_axis(
     np.testing.assert_array_equal(out, np.take_along_axis(x, index, axis))
 
 
+def test_a_vector_that_is_small_is_one_chunk() -> None:
+    (found,) = chunks_of(np.array([3, 0, 4], "uint8"), (2,), 0)
+    assert (found.where, found.first, found.places.tolist()) == ((slice(0, 3),), 0, [6, 0, 8])
+
+
 def test_what_runs_backwards_or_is_empty_has_no_memory_to_walk() -> None:
     for x in (X[::-1], X[:0], X[:, :, ::-2]):
         assert memory_of(x) is None
