@@ -26,7 +26,7 @@ REFUSED: list[tuple[Callable[[], None], type[EngineError], str]] = [
      r"operand 1 \(kernel\) must have rank 4, \[features, channels, kh, kw\]"),
     (lambda: check_groups(3, 4, "channels"), BadAttribute,
      r"attribute groups must be a divisor of 4, the number of channels, but is 3"),
-    (lambda: check_fits(THREE, (2, 5)), ShapeMismatch, 
+    (lambda: check_fits(THREE, (2, 5)), ShapeMismatch,
      r"the windows span \[3, 3\], more than the extents \[2, 5\] of operand 0 \(x\) with its padding"),
     (lambda: check_fits(Windows((0, 3), (1, 1), (0, 0), (1, 1)), (5, 5)), ShapeMismatch, r"must have taps"),
     (lambda: check_spread(THREE, (0, 2), (0, 0)), ShapeMismatch, r"extents of at least 1, but they are \[0, 2\]"),

@@ -45,7 +45,7 @@ def test_more_indices_than_a_handful() -> None:
     np.testing.assert_array_equal(run("gather", np.arange(7.0), indices=listed), listed)
 
 
-def test_more_indices_than_a_million() -> None:
+def test_gather_lists_a_million_indices_at_most() -> None:
     assert error("gather", np.zeros(1), indices=[0] * (10**6 + 1)).code == "over_budget"
 
 

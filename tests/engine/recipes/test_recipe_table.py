@@ -10,6 +10,8 @@ import pytest
 from engine import registry
 from engine.graph.op import Kernel
 from engine.graph.tensor_type import Strided, TensorType
+from engine.microkernels.product import Matrices
+from engine.recipes.products import _lying
 from engine.recipes.recipe_table import RECIPES, recipe_for
 
 
@@ -84,3 +86,9 @@ def test_what_has_kernels(op: str, types: tuple[TensorType, ...], attrs: dict[st
 def test_every_op_of_the_table_is_tried_here_both_ways() -> None:
     tried = {base: {wanted for op, _, _, wanted in CHOSEN if isinstance(registry().ops[op], base)} for base in TABLE}
     assert tried == {base: {True, False} for base in TABLE}
+
+
+def test_batch_axes_of_one_entry_are_not_stepped_along() -> None:
+    """Nor those that an operand lacks: the same matrix is read for all that it is broadcast to."""
+    assert _lying(typed((2, 1, 3, 5)), 5) == Matrices(40, 8, (0, 120, 0))
+    assert _lying(typed((1, 2, 3, 5), strides=(7, 240, 8, 24)), 4) == Matrices(8, 24, (0, 240))

@@ -12,6 +12,7 @@ from engine import Builder, Limits, Program, Statement, TensorType, Value, regis
 from engine.calls import HVP, JVP, VJP, Call, Gradients, Hessian, Jacobian
 from engine.graph.errors import BadAttribute, TooManyNodes
 from engine.graph.limits import NO_DEADLINE
+from engine.ops import attention
 from engine.planning.compiler import write_call
 from engine.transforms import sketch as sketches
 from engine.transforms.expand_grad import expand_grad
@@ -96,6 +97,43 @@ def test_sums_of_what_is_cast() -> None:
     x = builder.leaf(TensorType((3,), np.dtype("float32")), "x")
     z, narrow = builder.leaf(TensorType((3,), F64), "z"), x.sin()
     foreseen(builder, (narrow + z) * (narrow * z), [x, z])
+
+
+@pytest.fixture
+def by_tiles(monkeypatch: pytest.MonkeyPatch) -> tuple[Builder, list[Value], Value]:
+    """Attention that is not held in memory: ops of several results and of several operands."""
+    monkeypatch.setattr(attention, "SCORES_HELD", 0)
+    monkeypatch.setattr(attention, "OUTWEIGHED", 0)
+    builder = Builder(registry())
+    shapes = {"q": (3, 2), "k": (4, 2), "v": (4, 5), "mask": (3, 4)}
+    leaves = [builder.leaf(TensorType(shape, F64), name) for name, shape in shapes.items()]
+    q, k, v, mask = (x.sin() for x in leaves)
+    return builder, leaves, q.attention(k, v, mask)
+
+
+def test_attention_by_tiles_to_second_order(by_tiles: tuple[Builder, list[Value], Value]) -> None:
+    """By each operand: a cotangent arrives at the first result alone, and then at each of the way back's."""
+    builder, leaves, y = by_tiles
+    assert "attention_rows" in {node.op.name for node in builder.nodes}
+    total = foreseen(builder, y, leaves)
+    assert "attention_gradients" in {node.op.name for node in builder.nodes}
+    gradients = [g for g in vjp(builder, [(y, y.full_like(1.0))], leaves) if g is not None]
+    for g in gradients:
+        total = foreseen(builder, g, leaves)
+    assert total == len(builder.nodes)
+
+
+def test_where_a_rule_gives_what_no_cotangent_is_in_none_is_counted_twice(
+    by_tiles: tuple[Builder, list[Value], Value],
+) -> None:
+    """Of attention's way back, where but one of its results is read."""
+    builder, (q, _, v, _), y = by_tiles
+    (by_v,) = vjp(builder, [(y, y.full_like(1.0))], [v])
+    assert by_v is not None
+    sketch = sketch_of(builder)
+    sweep = sketch._sweep(sketch._outlined(), [(by_v.index, sketch.leaf(by_v.index))], [q.index])
+    assert not sweep.stencils.depends.all()
+    assert sweep.mapped() == 0
 
 
 def test_what_a_rule_refuses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
