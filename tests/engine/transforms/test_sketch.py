@@ -14,6 +14,7 @@ from engine.graph.errors import BadAttribute, TooManyNodes
 from engine.graph.limits import NO_DEADLINE
 from engine.ops import attention
 from engine.planning.compiler import write_call
+from engine.transforms import expand_grad as expanding
 from engine.transforms import sketch as sketches
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.jvp import jvp
@@ -97,6 +98,23 @@ def test_sums_of_what_is_cast() -> None:
     x = builder.leaf(TensorType((3,), np.dtype("float32")), "x")
     z, narrow = builder.leaf(TensorType((3,), F64), "z"), x.sin()
     foreseen(builder, (narrow + z) * (narrow * z), [x, z])
+
+
+@pytest.mark.parametrize(("grads", "times"), [(0, None), (1, 3), (2, 9)])
+def test_expand_grad_looks_at_three_times_as_much_for_each_gradient(
+    grads: int, times: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a graph without any, at nothing."""
+    told = list[int]()
+    monkeypatch.setattr(expanding, "look_ahead", lambda builder, work, look: told.append(work))
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((3,), F64), "x")
+    y = x.tanh()
+    for _ in range(grads):
+        y = y.grad(x)
+    graph = builder.graph([y])
+    expand_grad(graph)
+    assert told == ([] if times is None else [times * len(graph.nodes)])
 
 
 @pytest.fixture
