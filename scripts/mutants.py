@@ -2,8 +2,8 @@
 
 The tests are collected once, by pytest in this process. Each is run once to see which functions it calls. Then each
 mutant gets a fork of this process, in which the tests run that call what it changed, until one fails: those first
-that noticed other mistakes in its file, then those about it, then the quick ones. Nothing is written: a mutant exists
-in the memory of its process only.
+that noticed other mistakes in its file, then those that name it or its op, then those about its room, then the quick
+ones. Nothing is written: a mutant exists in the memory of its process only.
 
 Prints every mutant that no test noticed. Ends with status 1 where too few were killed, or where docs/mutants.md does
 not say why one lives.
@@ -12,6 +12,7 @@ not say why one lives.
 from __future__ import annotations
 
 import argparse
+import ast
 import gc
 import multiprocessing
 import os
@@ -245,15 +246,17 @@ class Session:
         return None
 
     def concerned(self, mutant: Mutant) -> list[tuple[float, pytest.Item]]:
-        """The tests that call the function it changes, with their time; for a declaration, those of its module."""
-        keys, file = list(changed(mutant)), str(mutant.path)
+        """The tests that call the function it changes, with their time; of a declaration, those of its module.
+
+        What others read there calls nothing of it: tests that name it count as well.
+        """
+        keys, noticed, path, names = list(changed(mutant)), self.noticed, mutant.path, [*_names(mutant)]
         pairs = [
             (measured.seconds, item)
             for item, measured in zip(self.items, self.measured, strict=True)
-            if (keys[-1] in measured.called if keys else _declared(item, measured, file))
+            if (keys[-1] in measured.called if keys else _declared(item, measured, path, names))
         ]
-        noticed, path = self.noticed, mutant.path
-        pairs.sort(key=lambda pair: (-noticed[path, pair[1].nodeid], not _is_of(pair[1].nodeid, path), pair[0]))
+        pairs.sort(key=lambda pair: (-noticed[path, pair[1].nodeid], _distance(pair[1].nodeid, path, names), pair[0]))
         return self.within(pairs)
 
     def within(self, pairs: Sequence[tuple[float, pytest.Item]]) -> list[tuple[float, pytest.Item]]:
@@ -271,14 +274,26 @@ class Session:
         print(line, file=self.stream, flush=True)
 
 
-def _is_of(test: str, path: Path) -> bool:
-    """Whether a test is by its name about a file, or stands with those about its room."""
-    return path.stem in test or f"tests/engine/{path.parent.name}/" in test
+def _names(mutant: Mutant) -> Iterator[str]:
+    """What a test about it has in its name: its file, or the op that the mutated class is."""
+    yield mutant.path.stem
+    for statement in mutant.tree.body:
+        if isinstance(statement, ast.ClassDef) and statement.name in mutant.slot.scope[:1]:
+            for line in statement.body:
+                if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "name":
+                    yield str(ast.literal_eval(line.value))
 
 
-def _declared(item: pytest.Item, measured: Measured, file: str) -> bool:
-    calls = any(isinstance(key, tuple) and key[0] == file for key in measured.called)
-    return calls or item.nodeid.startswith(DECLARATIONS)
+def _distance(test: str, path: Path, names: Sequence[str]) -> int:
+    """0 of a test that is by its name about a mutant, 1 where it stands with those about its room, 2 of others."""
+    if any(name in test for name in names):
+        return 0
+    return 1 if f"tests/engine/{path.parent.name}/" in test else 2
+
+
+def _declared(item: pytest.Item, measured: Measured, path: Path, names: Sequence[str]) -> bool:
+    calls = any(isinstance(key, tuple) and key[0] == str(path) for key in measured.called)
+    return calls or item.nodeid.startswith(DECLARATIONS) or not _distance(item.nodeid, path, names)
 
 
 def report(tally: Tally, explained: str) -> tuple[list[str], bool]:

@@ -48,13 +48,17 @@ def _add_rows(run: RunContext, target: HostArray, index: HostArray, rows: HostAr
     count, width = len(rows), rows[0].size
     step = _rows_of_chunk(count, width, _is_ready(rows, target.dtype))
     ends, ones, sums = np.arange(step + 1), np.ones(step, target.dtype), target.reshape(-1)
-    for start in run.through(range(0, count, step)):
-        chunk = _dense(rows[start : start + step], target)
-        places, n = index[start : start + step].astype(INT64, copy=False), min(step, count - start)
+
+    def add(places: HostArray, chunk: HostArray) -> None:
         if width == 1:
             _add_one_by_one(_sparsetools, sums, places, chunk)
         else:
-            _sparsetools.csc_matvecs(len(target), n, width, ends[: n + 1], places, ones[:n], chunk, sums)
+            _sparsetools.csc_matvecs(len(target), len(places), width, ends, places, ones, chunk, sums)
+
+    for start in run.through(range(0, count, step)):
+        part = slice(start, start + step)
+        # no name for either: it would keep them while the next ones are made
+        add(index[part].astype(INT64, copy=False), _dense(rows[part], target))
 
 
 def add_rows_bytes(target: TensorType, rows: TensorType) -> int:

@@ -38,7 +38,7 @@ class Sign(Unary):
 
     name = "sign"
     ufunc = "sign"
-    scalar = staticmethod(lambda x: (x > 0).where(1.0, (x < 0).where(-1.0, x.abs() * 0)))
+    scalar = staticmethod(lambda x: (x > 0).where(1.0, (x < 0).where(-1.0, x.abs())))
     cost = 1
     gradient = "none: constant between its steps"
     samples = (Sample(Real(2, 3)), Sample(Ints(3, low=-2, high=2)))

@@ -11,7 +11,6 @@ from engine.microkernels.adding import Adding, adding
 from engine.microkernels.picking import PICKED_AT_ONCE, Picking, picking
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.routine import MOVED_AS
-from engine.oplib.indices import picks_slices
 
 
 def gather_recipe(
@@ -23,14 +22,15 @@ def gather_recipe(
     axis: int,
     **attrs: Any,  # noqa: ARG001 - of the op
 ) -> Recipe | None:
-    """Vectors of indices; none for whole rows, nor where they are short, or of bits that no vector has."""
+    """Vectors of indices; none for whole rows, along which an index is repeated, nor where they are short.
+
+    Nor of bits that no vector has.
+    """
     moved = [0 if i == axis else step for i, step in enumerate(x.strides)]
     shape, at = out.shape, index.strides
     if axis and axis == out.ndim - 1 and shape[-1] == 1:  # one of each row: rows follow one another
         moved, shape, at = moved[:-1], shape[:-1], at[:-1]
     if out.dtype.itemsize not in MOVED_AS or at[-1] != index.dtype.itemsize or shape[-1] < PICKED_AT_ONCE:
-        return None
-    if axis < x.ndim - 1 and x.is_dense and picks_slices(x, index, axis):
         return None
     extent, step = x.shape[axis], x.strides[axis]
     is_signed = index.dtype.kind == "i"

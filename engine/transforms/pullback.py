@@ -195,7 +195,8 @@ class Pullback:
         """Elementwise nodes that depend on a seed, and that a gradient depends on: by rules of one result, all of them.
 
         A rule of several may pass over a cotangent that has arrived: what leads through it is not counted. None is
-        counted where a rule gives what does not depend on what has arrived; no op's does.
+        counted where a rule gives what does not depend on what has arrived: attention's way back does, if but the
+        cotangent of its last result has.
         """
         if not self.stencils.depends.all():
             return 0

@@ -131,9 +131,10 @@ def _pull_back(
 def _gradients(
     builder: Builder, index: int, node: Node, arrived: Sequence[Value | None], tapes: Tapes
 ) -> Sequence[Any]:
-    """What the rule of a node writes: copied, where that is known."""
-    g, type = arrived[0], node.types[0]
-    if not node.op.several and g is not None and (g.type is type or g.type == type):
+    """What the rule of a node writes: copied, where that is known. What arrives is of the type of its result."""
+    g = arrived[0]
+    if not node.op.several:
+        assert g is not None
         tape = tapes.of(node)
         if tape is not None and tape.is_admitted(builder):
             return tape.write_rule(builder, (g.index, index, *node.operands))

@@ -242,6 +242,17 @@ def test_tests_come_by_what_they_noticed_then_by_what_they_are_about_then_by_the
     assert [item.nodeid for _, item in ran.concerned(mutants[1])] == ["slow", about, "quick"]
 
 
+def test_tests_that_name_a_file_or_its_op_come_before_those_about_its_room(load: Load) -> None:
+    _, mutants = load('class Op:\n    name = "double"\n    factor = 2\n')
+    (path,) = {mutant.path for mutant in mutants}
+    ran, room = session(), f"tests/engine/{path.parent.name}/test_others.py::test_it"
+    ids = ["tests/golden/quick", room, f"tests/golden/{path.stem}", "tests/engine/passes/slow[double]"]
+    for seconds, name in enumerate(ids, 1):
+        ran.items.append(cast("pytest.Item", Named(name)))
+        ran.measured.append(Measured({(str(path), "any")} if seconds < 4 else set(), float(seconds)))
+    assert [item.nodeid for _, item in ran.concerned(mutants[-1])] == [ids[2], ids[3], ids[1], ids[0]]
+
+
 def test_what_ends_a_process_is_killed_and_what_the_runner_cannot_do_is_raised(load: Load) -> None:
     _, (mutant,) = load("y = 1\n")
     ran = session()

@@ -15,7 +15,7 @@ from engine.executors.prepared_plan import PreparedPlan
 from engine.graph.errors import IndexOutOfRange
 from engine.microkernels import binding
 from engine.native.kernel_store import KernelStore
-from engine.ops.gather import Gather
+from engine.ops.gather import Gather, ScatterAdd
 from engine.planning.kernel_selection import select_microkernels
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import graph_of, make_plan
@@ -53,6 +53,7 @@ def moved(threads: int, formula: Callable[..., Value], *arrays: Array) -> Array:
 def no_other_way(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a kernel says that an index is wrong, NumPy would look, and give the right answer."""
     monkeypatch.setattr(Gather, "forward", None)
+    monkeypatch.setattr(ScatterAdd, "forward", None)
 
 
 def drawn(shape: Sequence[int], dtype: str) -> Array:
@@ -69,6 +70,8 @@ PICKED = [
     ((3, 6, 11), (3, 2, 9), 1),
     ((3, 6, 11), (2, 5, 8), 2),
     ((2, 9000), (3, 9000), 0),
+    ((3, 9, 5), (3, 9, 1), 2),
+    ((2, 3, 8, 5), (2, 3, 8, 1), 3),
 ]
 
 
@@ -83,6 +86,47 @@ def test_reading(
     cut = tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(indexed))
     wanted = np.take_along_axis(x[cut], index.astype("int64"), axis)
     assert moved(threads, lambda v, i: v.gather(i, axis=axis), x, index).tobytes() == wanted.tobytes()
+
+
+@pytest.mark.usefixtures("no_other_way")
+def test_reading_at_bytes_with_and_without_a_sign(threads: int) -> None:
+    """The last of more entries than an int8 counts are picked by a uint8; and −1 is not the last of them."""
+    x, index = drawn([256], "float64"), np.arange(256, dtype="uint8")[::-1].copy()
+    assert moved(threads, lambda v, i: v.gather(i), x, index).tobytes() == x[::-1].tobytes()
+
+
+def test_a_byte_below_zero_is_told(threads: int) -> None:
+    with pytest.raises(IndexOutOfRange, match=r"in \[0, 256\)"):
+        moved(threads, lambda v, i: v.gather(i), drawn([256], "float64"), np.full(9, -1, "int8"))
+
+
+#: shapes of x and of the index, which picks on the last axis
+ADDED = [((3, 50), (3, 40)), ((2, 3, 50), (2, 3, 9)), ((3, 2, 4), (3, 2, 30)), ((2, 3, 1, 5), (2, 3, 1, 70))]
+
+
+@pytest.mark.usefixtures("no_other_way")
+@pytest.mark.parametrize(("shape", "indexed"), ADDED, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("integer", ["int64", "int8", "uint8"])
+def test_adding_along_the_last_of_several_axes(
+    threads: int, shape: tuple[int, ...], indexed: tuple[int, ...], dtype: str, integer: str
+) -> None:
+    x, updates = (RNG.normal(size=s).astype(dtype) for s in (shape, indexed))
+    index, axis, wanted = RNG.integers(0, shape[-1], indexed).astype(integer), len(shape) - 1, x.copy()
+    np.add.at(wanted, (*np.ogrid[tuple(map(slice, indexed))][:-1], index), updates)
+    found = moved(threads, lambda v, i, u: v.scatter_add(i, u, axis=axis), x, index, updates)
+    assert found.tobytes() == wanted.tobytes()
+
+
+def test_adding_at_bytes_with_and_without_a_sign(threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, updates = np.zeros((2, 256)), RNG.normal(size=(2, 256))
+    index = np.stack([np.arange(256, dtype="uint8")[::-1]] * 2)
+    with monkeypatch.context() as alone:
+        alone.setattr(ScatterAdd, "forward", None)
+        found = moved(threads, lambda v, i, u: v.scatter_add(i, u, axis=1), x, index, updates)
+    assert found.tobytes() == updates[:, ::-1].tobytes()
+    with pytest.raises(IndexOutOfRange, match=r"in \[0, 256\)"):
+        moved(threads, lambda v, i, u: v.scatter_add(i, u, axis=1), x, index.astype("int8"), updates)
 
 
 @pytest.mark.usefixtures("no_other_way")

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from engine.graph.run_context import RunContext
-from engine.oplib.adding_at import add_elements, add_rows
+from engine.graph.tensor_type import TensorType
+from engine.oplib.adding_at import add_elements, add_rows, add_rows_bytes
+from tests.engine.oplib.values import allocated
 
 RNG = np.random.default_rng(5)
 #: dtypes of what is added, and of the sums
@@ -69,3 +71,12 @@ def test_elements(shape: tuple[int, ...], axis: int, index: str, dtype: str) -> 
         add_elements(RunContext(np), found, picked, axis, updates)
         np.add.at(wanted, tuple(grid), updates)
     assert_same(found, wanted)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("shape", [(50_000, 8), (30_000, 1), (500, 400)], ids=str)
+def test_rows_take_no_more_memory_than_is_said(shape: tuple[int, ...], dtype: str) -> None:
+    """Those that have to be converted, too."""
+    rows, places, found = np.ones(shape, dtype), np.zeros(shape[0], "int64"), np.zeros((9, *shape[1:]))
+    most = add_rows_bytes(TensorType.of(found), TensorType.of(rows))
+    assert allocated(lambda: add_rows(RunContext(np), found, places, rows)) <= most + 20_000

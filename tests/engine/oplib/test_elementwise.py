@@ -9,6 +9,7 @@ from engine import registry
 from engine.graph.errors import DtypeMismatch
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
+from engine.loops.program import Level, LoopBuilder
 from engine.oplib.elementwise import Elementwise, scale, ufunc_call, unbroadcast
 from tests.engine.oplib.values import come_to, written
 
@@ -73,3 +74,15 @@ def test_what_is_bound_computes_what_is_filled(name: str, size: int) -> None:
     assert there.tobytes() == here.tobytes()
     assert each.is_fusible(TensorType.of(there), *map(TensorType.of, operands), **attrs)
     assert not each.is_fusible(TensorType.of(there), *(TensorType.of(x.astype("int64")) for x in operands), **attrs)
+
+
+def test_what_has_no_formula_is_opaque_and_what_is_a_ufunc_has_no_kernel_of_its_own() -> None:
+    builder = LoopBuilder("float64")
+    x = builder.load(Level.ELEMENT)
+    assert op("asin").scalar_of([x], {}) is None
+    assert op("exp").scalar_of([x], {}) is not None
+    float64 = np.dtype("float64")
+    for name, own in (("add", False), ("asin", False), ("square", False), ("sigmoid", True)):
+        each = op(name)
+        kernel = each._kernel([float64] * len(each.operands), float64, {})
+        assert (kernel is not None) is own

@@ -10,6 +10,7 @@ import pytest
 from engine.graph.tensor_type import Strided, TensorType
 from engine.oplib import flat_places
 from engine.oplib.flat_places import chunk_bytes_of, chunks_of, element_steps, is_walked_forwards, memory_of
+from tests.engine.oplib.values import allocated
 
 X = np.random.default_rng(3).normal(size=(4, 6, 5))
 LAYOUTS: dict[str, Any] = {
@@ -38,6 +39,11 @@ def test_picking_by_places_is_take_along_axis(
     np.testing.assert_array_equal(out, np.take_along_axis(x, index, axis))
 
 
+def test_a_vector_that_is_small_is_one_chunk() -> None:
+    (found,) = chunks_of(np.array([3, 0, 4], "uint8"), (2,), 0)
+    assert (found.where, found.first, found.places.tolist()) == ((slice(0, 3),), 0, [6, 0, 8])
+
+
 def test_what_runs_backwards_or_is_empty_has_no_memory_to_walk() -> None:
     for x in (X[::-1], X[:0], X[:, :, ::-2]):
         assert memory_of(x) is None
@@ -49,3 +55,11 @@ def test_what_a_chunk_takes() -> None:
     most = chunk_bytes_of(TensorType((1 << 30,), np.dtype("int64")))
     assert chunk_bytes_of(TensorType((3,), np.dtype("uint8"))) == 48
     assert most == 16 * flat_places.PICKED_CHUNK
+
+
+@pytest.mark.parametrize("shape", [(2, 8000), (8000, 2), (40, 3000), (100_000,)], ids=str)
+def test_chunks_take_no_more_than_is_said(shape: tuple[int, ...]) -> None:
+    index = np.zeros(shape, "int64")
+    steps = element_steps(index)
+    most = chunk_bytes_of(TensorType.of(index))
+    assert allocated(lambda: [found.first for found in chunks_of(index, steps, 0)]) <= 1.5 * most + 20_000

@@ -107,6 +107,15 @@ def test_a_matrix_without_an_answer_costs_no_other_its_own(run: RunContext, bad:
     np.testing.assert_allclose(out[~without], wanted[~without], 1e-11)
 
 
+def test_a_batch_of_one_batch_is_taken_apart_as_well(run: RunContext) -> None:
+    x = regular(1, 3, 2, 2)
+    x[0, 1] = 0.0
+    out = np.empty_like(x)
+    answer_each(run, "inv", x, out=out)
+    assert np.isnan(out[0, 1]).all()
+    np.testing.assert_allclose(out[0, ::2], np.linalg.inv(x[0, ::2]), 1e-11)
+
+
 def test_of_nothing_nothing_is_asked(run: RunContext) -> None:
     answer_each(run, "inv", np.empty((0, 3, 3)), out=np.empty((0, 3, 3)))
     answer_each(run, "inv", np.empty((2, 0, 0)), out=np.empty((2, 0, 0)))

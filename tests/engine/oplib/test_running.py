@@ -7,10 +7,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.graph.run_context import RunContext
+from engine.graph.tensor_type import TensorType
+from engine.oplib.running import running_bytes, running_sums
+from tests.engine.oplib.values import allocated
 from tests.engine.ops.run import grads, run
 
 Array = np.ndarray[Any, Any]
 
+#: bytes of what Python itself holds, and of buffers of ufuncs
+MORE = 1 << 17
 SHAPES = [
     ((2, 127), 1), ((2, 128), 1), ((5, 129), -1), ((2, 3, 160), 2), ((70_001,), 0), ((100, 1000), 1),
     ((300, 400), 0), ((4, 5, 300), 1), ((3, 200, 16), 1), ((40, 8, 32), 1), ((1, 128), 1), ((0, 128), 1), ((128, 0), 0),
@@ -34,6 +40,27 @@ def test_sums_are_as_accurate_as_one_by_one(shape: tuple[int, ...], axis: int, d
         found = np.asarray(run("cumsum", given, axis=axis))
         assert found.dtype == dtype
         assert (abs(found - exact) <= 40 * np.finfo(dtype).eps * sizes).all()
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float16", "float32", "float64"])
+@pytest.mark.parametrize(
+    ("shape", "axis"), [((200, 3, 1), 0), ((1, 200, 1), 1), ((3, 200), 0), ((3, 200), 1), ((4, 3, 200), 2)], ids=str
+)
+def test_sums_of_whole_numbers_are_numpys_however_they_lie(shape: tuple[int, ...], axis: int, dtype: str) -> None:
+    """With axes of extent 1 behind, turned round, and in a wider dtype; each of them exact."""
+    x = np.random.default_rng(10).integers(-3, 4, shape).astype(dtype)
+    for given in (x, x.T.copy().T, np.ascontiguousarray(x.swapaxes(0, 1)).swapaxes(0, 1)):
+        for wide in (dtype, "float64"):
+            out = np.full(shape, 77, wide)
+            running_sums(RunContext(np), given, out, axis)
+            np.testing.assert_array_equal(out, np.cumsum(x, axis=axis, dtype=wide))
+
+
+@pytest.mark.parametrize("shape", [(2, 70_000), (100, 1000), (3, 40_000)], ids=str)
+def test_no_more_memory_is_taken_than_is_said(shape: tuple[int, ...]) -> None:
+    x, out = np.ones(shape), np.empty(shape)
+    most = running_bytes(TensorType.of(x), x.dtype, 1)
+    assert allocated(lambda: running_sums(RunContext(np), x, out, 1)) <= most + MORE
 
 
 def test_the_way_back_adds_up_from_the_end() -> None:

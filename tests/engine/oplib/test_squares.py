@@ -23,3 +23,10 @@ def test_norms_of_rows_of_any_size(length: int, dtype: str) -> None:
         np.testing.assert_allclose(run("norm", array, axes=[axis]), wanted, 30 * ends.eps)
     cube = np.ascontiguousarray(x[:6].reshape(6, 1, length).transpose(1, 2, 0))
     np.testing.assert_allclose(run("norm", cube, axes=[0, 1]), wanted[:6], 30 * ends.eps)
+
+
+def test_long_rows_are_as_accurate_as_short_ones() -> None:
+    """Of equal squares, each sum rounds to the same side."""
+    count, each = 1 << 18, np.float32(0.3)
+    found = run("norm", np.full((2, count), each), axes=[1])
+    np.testing.assert_allclose(found, 2**9 * float(each), 20 * np.finfo("float32").eps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,3 +70,25 @@ def test_the_least_numbers_spread_the_same_over_as_much(of: Windows, count: int,
     if count == 1 and of.size == (1,):
         assert max(*least.stride, *least.padding, *least.dilation, behind) <= extent + 2
     assert least.least_spread((count,), (behind,)) == (least, (behind,))
+
+
+def line(size: int, stride: int, padding: int, dilation: int) -> Windows:
+    return Windows((size,), (stride,), (padding,), (dilation,))
+
+
+def test_a_window_that_just_fits_moves_by_one() -> None:
+    assert line(3, 2**61, 0, 1).least((3,)) == line(3, 1, 0, 1)
+    assert line(2, 2**61, 1, 3).least((2,)) == line(2, 1, 1, 3)
+    assert line(1, 5, 2**57, 2**61).least((2,)) == line(1, 5, 2**57, 1)  # there are two and more
+
+
+def test_of_what_spreads_the_least_that_keeps_what_is_behind() -> None:
+    """Nothing is felt of either distance; of the taps' alone; of the windows' alone."""
+    assert line(1, 2**61, 0, 2**57).least_spread((1,), (0,)) == (line(1, 1, 0, 1), (0,))
+    assert line(1, 2, 0, 2**57).least_spread((3,), (5,)) == (line(1, 2, 0, 6), (5,))
+    assert line(2, 2**57, 0, 3).least_spread((1,), (5,)) == (line(2, 6, 0, 3), (5,))
+
+
+def test_a_single_window_and_a_single_tap_are_seen_however_large_their_distance() -> None:
+    seen = line(1, 2**62, 0, 2**62).view(np, np.array([[7.0]]), (1,))
+    assert seen.tolist() == [[[7.0]]]

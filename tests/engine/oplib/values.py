@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -25,3 +26,14 @@ def written(write: Callable[..., Value | Sequence[Value]], *arrays: Array) -> tu
 def come_to(write: Callable[..., Value], *arrays: Array) -> Array:
     """What one value comes to."""
     return written(write, *arrays)[1][0]
+
+
+def allocated(work: Callable[[], object]) -> int:
+    """Bytes of memory that NumPy takes for it at most, at one time; not for what its first run leaves behind."""
+    work()
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

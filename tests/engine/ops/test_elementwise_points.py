@@ -31,6 +31,11 @@ def test_powers_at_zero(spelling: str, exponent: float, value: float, slope: flo
         np.testing.assert_array_equal(np.concatenate(found), [value, slope, curvature])
 
 
+def test_by_its_exponent_a_power_of_infinity_stays_where_it_is_0_alone() -> None:
+    _, (_, by_exponent) = grads("pow", np.full(5, INF), np.array([-2.0, -0.5, 0.0, 0.5, 1.0]))
+    np.testing.assert_array_equal(by_exponent, [0, 0, INF, INF, INF])
+
+
 def test_a_whole_power_of_a_negative_number() -> None:
     np.testing.assert_allclose(np.concatenate(derivatives("pow_scalar", np.array([-2.0]), exponent=3)), [-8, 12, -12])
     np.testing.assert_allclose(np.concatenate(derivatives("pow", np.array([-2.0]), np.array([3.0]))), [-8, 12, -12])
@@ -248,7 +253,8 @@ def test_log_sigmoid_and_softplus_in_their_tails() -> None:
 
 
 def test_gelu_keeps_its_left_tail() -> None:
-    np.testing.assert_allclose(run("gelu", np.array([-10.0])), -10 * math.erfc(10 / math.sqrt(2)) / 2, 1e-13)
+    for x in (-10.0, -30.0, -36.0):
+        np.testing.assert_allclose(run("gelu", np.array([x])), x * math.erfc(-x / math.sqrt(2)) / 2, 1e-12)
     expected = -10 / (1 + math.exp(math.sqrt(8 / math.pi) * (10 + 44.715)))
     np.testing.assert_allclose(run("gelu", np.array([-10.0]), approximate="tanh"), expected, 1e-13)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType, registry
+from engine.ops.attention import is_large
 from engine.transforms.vmap import vmap
 from tests.contract.cases import LIMITS, run_graph
 from tests.engine.ops.run import Array, error, grads, run
@@ -32,6 +33,19 @@ def attend(
         weights = np.exp(scores[seen])
         rows.append(weights @ v[seen] / weights.sum())
     return np.array(rows)
+
+
+def test_scores_of_16_mib_are_not_held_where_they_outweigh_what_is() -> None:
+    """As the docstring promises: from so many on, and of more elements than q, k and v together."""
+
+    def large(scores: int, *operands: int) -> bool:
+        return is_large(*(TensorType((elements,), np.dtype("float64")) for elements in (scores, *operands)))
+
+    most = (16 << 20) // 8
+    assert large(most, 1, 1, 1)
+    assert not large(most - 1, 1, 1, 1)
+    assert large(most, most - 3, 1, 1)
+    assert not large(most, most - 2, 1, 1)
 
 
 @pytest.mark.parametrize("d", [1, 2])

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from engine import COTANGENTS, Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
+from engine.graph.op import Kernel
+from engine.graph.run_context import RunContext
 from tests.engine.ops.run import ON_GPU, Array, error, grads, run
 
 RTOL, ATOL = 1e-12, 1e-14
@@ -290,6 +292,14 @@ def test_float16_adds_up_in_float32() -> None:
     np.testing.assert_allclose(run("prod", ups_and_downs, axes=[0]), 1, 1e-2)
 
 
+def test_a_bound_sum_adds_up_float16_in_float32() -> None:
+    op, x, out = registry().ops["sum"], np.ones((4096, 100), "float16"), np.empty(100, "float16")
+    assert isinstance(op, Kernel)
+    call, arguments = op.bind(RunContext(np), [x], out, {"axes": (0,), "keepdims": False})
+    call(*arguments)
+    assert set(out.tolist()) == {4096}
+
+
 def test_the_gradient_of_a_long_float16_mean_is_not_lost() -> None:
     _, (by_x,) = grads("mean", np.ones(70_000, "float16"), cotangent=1024)
     np.testing.assert_allclose(by_x.astype(float), 1024 / 70_000, 1e-3)
@@ -342,6 +352,23 @@ def test_norms_at_both_ends_of_the_range(dtype: str) -> None:
     ends = np.finfo(dtype)
     for size in (ends.max, ends.tiny if ON_GPU else ends.smallest_subnormal):
         np.testing.assert_array_equal(run("norm", np.array([size, 0, -0.0], dtype)), size)
+
+
+@pytest.mark.skipif(ON_GPU, reason="CuPy has no subnormal float32")
+@pytest.mark.parametrize(("dtype", "least", "most"), [("float32", -130, 110), ("float64", -1040, 1000)])
+def test_norms_of_pythagorean_triples_are_exact_at_every_size(dtype: str, least: int, most: int) -> None:
+    """Where squares leave the range, above and below, and where they are subnormal: scaling rounds nothing."""
+    triples = np.array([[3, 4, 5], [20, 21, 29], [119, 120, 169], [696, 697, 985]], dtype)
+    sizes = np.arange(least, most, 5)[:, None, None]
+    rows = np.ldexp(triples, sizes).astype(dtype)
+    np.testing.assert_array_equal(run("norm", rows[..., :2], axes=[-1]), rows[..., 2])
+    columns = np.ascontiguousarray(np.moveaxis(rows, -1, 0))
+    np.testing.assert_array_equal(run("norm", columns[:2], axes=[0]), columns[2])
+
+
+@pytest.mark.parametrize(("op", "wanted"), [("norm", 0.0), ("logsumexp", -np.inf)])
+def test_of_no_elements(op: str, wanted: float) -> None:
+    np.testing.assert_array_equal(run(op, np.zeros((0, 3)), axes=[0]), np.full(3, wanted))
 
 
 def test_norms_in_narrow_dtypes() -> None:

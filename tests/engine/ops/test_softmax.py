@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine import TensorType
+from engine.ops.softmax import lines
 from tests.engine.ops.run import ON_GPU, Array, error, grads, run
 
 OPS = ("softmax", "log_softmax")
@@ -97,6 +99,11 @@ def assert_near(found: Array, wanted: Array) -> None:
     """To some units in the last place; and, where the logarithm of a sum is near 0, as near as the sum is known."""
     eps = np.finfo(found.dtype).eps
     np.testing.assert_allclose(found, wanted, (8 if ON_GPU else 4) * eps, eps)
+
+
+def test_lines_along_an_axis() -> None:
+    shapes: list[tuple[int, ...]] = [(2, 3, 4), (0, 3), (3, 0)]
+    assert [lines(TensorType(shape, np.dtype("float32")), 1) for shape in shapes] == [8, 0, 0]
 
 
 def test_float16_adds_up_in_float32() -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 from engine import Builder, Limits, Value
 from engine.graph.errors import BadAttribute
 from engine.ops import registry
-from engine.ops.betaln import _correction, _far_difference
+from engine.ops.betaln import _betaln, _correction, _everywhere, _far_difference
 from engine.ops.erfinv import _inverse_mills_ratio
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
@@ -132,6 +133,21 @@ def test_betaln() -> None:
     a, b, y, *_ = columns(BETALN)
     assert_within(10, run("betaln", a, b), y, of=1)
     np.testing.assert_array_equal(run("betaln", a, b), run("betaln", b, a))
+
+
+@on_cpu
+def test_betaln_everywhere_is_betaln_branch_by_branch() -> None:
+    """What cards compute, by NumPy; and at ∞, which is −∞ beside what is positive, and SciPy's beside 0."""
+    points = np.array([-1.5, 0.0, 1e-300, 0.5, 1.0, 1.5, 9.0, 10.0, 10.5, 30.0, 1e5, 1e300, INF])
+    a, b = (np.ravel(x) for x in np.meshgrid(points, points))
+    low, high = np.minimum(a, b), np.maximum(a, b)
+    with np.errstate(all="ignore"):
+        found, wanted = _everywhere(np, low, high), _betaln(low, high)
+    assert_within(10, found, wanted, of=1)
+    for betaln in (_betaln, partial(_everywhere, np)):
+        with np.errstate(all="ignore"):
+            at_infinity = betaln(points[1:-1], np.full(len(points) - 2, INF))
+        np.testing.assert_array_equal(at_infinity, [INF, *[-INF] * (len(points) - 3)])
 
 
 def test_betaln_of_whole_numbers() -> None:

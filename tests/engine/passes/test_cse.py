@@ -39,6 +39,16 @@ def test_operands_may_be_swapped_where_that_changes_no_bit(xy: tuple[Value, Valu
     assert not are_one(x / y, y / x)
 
 
+SWAPPED = {"add": True, "mul": True, "equal": True, "not_equal": True, "logical_and": True, "logical_or": True,
+           "sub": False, "div": False, "less": False, "atan2": False, "pow": False}  # fmt: skip
+
+
+@pytest.mark.parametrize("op", SWAPPED)
+def test_which_operands_may_be_swapped(xy: tuple[Value, Value], op: str) -> None:
+    x, y = xy
+    assert are_one(getattr(x, op)(y), getattr(y, op)(x)) == SWAPPED[op]
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [

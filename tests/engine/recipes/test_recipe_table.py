@@ -10,6 +10,8 @@ import pytest
 from engine import registry
 from engine.graph.op import Kernel
 from engine.graph.tensor_type import Strided, TensorType
+from engine.microkernels.product import Matrices
+from engine.recipes.products import _lying
 from engine.recipes.recipe_table import RECIPES, recipe_for
 
 
@@ -50,6 +52,8 @@ CHOSEN: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
     ("max_pool2d", (PLANE,), {"kernel_size": (2, 2)}, True),
     ("max_pool2d", (typed((2, 3, 60, 60)),), {"kernel_size": (50, 50)}, False),
     ("max_pool2d", (typed((2, 20, 20), "int32"),), {"kernel_size": (2, 2)}, False),
+    ("max_pool2d", (typed((3, 1, 2**31 - 1), "float32"),), {"kernel_size": (1, 2)}, True),  # an int32 numbers them
+    ("max_pool2d", (typed((3, 2**16, 2**15), "float32"),), {"kernel_size": (2, 2)}, False),
     ("max_pool2d_indices", (PLANE,), {"kernel_size": (2, 2)}, True),
     ("max_pool2d_indices", (typed((2, 20, 20), "int32"),), {"kernel_size": (2, 2)}, False),
     ("avg_pool2d", (typed((2, 20, 20), "int32"),), {"kernel_size": (2, 2)}, False),
@@ -61,6 +65,13 @@ CHOSEN: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
     ("gather", (typed((50, 2)), typed((30, 2), "int64")), {"axis": 0}, False),  # short ones
     ("scatter_add", (typed((30, 50)), INDEX, typed((30, 40))), {"axis": 1}, True),
     ("scatter_add", (typed((50, 40)), INDEX, typed((30, 40))), {"axis": 0}, False),
+    ("scatter_add", (typed((50,)), typed((40,), "int64"), typed((40,))), {"axis": 0}, False),
+    ("scatter_add", (typed((2, 3, 50)), typed((2, 3, 40), "int64"), typed((2, 3, 40))), {"axis": 2}, True),
+    ("scatter_add", (typed((2, 3, 50)), typed((2, 2, 40), "int64"), typed((2, 2, 40))), {"axis": 2}, False),
+    ("sum", (typed((4, 64, 16)),), {"axes": (0, 2)}, True),  # the least that is worth it
+    ("sum", (typed((4, 63, 16)),), {"axes": (0, 2)}, False),
+    ("max_pool2d", (typed((2, 3, 60, 60)),), {"kernel_size": (16, 16)}, True),  # no more than 8 times as many taps
+    ("max_pool2d", (typed((2, 3, 60, 60)),), {"kernel_size": (17, 16)}, False),
     ("scatter_add", (typed((30, 50), "int64"), INDEX, typed((30, 40), "int64")), {"axis": 1}, False),
     ("exp", (typed((3,)),), {}, False),
 ]
@@ -75,3 +86,9 @@ def test_what_has_kernels(op: str, types: tuple[TensorType, ...], attrs: dict[st
 def test_every_op_of_the_table_is_tried_here_both_ways() -> None:
     tried = {base: {wanted for op, _, _, wanted in CHOSEN if isinstance(registry().ops[op], base)} for base in TABLE}
     assert tried == {base: {True, False} for base in TABLE}
+
+
+def test_batch_axes_of_one_entry_are_not_stepped_along() -> None:
+    """Nor those that an operand lacks: the same matrix is read for all that it is broadcast to."""
+    assert _lying(typed((2, 1, 3, 5)), 5) == Matrices(40, 8, (0, 120, 0))
+    assert _lying(typed((1, 2, 3, 5), strides=(7, 240, 8, 24)), 4) == Matrices(8, 24, (0, 240))

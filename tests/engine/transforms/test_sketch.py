@@ -10,9 +10,11 @@ import pytest
 
 from engine import Builder, Limits, Program, Statement, TensorType, Value, registry
 from engine.calls import HVP, JVP, VJP, Call, Gradients, Hessian, Jacobian
-from engine.graph.errors import TooManyNodes
+from engine.graph.errors import BadAttribute, TooManyNodes
 from engine.graph.limits import NO_DEADLINE
+from engine.ops import attention
 from engine.planning.compiler import write_call
+from engine.transforms import expand_grad as expanding
 from engine.transforms import sketch as sketches
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.jvp import jvp
@@ -58,6 +60,111 @@ def test_what_is_foreseen_is_what_is_written(case: Case, dtype: str) -> None:
     Sketch(registry(), Limits(nodes=total), NO_DEADLINE, nodes).jvp(outputs, wrt)
     with pytest.raises(TooManyNodes):
         Sketch(registry(), Limits(nodes=total - 1), NO_DEADLINE, nodes).jvp(outputs, wrt)
+
+
+def foreseen(builder: Builder, y: Value, wrt: Sequence[Value]) -> int:
+    """How many nodes there are once a gradient is written, which is foreseen; no more are admitted than that."""
+    nodes, seed = list(builder.nodes), builder.leaf(y.type, "seed")
+    found = vjp(builder, [(y, seed)], wrt)
+    total, by = len(builder.nodes), [x.index for x in wrt]
+    sketch = Sketch(registry(), Limits(nodes=total), NO_DEADLINE, nodes)
+    assert sketch.vjp([(y.index, sketch.leaf(y.index))], by) == indices(found)
+    assert_alike(sketch, builder)
+    short = Sketch(registry(), Limits(nodes=total - 1), NO_DEADLINE, nodes)
+    with pytest.raises(TooManyNodes):
+        short.vjp([(y.index, short.leaf(y.index))], by)
+    return total
+
+
+def test_sums_at_one_of_several_results() -> None:
+    """Of another shape than the first, of what depends on the operand, and with single results on both sides."""
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((4, 2), F64), "x")
+    parts = x.sin().split(sizes=(1, 3), axis=0)
+    u, v = parts.output(1), parts.output(1)
+    foreseen(builder, ((u * v).sum(axes=(0,)) * parts.output(0)).exp(), [x])
+
+
+def test_only_the_last_of_several_results() -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((6,), F64), "x")
+    first, second = (part.split(sizes=(1, 2, 3), axis=0) for part in (x.sin(), x.exp()))
+    foreseen(builder, first.output(2) * second.output(2), [x])
+
+
+def test_sums_of_what_is_cast() -> None:
+    """Of a float32 operand beside a float64 one, twice, where what reads it reads on."""
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((3,), np.dtype("float32")), "x")
+    z, narrow = builder.leaf(TensorType((3,), F64), "z"), x.sin()
+    foreseen(builder, (narrow + z) * (narrow * z), [x, z])
+
+
+@pytest.mark.parametrize(("grads", "times"), [(0, None), (1, 3), (2, 9)])
+def test_expand_grad_looks_at_three_times_as_much_for_each_gradient(
+    grads: int, times: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a graph without any, at nothing."""
+    told = list[int]()
+    monkeypatch.setattr(expanding, "look_ahead", lambda builder, work, look: told.append(work))
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((3,), F64), "x")
+    y = x.tanh()
+    for _ in range(grads):
+        y = y.grad(x)
+    graph = builder.graph([y])
+    expand_grad(graph)
+    assert told == ([] if times is None else [times * len(graph.nodes)])
+
+
+@pytest.fixture
+def by_tiles(monkeypatch: pytest.MonkeyPatch) -> tuple[Builder, list[Value], Value]:
+    """Attention that is not held in memory: ops of several results and of several operands."""
+    monkeypatch.setattr(attention, "SCORES_HELD", 0)
+    monkeypatch.setattr(attention, "OUTWEIGHED", 0)
+    builder = Builder(registry())
+    shapes = {"q": (3, 2), "k": (4, 2), "v": (4, 5), "mask": (3, 4)}
+    leaves = [builder.leaf(TensorType(shape, F64), name) for name, shape in shapes.items()]
+    q, k, v, mask = (x.sin() for x in leaves)
+    return builder, leaves, q.attention(k, v, mask)
+
+
+def test_attention_by_tiles_to_second_order(by_tiles: tuple[Builder, list[Value], Value]) -> None:
+    """By each operand: a cotangent arrives at the first result alone, and then at each of the way back's."""
+    builder, leaves, y = by_tiles
+    assert "attention_rows" in {node.op.name for node in builder.nodes}
+    total = foreseen(builder, y, leaves)
+    assert "attention_gradients" in {node.op.name for node in builder.nodes}
+    gradients = [g for g in vjp(builder, [(y, y.full_like(1.0))], leaves) if g is not None]
+    for g in gradients:
+        total = foreseen(builder, g, leaves)
+    assert total == len(builder.nodes)
+
+
+def test_where_a_rule_gives_what_no_cotangent_is_in_none_is_counted_twice(
+    by_tiles: tuple[Builder, list[Value], Value],
+) -> None:
+    """Of attention's way back, where but one of its results is read."""
+    builder, (q, _, v, _), y = by_tiles
+    (by_v,) = vjp(builder, [(y, y.full_like(1.0))], [v])
+    assert by_v is not None
+    sketch = sketch_of(builder)
+    sweep = sketch._sweep(sketch._outlined(), [(by_v.index, sketch.leaf(by_v.index))], [q.index])
+    assert not sweep.stencils.depends.all()
+    assert sweep.mapped() == 0
+
+
+def test_what_a_rule_refuses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise BadAttribute("no derivative")
+
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((3,), F64), "x")
+    y = x.sin()
+    monkeypatch.setattr(type(y.node.op), "vjp", refuse)
+    sketch = sketch_of(builder)
+    with pytest.raises(BadAttribute, match="no derivative"):
+        sketch.vjp([(y.index, sketch.leaf(y.index))], [x.index])
 
 
 def line(op: str, *operands: int, **attrs: Any) -> Statement:

@@ -207,6 +207,13 @@ def test_what_is_swept_ends_where_a_rule_passes_over_what_arrived() -> None:
     assert_swept(builder, [determinant(x.slogdet()) * x], [x], all_of_it=False)
 
 
+def test_what_is_swept_is_counted_from_the_first_node_of_a_rule_on() -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((2, 2), np.dtype("float64")), 0)
+    assert_swept(builder, [(x.sin() * x.exp()).exp()], [x], all_of_it=True)
+    assert_swept(builder, [x.exp() @ x.transpose(axes=(1, 0)).exp()], [x], all_of_it=True)
+
+
 @each(has_rule)
 def test_whatever_a_rule_gives_depends_on_what_has_arrived(case: Case) -> None:
     """Else none of what is swept would be counted twice."""

@@ -98,3 +98,29 @@ def test_what_a_tape_writes_is_within_the_bytes() -> None:
     gradient(Limits())
     with pytest.raises(OverBudget):
         gradient(Limits(bytes=64 * 64 * 8 - 1))
+
+
+def taped(op: str, *types: TensorType, **attrs: Any) -> tape.Tape | None:
+    """What is recorded of an op's rule, its result of the type of its first operand."""
+    definition = registry().ops[op]
+    return tape._record(definition, (registry(), definition.vjp, types[0], *types), attrs)
+
+
+def test_a_tape_is_what_a_rule_writes() -> None:
+    """Numbered from the cotangent, the result and the operands on."""
+    found = taped("mul", TensorType((3, 2), FLOAT64), TensorType((2,), FLOAT64))
+    assert found is not None
+    assert [(node.op.name, node.operands) for node in found.nodes] == [("mul", (0, 3)), ("mul", (0, 2)), ("sum", (5,))]
+    assert found[1:] == ((4, 6), 2, 48)
+    assert taped("neg", VECTOR) is not None
+    assert taped("identity", VECTOR) == ((), (0,), 0, 0)
+    assert taped("where", TensorType((3,), np.dtype("bool")), VECTOR, VECTOR) is not None  # none by the condition
+
+
+def test_what_is_not_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tape, "LONGEST_TAPE", 2)
+    assert taped("mul", VECTOR, VECTOR) is not None
+    monkeypatch.setattr(tape, "LONGEST_TAPE", 1)
+    assert taped("mul", VECTOR, VECTOR) is None
+    monkeypatch.setattr(tape, "is_small", lambda attrs: False)
+    assert taped("neg", VECTOR) is None

@@ -1,0 +1,153 @@
+"""Formulas of ops, as fused loops read them, made anew each time, against closed forms, infinities and zeros too.
+
+What an op computes by, once made, is remembered for the whole process.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import registry
+from engine.graph.run_context import RunContext
+from engine.loops.program import Level, LoopBuilder
+from engine.loops.whole import WholeLoop
+from engine.oplib.elementwise import Elementwise
+from engine.oplib.rowwise import Rowwise
+
+Array = np.ndarray[Any, Any]
+INF, NAN = math.inf, math.nan
+POINTS = np.array([-INF, -700.0, -40.0, -2.5, -1.0, -1e-3, -0.0, 0.0, 1e-3, 0.5, 1.0, 3.0, 40.0, 700.0, INF, NAN])
+
+
+def filled(builder: LoopBuilder, arrays: list[Array], shape: tuple[int, ...]) -> Array:
+    """The loop's result."""
+    result: Array = np.empty(shape, builder.dtype)
+    with np.errstate(all="ignore"):
+        WholeLoop(builder.loop(), np.dtype(builder.dtype)).fill(RunContext(np), arrays, [result])
+    return result
+
+
+def by_formula(name: str, *arrays: Array, **attrs: Any) -> Array | None:
+    """An op's values, by its formula; None where it has none."""
+    op = registry().ops[name]
+    assert isinstance(op, Elementwise)
+    builder = LoopBuilder(next(a.dtype.name for a in arrays if a.dtype.kind == "f"))
+    found = op.scalar_of(
+        [builder.load(Level.ELEMENT, "bool" if a.dtype.kind == "b" else "float") for a in arrays], attrs
+    )
+    if found is None:
+        return None
+    builder.store("element", found)
+    return filled(builder, list(arrays), arrays[0].shape)
+
+
+def of_row(name: str, x: list[float], **attrs: Any) -> list[float]:
+    """An op's values of one row, by its formula."""
+    op, row = registry().ops[name], np.array([x])
+    assert isinstance(op, Rowwise)
+    builder = LoopBuilder("float64")
+    found = op.row_scalar(builder.load(Level.ELEMENT), len(x), attrs)
+    builder.store("row" if found.level == Level.ROW else "element", found)
+    values: list[float] = filled(builder, [row], (1, 1 if found.level == Level.ROW else len(x)))[0].tolist()
+    return values
+
+
+def each(function: Callable[[float], float]) -> Callable[[Array], Array]:
+    return np.vectorize(function, otypes=[np.float64])
+
+
+def logistic(x: Array) -> Array:
+    return np.where(x > 0, 1 / (1 + np.exp(-x)), np.exp(x) / (1 + np.exp(x)))
+
+
+def softplus(x: Array) -> Array:
+    return np.where(x > 30, x, np.log1p(np.exp(x)))
+
+
+FORMS: list[tuple[str, dict[str, Any], Callable[[Array], Array]]] = [
+    *(("pow_scalar", {"exponent": n}, lambda x, n=n: x**n) for n in (0, 0.5, 1, 2, 3, 4)),
+    ("pow_scalar", {"exponent": -1}, lambda x: 1 / x),
+    ("pow_scalar", {"exponent": -2}, lambda x: 1 / (x * x)),
+    ("pow_scalar", {"exponent": -0.5}, lambda x: np.where(x == 0, INF, 1 / np.sqrt(x))),  # of −0 as well
+    ("reciprocal", {}, lambda x: 1 / x),
+    ("rsqrt", {}, lambda x: 1 / np.sqrt(x)),
+    ("square", {}, lambda x: x * x),
+    ("sigmoid", {}, logistic),
+    ("softplus", {}, softplus),
+    ("log_sigmoid", {}, lambda x: -softplus(-x)),
+    ("erf", {}, each(math.erf)),
+    ("erfc", {}, each(math.erfc)),
+    ("sign", {}, np.sign),
+    ("relu", {"at_zero": 0.5}, lambda x: np.where(x < 0, 0.0, x)),
+    ("leaky_relu", {"alpha": 0.25}, lambda x: np.where(x > 0, x, x * 0.25)),
+    ("leaky_relu", {"alpha": -2.0}, lambda x: np.where(x > 0, x, x * -2.0)),
+    ("elu", {"alpha": 0.5}, lambda x: np.where(x > 0, x, np.expm1(x) * 0.5)),
+    ("elu", {"alpha": -2.0}, lambda x: np.where(x > 0, x, np.expm1(x) * -2.0)),
+    ("add_scalar", {"scalar": 3.0}, lambda x: x + 3),
+    ("sub_scalar", {"scalar": 3.0}, lambda x: x - 3),
+    ("mul_scalar", {"scalar": 3.0}, lambda x: x * 3),
+    ("div_scalar", {"scalar": 3.0}, lambda x: x / 3),
+]
+
+
+@pytest.mark.parametrize(("name", "attrs", "form"), FORMS, ids=[f"{n}-{a}" for n, a, _ in FORMS])
+def test_a_formula_is_the_closed_form(name: str, attrs: dict[str, Any], form: Callable[[Array], Array]) -> None:
+    found = by_formula(name, POINTS, **attrs)
+    with np.errstate(all="ignore"):
+        wanted = form(POINTS)
+    assert found is not None
+    np.testing.assert_allclose(found, wanted, 1e-14, 1e-300)
+
+
+@pytest.mark.parametrize("op", ["elu", "leaky_relu"])
+def test_zero_is_on_the_side_of_the_slope(op: str) -> None:
+    found = by_formula(op, np.array([0.0]), alpha=-2.0)
+    assert found is not None
+    assert np.signbit(found[0])
+
+
+def test_a_power_that_takes_pow_has_no_formula() -> None:
+    for exponent in (-3, -1.5, 1.5, 2.5, 5):
+        assert by_formula("pow_scalar", POINTS, exponent=exponent) is None
+
+
+def test_the_log_of_a_sum_of_two() -> None:
+    a, b = (np.ravel(x) for x in np.meshgrid(POINTS, POINTS))
+    found = by_formula("logaddexp", a, b)
+    with np.errstate(all="ignore"):
+        wanted = np.logaddexp(a, b)
+    assert found is not None
+    np.testing.assert_allclose(found, wanted, 1e-14)
+
+
+def test_a_choice_between_a_number_and_a_bool() -> None:
+    flags = np.signbit(POINTS)
+    for pair in ((POINTS, flags), (flags, POINTS), (POINTS, -POINTS)):
+        found = by_formula("where", flags, *pair)
+        assert found is not None
+        np.testing.assert_array_equal(found, np.where(flags, *pair))
+
+
+def test_rows() -> None:
+    x = [math.log(1), math.log(2), math.log(5)]
+    np.testing.assert_allclose(of_row("softmax", x), [1 / 8, 2 / 8, 5 / 8], 1e-14)
+    np.testing.assert_allclose(of_row("log_softmax", x), np.log([1 / 8, 2 / 8, 5 / 8]), 1e-14)
+    np.testing.assert_allclose(of_row("logsumexp", x), [math.log(8)], 1e-14)
+    assert of_row("logsumexp", [-INF, -INF]) == [-INF]
+    assert of_row("logsumexp", [INF, 1.0]) == [INF]
+
+
+def test_rows_of_moments() -> None:
+    x = [1.0, 2.0, 6.0, 7.0]
+    assert of_row("var", x, ddof=0) == [6.5]
+    assert of_row("var", x, ddof=1) == [26 / 3]
+    assert of_row("mean", x) == [4.0]
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(of_row("var", [1.0, 3.0], ddof=2), [INF])
+        np.testing.assert_array_equal(of_row("var", [1.0, 3.0], ddof=3), [INF])
+        np.testing.assert_array_equal(of_row("var", [1.0], ddof=1), [NAN])
