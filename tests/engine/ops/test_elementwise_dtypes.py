@@ -162,7 +162,7 @@ def test_relu_of_bool() -> None:
     assert found.operand == 0
     assert found.detail == (
         "node 1 (relu): operand 0 (x) must be of dtype "
-        "int8, uint8, int32, int64, float16, float32, float64, but is bool"
+        "int8, uint8, int32, uint32, int64, float16, float32, float64, but is bool"
     )
 
 

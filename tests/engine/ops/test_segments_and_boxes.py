@@ -262,7 +262,7 @@ def test_an_index_outside_is_refused(
 
 WRONG = [
     ("segment_sum", [np.zeros(3), np.zeros(3)], {"segments": 2}, "dtype_mismatch",
-     "operand 1 (segment_ids) must be of dtype int8, uint8, int32, int64, but is float64"),
+     "operand 1 (segment_ids) must be of dtype int8, uint8, int32, uint32, int64, but is float64"),
     ("segment_sum", [np.zeros(()), np.zeros(0, int)], {"segments": 2}, "shape_mismatch",
      "needs at least 1 axis to add up over, but the operand has 0"),
     ("segment_sum", [np.zeros((3, 2)), np.zeros(2, int)], {"segments": 2}, "shape_mismatch",
@@ -286,7 +286,7 @@ WRONG = [
      "attribute starts must be between -4 and 2 on axis 1, where 2 of 4 are replaced, but is -1"),
     ("update_slice", [np.zeros(3), np.zeros(1)], {}, "bad_attribute", "attribute starts is required"),
     ("take_along", [np.zeros((3, 2)), np.zeros((3, 2))], {}, "dtype_mismatch",
-     "operand 1 (index) must be of dtype int8, uint8, int32, int64, but is float64"),
+     "operand 1 (index) must be of dtype int8, uint8, int32, uint32, int64, but is float64"),
     ("take_along", [np.zeros((3, 2)), np.zeros(3, int)], {}, "shape_mismatch",
      "operand 1 (index) must have rank 2 and extents that broadcast with [3, 2] off axis 0, but has shape [3]"),
     ("take_along", [np.zeros((3, 2)), np.zeros(3, int)], {"axis": 1}, "shape_mismatch",

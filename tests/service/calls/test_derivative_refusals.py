@@ -184,7 +184,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         {"types": [{"node": 0, "dtype": "f8", "shape": [2]}]},
         "bad_tensor",
         (
-            "node 0: types[0] has the dtype “f8”; one of bool, int8, uint8, int32, int64, float16, float32, "
+            "node 0: types[0] has the dtype “f8”; one of bool, int8, uint8, int32, uint32, int64, float16, float32, "
             "float64 is expected"
         ),
     ),
