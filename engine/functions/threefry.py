@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from engine.functions.float_parts import FORMATS
 from engine.loops.program import Scalar
-from engine.loops.threefry_arrays import MANTISSA, ONE, PARITY, ROTATIONS, ROUNDS_OF_FOUR
+from engine.loops.threefry_arrays import PARITY, ROTATIONS, ROUNDS_OF_FOUR
 
 _MASK = 2**32 - 1
 
@@ -22,10 +22,10 @@ def write_threefry_uniform(first: Scalar, second: Scalar, row: Scalar, column: S
             y = _turned(y, bits).ixor(x)
         x = _sum(x, keys[(number + 1) % 3])
         y = _sum(_sum(y, keys[(number + 2) % 3]), _integer(y, number + 1))
-    width, mantissa = FORMATS[x.dtype].width, MANTISSA[x.dtype]
-    drawn = x.ixor(y) if width == 32 else x.shl(_integer(x, 32)).ior(y)
-    upper = _shifted(drawn, width - mantissa, 2**mantissa - 1)
-    return upper.ior(_integer(upper, ONE[x.dtype])).from_bits() - 1.0
+    form = FORMATS[x.dtype]
+    drawn = x.ixor(y) if form.width == 32 else x.shl(_integer(x, 32)).ior(y)
+    upper = _shifted(drawn, form.width - form.mantissa, 2**form.mantissa - 1)
+    return upper.ior(_integer(upper, form.bits_of(1.0))).from_bits() - 1.0
 
 
 def _integer(like: Scalar, number: int) -> Scalar:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from engine.graph.op import Array, Namespace
 
 #: by how many bits the second word is turned, in rounds of four
@@ -15,9 +17,6 @@ ROTATIONS: Final = ((13, 15, 26, 6), (17, 29, 16, 24))
 ROUNDS_OF_FOUR: Final = 5
 #: the third word of the key is the parity of the others and of this
 PARITY: Final = 0x1BD11BDA
-#: of each float: bits of its mantissa, and those of the number one
-MANTISSA: Final = {"float32": 23, "float64": 52}
-ONE: Final = {"float32": 0x3F800000, "float64": 0x3FF0000000000000}
 
 WordPair = tuple[Array, Array]
 
@@ -53,11 +52,11 @@ def wide_bits(words: WordPair) -> Array:
 def write_uniform(words: WordPair, out: Array) -> None:
     """Uniform numbers in [0, 1), float32 or float64: the upper bits are a mantissa, of a number in [1, 2)."""
     bits = words[0] ^ words[1] if out.dtype.itemsize == 4 else wide_bits(words)
-    kind = bits.dtype.type
-    bits >>= kind(8 * out.dtype.itemsize - MANTISSA[out.dtype.name])
-    bits |= kind(ONE[out.dtype.name])
+    word, one = bits.dtype.type, out.dtype.type(1)
+    bits >>= word(8 * out.dtype.itemsize - np.finfo(out.dtype).nmant)
+    bits |= one.view(word)
     out[...] = bits.view(out.dtype)
-    out -= out.dtype.type(1)
+    out -= one
 
 
 def threefry_uniform(

@@ -35,7 +35,6 @@ _SHAPE = Attr("ints", doc="the result's shape", minimum=0)
 _DTYPE = Attr("dtype", doc="the result's dtype", choices=_FLOATS)
 _BY_KEYS = NoGradient("keys are constant")
 
-
 _JAX = "jax.random of JAX 0.10.2"
 _RANDOM123 = "the known answers of Random123"
 
