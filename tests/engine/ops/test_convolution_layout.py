@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
@@ -15,6 +12,7 @@ from engine.oplib.col2im import add_windows, add_windows_workspace
 from engine.oplib.im2col import correlate, correlate_workspace, matrix
 from engine.oplib.windows import Windows
 from tests.contract.cases import SLACK
+from tests.engine.oplib.values import allocated
 from tests.engine.ops.convolutions import Axis, Setting
 from tests.engine.ops.run import Array
 
@@ -109,20 +107,10 @@ def test_no_more_is_laid_out_than_is_planned(setting: Setting) -> None:
     types = [TensorType.of(a) for a in (wide, narrow, kernel)]
     windows, groups = placed(setting), setting.groups
     sizes = tiling.layout(wide, narrow, narrow, windows, groups)
-    found = peak(lambda: correlate(RunContext(np), wide, kernel, narrow, windows, groups))
+    found = allocated(lambda: correlate(RunContext(np), wide, kernel, narrow, windows, groups))
     assert found <= correlate_workspace(sizes, types[1], types[0], types[2]) + SLACK
-    found = peak(lambda: add_windows(RunContext(np), narrow, kernel, wide, windows, groups))
+    found = allocated(lambda: add_windows(RunContext(np), narrow, kernel, wide, windows, groups))
     assert found <= add_windows_workspace(sizes, *types[1:]) + SLACK
-
-
-def peak(work: Callable[[], None]) -> int:
-    """Bytes that it has at a time."""
-    tracemalloc.start()
-    try:
-        work()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
 
 
 BOX = RNG.normal(size=(5, 4, 6, 8))
