@@ -78,7 +78,7 @@ def _maker(name: str, *, runs: bool) -> Callable[[], object]:
     feeds: dict[Hashable, Any] = dict(enumerate(work.arrays))
 
     def make() -> object:
-        fresh = Program(registry(), program.statements, LIMITS)
+        fresh = Program(registry(), program.statements, LIMITS, opset=program.opset)
         plan = Compiler(LIMITS).compile(fresh, types, asked).plan
         return executor.execute(plan, feeds) if runs else plan
 

@@ -13,6 +13,7 @@ from benchmarks.recorder import Recorded, Recorder
 from benchmarks.turns import Call
 from benchmarks.workload import Array, Question, Workload
 from engine import (
+    LATEST,
     Batch,
     Compiler,
     Gradients,
@@ -93,7 +94,7 @@ def recorded(work: Workload) -> tuple[Program, dict[int, TensorType], Asked]:
     results = work.function_for("gradserve")(ops, *leaves)
     several = list(results) if isinstance(results, list | tuple) else [results]
     gradients = _gradients_of_each(ops, several, leaves[: len(work.parameters)], work.question)
-    program = Program(registry(), ops.statements, LIMITS)
+    program = Program(registry(), ops.statements, LIMITS, opset=LATEST)
     types = {i: TensorType.of(a) for i, a in enumerate(work.arrays)}
     return program, types, _asked(work, program, types, [x.node for x in (*several, *gradients)])
 

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.problems.equivalents import EQUIVALENTS
 from benchmarks.workload import Array, Question, Workload
 from engine import registry
-from engine.graph.sample import Bools, Ints, Real, Sample
+from engine.graph.sample import Bools, Ints, Real, Sample, Words
 
 EDGE: Final = 1024
 #: samples that say "elementwise": these extents become large ones
@@ -22,6 +22,7 @@ _ROWS: Final = Ints(EDGE, high=EDGE)
 _CELLS: Final = Ints(EDGE, EDGE, high=EDGE)
 _IMAGES: Final = Real(16, 32, 32, 32)
 _VOLUMES: Final = Real(4, 8, 16, 16, 16)
+_KEY: Final = Words(2)
 _REGULAR: Final = Real(256, 256, diagonal=600)
 
 #: what has shapes among its attributes, costs more than its elements, or is of matrices
@@ -68,6 +69,15 @@ LARGE: Final[dict[str, Sample]] = {
     "polygamma": Sample(Real(256, 256, low=0.5, high=4.0), order=1),
     "pow_scalar": Sample(Real(EDGE, EDGE, low=0.5), exponent=2.5),
     "prod": Sample(Real(EDGE, EDGE, low=0.9, high=1.1), axes=[-1]),
+    "random_bernoulli": Sample(_KEY, Real(EDGE, EDGE, low=0.0, high=1.0)),
+    "random_bits": Sample(_KEY, shape=[EDGE, EDGE]),
+    "random_categorical": Sample(_KEY, _GRID),
+    "random_exponential": Sample(_KEY, shape=[EDGE, EDGE], dtype="float32"),
+    "random_gumbel": Sample(_KEY, shape=[EDGE, EDGE], dtype="float32"),
+    "random_normal": Sample(_KEY, shape=[EDGE, EDGE], dtype="float32"),
+    "random_permutation": Sample(_KEY, k=EDGE * EDGE),
+    "random_split": Sample(_KEY, k=EDGE * EDGE),
+    "random_uniform": Sample(_KEY, shape=[EDGE, EDGE], dtype="float32"),
     "reshape": Sample(_GRID, shape=[-1]),
     "rms_norm": Sample(Real(4096, 1024), Real(1024)),
     "roll": Sample(_GRID, shifts=[3], axes=[-1]),
@@ -93,8 +103,8 @@ LARGE: Final[dict[str, Sample]] = {
 }
 #: how many results those have that have several
 RESULTS: Final = {"chunk": 2, "slogdet": 2, "split": 2, "topk": 2}
-#: leaves, what reads one of several results, and what is a transform
-ABSENT: Final = ("input", "parameter", "get_output", "grad")
+#: leaves, what reads one of several results, what is a transform, and what makes one key
+ABSENT: Final = ("input", "parameter", "get_output", "grad", "random_fold_in", "random_key")
 
 
 def large(op: str) -> Sample:
