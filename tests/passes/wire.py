@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from engine import Program, Statement, registry
+from engine import OPSET, Program, Statement, registry
 from gradserve_client import Node
 from gradserve_client.requests import to_wire
 from service.settings import Settings
@@ -35,7 +35,9 @@ LENGTHY = "test_a_chain_of_5000_nodes"
 
 def asked(name: str, call: str, body: Mapping[str, Any]) -> Question:
     """The question of a body, with the defaults of its call."""
-    program = Program(registry(), [statement(node) for node in body["graph"]["nodes"]])
+    program = Program(
+        registry(), [statement(node) for node in body["graph"]["nodes"]], opset=body["graph"].get("opset", OPSET)
+    )
     feeds = {feed["node"]: array(feed["tensor"]) for feed in body.get("feeds", ())}
     last = len(program.statements) - 1
     if call == "forward":

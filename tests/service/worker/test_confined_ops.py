@@ -17,7 +17,7 @@ import numpy as np
 import orjson
 import pytest
 
-from engine import registry
+from engine import LATEST, registry
 from engine.graph.op import NoGradient
 from service.pool.pool import awaited
 from service.pool.process_pool import ProcessPool
@@ -51,7 +51,7 @@ def asked(case: Case) -> tuple[str, bytes]:
         outputs = [len(nodes) + k for k in range(len(types))]
         nodes += [{"op": "get_output", "operands": [len(operands)], "attrs": {"index": k}} for k in range(len(types))]
     feeds = [{"node": i, "tensor": tensor(operand)} for i, operand in enumerate(operands)]
-    body: dict[str, Any] = {"graph": {"nodes": nodes}, "feeds": feeds, "outputs": outputs}
+    body: dict[str, Any] = {"graph": {"opset": LATEST, "nodes": nodes}, "feeds": feeds, "outputs": outputs}
     floats = [output for output, type in zip(outputs, types, strict=True) if type.is_float]
     if not any(is_real) or not floats or isinstance(case.op.vjp, NoGradient):
         return "forward", orjson.dumps(body)
