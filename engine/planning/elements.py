@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from engine.graph.ir import Builder, Graph, Value
 from engine.graph.limits import NO_END, Limits
+from engine.graph.op import Kernel
 
 _UNBOUNDED = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
 def in_elements(graph: Graph) -> Graph:
     """`graph` with such nodes written in elementwise ones, which have the same bits; itself, where there are none."""
-    if not any(node.op.is_kernel and node.kernel.joins_loops_in_elements for node in graph.nodes):
+    joining = {op for op in {node.op for node in graph.nodes} if isinstance(op, Kernel) and op.joins_loops_in_elements}
+    if not joining:
         return graph
     builder = Builder(graph.registry, _UNBOUNDED)
     values: list[Value] = []
     for node in graph.nodes:
         operands = [values[i] for i in node.operands]
         builder.origin = node.origin
-        is_one = node.op.is_kernel and node.kernel.joins_loops_in_elements
-        written = node.kernel.in_elements(*operands, **node.attrs) if is_one else None
+        written = node.kernel.in_elements(*operands, **node.attrs) if node.op in joining else None
         values.append(builder.copy(node, operands) if written is None else written)
     return builder.graph([values[i] for i in graph.outputs])
