@@ -141,6 +141,48 @@ def test_what_is_no_key_is_refused() -> None:
     assert "operand 0 (seed) must be of dtype int64" in str(error("random_key", np.array(1, "int32")))
 
 
+@pytest.mark.parametrize(
+    ("op", "operands", "attrs", "operand"),
+    [
+        ("random_key", [np.zeros(1, "int64")], {}, 0),
+        ("random_permutation", [np.zeros(1, "uint32")], {"k": 2}, 0),
+        ("random_fold_in", [np.zeros(1, "uint32"), np.array(1)], {}, 0),
+        ("random_fold_in", [KEY, np.zeros(2, "int64")], {}, 1),
+        ("random_bernoulli", [np.zeros((1, 2), "uint32"), np.zeros(2)], {}, 0),
+        ("random_categorical", [np.zeros(1, "uint32"), np.zeros(2)], {}, 0),
+    ],
+)
+def test_the_operand_of_a_wrong_shape_is_named(
+    op: str, operands: list[Array], attrs: dict[str, Any], operand: int
+) -> None:
+    found = error(op, *operands, **attrs)
+    assert (found.code, found.operand) == ("shape_mismatch", operand)
+
+
+def test_categories_lie_along_the_last_axis_unless_told_otherwise() -> None:
+    logits = np.random.default_rng(0).normal(size=(2, 3, 4))
+    last = run("random_categorical", KEY, logits)
+    assert last.shape == (2, 3)
+    assert np.array_equal(last, run("random_categorical", KEY, logits, axis=2))
+    noise = drawn("random_gumbel", shape=[2, 3, 4], dtype="float64")
+    for axis in (0, 1, 2):
+        found = run("random_categorical", KEY, logits, axis=axis)
+        assert np.array_equal(found, (logits + noise).argmax(axis))
+
+
+def test_numbers_are_folded_in_one_for_each_example() -> None:
+    ops, numbers = registry().ops, np.arange(5)
+    program = Program(
+        registry(),
+        [Statement(ops["input"]), Statement(ops["input"]), Statement(ops["random_fold_in"], (0, 1))],
+        opset=2,
+    )
+    types = {0: TensorType.of(KEY), 1: TensorType.of(numbers)}
+    compiled = Compiler(Limits()).compile(program, types, Batch.of_program(program, types, [1]))
+    (found,) = EXECUTOR.run(compiled.plan, {0: KEY, 1: numbers})
+    assert np.array_equal(found, np.stack([run("random_fold_in", KEY, number) for number in numbers]))
+
+
 def test_draws_of_another_dtype_and_of_no_shape_are_refused() -> None:
     assert "attribute dtype must be one of float32, float64, but is “int64”" in str(
         error("random_uniform", KEY, shape=[1], dtype="int64")
