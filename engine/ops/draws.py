@@ -16,7 +16,7 @@ import numpy as np
 from engine.graph.attributes import Attr
 from engine.graph.dtypes import INTEGERS
 from engine.graph.ir import Value
-from engine.graph.op import Array, Composite, NoGradient, Op, ResultTypes, wrong_dtype
+from engine.graph.op import Array, Composite, Definition, NoGradient, Op, ResultTypes, wrong_dtype
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample, Words
 from engine.graph.tensor_type import INT64, UINT32, DType, HostArray, Shape, TensorType, normalise_axis
@@ -43,12 +43,13 @@ def _words(*words: int) -> HostArray:
     return np.array(words, UINT32)
 
 
-def _key(first: int, second: int) -> HostArray:
-    return _words(first, second)
+#: the key of the seed 42
+_42 = _words(0, 42)
 
 
-#: of the seed 42
-_42 = _key(0, 42)
+def _three(*numbers: float) -> tuple[Truth]:
+    """What JAX draws of them."""
+    return (Truth(operands=(_42,), attrs={"shape": [3], "dtype": "float64"}, value=[*numbers], source=_JAX),)
 
 
 @cache
@@ -86,6 +87,20 @@ class RandomOp(Op):
 _WHY = {"key": "a key is two words", "seed": "a seed is one number", "number": "it is one number"}
 
 
+class WithKey(Definition):
+    """Base: a key, and another operand of other dtypes."""
+
+    #: those of the operand beside the key
+    others: ClassVar[tuple[str, ...]]
+
+    def check_operands(self, types: Sequence[ResultTypes]) -> None:
+        """Each operand by its own dtypes. Raises OperandCount, DtypeMismatch."""
+        self.check_count(len(types))
+        for i, (type, dtypes) in enumerate(zip(types, (_KEY, self.others), strict=True)):
+            if isinstance(type, TensorType) and type.dtype.name not in dtypes:
+                raise wrong_dtype(self.operand_name(i), i, dtypes, type)
+
+
 class RandomKey(RandomOp):
     """key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As `jax.random.key_data(jax.random.key(seed))`."""
 
@@ -94,8 +109,8 @@ class RandomKey(RandomOp):
     dtypes = ("int64",)
     samples = (Sample(Ints(low=0, high=2**40)),)
     truths = (
-        Truth(operands=(-7,), value=_key(4294967295, 4294967289), source=_JAX),
-        Truth(operands=(2**33 + 5,), value=_key(2, 5), source=_JAX),
+        Truth(operands=(-7,), value=_words(4294967295, 4294967289), source=_JAX),
+        Truth(operands=(2**33 + 5,), value=_words(2, 5), source=_JAX),
     )
 
     def infer(self, seed: TensorType) -> ResultTypes:
@@ -156,7 +171,9 @@ class RandomSplit(Drawn):
         Truth(
             operands=(_42,),
             attrs={"k": 3},
-            value=np.stack([_key(1832780943, 270669613), _key(64467757, 2916123636), _key(2465931498, 255383827)]),
+            value=np.stack(
+                [_words(1832780943, 270669613), _words(64467757, 2916123636), _words(2465931498, 255383827)]
+            ),
             source=_JAX,
         ),
     )
@@ -192,7 +209,9 @@ class RandomBits(Drawn):
             value=np.stack([_words(2098992034, 2919706841, 2646866425), _words(2409546199, 1935504149, 2516274904)]),
             source=_JAX,
         ),
-        Truth(operands=(_key(0, 0),), attrs={"shape": []}, value=_words(0x6B200159 ^ 0x99BA4EFE)[0], source=_RANDOM123),
+        Truth(
+            operands=(_words(0, 0),), attrs={"shape": []}, value=_words(0x6B200159 ^ 0x99BA4EFE)[0], source=_RANDOM123
+        ),
     )
     write = staticmethod(threefry.write_bits)
 
@@ -207,14 +226,7 @@ class RandomUniform(Drawn):
         Sample(Words(2), shape=[], dtype="float32"),
         Sample(Words(2), shape=[3, 0], dtype="float64"),
     )
-    truths = (
-        Truth(
-            operands=(_42,),
-            attrs={"shape": [3], "dtype": "float64"},
-            value=[0.4267275666499091, 0.015010069515314584, 0.5741444178995352],
-            source=_JAX,
-        ),
-    )
+    truths = _three(0.4267275666499091, 0.015010069515314584, 0.5741444178995352)
     write = staticmethod(write_uniform)
 
     def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
@@ -260,25 +272,20 @@ def _write_wide(words: WordPair, out: Array) -> None:
     out[...] = wide_bits(words)
 
 
-class RandomFoldIn(RandomOp):
+class RandomFoldIn(WithKey, RandomOp):
     """key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`."""
 
     name = "random_fold_in"
     operands = ("key", "number")
-    dtypes = INTEGERS
+    dtypes = others = INTEGERS
     samples = (Sample(Words(2), Ints(low=0, high=9)), Sample(Words(2), Ints(low=-3, high=0)))
     truths = (
-        Truth(operands=(_42, 7), value=_key(2547012911, 1371500959), source=_JAX),
-        Truth(operands=(_42, -3), value=_key(3870250634, 4275682102), source=_JAX),
+        Truth(operands=(_42, 7), value=_words(2547012911, 1371500959), source=_JAX),
+        Truth(operands=(_42, -3), value=_words(3870250634, 4275682102), source=_JAX),
     )
 
-    def check_operands(self, types: Sequence[ResultTypes]) -> None:
-        """How many there are; `infer` says of which dtypes each may be. Raises OperandCount."""
-        self.check_count(len(types))
-
     def infer(self, key: TensorType, number: TensorType) -> ResultTypes:
-        """A key. Raises ShapeMismatch, DtypeMismatch."""
-        _require_dtypes(key, number, "number", INTEGERS)
+        """A key. Raises ShapeMismatch."""
         self.lead(number, (), 1, "number")
         return TensorType((*self.lead(key, (2,), 0, "key"), 2), UINT32)
 
@@ -295,13 +302,6 @@ class RandomFoldIn(RandomOp):
     def workspace(self, out: ResultTypes, key: TensorType, number: TensorType) -> int:
         """The counter's words, the third of the key, the pair as it is mixed, and one word that is turned."""
         return 6 * 4 * number.size
-
-
-def _require_dtypes(key: TensorType, other: TensorType, name: str, dtypes: Sequence[str]) -> None:
-    """Raise DtypeMismatch unless a key, operand 0, is of words, and operand 1 called `name` of one of these dtypes."""
-    for i, (operand, known, type) in enumerate((("key", _KEY, key), (name, dtypes, other))):
-        if type.dtype.name not in known:
-            raise wrong_dtype(operand, i, known, type)
 
 
 class RandomFormula(Composite):
@@ -328,14 +328,7 @@ class RandomNormal(RandomFormula):
     """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp."""
 
     name = "random_normal"
-    truths = (
-        Truth(
-            operands=(_42,),
-            attrs={"shape": [3], "dtype": "float64"},
-            value=[-0.18471174528191162, -2.169824560397754, 0.18693555179382582],
-            source=_JAX,
-        ),
-    )
+    truths = _three(-0.18471174528191162, -2.169824560397754, 0.18693555179382582)
 
     def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """u from the number after −1 on: 2 · uniform is exact."""
@@ -347,14 +340,7 @@ class RandomExponential(RandomFormula):
     """y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`."""
 
     name = "random_exponential"
-    truths = (
-        Truth(
-            operands=(_42,),
-            attrs={"shape": [3], "dtype": "float64"},
-            value=[0.5563942243855916, 0.015123860720489336, 0.8536549993431988],
-            source=_JAX,
-        ),
-    )
+    truths = _three(0.5563942243855916, 0.015123860720489336, 0.8536549993431988)
 
     def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """1 − u is never 0."""
@@ -365,14 +351,7 @@ class RandomGumbel(RandomFormula):
     """y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`."""
 
     name = "random_gumbel"
-    truths = (
-        Truth(
-            operands=(_42,),
-            attrs={"shape": [3], "dtype": "float64"},
-            value=[0.16062720630382138, -1.4348544993307841, 0.5890136500161952],
-            source=_JAX,
-        ),
-    )
+    truths = _three(0.16062720630382138, -1.4348544993307841, 0.5890136500161952)
 
     def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """Nothing else that is drawn is as small."""
@@ -380,25 +359,22 @@ class RandomGumbel(RandomFormula):
         return -(-key.random_uniform(shape=shape, dtype=dtype).clamp(min=least).log()).log()
 
 
-class RandomBernoulli(Composite):
+class RandomBernoulli(WithKey, Composite):
     """y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype."""
 
     name = "random_bernoulli"
     operands = ("key", "p")
     since = _SINCE
+    others = _FLOATS
     dtypes = (*_KEY, *_FLOATS)
     gradient = "none: truth values are constant"
     vjp = NoGradient("truth values are constant")
     samples = (Sample(Words(2), Real(2, 3, low=0, high=1)), Sample(Words(2), Real(low=0, high=1)))
     truths = (Truth(operands=(_42, [0.3, 0.5, 0.9]), value=[False, True, True], source=_JAX),)
 
-    def check_operands(self, types: Sequence[ResultTypes]) -> None:
-        """How many there are; `infer` says of which dtypes each may be. Raises OperandCount."""
-        self.check_count(len(types))
-
     def infer(self, key: TensorType, p: TensorType) -> ResultTypes:
-        """Truth values. Raises ShapeMismatch, DtypeMismatch."""
-        _require_draws(key, p, "p")
+        """Truth values. Raises ShapeMismatch."""
+        require_shape(key, (2,), 0, "key", _WHY["key"])
         return p.with_dtype("bool")
 
     def decompose(self, key: Value, p: Value) -> Value:
@@ -406,30 +382,27 @@ class RandomBernoulli(Composite):
         return key.random_uniform(shape=p.shape, dtype=p.dtype) < p
 
 
-class RandomCategorical(Composite):
+class RandomCategorical(WithKey, Composite):
     """y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i])."""
 
     name = "random_categorical"
     operands = ("key", "logits")
     since = _SINCE
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", -1, "the axis of the categories")}
+    others = _FLOATS
     dtypes = (*_KEY, *_FLOATS)
     gradient = "none: positions are constant"
     vjp = NoGradient("positions are constant")
     samples = (Sample(Words(2), Real(2, 3)), Sample(Words(2), Real(4, 2), axis=0))
     truths = (Truth(operands=(_42, [[0.0, 1.0, 2.0], [2.0, 0.0, -1.0]]), value=[2, 0], source=_JAX),)
 
-    def check_operands(self, types: Sequence[ResultTypes]) -> None:
-        """How many there are; `infer` says of which dtypes each may be. Raises OperandCount."""
-        self.check_count(len(types))
-
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """The axis counted from the front. Raises BadAttribute."""
         return {"axis": normalise_axis(attrs["axis"], types[1].ndim)}
 
     def infer(self, key: TensorType, logits: TensorType, *, axis: int) -> ResultTypes:
-        """logits' shape without the axis. Raises ShapeMismatch, DtypeMismatch."""
-        _require_draws(key, logits, "logits")
+        """logits' shape without the axis. Raises ShapeMismatch."""
+        require_shape(key, (2,), 0, "key", _WHY["key"])
         require_elements(logits, (axis,))
         return TensorType((*logits.shape[:axis], *logits.shape[axis + 1 :]), INT64)
 
@@ -437,9 +410,3 @@ class RandomCategorical(Composite):
         """The Gumbel numbers are of logits' dtype."""
         noise = key.random_gumbel(shape=logits.shape, dtype=logits.dtype)
         return (logits + noise).argmax(axis=axis)
-
-
-def _require_draws(key: TensorType, among: TensorType, name: str) -> None:
-    """Raise unless there is a key, and floats to draw by."""
-    _require_dtypes(key, among, name, _FLOATS)
-    require_shape(key, (2,), 0, "key", _WHY["key"])
