@@ -119,3 +119,5 @@ class Deadline:
 
 
 NO_DEADLINE = Deadline()
+#: of what was admitted before, and is written or planned once more
+NO_LIMITS: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)

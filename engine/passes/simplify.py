@@ -11,13 +11,10 @@ from functools import cache
 from itertools import chain
 
 from engine.graph.ir import Builder, Graph, Node, Value
-from engine.graph.limits import NO_END, Limits
+from engine.graph.limits import NO_LIMITS
 from engine.graph.registry import Registry
 from engine.graph.rewrite_rule import RewriteRule
 from engine.passes.allowance import UNBOUNDED, Allowance
-
-# The graph has been admitted; what it comes down to is no larger.
-_ADMITTED = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
 def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
@@ -25,7 +22,7 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
 
     Raises DeadlineExceeded.
     """
-    builder = Builder(graph.registry, _ADMITTED)
+    builder = Builder(graph.registry, NO_LIMITS)  # it has been admitted; what it comes down to is no larger
     nodes = builder.nodes
     renamed: list[int] = []
     shared, outputs = set[int](), frozenset(graph.outputs)

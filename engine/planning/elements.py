@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from engine.graph.ir import Builder, Graph, Value
-from engine.graph.limits import NO_END, Limits
+from engine.graph.limits import NO_LIMITS
 from engine.graph.op import Kernel
-
-_UNBOUNDED = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
 def in_elements(graph: Graph) -> Graph:
@@ -14,7 +12,7 @@ def in_elements(graph: Graph) -> Graph:
     joining = {op for op in {node.op for node in graph.nodes} if isinstance(op, Kernel) and op.joins_loops_in_elements}
     if not joining:
         return graph
-    builder = Builder(graph.registry, _UNBOUNDED)
+    builder = Builder(graph.registry, NO_LIMITS)
     values: list[Value] = []
     for node in graph.nodes:
         operands = [values[i] for i in node.operands]

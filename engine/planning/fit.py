@@ -6,7 +6,7 @@ from collections.abc import Container, Sequence
 from typing import Final, NamedTuple
 
 from engine.graph.ir import Graph
-from engine.graph.limits import NO_END, Limits
+from engine.graph.limits import NO_LIMITS
 from engine.graph.op import Kernel
 from engine.planning.arena import live_bytes
 from engine.planning.fuse import WrittenLoop, loops_in, with_loops
@@ -17,8 +17,6 @@ from engine.planning.storage import Storage
 
 #: loops that are taken apart, one after the other, before fusing is given up
 MOST_APART: Final = 8
-
-_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
 class Compilable(NamedTuple):
@@ -39,7 +37,7 @@ class Compilable(NamedTuple):
         What else would be compiled runs node by node, as it did before.
         """
         loops = [loop for loop in self.loops if loop.node is None or loop.node.op in kept]
-        plan = make_plan(select_alike(with_loops(self.graph, loops), self.selected, kept), _UNBOUNDED, tight=True)
+        plan = make_plan(select_alike(with_loops(self.graph, loops), self.selected, kept), NO_LIMITS, tight=True)
         return plan if plan.peak_bytes <= self.most_bytes else None
 
 
@@ -54,14 +52,14 @@ def compiled_within(graph: Graph, most_bytes: int, threads: int, *, microkernels
     for _ in range(1 + MOST_APART):
         loops = loops_in(graph, 0, compiled=True, threads=threads, apart=apart)
         fused = with_loops(graph, loops)
-        plan = make_plan(fused, _UNBOUNDED, tight=True)
+        plan = make_plan(fused, NO_LIMITS, tight=True)
         if plan.peak_bytes <= most_bytes:
             room = most_bytes - _without_workspace(plan)
             selected = select_microkernels(fused, room, threads) if microkernels else fused
             if selected is graph:
                 return None
             if selected is not fused:
-                plan = make_plan(selected, _UNBOUNDED, tight=True)
+                plan = make_plan(selected, NO_LIMITS, tight=True)
             return Compilable(graph, loops, selected, plan, most_bytes)
         loop = _at_the_peak(fused)
         if loop is None:

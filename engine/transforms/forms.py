@@ -12,13 +12,12 @@ from typing import Final, NamedTuple
 
 from engine.graph.errors import EngineError
 from engine.graph.ir import Builder, Node, Value, ancestors
-from engine.graph.limits import NO_END, Limits
+from engine.graph.limits import NO_LIMITS
 from engine.graph.memory import Stated
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import TensorType
 from engine.oplib.elementwise import Elementwise
 
-_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 #: in place of the form of a cast, where there is none
 NO_CAST: Final = -1
 
@@ -118,7 +117,7 @@ class Forms:
         number = name, *types
         written = self._made.get(number)
         if written is None:
-            builder = Builder(self._registry, _UNBOUNDED)
+            builder = Builder(self._registry, NO_LIMITS)
             value = make(*[_new(builder, self._typed[each]) for each in types])
             written = self._made[number] = self._recorded(builder, len(types), [(0, 0, value, value.type)])
         return written
@@ -157,7 +156,7 @@ class Forms:
     def _ask(self, form: Form, there: tuple[bool, ...]) -> Written:
         """Have the rule of a form write on leaves."""
         node, types = form.node, [self._typed[number] for number in form.operands]
-        builder = Builder(self._registry, _UNBOUNDED)
+        builder = Builder(self._registry, NO_LIMITS)
         arrived = [
             _new(builder, (type,)) if is_there else None for type, is_there in zip(node.types, there, strict=True)
         ]

@@ -11,15 +11,13 @@ from typing import Any, Final, NamedTuple, cast
 
 from engine.graph.errors import EngineError
 from engine.graph.ir import Builder, Node, Value
-from engine.graph.limits import NO_END, Limits
+from engine.graph.limits import NO_LIMITS
 from engine.graph.memory import Memory, is_small
 from engine.graph.op import Definition, Op
 from engine.graph.registry import Registry
 
 #: nodes that a rule writes, beyond which it is run each time
 LONGEST_TAPE: Final = 64
-
-_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
 class Tape(NamedTuple):
@@ -54,7 +52,7 @@ def _record(op: Definition, told: tuple[Any, ...], attrs: Mapping[str, Any]) -> 
     registry, rule, y, *operands = told
     if not isinstance(op, Op):
         return None
-    builder = Builder(cast("Registry", registry), _UNBOUNDED)
+    builder = Builder(cast("Registry", registry), NO_LIMITS)
     read = [builder.leaf(type, number) for number, type in enumerate((y, y, *operands))]
     try:
         gradients = rule(*read, **attrs)

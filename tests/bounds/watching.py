@@ -14,13 +14,13 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from engine import Graph, HostArray, Limits, Plan
+from engine import Graph, HostArray, Plan
 from engine.executors.binding import Binder
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import ExecutionTier
 from engine.graph.errors import IndexOutOfRange
-from engine.graph.limits import NO_DEADLINE, NO_END
+from engine.graph.limits import NO_DEADLINE, NO_LIMITS
 from engine.graph.op import Array, KernelCall
 from engine.graph.run_context import RunContext
 from engine.loops.llvm_text import llvm_text
@@ -42,7 +42,6 @@ from tests.engine.printers import ready
 #: that take part in kernels which check: each has tables and a workspace of its own. Else one, whose workspace is all
 THREADS: Final = 2
 _PLENTY: Final = 1 << 40
-_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 #: what is in a workspace before a kernel has written to it: NaN, in floats
 _NEVER_WRITTEN: Final = 0xFF
 _TABLE: Final = "the table"
@@ -121,7 +120,7 @@ def beside(x: Array, at_end: bool) -> Array:
 def compiled(graph: Graph, threads: int) -> Plan:
     """A plan with all of a graph in kernels that can be, single nodes too."""
     fused = fuse(graph, 0, compiled=True, threads=threads)
-    return make_plan(select_microkernels(fused, _PLENTY, threads), _UNBOUNDED)
+    return make_plan(select_microkernels(fused, _PLENTY, threads), NO_LIMITS)
 
 
 @contextmanager
@@ -152,7 +151,7 @@ def watch(watched: Watched, built: Built, tell: Tell, checked: bool, at_end: boo
 def watch_text(watched: Watched, printer: str, tell: Tell, at_end: bool) -> list[Array]:
     """As `watch`, by another printer's text, in C: kernels that check nothing."""
     with all_compiled():
-        tier = ready(make_plan(watched.graph, _UNBOUNDED), printer)
+        tier = ready(make_plan(watched.graph, NO_LIMITS), printer)
         return _results(watched, tier.plan, Watching(tier.binder, at_end, lambda step: tell(f"{watched.name}: {step}")))
 
 

@@ -41,6 +41,7 @@ from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import ExecutionTier
 from engine.graph.attributes import keyed
+from engine.graph.limits import NO_LIMITS
 from engine.native.kernel_store import KernelStore
 from engine.planning.compiler import compile_call
 from engine.planning.kernel_selection import select_microkernels
@@ -58,7 +59,6 @@ REFUSALS: Final = {"bad_attribute", "shape_mismatch", "over_budget", "too_many_n
 DTYPES: Final = ("float64", "float32")
 #: enough for all that stands in
 LIMITS: Final = Limits(bytes=1 << 26, flops=1 << 28)
-_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 _KERNELS: Final = Kernels(KernelStore())
 _STANDS_IN: Final = "what stands in"
 
@@ -238,7 +238,7 @@ def by_blocks(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
 def by_kernels(plan: Plan, feeds: Mapping[Any, Array]) -> Sequence[Array]:
     """With all compiled that can be, however much memory that takes."""
     graph = select_microkernels(graph_of(fused(plan, "llvm"), registry()), NO_END, 1)
-    instead = make_plan(graph, _UNBOUNDED)
+    instead = make_plan(graph, NO_LIMITS)
     binder = _KERNELS.compile(instead)
     assert binder is not None
     return _run(ExecutionTier(instead, binder), feeds)

@@ -27,7 +27,7 @@ from engine.executors.cuda_kernels import cuda_loop
 from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder, sum_kinds
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import ExecutionTier
-from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
+from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline
 from engine.graph.op import Array, KernelCall
 from engine.graph.run_context import RunContext
 from engine.loops.compiled import NativeKernel
@@ -48,8 +48,6 @@ from tests.engine.loops.cuda_shim import HostKernels, host_kernels, run_on_host
 PRINTER: Final = os.environ.get("GRADSERVE_TEST_PRINTER", "none")
 #: whether loops are machine code, with functions of their own
 COMPILED: Final = PRINTER in ("llvm", "c", "cuda")
-
-_UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 
 
 def _by_c(plan: Plan) -> Binder:
@@ -150,7 +148,7 @@ def fused(plan: Plan, printer: str) -> Plan:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("engine.planning.fuse._COSTLY", 0)
                 graph = fuse(graph_of(plan, registry()), 0, compiled=printer != "numpy")
-            _fused[printer][plan] = make_plan(graph, _UNBOUNDED)
+            _fused[printer][plan] = make_plan(graph, NO_LIMITS)
         return _fused[printer][plan]
 
 

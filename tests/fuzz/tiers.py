@@ -11,14 +11,14 @@ from typing import Any, Final, Literal
 import numpy as np
 import pytest
 
-from engine import HostArray, Limits, Plan, registry
+from engine import HostArray, Plan, registry
 from engine.executors import prepared_plan
 from engine.executors.interpreter import Buffer, Executor, Observer
 from engine.executors.kernels import Kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import ExecutionTier
 from engine.graph.alignment import aligned
-from engine.graph.limits import NO_DEADLINE, NO_END, Deadline
+from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline
 from engine.native.kernel_store import KernelStore
 from engine.planning.fit import compiled_within
 from engine.planning.fuse import fuse
@@ -33,7 +33,6 @@ from tests.fuzz.values import Array
 #: how a way's results are to be beside those of NumPy step by step
 Likeness = Literal["bits", "close"]
 PLENTY: Final = 1 << 40
-UNBOUNDED: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
 #: elements of a block, where also small sums are to have many
 SMALL_BLOCK: Final = 1 << 11
 #: what lies behind memory that is handed out, up to the page that cannot be read
@@ -132,7 +131,7 @@ def fused(plan: Plan, *, compiled: bool = False, threads: int = 1, block: int = 
         graph = fuse(graph, 0, compiled=compiled, threads=threads)
     if compiled:
         graph = select_microkernels(graph, PLENTY, threads)
-    made = make_plan(graph, UNBOUNDED)
+    made = make_plan(graph, NO_LIMITS)
     return made if any(isinstance(step.op, Fused | MicrokernelOp) for step in made.steps) else None
 
 
