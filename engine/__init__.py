@@ -63,8 +63,9 @@ from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import Op
 from engine.graph.opset import LATEST, OPSET
-from engine.graph.program import Program, Statement
+from engine.graph.program import Program
 from engine.graph.registry import Registry
+from engine.graph.statement import Statement
 from engine.graph.tensor_type import HostArray, TensorType
 from engine.ops import registry
 from engine.planning.compiler import Compiled, Compiler

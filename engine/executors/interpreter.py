@@ -90,7 +90,9 @@ class Executor(ABC):
 
     def context(self, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> RunContext:
         """Context of runs on this device."""
-        return RunContext(self.xp, deadline, workspace, self.device.partition(":")[0])
+        context = RunContext(self.xp, deadline, workspace, self.device.partition(":")[0])
+        context.bind_plan = lambda plan: self.bind(plan, self._without).run
+        return context
 
     @abstractmethod
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:

@@ -23,6 +23,7 @@ from engine.executors.segments import Segments
 from engine.graph.alignment import aligned
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, KernelCall, View
+from engine.graph.run_context import RunPlan
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.source import Source
 from engine.planning.plan import Plan, Step
@@ -73,6 +74,8 @@ class PreparedPlan:
         workspace = max(map(binder.workspace, plan.steps), default=0)
         *memory, shared = _cut(executor, [*sizes, workspace])
         self._run = executor.context(workspace=shared)
+        self._run.bind_plan = self._bind_inner
+        self.nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = [
             self._intake(lifetimes, plan, feed, own)
@@ -87,7 +90,6 @@ class PreparedPlan:
         self._passing = sorted(lifetimes.passing)
         own = [(k, i) for k, i in enumerate(plan.results) if k not in plan.borrowed]
         self._results = [(i, lifetimes.is_copied_out(k)) for k, i in own]
-        self.nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
         """As `Executor.execute`. After an error it can be called again."""
@@ -98,6 +100,12 @@ class PreparedPlan:
         return self._handed_out(feeds)
 
     # ------------------------------------------------------------ binding
+
+    def _bind_inner(self, plan: Plan) -> RunPlan:
+        """A plan that a step runs, on memory that is kept with this one's."""
+        inner = self._executor.bind(plan, self._binder)
+        self.nbytes += inner.nbytes
+        return inner.run
 
     def _intake(self, lifetimes: Lifetimes, plan: Plan, feed: Hashable, own: Buffer) -> _Intake:
         planned, slot = plan.feed_types[feed], plan.feeds[feed]

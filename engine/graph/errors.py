@@ -41,8 +41,9 @@ class EngineError(Exception):
     """A graph that cannot be run, and why.
 
     `detail` is one sentence for a person; `node` and `operand` (zero-based) say where, in the client's own
-    numbering; `expected` and `got` repeat the two sides for programs. `others` are further errors of the same graph,
-    which do not follow from this one.
+    numbering; `expected` and `got` repeat the two sides for programs. Inside a function, `node` is the node of the
+    graph that uses it, where one does, and `function` and `function_node` say where exactly. `others` are further
+    errors of the same graph, which do not follow from this one.
     """
 
     code: ClassVar[str] = "invalid_field"
@@ -62,6 +63,8 @@ class EngineError(Exception):
         self.operand = operand
         self.expected = expected
         self.got = got
+        self.function: int | None = None
+        self.function_node: int | None = None
         self.others: tuple[EngineError, ...] = ()
 
     def __str__(self) -> str:
@@ -72,10 +75,33 @@ class EngineError(Exception):
         for other in self.others:
             other.at(node, op, label)
         if self.node is None:
-            name = f" “{printable(label)}”" if label else ""
             self.node = node
-            self.detail = f"node {node} ({op}{name}): {self.detail}"
+            self.detail = f"{_place(node, op, label)}: {self.detail}"
         return self
+
+    def within(self, function: int, node: int, op: str, label: str | None = None) -> Self:
+        """The same error, its sentence opened with the node of a function that it happened at; so the others.
+
+        Of functions within functions, the innermost is kept in `function`; the sentence has all of them.
+        """
+        for other in self.others:
+            other.within(function, node, op, label)
+        if self.node is None:
+            if self.function is None:
+                self.function, self.function_node = function, node
+            self.detail = f"function {function}, {_place(node, op, label)}: {self.detail}"
+        return self
+
+    def of_function(self, function: int) -> Self:
+        """The same error, about a function as a whole."""
+        if self.function is None:
+            self.function = function
+        return self
+
+
+def _place(node: int, op: str, label: str | None) -> str:
+    name = f" “{printable(label)}”" if label else ""
+    return f"node {node} ({op}{name})"
 
 
 class UnknownOp(EngineError):
@@ -169,4 +195,8 @@ class DeadlineExceeded(EngineError):
 
     def at(self, node: int, op: str, label: str | None = None) -> Self:
         """Itself: the node that was being looked at when the time was up is no more to blame than any other."""
+        return self
+
+    def within(self, function: int, node: int, op: str, label: str | None = None) -> Self:
+        """Itself, as `at`."""
         return self

@@ -14,16 +14,19 @@ MOST_FAULTS: Final = 10
 class Faults:
     """Collects the errors of parts that do not depend on one another: `with faults:` around each, then `report()`.
 
-    `with faults.at(node, op, label):` says where what is found there happened, as `EngineError.at` does.
+    `with faults.at(node, op, label):` says where what is found there happened, as `EngineError.at` does; or, of the
+    nodes of a function, as `EngineError.within`.
 
     The first found is raised with the others attached: by `report`, or at once when there are MOST_FAULTS, or when a
     budget is spent, since nothing is worth looking at after that. A spent budget is no fault of the graph: it is
     raised only when it comes first.
     """
 
-    __slots__ = ("_where", "found")
+    __slots__ = ("_function", "_where", "found")
 
-    def __init__(self) -> None:
+    def __init__(self, function: int | None = None) -> None:
+        """`function` is the index of the function whose nodes are looked at; None: those of the graph."""
+        self._function = function
         self.found: list[EngineError] = []
         self._where: tuple[int, str, str | None] | None = None
 
@@ -40,8 +43,10 @@ class Faults:
         where, self._where = self._where, None
         if not isinstance(error, EngineError):
             return False
-        if where:
+        if where and self._function is None:
             error.at(*where)
+        elif where and self._function is not None:
+            error.within(self._function, *where)
         if isinstance(error, OverBudget | DeadlineExceeded):
             self.report()
             return False

@@ -37,17 +37,25 @@ def ancestors(roots: Iterable[int], operands: Callable[[int], Iterable[int]]) ->
 class Origin(NamedTuple):
     """The client's node that something stems from, for messages: its number, and its op as the client knows it.
 
-    `backward` marks what differentiation wrote on the way back through that node.
+    `backward` marks what differentiation wrote on the way back through that node. It is a node of the graph, or of the
+    `function` of this index. `inner` is the node of a function that was written in the place of this one, a call.
     """
 
     node: int
     op: str
     backward: bool = False
+    function: int | None = None
+    inner: Any = None  # Origin | None: no tuple of names may name itself
 
 
 def at_origin(error: EngineError, origin: Origin | None) -> EngineError:
     """The error at the client's node that what raised it comes from."""
-    return error if origin is None else error.at(origin.node, origin.op)
+    if origin is None:
+        return error
+    error = at_origin(error, origin.inner)
+    if origin.function is not None:
+        return error.within(origin.function, origin.node, origin.op)
+    return error.at(origin.node, origin.op)
 
 
 class Node(NamedTuple):

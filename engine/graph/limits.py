@@ -21,8 +21,8 @@ FREE_NODES: Final = 30_000
 class Limits:
     """Budgets of one request. `bytes` bounds the peak of an execution, `flops` its arithmetic.
 
-    `nodes` bounds a graph with the nodes of its gradients; `expansion` how many of these there may be for each node
-    that was sent, beyond `FREE_NODES`.
+    `nodes` bounds a graph with the nodes of its gradients and functions; `expansion` how many of these there may be for
+    each node that was sent, beyond `FREE_NODES`. `depth` bounds functions that run within functions.
     """
 
     nodes: int = 100_000
@@ -30,6 +30,7 @@ class Limits:
     bytes: int = 4 << 30
     flops: int = 10**12
     expansion: int = NO_END
+    depth: int = 16
 
     def of_graph(self, sent: int) -> Limits:
         """The budgets of a graph of which `sent` nodes were sent.
@@ -67,6 +68,16 @@ class Limits:
     def admit_flops(self, count: int) -> None:
         """Raise OverBudget when `count` floating-point operations are over the limit."""
         self._admit(count, self.flops, "FLOP")
+
+    def admit_depth(self, depth: int) -> None:
+        """Raise OverBudget when functions run within functions at more levels than may be."""
+        if depth > self.depth:
+            most, got = counted(self.depth, "level"), counted(depth, "level")
+            raise OverBudget(
+                f"functions run within functions at {got}, and the limit is {self.depth}",
+                expected=f"at most {most}",
+                got=got,
+            )
 
     @staticmethod
     def _admit(count: int, limit: int, unit: str) -> None:
@@ -120,4 +131,4 @@ class Deadline:
 
 NO_DEADLINE = Deadline()
 #: of what was admitted before, and is written or planned once more
-NO_LIMITS: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END)
+NO_LIMITS: Final = Limits(nodes=NO_END, rank=NO_END, bytes=NO_END, flops=NO_END, depth=NO_END)

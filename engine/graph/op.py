@@ -58,7 +58,7 @@ class Definition(ABC):
     name: ClassVar[str]
     #: other systems' spellings → the systems that use them
     aliases: ClassVar[Mapping[str, str]] = NONE
-    #: operand names; "b?" may be absent, "x..." stands for one or more
+    #: operand names; "b?" may be absent, "x..." stands for one or more, "x...?" for none or more
     operands: ClassVar[tuple[str, ...]]
     attrs: ClassVar[Mapping[str, Attr]] = NONE
     #: the gradient as a formula, for people; g is the cotangent of the result y
@@ -78,6 +78,8 @@ class Definition(ABC):
     commutative: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
+    #: functions are written in its place, so that their nodes count each time
+    inlines: ClassVar[bool] = False
     #: written by the engine alone, and not in the registry
     internal: ClassVar[bool] = False
     #: fed: its result comes with the request
@@ -119,6 +121,11 @@ class Definition(ABC):
         return self.spreads or type(self).number_everywhere is not Definition.number_everywhere
 
     @cached_property
+    def functions(self) -> tuple[str, ...]:
+        """The attributes that are functions."""
+        return tuple([name for name, attr in self.attrs.items() if attr.kind == "function"])
+
+    @cached_property
     def is_differentiable(self) -> bool:
         """Whether its operands have cotangents."""
         return not isinstance(self.vjp, NoGradient)
@@ -143,7 +150,7 @@ class Definition(ABC):
     def arity(self) -> tuple[int, float]:
         """Fewest and most operands."""
         least = sum(not name.endswith("?") for name in self.operands)
-        most = math.inf if any(name.endswith("...") for name in self.operands) else len(self.operands)
+        most = math.inf if any("..." in name for name in self.operands) else len(self.operands)
         return least, most
 
     def check_operands(self, types: Sequence[ResultTypes]) -> None:

@@ -2,50 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from hashlib import blake2b
 from itertools import compress
 from typing import Any, Final
 
 from engine.graph.attributes import bind
-from engine.graph.errors import BadReference, EngineError, MissingFeed, UnexpectedFeed, counted
+from engine.graph.body import Body, BodyBudget, check_arity
+from engine.graph.errors import BadReference, EngineError, InvalidField, MissingFeed, UnexpectedFeed, counted
 from engine.graph.faults import Faults
 from engine.graph.inference import inferred
-from engine.graph.ir import Builder, Node, Origin, Value
+from engine.graph.ir import Builder, Origin, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.memory import Stated, attributes_key
 from engine.graph.op import Definition
 from engine.graph.opset import LATEST, OPSET, admit_dtype, admit_op
 from engine.graph.registry import Registry
+from engine.graph.statement import Statement, check_functions, check_references, count_operands
 from engine.graph.tensor_type import TensorType
+from engine.graph.written import Repeats, Written
 
 _NOTHING: Final = Stated({})
-
-
-@dataclass(slots=True, unsafe_hash=True)  # frozen, making one would take four times as long
-class Statement:
-    """One node of a client's graph: its id is its position. `attrs` holds what the client stated, unchecked.
-
-    Never changed once made.
-    """
-
-    op: Definition
-    operands: tuple[int, ...] = ()
-    attrs: Mapping[str, Any] = field(default_factory=dict)
-    name: str | None = None
-
-    def located(self, error: EngineError, node: int) -> EngineError:
-        """`error`, said to have happened here."""
-        return error.at(node, self.op.name, self.name)
 
 
 class Program:
     """Checked statements. Raises the EngineError of the first that is wrong, naming it; the others are attached.
 
-    Tensors among their attributes are its own: what could be written to is copied.
+    Tensors among their attributes are its own: what could be written to is copied. `functions` are those that its
+    statements may run, by their indices.
     """
+
+    #: which of a graph's functions it is; None: the graph itself
+    index: int | None = None
 
     def __init__(
         self,
@@ -54,14 +43,17 @@ class Program:
         limits: Limits | None = None,
         faults: Faults | None = None,
         opset: int = OPSET,
+        functions: Sequence[Function] = (),
     ) -> None:
         """`statements` are None at nodes that could not be read; `faults` says why, and is reported with the others."""
         self.registry = registry
         self.opset = opset
         self.limits = limits or Limits()
-        self.limits.admit_nodes(len(statements))
+        self.functions = tuple(functions)
+        self.limits.admit_nodes(len(statements) + sum(len(function.statements) for function in functions))
+        self.statements: tuple[Statement, ...] = ()
         self.attrs: list[Stated] = []
-        faults = faults or Faults()
+        faults = faults or Faults(self.index)
         read = [(node, statement) for node, statement in enumerate(statements) if statement is not None]
         for node, statement in read:
             if statement.op.since > opset:
@@ -70,17 +62,30 @@ class Program:
                 continue
             if statement.operands:
                 with faults.at(node, statement.op.name, statement.name):
-                    _check_references(statements, node, statement)
+                    check_references(statements, node, statement)
             if statement.attrs or statement.op.attrs:
                 with faults.at(node, statement.op.name, statement.name):
                     self.attrs.append(Stated(bind(statement.op.attrs, statement.attrs)))
                     self._admit_dtypes(statement.op, self.attrs[-1])
+                    check_functions(statement.op, self.attrs[-1], len(self.functions))
             else:
                 self.attrs.append(_NOTHING)
-        if faults.found:
-            _count_operands(read, faults)
+        if faults.found or self.index is not None:
+            count_operands(read, faults)
         faults.report()
         self.statements = tuple(statement for _, statement in read)
+
+    @property
+    def size(self) -> int:
+        """Statements, with those of its functions."""
+        return len(self.statements) + sum(len(function.statements) for function in self.functions)
+
+    def located(self, error: EngineError, node: int) -> EngineError:
+        """`error`, said to have happened at one of its nodes."""
+        statement = self.statements[node]
+        if self.index is None:
+            return statement.located(error, node)
+        return error.within(self.index, node, statement.op.name, statement.name)
 
     def _admit_dtypes(self, op: Definition, attrs: Mapping[str, Any]) -> None:
         """Raise DtypeMismatch for an attribute that is, or has, a dtype of a later opset."""
@@ -104,9 +109,22 @@ class Program:
     def digest(self) -> bytes:
         """Hash of all that decides results: ops, operands, attributes. Names are labels and do not count."""
         said = blake2b(str(self.opset).encode(), digest_size=32)
-        for statement, attrs in zip(self.statements, self.attrs, strict=True):
-            said.update(repr((statement.op.name, statement.operands, attributes_key(attrs))).encode())
+        for part in (self, *self.functions):
+            for statement, attrs in zip(part.statements, part.attrs, strict=True):
+                said.update(repr((statement.op.name, statement.operands, attributes_key(attrs))).encode())
+            if isinstance(part, Function):
+                said.update(repr(part.outputs).encode())
         return said.digest()
+
+    def called(self, roots: Iterable[int]) -> list[tuple[Function, bool]]:
+        """The functions that nodes run which `roots` depend on, once for each time; and whether they are inlined."""
+        found = []
+        for node in self.needed(roots):
+            op = self.statements[node].op
+            for name in op.functions:
+                if (index := self.attrs[node][name]) is not None:
+                    found.append((self.functions[index], op.inlines))
+        return found
 
     def needed(self, roots: Iterable[int]) -> list[int]:
         """The nodes that `roots` depend on, themselves included, in ascending order."""
@@ -148,25 +166,39 @@ class Program:
         Raises what `used` does, and what the ops find wrong with their operands. A node that reads one that has a
         fault is not looked at.
         """
+        limits = limits or self.limits
+        typing = FunctionTyping(self.functions, BodyBudget(limits, deadline))
+        if self.functions:
+            typing.admit(self, roots)
+        builder = Builder(self.registry, limits, deadline)
+        return builder, self._write(builder, types, roots, wrt, typing)
+
+    def _write(
+        self,
+        builder: Builder,
+        types: Mapping[int, TensorType],
+        roots: Sequence[int],
+        wrt: Iterable[int],
+        typing: FunctionTyping,
+    ) -> Written:
         needed = self.needed(roots)
-        faults = Faults()
+        faults = Faults(self.index)
         types = self._used(types, needed, faults)
-        builder = Builder(self.registry, limits or self.limits, deadline)
-        values = _Values(builder, len(self.statements))
+        values = Written(builder, len(self.statements))
         barriers = self._barriers(wrt, needed)
-        repeats = _Repeats(values)
+        repeats = Repeats(values, self.index)
         for node in needed:
             statement = self.statements[node]
             if not faults.found and node not in barriers and repeats.write_node(node, statement, self.attrs[node].key):
                 continue
             if not faults.found or self._is_ready(node, values, types):
-                builder.origin = Origin(node, statement.op.name)
+                builder.origin = Origin(node, statement.op.name, function=self.index)
                 with faults.at(node, statement.op.name, statement.name):
-                    made = self._emit(builder, node, values, types)
+                    made = self._emit(builder, node, values, types, typing)
                     values.put(node, made.identity() if node in barriers else made)
                     repeats.keep(node, statement, self.attrs[node].key)
         faults.report()
-        return builder, values
+        return values
 
     def _is_ready(self, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> bool:
         """Whether there is all that the node reads."""
@@ -183,13 +215,20 @@ class Program:
         named = {*wrt, *(x for s in grads for x in s.operands[1:2])}
         return named.difference(self.leaves)
 
-    def _emit(self, builder: Builder, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> Value:
-        statement = self.statements[node]
+    def _emit(
+        self,
+        builder: Builder,
+        node: int,
+        values: Mapping[int, Value],
+        types: Mapping[int, TensorType],
+        typing: FunctionTyping,
+    ) -> Value:
+        statement, attrs = self.statements[node], self.attrs[node]
         if statement.op.is_leaf:
-            (type,) = inferred(statement.op, (types[node],), self.attrs[node]).types
+            (type,) = inferred(statement.op, (types[node],), attrs).types
             return builder.leaf(type, node, statement.op.name)
         before, operands = len(builder.nodes), [values[i] for i in statement.operands]
-        value = builder.emit(statement.op, operands, self.attrs[node])
+        value = builder.emit(statement.op, operands, typing.bound(statement.op, attrs) if self.functions else attrs)
         # A composite may come down to one of its operands; the client's node is still a node of its own.
         return value if value.index >= before else value.identity()
 
@@ -203,7 +242,7 @@ class Program:
         for node in sorted(wanted.difference(types)):
             with faults:
                 missing = MissingFeed("the answer needs a feed for this node, but got none", expected="a feed")
-                raise self.statements[node].located(missing, node)
+                raise self.located(missing, node)
         for node in sorted(leaves.intersection(types) - wanted):
             statement = self.statements[node]
             # A feed that nothing reads: a wrong one is likelier to be a mistake than to be meant.
@@ -218,90 +257,111 @@ class Program:
         if not 0 <= node < len(self.statements):
             return UnexpectedFeed(f"feeds name node {node}, but the graph has {counted(len(self.statements), 'node')}")
         unexpected = UnexpectedFeed("got a feed, but only input and parameter nodes take one")
-        return self.statements[node].located(unexpected, node)
+        return self.located(unexpected, node)
 
 
-class _Values(Mapping[int, Value]):
-    """The values of a program's nodes, as far as these are written; what is kept of each is a number in the builder."""
+class Function(Program):
+    """Statements that a graph's nodes run. Its `input` nodes are its parameters, in their order."""
 
-    def __init__(self, builder: Builder, count: int) -> None:
-        """Of so many nodes, none."""
-        self.builder = builder
-        self.numbers = [-1] * count
+    def __init__(
+        self,
+        registry: Registry,
+        statements: Sequence[Statement | None],
+        outputs: Sequence[int],
+        limits: Limits | None = None,
+        faults: Faults | None = None,
+        functions: Sequence[Function] = (),
+        name: str | None = None,
+    ) -> None:
+        """`functions` are those before it, the only ones that it may run; `outputs` may name a node several times."""
+        self.index = len(functions)
+        self.name = name
+        self.outputs = tuple(outputs)
+        faults = faults or Faults(self.index)
+        for node, statement in enumerate(statements):
+            if statement is not None and statement.op.name == "parameter":
+                with faults.at(node, statement.op.name, statement.name):
+                    raise InvalidField(
+                        "a function has no parameter nodes, which are fed: what is passed to it arrives at input nodes",
+                        expected="input",
+                        got="parameter",
+                    )
+        super().__init__(registry, statements, limits, faults, LATEST, functions)
+        for place, output in enumerate(self.outputs):
+            self._check_output(place, output)
 
-    def put(self, node: int, value: Value) -> None:
-        """Add one."""
-        self.numbers[node] = value.index
+    def _check_output(self, place: int, output: int) -> None:
+        assert self.index is not None
+        if not 0 <= output < len(self.statements):
+            wanted = f"a node of it, 0 to {len(self.statements) - 1}" if self.statements else "absent: it has no nodes"
+            detail = f"function {self.index}: outputs[{place}] must be {wanted}, but is {output}"
+            raise BadReference(detail, expected=wanted, got=str(output)).of_function(self.index)
+        if self.statements[output].op.several:
+            several = BadReference(f"outputs[{place}] names this node, which has several outputs: name a get_output")
+            raise self.located(several, output)
 
-    def __getitem__(self, node: int) -> Value:
-        number = self.numbers[node] if 0 <= node < len(self.numbers) else -1
-        if number < 0:
-            raise KeyError(node)
-        return self.builder.value(number)
+    @cached_property
+    def weight(self) -> int:
+        """Nodes that its outputs need, with those of all functions that are written in their place."""
+        return len(self.needed(self.outputs)) + _inlined(self.called(self.outputs))
 
-    def __iter__(self) -> Iterator[int]:
-        return (node for node, number in enumerate(self.numbers) if number >= 0)
+    @cached_property
+    def depth(self) -> int:
+        """Levels of functions that run within one another, itself included."""
+        return 1 + max((function.depth for function, _ in self.called(self.outputs)), default=0)
 
-    def __len__(self) -> int:
-        return len(self.numbers) - self.numbers.count(-1)
-
-
-class _Repeats:
-    """Writes statements that say the same as one before: the same op and attributes, on operands of the same types.
-
-    The types are told by the objects that they are, which nodes that say the same share. Leaves, spellings for other
-    ops and attributes that are large do not come twice.
-    """
-
-    def __init__(self, values: _Values) -> None:
-        self._builder, self._numbers = values.builder, values.numbers
-        self._known: dict[Hashable, Node] = {}
-
-    def write_node(self, node: int, statement: Statement, attrs: Hashable) -> bool:
-        """Whether it is one of these, and was written. `attrs` is what tells its attributes from others."""
-        builder, op = self._builder, statement.op
-        read = tuple([self._numbers[i] for i in statement.operands])
-        nodes = builder.nodes
-        like = self._known.get((op, attrs, *[id(nodes[i].types) for i in read]))
-        if like is None or not builder.has_room:
-            return False
-        self._numbers[node] = builder.repeat(like, read, Origin(node, op.name))
-        return True
-
-    def keep(self, node: int, statement: Statement, attrs: Hashable) -> None:
-        """Remember what a statement came to: one node of its op, on its operands."""
-        op, nodes = statement.op, self._builder.nodes
-        made = nodes[self._numbers[node]]
-        if attrs is None or op.is_leaf or op.decomposes or made.op is not op:
-            return
-        self._known[op, attrs, *[id(nodes[i].types) for i in made.operands]] = made
-
-
-def _count_operands(statements: Iterable[tuple[int, Statement]], faults: Faults) -> None:
-    """Look for operands too few or too many, as `Program.build` would, which a program with faults never comes to."""
-    for node, statement in statements:
-        with faults.at(node, statement.op.name, statement.name):
-            statement.op.check_count(len(statement.operands))
+    def build_body(self, types: Sequence[TensorType], typing: FunctionTyping) -> Body:
+        """Itself, for operands of these types. Raises what `build` does, naming its nodes."""
+        builder = typing.budget.builder(self.registry)
+        values = self._write(builder, dict(zip(self.leaves, types, strict=True)), self.outputs, (), typing)
+        places = {leaf: place for place, leaf in enumerate(self.leaves)}
+        for leaf in places.keys() & set(values):
+            builder.refeed(values[leaf], places[leaf])
+        return Body(builder.graph([values[i] for i in self.outputs]), types, typing.budget, self.index)
 
 
-def _check_references(statements: Sequence[Statement | None], node: int, statement: Statement) -> None:
-    for position, operand in enumerate(statement.operands):
-        if not 0 <= operand < node:
-            wanted = f"an earlier node, 0 to {node - 1}" if node else "absent: node 0 has no earlier nodes"
-            raise BadReference(
-                f"operand {position} must be {wanted}, but is {operand}",
-                operand=position,
-                expected=wanted,
-                got=str(operand),
-            )
-        producer = statements[operand]
-        if producer is not None and producer.op.several != (statement.op.name == "get_output"):
-            raise _projection_error(position, operand, producer.op)
+def _inlined(called: Iterable[tuple[Function, bool]]) -> int:
+    return sum(function.weight for function, is_inlined in called if is_inlined)
 
 
-def _projection_error(position: int, operand: int, producer: Definition) -> BadReference:
-    if producer.several:
-        detail = f"node {operand} ({producer.name}) has several outputs: read one of them through get_output"
-    else:
-        detail = f"get_output reads an op with several outputs, but node {operand} is {producer.name}"
-    return BadReference(f"operand {position}: {detail}", operand=position, got=f"node {operand} ({producer.name})")
+class FunctionTyping:
+    """Functions of a graph as bodies: each once for the same types, within a budget."""
+
+    def __init__(self, functions: Sequence[Function], budget: BodyBudget) -> None:
+        self.functions = functions
+        self.budget = budget
+        self._bodies: dict[tuple[int, tuple[TensorType, ...]], Body] = {}
+
+    def admit(self, program: Program, roots: Iterable[int]) -> None:
+        """Count what `roots` need of a program, with what is written in its place. Raises OverBudget."""
+        called = program.called(roots)
+        self.budget.limits.admit_depth(max((function.depth for function, _ in called), default=0))
+        self.budget.admit(len(program.statements) + _inlined(called))
+
+    def bound(self, op: Definition, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Attributes of a node, functions in the place of their indices."""
+        named = {name: attrs[name] for name in op.functions if attrs[name] is not None}
+        uses = {name: FunctionUse(self, name, index) for name, index in named.items()}
+        return {**attrs, **uses} if uses else attrs
+
+    def body(self, index: int, types: tuple[TensorType, ...]) -> Body:
+        """A function for operands of these types. Raises what is wrong with it for them."""
+        body = self._bodies.get((index, types))
+        if body is None:
+            function = self.functions[index]
+            self.budget.admit(function.weight)
+            body = self._bodies[index, types] = function.build_body(types, self)
+        return body
+
+
+class FunctionUse:
+    """A function as an attribute of one node, until that says of which types its operands are."""
+
+    def __init__(self, typing: FunctionTyping, name: str, index: int) -> None:
+        self._typing, self._name, self._index = typing, name, index
+
+    def typed(self, types: Sequence[TensorType]) -> Body:
+        """The body. Raises BadAttribute for another number of parameters, and what is wrong with it for these types."""
+        function = self._typing.functions[self._index]
+        check_arity(self._index, self._name, len(types), len(function.leaves), "parameter")
+        return self._typing.body(self._index, tuple(types))

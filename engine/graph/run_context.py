@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from engine.graph.limits import NO_DEADLINE, Deadline
@@ -13,16 +13,21 @@ _Item = TypeVar("_Item")
 _DEVICES = {"numpy": "cpu", "cupy": "cuda"}
 
 
+#: runs a plan on arrays by what they are fed under
+RunPlan = Callable[[Mapping[Hashable, Any], Deadline], Sequence[Any]]
+
+
 class RunContext:
     """The array module that a kernel computes with, memory to work in, and whether it is to go on.
 
     A plan that is bound once and run often has one, whose `deadline` is that of the run. `workspace` are bytes that
     nothing is left in from call to call, as many as the plan's kernels say that they want at most; None where a kernel
     allocates what it needs. `device` is the kind of device whose kernels run: by default the one whose arrays `xp`
-    makes.
+    makes. `bind_plan` makes a plan within the plan ready to run: of a body, what a loop runs at each step. It is given
+    arrays by number, and a deadline, and gives the results.
     """
 
-    __slots__ = ("deadline", "device", "workspace", "xp")
+    __slots__ = ("bind_plan", "deadline", "device", "workspace", "xp")
 
     def __init__(
         self, xp: Any, deadline: Deadline = NO_DEADLINE, workspace: Any = None, device: str | None = None
@@ -32,6 +37,7 @@ class RunContext:
         self.deadline = deadline
         self.workspace = workspace
         self.device = device or _DEVICES[xp.__name__]
+        self.bind_plan: Callable[[Any], RunPlan] = _nobody
 
     def through(self, chunks: Iterable[_Item]) -> Iterator[_Item]:
         """`chunks` of work one by one, with a look before each. Raises DeadlineExceeded.
@@ -41,3 +47,7 @@ class RunContext:
         for chunk in chunks:
             self.deadline.check()
             yield chunk
+
+
+def _nobody(_: Any) -> RunPlan:
+    raise TypeError("no executor runs plans here")

@@ -16,6 +16,7 @@ from engine.graph.op import Array, Definition, Namespace, ResultTypes, View
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import FLOAT64, DType, HostArray, Shape, TensorType, show_shape
+from engine.oplib.pack import PACK
 from engine.oplib.source import Source, check_representable
 
 
@@ -165,6 +166,11 @@ class GetOutput(View):
             wanted = f"between 0 and {len(x) - 1}"
             raise BadAttribute(f"attribute index must be {wanted}, but is {index}", expected=wanted, got=str(index))
         return x[index]
+
+    def decompose(self, x: Value, *, index: int) -> Value | None:
+        """Of values that are packed, the value itself."""
+        packed = x.node
+        return x.builder.value(packed.operands[index]) if packed.op is PACK else None
 
     def view(self, xp: Namespace, x: Sequence[Array], *, index: int) -> Array:
         """That result."""

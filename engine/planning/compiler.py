@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, NamedTuple
@@ -13,16 +12,15 @@ from engine.calls.call import FeedTypes, Scope
 from engine.graph.errors import OverBudget, TooManyNodes
 from engine.graph.identity import GraphName
 from engine.graph.ir import Builder, Graph
-from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
+from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
 from engine.passes.allowance import Allowance
-from engine.passes.pipeline import optimise
+from engine.planning.bodies import runnable
 from engine.planning.cache import Cache
-from engine.planning.elements import in_elements
-from engine.planning.fuse import fuse
 from engine.planning.pause import collector_paused
-from engine.planning.plan import Plan, make_plan
+from engine.planning.plan import Plan
+from engine.planning.smallest import smallest_plan
 from engine.transforms.expand_grad import expand_grad
 
 #: bytes that one chunk of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
@@ -172,7 +170,7 @@ def plan_call(
     for chunk_bytes in chunks if call.is_swept else chunks[:1]:
         try:
             asked = write_call(program, types, call, limits, deadline, chunk_bytes)
-            optimised = asked._replace(graph=optimise(asked.graph, allowance))
+            optimised = asked._replace(graph=runnable(asked.graph, limits, allowance, loop_threads))
             return optimised, smallest_plan(optimised.graph, limits, deadline, loop_threads)
         except TooManyNodes as error:
             raise refused or error from None
@@ -180,28 +178,6 @@ def plan_call(
             refused = refused or error
     assert refused is not None
     raise refused
-
-
-def smallest_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, loop_threads: int = 1) -> Plan:
-    """The plan of an optimised graph, fused for so many threads, if any; or as it is, where that needs less memory.
-
-    What may be written so that loops take it in is, where there is memory for it. Raises as `make_plan`.
-    """
-    written = in_elements(graph) if loop_threads else graph
-    if written is not graph:
-        with suppress(OverBudget):
-            return _smallest_plan(written, limits, deadline, loop_threads)
-    return _smallest_plan(graph, limits, deadline, loop_threads)
-
-
-def _smallest_plan(graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int) -> Plan:
-    fused = fuse(graph, threads=loop_threads) if loop_threads else graph
-    if fused is graph:
-        return make_plan(graph, limits, deadline)
-    endless = replace(limits, bytes=NO_END)
-    plan = min((make_plan(each, endless, deadline) for each in (fused, graph)), key=lambda plan: plan.peak_bytes)
-    limits.admit_bytes(plan.peak_bytes)
-    return plan
 
 
 def write_call(
@@ -230,7 +206,7 @@ def open_scope(
     chunk_bytes: int = CHUNK_BYTES[0],
 ) -> Scope:
     """The program built for these types, `grad` nodes written out: where a call writes. Raises EngineError."""
-    limits = limits.of_graph(len(program.statements))
+    limits = limits.of_graph(program.size)
     builder, values = program.build(types, roots, deadline, barriers, limits)
     expanded = expand_grad(builder.graph([values[root] for root in roots]), limits, deadline)
     writing = Builder(program.registry, limits, deadline, list(expanded.nodes))

@@ -8,10 +8,10 @@ from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Op
 from engine.graph.registry import Registry
 from engine.passes.allowance import Allowance
-from engine.passes.pipeline import optimise
-from engine.planning.compiler import smallest_plan
+from engine.planning.bodies import as_written, runnable
 from engine.planning.pause import collector_paused
 from engine.planning.plan import Plan, graph_of
+from engine.planning.smallest import smallest_plan
 from engine.transforms.vmap import vmap
 
 
@@ -29,10 +29,11 @@ def plan_of_many(
     step has no rule for many: what fusion made of several nodes has none. Raises OverBudget where all runs together are
     over `limits`, TooManyNodes and DeadlineExceeded. It has the digest of `plan`.
     """
-    graph = graph_of(plan, registry)
+    graph = as_written(graph_of(plan, registry))
     if any(node.operands and not isinstance(node.op, Op) for node in graph.nodes):
         return None
     with collector_paused():
         many = vmap(graph, set(graph.feeds), size, limits, deadline)
-        made = smallest_plan(optimise(many, Allowance(limits.flops, deadline)), limits, deadline, loop_threads)
+        ready = runnable(many, limits, Allowance(limits.flops, deadline), loop_threads)
+        made = smallest_plan(ready, limits, deadline, loop_threads)
         return replace(made, digest=plan.digest)

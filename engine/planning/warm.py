@@ -11,9 +11,10 @@ from engine.graph.errors import EngineError
 from engine.graph.limits import Limits
 from engine.graph.op import Definition
 from engine.graph.opset import LATEST
-from engine.graph.program import Program, Statement
+from engine.graph.program import Program
 from engine.graph.registry import Registry
 from engine.graph.sample import Sample
+from engine.graph.statement import Statement
 from engine.graph.tensor_type import TensorType
 from engine.planning.compiler import Compiler
 

@@ -14,7 +14,8 @@ from engine.graph.ir import Builder, Graph, Node, Value, ancestors
 from engine.graph.kinds import key
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import Definition
-from engine.graph.program import Program, Statement
+from engine.graph.program import Program
+from engine.graph.statement import Statement
 from engine.oplib.score_op import ScoreOp
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise

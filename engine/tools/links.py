@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from engine.calls import Gradients
 from engine.graph.ir import Builder, Node, ancestors
 from engine.graph.op import NoGradient
+from engine.passes.allowance import Allowance
+from engine.planning.bodies import with_planned_bodies
 from engine.planning.plan import Plan, make_plan
 from engine.tools.point import Point
 from engine.transforms.vjp import vjp
@@ -125,7 +127,9 @@ def _alone(builder: Builder, nodes: Sequence[Node], index: int, results: Sequenc
     made = own.copy(nodes[index], [operands[i] for i in nodes[index].operands])
     read = [own.copy(nodes[i], [made]) for i in results] if nodes[index].op.several else [made]
     return Reader(
-        make_plan(own.graph(read), own.limits, own.deadline),
+        make_plan(
+            with_planned_bodies(own.graph(read), own.limits, Allowance(deadline=own.deadline)), own.limits, own.deadline
+        ),
         tuple(results),
         isinstance(nodes[index].op.vjp, NoGradient),
     )

@@ -14,10 +14,11 @@ from engine.executors.interpreter import Executor
 from engine.graph.dtypes import FLOATS
 from engine.graph.ir import Builder, Value
 from engine.graph.limits import Deadline, Limits
-from engine.graph.program import Program, Statement
+from engine.graph.program import Program
+from engine.graph.statement import Statement
 from engine.graph.tensor_type import FLOAT64, HostArray, TensorType
 from engine.passes.allowance import Allowance
-from engine.passes.pipeline import optimise
+from engine.planning.bodies import runnable
 from engine.planning.compiler import open_scope
 from engine.planning.plan import Plan, make_plan
 
@@ -48,7 +49,7 @@ class Point:
 
     def plan(self, builder: Builder, results: Sequence[Value]) -> Plan:
         """The plan of results, optimised. Raises OverBudget, DeadlineExceeded."""
-        graph = optimise(builder.graph(results), Allowance(self.limits.flops, self.deadline))
+        graph = runnable(builder.graph(results), self.limits, Allowance(self.limits.flops, self.deadline))
         return make_plan(graph, self.limits, self.deadline)
 
     def builder(self) -> Builder:

@@ -18,17 +18,20 @@ def vmap(
     size: int,
     limits: Limits | None = None,
     deadline: Deadline = NO_DEADLINE,
+    wanted: Sequence[bool] | None = None,
 ) -> Graph:
     """`graph` with a leading axis of extent `size` on the leaves fed under `mapped`, and on every output.
 
-    Nodes that do not depend on a mapped leaf are computed once. `grad` nodes must have been expanded.
+    Nodes that do not depend on a mapped leaf are computed once; an output that is such a node has no axis where it is
+    not `wanted`. `grad` nodes must have been expanded.
     """
     builder = Builder(graph.registry, limits or Limits(), deadline)
     values: list[Mapped] = []
     for i, node in enumerate(graph.nodes):
         builder.origin = node.origin
         values.append(_map_node(builder, graph, i, [values[j] for j in node.operands], mapped, size))
-    return builder.graph([_with_axis(*values[i], size) for i in graph.outputs])
+    found = zip(graph.outputs, wanted or (True,) * len(graph.outputs), strict=True)
+    return builder.graph([_with_axis(*values[i], size) if is_wanted else values[i][0] for i, is_wanted in found])
 
 
 def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value, Value], size: int) -> list[Value]:

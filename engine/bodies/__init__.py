@@ -1,0 +1,13 @@
+"""Bodies: functions that ops run, how these are differentiated and batched, and how loops go back over their steps.
+
+What may live here: what ops that run functions share. What may not: such an op, or how a body is run.
+
+Files:
+    batched         A body on N examples at once
+    runs_functions  Base of the ops that run functions, and what is said of operands that do not fit these
+    stepwise        Gradients of loops, step by step from the last: a loop the other way round, which computes each step
+                    once more
+    tidy            A body without `grad` nodes, and without what its results do not need: what is differentiated,
+                    batched and run
+    way_back        The way back through a body: a body again, of its operands and of cotangents of its results
+"""

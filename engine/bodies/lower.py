@@ -1,0 +1,29 @@
+"""Ops that run functions, in terms of those that an executor runs.
+
+This comes once nothing is differentiated or batched any more.
+"""
+
+from __future__ import annotations
+
+from engine.bodies.runs_functions import RunsFunctions
+from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+
+
+def lower(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Graph:
+    """`graph`, where calls are written out, and maps and fixed points are loops. Raises OverBudget."""
+    if not any(isinstance(node.op, RunsFunctions) for node in graph.nodes):
+        return graph
+    builder = Builder(graph.registry, limits, deadline)
+    values: list[Value] = []
+    for node in graph.nodes:
+        builder.origin = node.origin
+        values.append(_lowered(builder, node, [values[i] for i in node.operands]))
+    return builder.graph([values[i] for i in graph.outputs])
+
+
+def _lowered(builder: Builder, node: Node, operands: list[Value]) -> Value:
+    if node.op.name == "get_output":
+        return operands[0].output(node.attrs["index"])  # of values that are packed, one of these
+    found = node.op.lowered(*operands, **node.attrs) if isinstance(node.op, RunsFunctions) else None
+    return builder.copy(node, operands) if found is None else found

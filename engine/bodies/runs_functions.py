@@ -1,0 +1,99 @@
+"""Base of the ops that run functions, and what is said of operands that do not fit these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final, NamedTuple, TypeVar
+
+from engine.graph.body import Body
+from engine.graph.errors import BadAttribute, DtypeMismatch, EngineError, ShapeMismatch, counted
+from engine.graph.ir import Value
+from engine.graph.op import Op
+from engine.graph.run_context import RunContext
+from engine.graph.sample import Sample
+from engine.graph.tensor_type import BOOL, TensorType, show_shape
+
+_T = TypeVar("_T")
+_E = TypeVar("_E", bound=EngineError)
+
+#: FLOPs that each step of a loop counts at least
+LEAST_STEP_FLOPS: Final = 32
+_TRUTH: Final = TensorType((), BOOL)
+
+
+class RunsFunctions(Op):
+    """Base: several results, read through get_output, also where there is one.
+
+    What it comes down to is `lowered`; the rest is put in its place by planning, which knows how a body runs.
+    """
+
+    operands: ClassVar[tuple[str, ...]] = ("operands...?",)
+    several = True
+    since = 2
+    samples: ClassVar[tuple[Sample, ...]] = ()
+
+    def lowered(self, *operands: Any, **attrs: Any) -> Value | None:
+        """The op in terms of others, once nothing is differentiated or batched any more; None where it is run."""
+        return None
+
+    def forward(self, run: RunContext, *arrays: Any, **attrs: Any) -> None:
+        """Raise TypeError: planning puts a kernel in its place."""
+        raise TypeError(f"{self.name} is to be planned before it runs")
+
+
+class Parts(NamedTuple):
+    """Operands of a loop, or anything that there is one of for each of them."""
+
+    consts: Sequence[Any]
+    carries: Sequence[Any]
+    sequences: Sequence[Any]
+
+
+def in_parts(operands: Sequence[_T], carries: int, sequences: int = 0) -> Parts:
+    """Operands by what they are to a loop. Raises BadAttribute where there are too few."""
+    consts, counted_ones = len(operands) - carries - sequences, carries + sequences
+    if consts < 0:
+        named = "carries and sequences count" if sequences else "carries counts"
+        raise BadAttribute(
+            f"{named} {counted(counted_ones, 'operand')}, but there are {len(operands)}",
+            expected=f"at least {counted(counted_ones, 'operand')}",
+            got=counted(len(operands), "operand"),
+        )
+    return Parts(operands[:consts], operands[consts : consts + carries], operands[consts + carries :])
+
+
+def require_results(name: str, body: Body) -> None:
+    """Raise BadAttribute for a function without any result."""
+    require_count(name, body, 1, or_more=True)
+
+
+def require_count(name: str, body: Body, wanted: int, *, or_more: bool = False) -> None:
+    """Raise BadAttribute where a function has another number of results; with `or_more`, only where it has fewer."""
+    got = len(body.outputs)
+    if got < wanted or (got > wanted and not or_more):
+        expected = ("at least " if or_more else "") + counted(wanted, "output")
+        detail = f"attribute {name}: the function must have {expected}, but has {got}"
+        raise _of(body, BadAttribute(detail, expected=expected, got=counted(got, "output")))
+
+
+def require_same(what: str, body: Body, wanted: Sequence[TensorType], found: Sequence[TensorType]) -> None:
+    """Raise ShapeMismatch or DtypeMismatch where results of a body are of other types than they must be."""
+    for k, (type, given) in enumerate(zip(wanted, found, strict=True)):
+        if type.dtype != given.dtype:
+            before, after = type.dtype.name, given.dtype.name
+            detail = f"{what} {k} must be of dtype {before}, but the function gives {after}"
+            raise _of(body, DtypeMismatch(detail, expected=before, got=after))
+        if type.shape != given.shape:
+            before, after = show_shape(type.shape), show_shape(given.shape)
+            detail = f"{what} {k} must have shape {before}, but the function gives {after}"
+            raise _of(body, ShapeMismatch(detail, expected=before, got=after))
+
+
+def require_truth(name: str, body: Body) -> None:
+    """Raise an error unless a function gives one bool []."""
+    require_count(name, body, 1)
+    require_same(f"attribute {name}: result", body, (_TRUTH,), body.outputs)
+
+
+def _of(body: Body, error: _E) -> _E:
+    return error if body.function is None else error.of_function(body.function)

@@ -1,0 +1,159 @@
+"""Gradients of loops, step by step from the last: a loop the other way round, which computes each step once more.
+
+Its carries are the cotangents of the carries, and sums of those of the consts; what it goes through are the carries as
+they came to each step, the sequences, and the cotangents of the stacks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from engine.bodies.runs_functions import Parts
+from engine.bodies.tidy import tidied, tidy
+from engine.bodies.way_back import WayBack, paths, way_back
+from engine.graph.body import Body
+from engine.graph.ir import Builder, Value
+from engine.graph.tensor_type import TensorType
+
+Cotangents = Sequence[Value | None]
+#: appends a loop of a body the other way round
+EmitLoop = Callable[[Body, Parts], Value]
+#: appends the loop once more, and gives these carries as they came to each step, stacked
+StackCarries = Callable[[Sequence[int]], Sequence[Value]]
+
+
+def loop_gradients(
+    body: Body, operands: Parts, arrived: Parts, stack: StackCarries, emit: EmitLoop, *, may_be_empty: bool
+) -> list[Value | None]:
+    """Cotangents of the operands, from those that have `arrived` at carries and stacks (under `sequences`).
+
+    `may_be_empty`: where there may be no step, what arrives at a carry may arrive at its initial value, whatever the
+    body does with it.
+    """
+    moving = _moving(body, operands, arrived)
+    stacks = [k for k, g in enumerate(arrived.sequences) if g is not None]
+    if not moving and not stacks:
+        return [None] * sum(map(len, operands))
+    carries = len(operands.carries)
+    back = way_back(body, (*moving, *[carries + k for k in stacks]))
+    plan = _Layout.of(body, operands, moving, stacks, back)
+    loop = emit(plan.body, plan.operands(arrived, stack))
+    return plan.gradients(loop, may_be_empty=may_be_empty)
+
+
+def _moving(body: Body, operands: Parts, arrived: Parts) -> list[int]:
+    """The carries whose cotangents may be other than zero at some step."""
+    consts, carries = len(operands.consts), len(operands.carries)
+    reach = paths(body)
+    found = {k for k, g in enumerate(arrived.carries) if g is not None}
+    todo = [*found, *[carries + k for k, g in enumerate(arrived.sequences) if g is not None]]
+    while todo:
+        for i in reach[todo.pop()]:
+            k = i - consts
+            if 0 <= k < carries and k not in found:
+                found.add(k)
+                todo.append(k)
+    return sorted(found)
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Of the loop back: its body, and what stands where.
+
+    `read` are the inputs of the step's way back that it needs, by which part they belong to.
+    """
+
+    given: Parts
+    moving: Sequence[int]
+    stacks: Sequence[int]
+    back: WayBack
+    read: Parts
+    summed: Sequence[int]
+    body: Body
+
+    @classmethod
+    def of(cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], back: WayBack) -> _Layout:
+        read = _by_part(operands, sorted(back.read))
+        summed = _by_part(operands, back.reached).consts
+        return cls(operands, moving, stacks, back, read, summed, _step_back(body, operands, moving, back, read, summed))
+
+    def operands(self, arrived: Parts, stack: StackCarries) -> Parts:
+        """Those of the loop back."""
+        given = self.given
+        came_last = enumerate(zip(given.carries, arrived.carries, strict=True))
+        seeds = [x.full_like(0.0) if g is None else g for k, (x, g) in came_last if k in self.moving]
+        sums = [given.consts[i].full_like(0.0) for i in self.summed]
+        came = stack(self.read.carries) if self.read.carries else ()
+        stacks = [arrived.sequences[k] for k in self.stacks]
+        through = [*came, *[given.sequences[i] for i in self.read.sequences], *stacks]
+        return Parts([given.consts[i] for i in self.read.consts], [*seeds, *sums], through)
+
+    def gradients(self, loop: Value, *, may_be_empty: bool) -> list[Value | None]:
+        """By the operands of the loop."""
+        reached = _by_part(self.given, self.back.reached)
+        consts: list[Value | None] = [None] * len(self.given.consts)
+        carries: list[Value | None] = [None] * len(self.given.carries)
+        sequences: list[Value | None] = [None] * len(self.given.sequences)
+        for place, k in enumerate(self.moving):
+            if may_be_empty or k in reached.carries:
+                carries[k] = loop.output(place)
+        for place, i in enumerate(self.summed):
+            consts[i] = loop.output(len(self.moving) + place)
+        for place, i in enumerate(reached.sequences):
+            sequences[i] = loop.output(len(self.moving) + len(self.summed) + place)
+        return [*consts, *carries, *sequences]
+
+
+def _by_part(operands: Parts, inputs: Sequence[int]) -> Parts:
+    """Inputs of a body, numbered within the part that they belong to; what comes behind all parts is left out."""
+    consts, carries, sequences = map(len, operands)
+    return Parts(
+        [i for i in inputs if i < consts],
+        [i - consts for i in inputs if consts <= i < consts + carries],
+        [i - consts - carries for i in inputs if consts + carries <= i < consts + carries + sequences],
+    )
+
+
+def _step_back(
+    body: Body, operands: Parts, moving: Sequence[int], back: WayBack, read: Parts, summed: Sequence[int]
+) -> Body:
+    """From the step's way back: sums go on, cotangents of what no path leads to are zeros."""
+    consts, carries, _ = map(len, operands)
+    builder = body.budget.builder(body.graph.registry)
+    types: list[TensorType] = []
+
+    def leaf(type: TensorType) -> Value:
+        types.append(type)
+        return builder.leaf(type, len(types) - 1)
+
+    inputs, first = back.body.inputs, len(body.inputs)
+    fed: dict[int, Value] = {i: leaf(inputs[i]) for i in read.consts}
+    fed |= {first + place: leaf(inputs[first + place]) for place in range(len(moving))}
+    sums = [leaf(inputs[i]) for i in summed]
+    fed |= {consts + k: leaf(inputs[consts + k]) for k in read.carries}
+    fed |= {consts + carries + i: leaf(inputs[consts + carries + i]) for i in read.sequences}
+    fed |= {i: leaf(inputs[i]) for i in range(first + len(moving), len(inputs))}
+    found = dict(zip(back.reached, back.body.write(builder, fed), strict=True))
+    onward = [found.get(consts + k) or zeros(builder, body.outputs[k]) for k in moving]
+    added = [total + found[i] for total, i in zip(sums, summed, strict=True)]
+    stacked = [g for i, g in found.items() if i >= consts + carries]
+    return body.derived(tidied(body, builder.graph([*onward, *added, *stacked])), types)
+
+
+def zeros(builder: Builder, type: TensorType) -> Value:
+    """Append a tensor of zeros."""
+    return builder.full(type.shape, 0.0, type.dtype)
+
+
+def stacking(body: Body, consts: int, carries: Sequence[int]) -> Body:
+    """The body with these carries, as they come to a step, behind its results."""
+    return body.made(("stacking", consts, tuple(carries)), lambda: _stacking(body, consts, carries))
+
+
+def _stacking(body: Body, consts: int, carries: Sequence[int]) -> Body:
+    builder = body.budget.builder(body.graph.registry)
+    leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
+    results = tidy(body).write(builder, leaves)
+    came = [leaves[consts + k] for k in carries]
+    return body.derived(builder.graph([*results, *came]), body.inputs)

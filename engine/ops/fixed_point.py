@@ -1,0 +1,176 @@
+"""Fixed points: a function applied until nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.bodies.batched import batched
+from engine.bodies.runs_functions import RunsFunctions, in_parts, require_count, require_same
+from engine.bodies.tidy import tidied, tidy
+from engine.bodies.way_back import WayBack, way_back
+from engine.graph.attributes import Attr
+from engine.graph.body import Body
+from engine.graph.errors import BadAttribute, DtypeMismatch
+from engine.graph.ir import Value
+from engine.graph.op import ResultTypes
+from engine.graph.tensor_type import BOOL, FLOAT64, INT64, DType, TensorType
+from engine.oplib.batching import size
+from engine.oplib.pack import pack
+
+
+class FixedPoint(RunsFunctions):
+    """x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
+
+    x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends the
+    iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool [].
+    """
+
+    name = "fixed_point"
+    operands = ("operands...",)
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "body": Attr("function", doc="of consts and x: the next x"),
+        "carries": Attr("int", 0, "how many operands, the last ones, are x at first; at least one", minimum=0),
+        "tolerance": Attr("float", doc="how much may change, relative to 1 + max |x|; 0: nothing"),
+        "max_steps": Attr("int", doc="how many steps there may be at most", minimum=0),
+    }
+    gradient = "implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x"
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The body for these types. Raises what does not fit."""
+        parts = in_parts(types, attrs["carries"])
+        if not parts.carries:
+            raise BadAttribute("attribute carries must count at least one operand", expected="at least 1", got="0")
+        if attrs["tolerance"] < 0:
+            got = f"{attrs['tolerance']:g}"
+            raise BadAttribute(
+                f"attribute tolerance must not be negative, but is {got}", expected="at least 0", got=got
+            )
+        for place, type in enumerate(parts.carries, len(parts.consts)):
+            if not type.is_differentiable:
+                raise DtypeMismatch(
+                    f"operand {place}, a carry, must be of a float dtype, but is {type.dtype.name}",
+                    operand=place,
+                    expected="a float dtype",
+                    got=type.dtype.name,
+                )
+        body: Body = attrs["body"].typed(types)
+        require_count("body", body, len(parts.carries))
+        require_same("carry", body, parts.carries, body.outputs)
+        return {**attrs, "body": body}
+
+    def infer(self, *types: TensorType, body: Body, **attrs: Any) -> ResultTypes:
+        """Those of x, steps and finished."""
+        return (*body.outputs, TensorType((), INT64), TensorType((), BOOL))
+
+    def vjp(
+        self, g: Sequence[Value | None], y: Value, *operands: Value, body: Body, carries: int, **attrs: Any
+    ) -> Sequence[Value | None]:
+        """By the implicit function theorem, at what was reached."""
+        consts = in_parts(operands, carries).consts
+        x = [y.output(k) for k in range(carries)]
+        arrived = [value.full_like(0.0) if part is None else part for value, part in zip(x, g, strict=False)]
+        way = way_back(body, tuple(range(carries)))
+        found: list[Value | None] = [None] * len(operands)
+        reached = [i for i in way.reached if i < len(consts)]
+        if not reached or all(part is None for part in g[:carries]):
+            return found
+        stated = {"body": _adjoint(way, len(consts)), "carries": carries, **attrs}
+        u = y.builder.emit(self, [*consts, *x, *arrived, *arrived], stated)
+        call = y.builder.registry.ops["call"]
+        last = {"body": _by_consts(way, len(reached)), "derivative": None, "recompute": False}
+        back = y.builder.emit(call, [*consts, *x, *[u.output(k) for k in range(carries)]], last)
+        for place, i in enumerate(reached):
+            found[i] = back.output(place)
+        return found
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, body: Body, **attrs: Any) -> Value:
+        """All examples together; one that has ended stays as it is."""
+        loop = body.made(("as a loop", *attrs.values()), lambda: self._as_loop(body, **attrs))
+        many = batched(loop, mapped, size(mapped, operands)).body
+        call = operands[0].builder.registry.ops["call"]
+        return operands[0].builder.emit(call, operands, {"body": many, "derivative": None, "recompute": False})
+
+    def lowered(self, *operands: Value, **attrs: Any) -> Value | None:
+        """A `while` that also carries whether it has come to an end."""
+        return pack(operands[0].builder, self._looped(operands, **attrs))
+
+    def _as_loop(self, body: Body, **attrs: Any) -> Body:
+        builder = body.budget.builder(body.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
+        return body.derived(builder.graph(self._looped(leaves, body=body, **attrs)), body.inputs)
+
+    def _looped(
+        self, operands: Sequence[Value], *, body: Body, carries: int, tolerance: float, max_steps: int
+    ) -> list[Value]:
+        builder = operands[0].builder
+        no = builder.full((), 0, BOOL)
+        consts = len(operands) - carries
+        attrs = {
+            "condition": body.made(("goes on", consts), lambda: _goes_on(body)),
+            "body": body.made(("step", consts, tolerance), lambda: _step(body, consts, tolerance)),
+            "carries": carries + 2,
+            "max_steps": max_steps,
+        }
+        loop = builder.emit(builder.registry.ops["while"], [*operands, no, no], attrs)
+        return [*[loop.output(k) for k in range(carries)], loop.output(carries + 2), loop.output(carries)]
+
+
+def _adjoint(way: WayBack, consts: int) -> Body:
+    """Of consts, x, g, and u: g + (∂body/∂x)ᵀu."""
+
+    def make() -> Body:
+        back = way.body
+        given = len(back.inputs) - (len(back.inputs) - consts) // 2
+        types = [*back.inputs, *back.inputs[given:]]
+        builder = back.budget.builder(back.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+        g, u = leaves[given : len(back.inputs)], leaves[len(back.inputs) :]
+        found = dict(zip(way.reached, back.write(builder, [*leaves[:given], *u]), strict=True))
+        new = [part if (by := found.get(consts + k)) is None else part + by for k, part in enumerate(g)]
+        return back.derived(tidied(back, builder.graph(new)), types)
+
+    return way.body.made(("adjoint", consts), make)
+
+
+def _by_consts(way: WayBack, count: int) -> Body:
+    """The first so many results of a way back."""
+
+    def make() -> Body:
+        graph = way.body.graph
+        return way.body.derived(tidied(way.body, graph.rewritten(graph.nodes, graph.outputs[:count])), way.body.inputs)
+
+    return way.body.made(("by consts", count), make)
+
+
+def _goes_on(body: Body) -> Body:
+    """Of consts, x, and whether it is done, or lost: neither."""
+    types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
+    builder = body.budget.builder(body.graph.registry)
+    *_, done, lost = [builder.leaf(type, i) for i, type in enumerate(types)]
+    return body.derived(builder.graph([done.logical_or(lost).logical_not()]), types)
+
+
+def _step(body: Body, consts: int, tolerance: float) -> Body:
+    """Of the same: the next x, and whether it is done, or lost."""
+    types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
+    builder = body.budget.builder(body.graph.registry)
+    leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+    old = leaves[consts : len(body.inputs)]
+    new = tidy(body).write(builder, leaves)
+    dtypes = {type.dtype for type in body.outputs}
+    dtype = dtypes.pop() if len(dtypes) == 1 else FLOAT64
+    moved = _largest([after - before for after, before in zip(new, old, strict=True)], dtype)
+    allowed = (_largest(new, dtype) + 1.0) * tolerance
+    lost = moved.is_finite().logical_not()
+    done = moved.less_equal(allowed).logical_and(lost.logical_not())
+    return body.derived(tidied(body, builder.graph([*new, done, lost])), types)
+
+
+def _largest(values: Sequence[Value], dtype: DType) -> Value:
+    """The largest magnitude of any element; 0 where there is none."""
+    found = values[0].builder.full((), 0.0, dtype)
+    for x in values:
+        if x.type.size:
+            found = found.maximum(x.abs().max().cast(dtype=dtype))
+    return found

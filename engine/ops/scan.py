@@ -1,0 +1,264 @@
+"""Loops of a known length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from engine.bodies.batched import batched
+from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_count, require_results, require_same
+from engine.bodies.stepwise import loop_gradients, stacking
+from engine.graph.attributes import Attr
+from engine.graph.body import Body
+from engine.graph.errors import BadAttribute, ShapeMismatch, counted
+from engine.graph.ir import Value
+from engine.graph.op import ResultTypes
+from engine.graph.tensor_type import INT64, TensorType, show_shape
+from engine.oplib.batching import size
+from engine.oplib.pack import pack
+
+
+class Scan(RunsFunctions):
+    """carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each sequence).
+
+    The body gives the carries for the next step, of the same types, and then values that are stacked. Operands are
+    consts, then `carries` initial values, then `sequences` tensors whose entries along the leading axis it goes
+    through, with `reverse` from the last; entry t of a stack is what step t gave. Results: the last carries, then the stacks
+    [length, …].
+    """
+
+    name = "scan"
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "body": Attr("function", doc="of consts, carries and one entry of each sequence: carries, and what is stacked"),
+        "carries": Attr("int", 0, "how many operands are initial values of carries", minimum=0),
+        "sequences": Attr("int", 0, "how many operands, the last ones, are gone through", minimum=0),
+        "length": Attr("int", None, "how many steps; absent: as many as the sequences have entries", minimum=0),
+        "reverse": Attr("bool", False, "from the last entry to the first"),
+    }
+    gradient = "a scan the other way round, which computes each step again"
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The body for these types, and the length. Raises what does not fit."""
+        parts = in_parts(types, attrs["carries"], attrs["sequences"])
+        length = steps_of(parts, attrs["length"])
+        slices = [type.with_shape(type.shape[1:]) for type in parts.sequences]
+        body: Body = attrs["body"].typed((*parts.consts, *parts.carries, *slices))
+        require_results("body", body)
+        require_count("body", body, len(parts.carries), or_more=True)
+        require_same("carry", body, parts.carries, body.outputs[: len(parts.carries)])
+        return {**attrs, "body": body, "length": length}
+
+    def infer(self, *types: TensorType, body: Body, carries: int, length: int, **attrs: Any) -> ResultTypes:
+        """The carries, and stacks of the body's other results."""
+        return (*body.outputs[:carries], *[type.with_shape((length, *type.shape)) for type in body.outputs[carries:]])
+
+    def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
+        """The loop the other way round; of no step, what arrives at the carries."""
+        return self.gradients(g, y, operands, **attrs)
+
+    def gradients(
+        self,
+        g: Sequence[Value | None],
+        y: Value,
+        operands: Sequence[Value],
+        *,
+        body: Body,
+        carries: int,
+        sequences: int,
+        length: int,
+        reverse: bool,
+        count: Value | None = None,
+    ) -> list[Value | None]:
+        """Cotangents of the operands; where there is a `count`, of all but that."""
+        parts = in_parts(operands, carries, sequences)
+
+        def stack(which: Sequence[int]) -> Sequence[Value]:
+            wide = stacking(body, len(parts.consts), which)
+            loop = _emit(y, wide, parts, length, reverse=reverse, count=count)
+            return [loop.output(len(body.outputs) + place) for place in range(len(which))]
+
+        return loop_gradients(
+            body,
+            parts,
+            Parts((), g[:carries], g[carries:]),
+            stack,
+            lambda back, given: _emit(y, back, given, length, reverse=not reverse, count=count),
+            may_be_empty=length == 0 or count is not None,
+        )
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """A scan of the batched body; a carry that is mapped after a step is mapped from the start."""
+        return self.batch_steps(mapped, operands, **attrs)
+
+    def batch_steps(
+        self,
+        mapped: Sequence[bool],
+        operands: Sequence[Value],
+        *,
+        body: Body,
+        carries: int,
+        count: Value | None = None,
+        **attrs: Any,
+    ) -> Value:
+        """The results, packed, of a loop on examples that go through it side by side."""
+        n, sequences = size(mapped, operands), attrs["sequences"]
+        flags = in_parts(mapped, carries, sequences)
+        many, moving = batched_carries(body, flags, n, len(body.outputs) - carries)
+        given = in_parts(operands, carries, sequences)
+        initial = [with_axis(x, m, w, n) for x, m, w in zip(given.carries, flags.carries, moving, strict=True)]
+        through = [behind_steps(x) if m else x for x, m in zip(given.sequences, flags.sequences, strict=True)]
+        steps = Parts(given.consts, initial, through)
+        loop = _emit(operands[0], many, steps, attrs["length"], reverse=attrs["reverse"], count=count)
+        found = [with_axis(loop.output(k), is_mapped, True, n) for k, is_mapped in enumerate(moving)]
+        stacks = [behind_steps(loop.output(k)) for k in range(carries, len(body.outputs))]
+        return pack(loop.builder, [*found, *stacks])
+
+
+class CountedScan(Scan):
+    """A scan of as many steps as its last operand says, an int64 []; entries of stacks beyond these are zeros.
+
+    The way back through a `while`. `reverse` begins with the last of the steps that there are.
+    """
+
+    name = "counted_scan"
+    internal = True
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """As a scan, of the operands before the count."""
+        return super().canonical(attrs, *types[:-1])
+
+    def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
+        """The loop the other way round, of as many steps."""
+        *given, count = operands
+        return [*self.gradients(g, y, given, count=count, **attrs), None]
+
+    def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
+        """As a scan; where examples have counts of their own, one that is done stays as it is."""
+        *given, count = operands
+        if not mapped[-1]:
+            return self.batch_steps(mapped[:-1], given, count=count, **attrs)
+        return self._batch_counts(mapped, given, count, **attrs)
+
+    def _batch_counts(
+        self, mapped: Sequence[bool], given: Sequence[Value], counts: Value, *, body: Body, length: int, **attrs: Any
+    ) -> Value:
+        """On examples of different counts: up to the largest, each is given what came where it is done."""
+        carries, n = attrs["carries"], counts.shape[0]
+        parts = in_parts(given, carries, attrs["sequences"])
+        flags = in_parts(mapped[:-1], carries, attrs["sequences"])
+        all_moving = Parts(flags.consts, [True] * carries, flags.sequences)
+        many, _ = batched_carries(body, all_moving, n, len(body.outputs) - carries)
+        consts = [*parts.consts, counts]
+        initial = [with_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
+        through = [behind_steps(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)]
+        held = _held(many, len(parts.consts), carries)
+        steps = Parts(consts, initial, [counts.builder.arange(length), *through])
+        loop = _emit(counts, held, steps, length, reverse=attrs["reverse"], count=counts.max())
+        stacks = [behind_steps(loop.output(k)) for k in range(carries, len(body.outputs))]
+        return pack(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
+
+
+_COUNTED: Final = CountedScan()
+
+
+def _held(many: Body, consts: int, carries: int) -> Body:
+    """A batched step of the consts, then counts; of carries; of the step's number, then sequences.
+
+    Where an example has no such step, its carries stay and its stacks get zeros.
+    """
+    return many.made(("held", consts, carries), lambda: _hold(many, consts, carries))
+
+
+def _hold(many: Body, consts: int, carries: int) -> Body:
+    (n,) = many.inputs[consts].shape[:1] if carries else many.outputs[carries].shape[:1]
+    builder = many.budget.builder(many.graph.registry)
+    number = TensorType((), INT64)
+    types = [
+        *many.inputs[:consts],
+        TensorType((n,), INT64),
+        *many.inputs[consts : consts + carries],
+        number,
+        *many.inputs[consts + carries :],
+    ]
+    leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+    counts, step = leaves[consts], leaves[consts + 1 + carries]
+    before = leaves[consts + 1 : consts + 1 + carries]
+    results = many.write(builder, [*leaves[:consts], *before, *leaves[consts + carries + 2 :]])
+    there = step.less(counts)
+    went = [picked(there, new, old) for new, old in zip(results, before, strict=False)]
+    stacked = [picked(there, new, new.builder.full((), 0.0, new.dtype)) for new in results[carries:]]
+    return many.derived(builder.graph([*went, *stacked]), types)
+
+
+def picked(flags: Value, yes: Value, no: Value) -> Value:
+    """For each example, by its flag [N]: `yes` [N, …], or `no`."""
+    return flags.reshape(shape=(*flags.shape, *[1] * (yes.ndim - 1))).where(yes, no)
+
+
+def batched_carries(body: Body, mapped: Parts, n: int, stacks: int) -> tuple[Body, tuple[bool, ...]]:
+    """The body on n examples, whose carries have the axis after a step where they have it before, and which do."""
+    moving, carries = tuple(mapped.carries), len(mapped.carries)
+    while True:
+        flags = (*mapped.consts, *moving, *mapped.sequences)
+        found = batched(body, flags, n, (*moving, *[True] * stacks))
+        if found.mapped[:carries] == moving:
+            return found.body, moving
+        moving = found.mapped[:carries]
+
+
+def with_axis(x: Value, has: bool, wanted: bool, n: int) -> Value:
+    """x with a leading axis, where it is wanted."""
+    return x.broadcast_to(shape=(n, *x.shape)) if wanted and not has else x
+
+
+def behind_steps(x: Value) -> Value:
+    """The first two axes exchanged: examples and steps."""
+    return x.transpose(axes=(1, 0, *range(2, x.ndim)))
+
+
+def _emit(like: Value, body: Body, parts: Parts, length: int, *, reverse: bool, count: Value | None) -> Value:
+    consts, carries, sequences = parts
+    operands = [*consts, *carries, *sequences]
+    attrs = {
+        "body": body,
+        "carries": len(carries),
+        "sequences": len(sequences),
+        "length": length,
+        "reverse": reverse,
+    }
+    builder = like.builder
+    if count is None:
+        return builder.emit(builder.registry.ops["scan"], operands, attrs)
+    return builder.emit(_COUNTED, [*operands, count], attrs)
+
+
+def emit_counted(body: Body, parts: Parts, length: int, count: Value, *, reverse: bool) -> Value:
+    """Append a scan of `count` steps, at most `length`."""
+    return _emit(count, body, parts, length, reverse=reverse, count=count)
+
+
+def steps_of(parts: Parts, stated: int | None = None) -> int:
+    """How many entries all sequences have, and `stated` says. Raises ShapeMismatch and BadAttribute."""
+    before = len(parts.consts) + len(parts.carries)
+    found = stated
+    for place, type in enumerate(parts.sequences, before):
+        if not type.ndim:
+            raise ShapeMismatch(
+                f"operand {place}, a sequence, must have a leading axis to go through, but has shape []",
+                operand=place,
+                expected="a leading axis",
+                got="shape []",
+            )
+        if found is not None and type.shape[0] != found:
+            of = "length" if stated is not None else f"the entries of operand {before}"
+            raise ShapeMismatch(
+                f"operand {place}, a sequence, must have {counted(found, 'entry', 'entries')}, as {of} says, "
+                f"but has shape {show_shape(type.shape)}",
+                operand=place,
+                expected=counted(found, "entry", "entries"),
+                got=show_shape(type.shape),
+            )
+        found = type.shape[0]
+    if found is None:
+        raise BadAttribute("attribute length is required without sequences", expected="length", got="nothing")
+    return found

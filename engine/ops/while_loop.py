@@ -1,0 +1,190 @@
+"""Loops that end when a condition says so, within a bound."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from engine.bodies.batched import batched
+from engine.bodies.runs_functions import (
+    Parts,
+    RunsFunctions,
+    in_parts,
+    require_count,
+    require_same,
+    require_truth,
+)
+from engine.bodies.stepwise import loop_gradients, stacking
+from engine.graph.attributes import Attr
+from engine.graph.body import Body
+from engine.graph.ir import Value
+from engine.graph.op import ResultTypes
+from engine.graph.tensor_type import BOOL, INT64, TensorType
+from engine.oplib.batching import size
+from engine.oplib.pack import pack
+from engine.ops.scan import batched_carries, behind_steps, emit_counted, picked, with_axis
+
+
+class While(RunsFunctions):
+    """carries = body(consts, carries), again and again while condition(consts, carries) holds.
+
+    At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more after the
+    last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`, bool [], false where
+    the bound ended it.
+    """
+
+    name = "while"
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "condition": Attr("function", doc="of consts and carries: whether to go on, a bool []"),
+        "body": Attr("function", doc="of consts and carries: the carries after a step"),
+        "carries": Attr("int", 0, "how many operands, the last ones, are initial values of carries", minimum=0),
+        "max_steps": Attr("int", doc="how many steps there may be at most", minimum=0),
+    }
+    gradient = "back over the steps that ran, each computed again; none by the condition, and none of `steps`"
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Both functions for these types. Raises what does not fit."""
+        parts = in_parts(types, attrs["carries"])
+        condition: Body = attrs["condition"].typed(types)
+        require_truth("condition", condition)
+        body: Body = attrs["body"].typed(types)
+        self.check_results(body, len(parts.carries))
+        require_same("carry", body, parts.carries, body.outputs[: len(parts.carries)])
+        return {**attrs, "condition": condition, "body": body}
+
+    def check_results(self, body: Body, carries: int) -> None:
+        """Raise BadAttribute unless the body gives the carries, and nothing else."""
+        require_count("body", body, carries)
+
+    def infer(self, *types: TensorType, body: Body, carries: int, max_steps: int, **attrs: Any) -> ResultTypes:
+        """Those of the carries, steps and finished; and stacks, where the engine asks for some."""
+        stacks = [type.with_shape((max_steps, *type.shape)) for type in body.outputs[carries:]]
+        return (*body.outputs[:carries], TensorType((), INT64), TensorType((), BOOL), *stacks)
+
+    def vjp(
+        self,
+        g: Sequence[Value | None],
+        y: Value,
+        *operands: Value,
+        condition: Body,
+        body: Body,
+        carries: int,
+        max_steps: int,
+    ) -> Sequence[Value | None]:
+        """A scan the other way round, over as many steps as ran."""
+        parts = in_parts(operands, carries)
+
+        def stack(which: Sequence[int]) -> Sequence[Value]:
+            wide = stacking(body, len(parts.consts), which)
+            loop = _emit(y, condition, wide, parts, max_steps)
+            return [loop.output(len(body.outputs) + 2 + place) for place in range(len(which))]
+
+        return loop_gradients(
+            body,
+            parts,
+            Parts((), g[:carries], g[carries + 2 :]),
+            stack,
+            lambda back, given: emit_counted(back, given, max_steps, y.output(carries), reverse=True),
+            may_be_empty=True,
+        )
+
+    def batch(
+        self,
+        mapped: Sequence[bool],
+        *operands: Value,
+        condition: Body,
+        body: Body,
+        carries: int,
+        max_steps: int,
+    ) -> Value:
+        """All examples together while any goes on; one that is done stays as it is."""
+        n, parts = size(mapped, operands), in_parts(operands, carries)
+        flags, stacks = in_parts(mapped, carries), len(body.outputs) - carries
+        many, moving = batched_carries(body, flags, n, stacks)
+        asks = batched(condition, (*flags.consts, *moving), n, (False,))
+        initial = [with_axis(x, m, w, n) for x, m, w in zip(parts.carries, flags.carries, moving, strict=True)]
+        if asks.mapped[0]:
+            return self._batch_ends(n, Parts(parts.consts, parts.carries, ()), flags, condition, body, max_steps)
+        loop = _emit(operands[0], asks.body, many, Parts(parts.consts, initial, ()), max_steps)
+        flagged = [*moving, False, False]
+        found = [with_axis(loop.output(k), m, True, n) for k, m in enumerate(flagged)]
+        return pack(loop.builder, [*found, *[behind_steps(loop.output(carries + 2 + k)) for k in range(stacks)]])
+
+    def _batch_ends(self, n: int, parts: Parts, flags: Parts, condition: Body, body: Body, max_steps: int) -> Value:
+        """Where each example ends by itself: whether it goes on, and how far it has come, are carries, too."""
+        carries = len(parts.carries)
+        stacks = len(body.outputs) - carries
+        moving = (*flags.consts, *[True] * carries)
+        many = batched(body, moving, n).body
+        asks = batched(condition, moving, n).body
+        initial = [with_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
+        builder = [*parts.consts, *parts.carries][0].builder
+        on = _call(builder.value(0), asks, [*parts.consts, *initial])
+        steps = builder.full((n,), 0, INT64)
+        given = Parts(parts.consts, [*initial, on, steps], ())
+        loop = _emit(on, _any_on(many, carries), _held(many, asks, len(parts.consts), carries), given, max_steps)
+        finished = loop.output(carries).logical_not()
+        found = [*[loop.output(k) for k in range(carries)], loop.output(carries + 1), finished]
+        return pack(builder, [*found, *[behind_steps(loop.output(carries + 4 + k)) for k in range(stacks)]])
+
+
+class StackingWhile(While):
+    """A `while` whose body also gives values that are stacked, [max_steps, …]; zeros where no step came to."""
+
+    name = "stacking_while"
+    internal = True
+
+    def check_results(self, body: Body, carries: int) -> None:
+        """Raise BadAttribute unless there are the carries at least."""
+        require_count("body", body, carries, or_more=True)
+
+
+_STACKING: Final = StackingWhile()
+
+
+def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int) -> Value:
+    builder, carries = like.builder, len(parts.carries)
+    op = builder.registry.ops["while"] if len(body.outputs) == carries else _STACKING
+    attrs = {"condition": condition, "body": body, "carries": carries, "max_steps": max_steps}
+    return builder.emit(op, [*parts.consts, *parts.carries], attrs)
+
+
+def _call(like: Value, body: Body, operands: Sequence[Value]) -> Value:
+    """The one result of a body."""
+    attrs = {"body": body, "derivative": None, "recompute": False}
+    return like.builder.emit(like.builder.registry.ops["call"], operands, attrs).output(0)
+
+
+def _any_on(many: Body, carries: int) -> Body:
+    """Of the consts and carries, then `on`, then `steps`: whether any example goes on."""
+
+    def make() -> Body:
+        types = _types(many)
+        builder = many.budget.builder(many.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+        return many.derived(builder.graph([leaves[-2].any()]), types)
+
+    return many.made(("any on", carries), make)
+
+
+def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
+    """A batched step, where examples that do not go on stay as they are."""
+
+    def make() -> Body:
+        types = _types(many)
+        builder = many.budget.builder(many.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+        before, on, steps = leaves[consts : consts + carries], leaves[-2], leaves[-1]
+        results = many.write(builder, leaves[:-2])
+        went = [picked(on, new, old) for new, old in zip(results, before, strict=False)]
+        (goes_on,) = asks.write(builder, [*leaves[:consts], *went])
+        stacked = [picked(on, new, builder.full((), 0.0, new.dtype)) for new in results[carries:]]
+        further = [on.logical_and(goes_on), steps + on.cast(dtype=INT64)]
+        return many.derived(builder.graph([*went, *further, *stacked]), types)
+
+    return many.made(("held", asks.digest, consts, carries), make)
+
+
+def _types(many: Body) -> list[TensorType]:
+    n = many.outputs[0].shape[0]
+    return [*many.inputs, TensorType((n,), BOOL), TensorType((n,), INT64)]

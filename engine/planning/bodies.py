@@ -1,0 +1,78 @@
+"""Graphs made ready to be planned: optimised, and with kernels that have plans in the places of ops with functions.
+
+A body is planned once for each way that it is used, however often it runs: what it says is kept with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from engine.bodies.lower import lower
+from engine.bodies.runs_functions import RunsFunctions
+from engine.bodies.tidy import tidy
+from engine.graph.body import Body
+from engine.graph.ir import Graph, Node
+from engine.graph.limits import NO_DEADLINE, Limits
+from engine.passes.allowance import Allowance
+from engine.passes.pipeline import optimise
+from engine.planning.looped import PlannedCall, PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
+from engine.planning.plan import Plan
+from engine.planning.smallest import smallest_plan
+
+_PLANNED: Final[Mapping[str, type[RunsPlans]]] = {
+    "scan": PlannedScan,
+    "counted_scan": PlannedCountedScan,
+    "while": PlannedWhile,
+    "stacking_while": PlannedWhile,
+    "cond": PlannedCond,
+    "call": PlannedCall,
+}
+
+
+def runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1) -> Graph:
+    """`graph` optimised, its bodies planned for so many threads. Raises EngineError."""
+    graph = optimise(graph, allowance)
+    if not _runs_functions(graph):
+        return graph
+    lowered = optimise(lower(graph, limits, allowance.deadline), allowance)
+    return with_planned_bodies(lowered, limits, allowance, loop_threads)
+
+
+def with_planned_bodies(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1) -> Graph:
+    """`graph`, which is not optimised any more. Raises EngineError."""
+    if not _runs_functions(graph):
+        return graph
+    graph = lower(graph, limits, allowance.deadline)
+    nodes = [_planned(node, limits, allowance, loop_threads) for node in graph.nodes]
+    return graph.rewritten(nodes, graph.outputs)
+
+
+def as_written(graph: Graph) -> Graph:
+    """A planned graph with the ops themselves, which can be batched."""
+    nodes = [node._replace(op=node.op.source) if isinstance(node.op, RunsPlans) else node for node in graph.nodes]
+    return graph.rewritten(nodes, graph.outputs)
+
+
+def _runs_functions(graph: Graph) -> bool:
+    return any(isinstance(node.op, RunsFunctions) for node in graph.nodes)
+
+
+def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int) -> Node:
+    if not isinstance(node.op, RunsFunctions):
+        return node
+    bodies = [node.attrs[name] for name in node.op.functions if node.attrs[name] is not None]
+    plans = [_plan_of(body, limits, allowance, loop_threads) for body in bodies]
+    for body in bodies:
+        body.budget.deadline = NO_DEADLINE  # what is made of it from now on is for other requests
+    return node._replace(op=_PLANNED[node.op.name](node.op, tuple(plans)))
+
+
+def _plan_of(body: Body, limits: Limits, allowance: Allowance, loop_threads: int) -> Plan:
+    """The plan of a body: the same for all who use it."""
+
+    def make() -> Plan:
+        graph = runnable(tidy(body).graph, limits, allowance, loop_threads)
+        return smallest_plan(graph, limits, allowance.deadline, loop_threads)
+
+    return body.made(("plan", limits, loop_threads), make)

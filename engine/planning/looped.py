@@ -1,0 +1,176 @@
+"""The kernels that planning puts in place of ops that run functions: a planned body, run as often as the op says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine.bodies.runs_functions import LEAST_STEP_FLOPS, RunsFunctions, in_parts
+from engine.graph.op import Array, Kernel, KernelCall, ResultTypes
+from engine.graph.run_context import RunContext, RunPlan
+from engine.planning.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class RunsPlans(Kernel):
+    """Base: runs `plans`, the bodies of a node of the op `source`. One is made for each node.
+
+    What a body works in counts as workspace: its plan's peak, but for what it reads of the operands.
+    """
+
+    source: RunsFunctions
+    plans: tuple[Plan, ...]
+
+    operands = ("operands...?",)
+    several = True
+    internal = True
+    is_captured = False
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """That of the op."""
+        return self.source.name
+
+    def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
+        """As the op."""
+        return self.source.infer(*types, **attrs)
+
+    def forward(self, run: RunContext, *arrays: Array, out: Sequence[Array], **attrs: Any) -> None:
+        """Once."""
+        function, arguments = self.bind(run, arrays, out, attrs)
+        function(*arguments)
+
+    def bind(self, run: RunContext, operands: Sequence[Array], out: Any, attrs: Any) -> KernelCall:
+        """The bodies bound, each to memory of its own."""
+        return self.repeat, (run, [run.bind_plan(plan) for plan in self.plans], operands, out, attrs)
+
+    def repeat(
+        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
+    ) -> None:
+        """Run the bodies."""
+        raise NotImplementedError
+
+    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """Of as many steps as there may be, each of which counts a few at least."""
+        return self.steps(attrs) * max(LEAST_STEP_FLOPS, sum(plan.flops for plan in self.plans))
+
+    def steps(self, attrs: Any) -> int:
+        """As many as there may be."""
+        return 1
+
+    def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """What the bodies work in; carries are there twice."""
+        carries = sum(type.nbytes for type in out[: attrs.get("carries", 0)]) if isinstance(out, tuple) else 0
+        return carries + sum(plan.peak_bytes - _fed_bytes(plan) for plan in self.plans)
+
+
+class PlannedScan(RunsPlans):
+    """A scan."""
+
+    def steps(self, attrs: Any) -> int:
+        """Its length."""
+        return int(attrs["length"])
+
+    def repeat(
+        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
+    ) -> None:
+        """Step by step."""
+        _go_through(run, bodies[0], operands, out, attrs, attrs["length"])
+
+
+class PlannedCountedScan(PlannedScan):
+    """A scan of as many steps as the last operand says; what it did not come to is zeros."""
+
+    def repeat(
+        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
+    ) -> None:
+        """Step by step, as many as there are."""
+        *operands, count = operands
+        length = min(int(count), attrs["length"])
+        _go_through(run, bodies[0], operands, out, attrs, length)
+        for stack in out[attrs["carries"] :]:
+            stack[length:] = 0
+
+
+def _go_through(run: RunContext, body: RunPlan, operands: Sequence[Array], out: Any, attrs: Any, length: int) -> None:
+    consts, state, sequences = in_parts(operands, attrs["carries"], attrs["sequences"])
+    carries = len(state)
+    steps: Iterable[int] = range(length - 1, -1, -1) if attrs["reverse"] else range(length)
+    for t in steps:
+        found = body(dict(enumerate([*consts, *state, *[x[t, ...] for x in sequences]])), run.deadline)
+        state = found[:carries]
+        for stack, entry in zip(out[carries:], found[carries:], strict=True):
+            stack[t, ...] = entry
+    for last, value in zip(out, state, strict=False):
+        last[...] = value
+
+
+class PlannedWhile(RunsPlans):
+    """A loop as long as its condition holds: of the plans, that comes first."""
+
+    def steps(self, attrs: Any) -> int:
+        """The most there may be; the condition is looked at once more."""
+        return int(attrs["max_steps"]) + 1
+
+    def repeat(
+        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
+    ) -> None:
+        """Step by step."""
+        condition, body = bodies
+        consts, state, _ = in_parts(operands, attrs["carries"])
+        carries, steps = len(state), 0
+
+        def goes_on() -> bool:
+            (holds,) = condition(dict(enumerate([*consts, *state])), run.deadline)
+            return bool(holds)
+
+        on = goes_on()
+        while on and steps < attrs["max_steps"]:
+            found = body(dict(enumerate([*consts, *state])), run.deadline)
+            state = found[:carries]
+            for stack, entry in zip(out[carries + 2 :], found[carries:], strict=True):
+                stack[steps, ...] = entry
+            steps += 1
+            on = goes_on()
+        for last, value in zip(out, state, strict=False):
+            last[...] = value
+        out[carries][...] = steps
+        out[carries + 1][...] = not on
+        for stack in out[carries + 2 :]:
+            stack[steps:] = 0
+
+
+class PlannedCond(RunsPlans):
+    """One of two plans."""
+
+    def repeat(
+        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
+    ) -> None:
+        """The one that the first operand asks for."""
+        predicate, *given = operands
+        then, otherwise = bodies
+        _run_once(run, then if bool(predicate) else otherwise, given, out)
+
+    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """Of the dearer."""
+        return max(LEAST_STEP_FLOPS, *[plan.flops for plan in self.plans])
+
+
+class PlannedCall(RunsPlans):
+    """A body that is kept to itself, so that nothing inside lives on."""
+
+    def repeat(
+        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
+    ) -> None:
+        """Once."""
+        _run_once(run, bodies[0], operands, out)
+
+
+def _run_once(run: RunContext, body: RunPlan, operands: Sequence[Array], out: Sequence[Array]) -> None:
+    for result, value in zip(out, body(dict(enumerate(operands)), run.deadline), strict=True):
+        result[...] = value
+
+
+def _fed_bytes(plan: Plan) -> int:
+    return sum(type.nbytes for type in plan.feed_types.values())
