@@ -118,13 +118,9 @@ class Program:
 
     def called(self, roots: Iterable[int]) -> list[tuple[Function, bool]]:
         """The functions that nodes run which `roots` depend on, once for each time; and whether they are inlined."""
-        found = []
-        for node in self.needed(roots):
-            op = self.statements[node].op
-            for name in op.functions:
-                if (index := self.attrs[node][name]) is not None:
-                    found.append((self.functions[index], op.inlines))
-        return found
+        ops = [(self.statements[node].op, self.attrs[node]) for node in self.needed(roots)]
+        named = [(attrs[name], op.inlines) for op, attrs in ops for name in op.functions]
+        return [(self.functions[index], inlines) for index, inlines in named if index is not None]
 
     def needed(self, roots: Iterable[int]) -> list[int]:
         """The nodes that `roots` depend on, themselves included, in ascending order."""
