@@ -122,7 +122,7 @@ class While(RunsFunctions):
         on = _call(builder.value(0), asks, [*parts.consts, *initial])
         steps = builder.full((n,), 0, INT64)
         given = Parts(parts.consts, [*initial, on, steps], ())
-        loop = _emit(on, _any_on(many, carries), _held(many, asks, len(parts.consts), carries), given, max_steps)
+        loop = _emit(on, _any_on(asks, carries), _held(many, asks, len(parts.consts), carries), given, max_steps)
         finished = loop.output(carries).logical_not()
         found = [*[loop.output(k) for k in range(carries)], loop.output(carries + 1), finished]
         return pack(builder, [*found, *[behind_steps(loop.output(carries + 4 + k)) for k in range(stacks)]])
@@ -171,7 +171,7 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
     """A batched step, where examples that do not go on stay as they are."""
 
     def make() -> Body:
-        types = _types(many)
+        types = _types(asks)
         builder = many.budget.builder(many.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
         before, on, steps = leaves[consts : consts + carries], leaves[-2], leaves[-1]
@@ -185,6 +185,6 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
     return many.made(("held", asks.digest, consts, carries), make)
 
 
-def _types(many: Body) -> list[TensorType]:
-    n = many.outputs[0].shape[0]
-    return [*many.inputs, TensorType((n,), BOOL), TensorType((n,), INT64)]
+def _types(asks: Body) -> list[TensorType]:
+    n = asks.outputs[0].shape[0]
+    return [*asks.inputs, TensorType((n,), BOOL), TensorType((n,), INT64)]
