@@ -29,6 +29,7 @@ class RunsFunctions(Op):
 
     operands: ClassVar[tuple[str, ...]] = ("operands...?",)
     several = True
+    narrows = True
     since = 2
     samples: ClassVar[tuple[Sample, ...]] = ()
 

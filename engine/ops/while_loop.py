@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
+from engine.bodies.narrow import narrow, needed, step_needs
 from engine.bodies.runs_functions import (
     Parts,
     RunsFunctions,
@@ -18,7 +19,7 @@ from engine.bodies.stepwise import loop_gradients, stacking
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.ir import Value
-from engine.graph.op import ResultTypes
+from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, INT64, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
@@ -60,6 +61,24 @@ class While(RunsFunctions):
         """Those of the carries, steps and finished; and stacks, where the engine asks for some."""
         stacks = [type.with_shape((max_steps, *type.shape)) for type in body.outputs[carries:]]
         return (*body.outputs[:carries], TensorType((), INT64), TensorType((), BOOL), *stacks)
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """Without carries and stacks that nobody reads, at the end, at any step or to go on."""
+        body, condition, carries = attrs["body"], attrs["condition"], attrs["carries"]
+        consts = operands - carries
+        wanted = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
+        results, inputs = step_needs(body, consts, carries, wanted, needed(condition, [0]))
+        kept = sum(i >= consts for i in inputs)
+        fewer = {
+            "condition": narrow(condition, [0], inputs),
+            "body": narrow(body, results, inputs),
+            "carries": kept,
+        }
+        return Narrowed(
+            {**attrs, **fewer},
+            inputs,
+            [*results[:kept], carries, carries + 1, *[k + 2 for k in results[kept:]]],
+        )
 
     def vjp(
         self,
