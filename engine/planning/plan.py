@@ -70,6 +70,11 @@ class Plan:
     digest: bytes = NO_DIGEST
 
     @property
+    def working_bytes(self) -> int:
+        """The peak without what is fed."""
+        return self.peak_bytes - sum(type.nbytes for type in self.feed_types.values())
+
+    @property
     def nbytes(self) -> int:
         """What keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold.
 
@@ -131,9 +136,12 @@ def _materialised(storage: Storage, allowance: Allowance) -> Storage:
 
 
 def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
-    """FLOPs of each node, and the largest workspace."""
-    costs = works(allowance.over(storage.graph.nodes), storage.types)
-    return [flops for flops, _ in costs], max([workspace for _, workspace in costs], default=0)
+    """FLOPs of each node, and the workspace: all that stays, and the largest of what does not."""
+    nodes = storage.graph.nodes
+    costs = works(allowance.over(nodes), storage.types)
+    inner = {plan for node in nodes for plan in node.op.runs}
+    passing = [space - sum([x.working_bytes for x in n.op.runs]) for n, (_, space) in zip(nodes, costs, strict=True)]
+    return [flops for flops, _ in costs], sum([plan.working_bytes for plan in inner]) + max(passing, default=0)
 
 
 def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: Allowance) -> tuple[Step, ...]:
