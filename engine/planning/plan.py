@@ -5,12 +5,13 @@ Peak bytes and FLOPs are known here, before anything runs; a request over its bu
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from engine.graph.body import Body
 from engine.graph.ir import Graph, Node, Origin, works
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.memory import is_small
@@ -25,6 +26,8 @@ from engine.planning.storage import Storage
 STEP_BYTES, ATTRIBUTES_BYTES, TYPE_BYTES, ENTRY_BYTES, FEED_BYTES = 330, 250, 300, 36, 500
 
 
+#: and a node of a body, with those of its derivatives and steps of their plans
+BODY_NODE_BYTES: Final = 250
 #: of a plan that nobody knows by one
 NO_DIGEST: Final = bytes(32)
 
@@ -85,6 +88,7 @@ class Plan:
         types = {id(step.types): len(step.types) for step in self.steps}
         entries = sum([len(step.operands) + len(step.places) for step in self.steps])
         shared = sum(map(_attributes_bytes, attrs.values())) + TYPE_BYTES * sum(types.values())
+        shared += BODY_NODE_BYTES * _nodes_of_bodies(attrs.values())
         return STEP_BYTES * len(self.steps) + ENTRY_BYTES * entries + shared + FEED_BYTES * len(self.feeds)
 
 
@@ -171,6 +175,12 @@ def _own(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _owned(array: HostArray) -> HostArray:
     return array if array.flags.owndata and not array.flags.writeable else read_only_copy(array)
+
+
+def _nodes_of_bodies(attributes: Iterable[Mapping[str, Any]]) -> int:
+    """All that were written for the request that these bodies were made for: they hold one another."""
+    budgets = {x.budget for attrs in attributes for x in attrs.values() if isinstance(x, Body)}
+    return sum(budget.spent for budget in budgets)
 
 
 def _attributes_bytes(attrs: Mapping[str, Any]) -> int:
