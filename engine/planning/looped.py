@@ -48,8 +48,8 @@ class RunsPlans(Kernel):
     def repeat(
         self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
     ) -> None:
-        """Run the bodies."""
-        raise NotImplementedError
+        """Run the bodies: here, the first of them, once."""
+        _run_once(run, bodies[0], operands, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Of as many steps as there may be, each of which counts a few at least."""
@@ -159,12 +159,6 @@ class PlannedCond(RunsPlans):
 
 class PlannedCall(RunsPlans):
     """A body that is kept to itself, so that nothing inside lives on."""
-
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
-        """Once."""
-        _run_once(run, bodies[0], operands, out)
 
 
 def _run_once(run: RunContext, body: RunPlan, operands: Sequence[Array], out: Sequence[Array]) -> None:
