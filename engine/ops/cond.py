@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
-from engine.bodies.runs_functions import RunsFunctions, require_count, require_results, require_same
+from engine.bodies.narrowed import narrowed, reads
+from engine.bodies.runs_functions import Pruned, RunsFunctions, require_count, require_results, require_same
 from engine.bodies.stepwise import zeros
+from engine.bodies.tidy import derived
 from engine.bodies.way_back import way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
@@ -64,6 +66,13 @@ class Cond(RunsFunctions):
                 found[i] = back.output(place)
         return [None, *found]
 
+    def pruned(self, read: frozenset[int], operands: int, *, then: Body, otherwise: Body) -> Pruned:
+        """Without results that are not read, and what only these need."""
+        results = sorted(read)
+        inputs = sorted(reads(then, results) | reads(otherwise, results))
+        bodies = {"then": narrowed(then, results, inputs), "otherwise": narrowed(otherwise, results, inputs)}
+        return Pruned([0, *[i + 1 for i in inputs]], results, bodies)
+
     def batch(self, mapped: Sequence[bool], predicate: Value, *operands: Value, then: Body, otherwise: Body) -> Value:
         """The one of both on all examples; where these choose for themselves, both, and of each what it chose."""
         n = size(mapped, [predicate, *operands])
@@ -83,8 +92,8 @@ def _giving(body: Body, reached: Sequence[int], wanted: Sequence[int]) -> Body:
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
         found = dict(zip(reached, body.write(builder, leaves), strict=True))
-        return body.derived(
-            builder.graph([found.get(i) or zeros(builder, body.inputs[i]) for i in wanted]), body.inputs
+        return derived(
+            body, builder.graph([found.get(i) or zeros(builder, body.inputs[i]) for i in wanted]), body.inputs
         )
 
     return body.made(("giving", tuple(wanted)), make)

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
-from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_results
+from engine.bodies.narrowed import narrowed, reads
+from engine.bodies.runs_functions import Parts, Pruned, RunsFunctions, in_parts, require_results
 from engine.bodies.stepwise import zeros
-from engine.bodies.tidy import tidied, tidy
+from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
@@ -92,6 +93,18 @@ class Map(RunsFunctions):
             found[i] = loop.output(place)
         return found
 
+    def pruned(
+        self, read: frozenset[int], operands: int, *, body: Body, sequences: int, sums: int = 0, **attrs: Any
+    ) -> Pruned:
+        """Without results that are not read, and what only these need; one sequence stays, to be gone through."""
+        results, parts = sorted(read), in_parts(range(operands), 0, sequences)
+        needed = reads(body, results)
+        inputs = sorted(needed if needed.intersection(parts.sequences) else {*needed, parts.sequences[0]})
+        stated = {"body": narrowed(body, results, inputs), "sequences": sum(i in inputs for i in parts.sequences)}
+        if sums:
+            stated["sums"] = sum(k < sums for k in results)
+        return Pruned(inputs, results, {**attrs, **stated})
+
     def batch(
         self,
         mapped: Sequence[bool],
@@ -155,7 +168,7 @@ def _reordered(back: Body, consts: int, sequences: int, to_all: int) -> Body:
         builder = back.budget.builder(back.graph.registry)
         leaves = {i: builder.leaf(back.inputs[i], place) for place, i in enumerate(order)}
         graph = builder.graph(back.write(builder, leaves))
-        return back.derived(tidied(back, graph), [back.inputs[i] for i in order])
+        return derived(back, graph, [back.inputs[i] for i in order])
 
     return back.made(("reordered", to_all), make)
 
@@ -199,7 +212,7 @@ def _step(body: Body, consts: int, batch: int, sums: int) -> Body:
         totals = leaves[consts : consts + sums]
         results = many.write(builder, [*leaves[:consts], *leaves[consts + sums :]])
         added = [total + x.sum(axes=(0,)) for total, x in zip(totals, results, strict=False)]
-        return body.derived(tidied(body, builder.graph([*added, *results[sums:]])), types)
+        return derived(body, builder.graph([*added, *results[sums:]]), types)
 
     return body.made(("step", batch, sums), make)
 

@@ -6,8 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
+from engine.bodies.narrowed import narrowed, reads
 from engine.bodies.runs_functions import (
     Parts,
+    Pruned,
     RunsFunctions,
     in_parts,
     require_count,
@@ -15,6 +17,7 @@ from engine.bodies.runs_functions import (
     require_truth,
 )
 from engine.bodies.stepwise import loop_gradients, stacking
+from engine.bodies.tidy import derived, tidy
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.ir import Value
@@ -22,7 +25,7 @@ from engine.graph.op import ResultTypes
 from engine.graph.tensor_type import BOOL, INT64, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
-from engine.ops.scan import batched_carries, behind_steps, emit_counted, picked, with_axis
+from engine.ops.scan import batched_carries, behind_steps, emit_counted, picked, with_axis, with_carries
 
 
 class While(RunsFunctions):
@@ -88,6 +91,23 @@ class While(RunsFunctions):
             may_be_empty=True,
         )
 
+    def pruned(
+        self, read: frozenset[int], operands: int, *, condition: Body, body: Body, carries: int, **attrs: Any
+    ) -> Pruned:
+        """Without stacks that are not read, and without carries that neither these nor the condition need."""
+        parts, asked = in_parts(range(operands), carries), reads(condition, (0,))
+        of_body = [k if k < carries else k - 2 for k in read if not carries <= k < carries + 2]
+        results = with_carries(body, of_body, parts, asked)
+        moving = [parts.carries[k] for k in results if k < carries]
+        inputs = sorted({*reads(body, results), *asked, *moving})
+        stated = {
+            "condition": narrowed(condition, (0,), inputs),
+            "body": narrowed(body, results, inputs),
+            "carries": len(moving),
+        }
+        stacks = [k + 2 for k in results if k >= carries]
+        return Pruned(inputs, [*results[: len(moving)], carries, carries + 1, *stacks], {**attrs, **stated})
+
     def batch(
         self,
         mapped: Sequence[bool],
@@ -142,6 +162,21 @@ class StackingWhile(While):
 _STACKING: Final = StackingWhile()
 
 
+def asking(body: Body, condition: Body, carries: int) -> Body:
+    """A step that also says whether to go on: the carries, the condition of these, then what is stacked."""
+
+    def make() -> Body:
+        builder = body.budget.builder(body.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
+        results = tidy(body).write(builder, leaves)
+        consts = leaves[: len(leaves) - carries]
+        (on,) = tidy(condition).write(builder, [*consts, *results[:carries]])
+        graph = builder.graph([*results[:carries], on, *results[carries:]])
+        return derived(body, graph, body.inputs)
+
+    return body.made(("asking", condition.digest), make)
+
+
 def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int) -> Value:
     builder, carries = like.builder, len(parts.carries)
     op = builder.registry.ops["while"] if len(body.outputs) == carries else _STACKING
@@ -162,7 +197,7 @@ def _any_on(many: Body, carries: int) -> Body:
         types = _types(many)
         builder = many.budget.builder(many.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        return many.derived(builder.graph([leaves[-2].any()]), types)
+        return derived(many, builder.graph([leaves[-2].any()]), types)
 
     return many.made(("any on", carries), make)
 
@@ -180,7 +215,7 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
         (goes_on,) = asks.write(builder, [*leaves[:consts], *went])
         stacked = [picked(on, new, builder.full((), 0.0, new.dtype)) for new in results[carries:]]
         further = [on.logical_and(goes_on), steps + on.cast(dtype=INT64)]
-        return many.derived(builder.graph([*went, *further, *stacked]), types)
+        return derived(many, builder.graph([*went, *further, *stacked]), types)
 
     return many.made(("held", asks.digest, consts, carries), make)
 

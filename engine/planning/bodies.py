@@ -9,11 +9,13 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine.bodies.lower import lower
+from engine.bodies.prune import prune
 from engine.bodies.runs_functions import RunsFunctions
 from engine.bodies.tidy import tidy
 from engine.graph.body import Body
 from engine.graph.ir import Graph, Node
 from engine.graph.limits import NO_DEADLINE, Limits
+from engine.ops.while_loop import While, asking
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.planning.looped import PlannedCall, PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
@@ -35,7 +37,8 @@ def runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: i
     graph = optimise(graph, allowance)
     if not _runs_functions(graph):
         return graph
-    lowered = optimise(lower(graph, limits, allowance.deadline), allowance)
+    graph = prune(graph, allowance)
+    lowered = prune(optimise(lower(graph, limits, allowance.deadline), allowance), allowance)
     return with_planned_bodies(lowered, limits, allowance, loop_threads)
 
 
@@ -61,11 +64,19 @@ def _runs_functions(graph: Graph) -> bool:
 def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int) -> Node:
     if not isinstance(node.op, RunsFunctions):
         return node
-    bodies = [node.attrs[name] for name in node.op.functions if node.attrs[name] is not None]
+    bodies = _bodies(node)
     plans = [_plan_of(body, limits, allowance, loop_threads) for body in bodies]
     for body in bodies:
         body.budget.deadline = NO_DEADLINE  # what is made of it from now on is for other requests
     return node._replace(op=_PLANNED[node.op.name](node.op, tuple(plans)))
+
+
+def _bodies(node: Node) -> list[Body]:
+    """Those that are run: of a `while`, the condition, and a step that asks it again."""
+    if isinstance(node.op, While):
+        condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
+        return [condition, asking(body, condition, carries)]
+    return [node.attrs[name] for name in node.op.functions if node.attrs[name] is not None]
 
 
 def _plan_of(body: Body, limits: Limits, allowance: Allowance, loop_threads: int) -> Plan:
