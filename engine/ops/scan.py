@@ -38,6 +38,7 @@ class Scan(RunsFunctions):
     """
 
     name = "scan"
+    steps_body = True
     attrs: ClassVar[Mapping[str, Attr]] = {
         "body": Attr("function", doc="of consts, carries and one entry of each sequence: carries, and what is stacked"),
         "carries": Attr("int", 0, "how many operands are initial values of carries", minimum=0),
@@ -143,6 +144,10 @@ class CountedScan(Scan):
 
     name = "counted_scan"
     internal = True
+
+    def consts(self, operands: int, **attrs: Any) -> int:
+        """As a scan's, of the operands before the count."""
+        return super().consts(operands - 1, **attrs)
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """As a scan, of the operands before the count."""

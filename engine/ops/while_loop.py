@@ -37,6 +37,19 @@ class While(RunsFunctions):
     """
 
     name = "while"
+    steps_body = True
+    beside = 2
+
+    @property
+    def family(self) -> str:
+        """With stacks or without."""
+        return "while"
+
+    def emit_loop(self, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+        """With stacks, where there are any."""
+        parts = in_parts(operands, attrs["carries"])
+        return _emit(operands[0], attrs["condition"], attrs["body"], parts, attrs["max_steps"])
+
     attrs: ClassVar[Mapping[str, Attr]] = {
         "condition": Attr("function", doc="of consts and carries: whether to go on, a bool []"),
         "body": Attr("function", doc="of consts and carries: the carries after a step"),

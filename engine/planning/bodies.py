@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from engine.bodies.hoist import hoist
 from engine.bodies.lower import lower
+from engine.bodies.merge import merge
 from engine.bodies.prune import prune
 from engine.bodies.runs_functions import RunsFunctions
 from engine.bodies.tidy import tidy
 from engine.graph.body import Body
-from engine.graph.ir import Graph, Node
-from engine.graph.limits import NO_DEADLINE, Limits
+from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Limits
 from engine.ops.while_loop import While, asking
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
@@ -37,16 +39,17 @@ def runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: i
     graph = optimise(graph, allowance)
     if not _runs_functions(graph):
         return graph
-    graph = prune(graph, allowance)
-    lowered = prune(optimise(lower(graph, limits, allowance.deadline), allowance), allowance)
-    return with_planned_bodies(lowered, limits, allowance, loop_threads)
+    graph = lower(prune(graph, allowance), limits, allowance.deadline)
+    graph = prune(merge(optimise(graph, allowance)), allowance)
+    graph = prune(optimise(hoist(graph), allowance), allowance)
+    return with_planned_bodies(graph, limits, allowance, loop_threads)
 
 
 def with_planned_bodies(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1) -> Graph:
     """`graph`, which is not optimised any more. Raises EngineError."""
     if not _runs_functions(graph):
         return graph
-    graph = lower(graph, limits, allowance.deadline)
+    graph = _with_dense_operands(lower(graph, limits, allowance.deadline))
     nodes = [_planned(node, limits, allowance, loop_threads) for node in graph.nodes]
     return graph.rewritten(nodes, graph.outputs)
 
@@ -55,6 +58,24 @@ def as_written(graph: Graph) -> Graph:
     """A planned graph with the ops themselves, which can be batched."""
     nodes = [node._replace(op=node.op.source) if isinstance(node.op, RunsPlans) else node for node in graph.nodes]
     return graph.rewritten(nodes, graph.outputs)
+
+
+def _with_dense_operands(graph: Graph) -> Graph:
+    """A body is planned for entries that lie densely: what is seen askew is copied once, in front of the loop."""
+    builder = Builder(graph.registry, NO_LIMITS)
+    values: list[Value] = []
+    for node in graph.nodes:
+        operands = [values[i] for i in node.operands]
+        builder.origin = node.origin
+        if isinstance(node.op, RunsFunctions):
+            operands = [x.identity() if _is_askew(x.node) else x for x in operands]
+        values.append(builder.copy(node, operands))
+    return builder.graph([values[i] for i in graph.outputs])
+
+
+def _is_askew(node: Node) -> bool:
+    view = node.view
+    return view is not None and not view.reshapes
 
 
 def _runs_functions(graph: Graph) -> bool:
