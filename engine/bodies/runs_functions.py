@@ -21,14 +21,6 @@ LEAST_STEP_FLOPS: Final = 32
 _TRUTH: Final = TensorType((), BOOL)
 
 
-class Pruned(NamedTuple):
-    """An op without what serves nobody: operands and results that are left, by their numbers, and its attributes."""
-
-    operands: Sequence[int]
-    results: Sequence[int]
-    attrs: Mapping[str, Any]
-
-
 class RunsFunctions(Op):
     """Base: several results, read through get_output, also where there is one.
 
@@ -59,13 +51,6 @@ class RunsFunctions(Op):
 
     def lowered(self, *operands: Any, **attrs: Any) -> Value | None:
         """The op in terms of others, once nothing is differentiated or batched any more; None where it is run."""
-        return None
-
-    def pruned(self, *args: Any, **attrs: Any) -> Pruned | None:
-        """The op where only some results are read; None where it needs all: `pruned(read, operands, **attrs)`.
-
-        `read` are the numbers of the results, `operands` is how many there are.
-        """
         return None
 
     def forward(self, run: RunContext, *arrays: Any, **attrs: Any) -> None:

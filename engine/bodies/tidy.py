@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.bodies.prune import prune
 from engine.graph.body import Body
 from engine.graph.ir import Graph
 from engine.graph.tensor_type import TensorType
@@ -21,8 +20,7 @@ def tidy(body: Body) -> Body:
 def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
     """A tidy body that is made of another one, within what that may have. Raises TooManyNodes, DeadlineExceeded."""
     budget = body.budget
-    allowance = Allowance(budget.limits.flops, budget.deadline)
-    found = body.derived(prune(optimise(graph, allowance), allowance), inputs)
+    found = body.derived(optimise(graph, Allowance(budget.limits.flops, budget.deadline)), inputs)
     found.made("tidy", lambda: found)
     return found
 

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
-from engine.bodies.narrowed import narrowed, reads
-from engine.bodies.runs_functions import Pruned, RunsFunctions, require_count, require_results, require_same
+from engine.bodies.runs_functions import RunsFunctions, require_count, require_results, require_same
 from engine.bodies.tidy import tidy
 from engine.bodies.way_back import way_back
 from engine.graph.attributes import Attr
@@ -67,18 +66,6 @@ class Call(RunsFunctions):
         if recompute or not operands:
             return None
         return pack(operands[0].builder, tidy(body).write(operands[0].builder, operands))
-
-    def pruned(
-        self, read: frozenset[int], operands: int, *, body: Body, derivative: Body | None, recompute: bool
-    ) -> Pruned | None:
-        """Without results that are not read, and what only these need; its own derivative may need all."""
-        if derivative is not None:
-            return None
-        results = sorted(read)
-        inputs = sorted(reads(body, results))
-        return Pruned(
-            inputs, results, {"body": narrowed(body, results, inputs), "derivative": None, "recompute": recompute}
-        )
 
     def vjp(
         self,

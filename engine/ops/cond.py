@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
-from engine.bodies.narrowed import narrowed, reads
-from engine.bodies.runs_functions import Pruned, RunsFunctions, require_count, require_results, require_same
+from engine.bodies.runs_functions import RunsFunctions, require_count, require_results, require_same
 from engine.bodies.stepwise import zeros
 from engine.bodies.tidy import derived
 from engine.bodies.way_back import way_back
@@ -65,13 +64,6 @@ class Cond(RunsFunctions):
             for place, i in enumerate(reached):
                 found[i] = back.output(place)
         return [None, *found]
-
-    def pruned(self, read: frozenset[int], operands: int, *, then: Body, otherwise: Body) -> Pruned:
-        """Without results that are not read, and what only these need."""
-        results = sorted(read)
-        inputs = sorted(reads(then, results) | reads(otherwise, results))
-        bodies = {"then": narrowed(then, results, inputs), "otherwise": narrowed(otherwise, results, inputs)}
-        return Pruned([0, *[i + 1 for i in inputs]], results, bodies)
 
     def batch(self, mapped: Sequence[bool], predicate: Value, *operands: Value, then: Body, otherwise: Body) -> Value:
         """The one of both on all examples; where these choose for themselves, both, and of each what it chose."""

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
-from engine.bodies.narrowed import narrowed, reads
-from engine.bodies.runs_functions import Pruned, RunsFunctions, in_parts, require_count, require_same
+from engine.bodies.runs_functions import RunsFunctions, in_parts, require_count, require_same
 from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import WayBack, way_back
 from engine.graph.attributes import Attr
@@ -91,13 +90,6 @@ class FixedPoint(RunsFunctions):
         many = batched(loop, mapped, size(mapped, operands)).body
         call = operands[0].builder.registry.ops["call"]
         return operands[0].builder.emit(call, operands, {"body": many, "derivative": None, "recompute": False})
-
-    def pruned(self, read: frozenset[int], operands: int, *, body: Body, carries: int, **attrs: Any) -> Pruned:
-        """Without consts that nothing needs: all of x says when it ends."""
-        every = range(carries)
-        inputs = sorted({*reads(body, every), *range(operands - carries, operands)})
-        stated = {"body": narrowed(body, every, inputs), "carries": carries}
-        return Pruned(inputs, range(carries + 2), {**attrs, **stated})
 
     def lowered(self, *operands: Value, **attrs: Any) -> Value | None:
         """A `while` that also carries whether it has come to an end."""

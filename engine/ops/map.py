@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
-from engine.bodies.narrowed import narrowed, reads
-from engine.bodies.runs_functions import Parts, Pruned, RunsFunctions, in_parts, require_results
+from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_results
 from engine.bodies.stepwise import zeros
 from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import way_back
@@ -92,18 +91,6 @@ class Map(RunsFunctions):
         for place, i in enumerate(way.reached):
             found[i] = loop.output(place)
         return found
-
-    def pruned(
-        self, read: frozenset[int], operands: int, *, body: Body, sequences: int, sums: int = 0, **attrs: Any
-    ) -> Pruned:
-        """Without results that are not read, and what only these need; one sequence stays, to be gone through."""
-        results, parts = sorted(read), in_parts(range(operands), 0, sequences)
-        needed = reads(body, results)
-        inputs = sorted(needed if needed.intersection(parts.sequences) else {*needed, parts.sequences[0]})
-        stated = {"body": narrowed(body, results, inputs), "sequences": sum(i in inputs for i in parts.sequences)}
-        if sums:
-            stated["sums"] = sum(k < sums for k in results)
-        return Pruned(inputs, results, {**attrs, **stated})
 
     def batch(
         self,

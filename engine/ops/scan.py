@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
-from engine.bodies.narrowed import narrowed, reads
 from engine.bodies.runs_functions import (
     Parts,
-    Pruned,
     RunsFunctions,
     in_parts,
     require_count,
@@ -97,17 +95,6 @@ class Scan(RunsFunctions):
             may_be_empty=length == 0 or count is not None,
         )
 
-    def pruned(
-        self, read: frozenset[int], operands: int, *, body: Body, carries: int, sequences: int, **attrs: Any
-    ) -> Pruned:
-        """Without stacks that are not read, and without carries that serve none that is."""
-        parts = in_parts(range(operands), carries, sequences)
-        results = with_carries(body, read, parts)
-        inputs = [*sorted(reads(body, results) | {parts.carries[k] for k in results if k < carries})]
-        kept = [sum(i in inputs for i in part) for part in (parts.carries, parts.sequences)]
-        stated = {"body": narrowed(body, results, inputs), "carries": kept[0], "sequences": kept[1]}
-        return Pruned(inputs, results, {**attrs, **stated})
-
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
         """A scan of the batched body; a carry that is mapped after a step is mapped from the start."""
         return self.batch_steps(mapped, operands, **attrs)
@@ -157,11 +144,6 @@ class CountedScan(Scan):
         """The loop the other way round, of as many steps."""
         *given, count = operands
         return [*self.gradients(g, y, given, count=count, **attrs), None]
-
-    def pruned(self, read: frozenset[int], operands: int, **attrs: Any) -> Pruned:
-        """As a scan, with the count."""
-        found = super().pruned(read, operands - 1, **attrs)
-        return found._replace(operands=[*found.operands, operands - 1])
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
         """As a scan; where examples have counts of their own, one that is done stays as it is."""
@@ -224,17 +206,6 @@ def _hold(many: Body, consts: int, carries: int) -> Body:
 def picked(flags: Value, yes: Value, no: Value) -> Value:
     """For each example, by its flag [N]: `yes` [N, …], or `no`."""
     return flags.reshape(shape=(*flags.shape, *[1] * (yes.ndim - 1))).where(yes, no)
-
-
-def with_carries(body: Body, read: Iterable[int], parts: Parts, beside: Iterable[int] = ()) -> list[int]:
-    """Results that are read, and the carries that any of these needs; or that are read `beside`, as inputs."""
-    first, carries = len(parts.consts), len(parts.carries)
-    found, inputs = set(read), set(beside)
-    while True:
-        more = {i - first for i in inputs | reads(body, found) if 0 <= i - first < carries} - found
-        if not more:
-            return sorted(found)
-        found |= more
 
 
 def batched_carries(body: Body, mapped: Parts, n: int, stacks: int) -> tuple[Body, tuple[bool, ...]]:

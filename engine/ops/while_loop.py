@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
-from engine.bodies.narrowed import narrowed, reads
 from engine.bodies.runs_functions import (
     Parts,
-    Pruned,
     RunsFunctions,
     in_parts,
     require_count,
@@ -25,7 +23,7 @@ from engine.graph.op import ResultTypes
 from engine.graph.tensor_type import BOOL, INT64, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
-from engine.ops.scan import batched_carries, behind_steps, emit_counted, picked, with_axis, with_carries
+from engine.ops.scan import batched_carries, behind_steps, emit_counted, picked, with_axis
 
 
 class While(RunsFunctions):
@@ -103,23 +101,6 @@ class While(RunsFunctions):
             lambda back, given: emit_counted(back, given, max_steps, y.output(carries), reverse=True),
             may_be_empty=True,
         )
-
-    def pruned(
-        self, read: frozenset[int], operands: int, *, condition: Body, body: Body, carries: int, **attrs: Any
-    ) -> Pruned:
-        """Without stacks that are not read, and without carries that neither these nor the condition need."""
-        parts, asked = in_parts(range(operands), carries), reads(condition, (0,))
-        of_body = [k if k < carries else k - 2 for k in read if not carries <= k < carries + 2]
-        results = with_carries(body, of_body, parts, asked)
-        moving = [parts.carries[k] for k in results if k < carries]
-        inputs = sorted({*reads(body, results), *asked, *moving})
-        stated = {
-            "condition": narrowed(condition, (0,), inputs),
-            "body": narrowed(body, results, inputs),
-            "carries": len(moving),
-        }
-        stacks = [k + 2 for k in results if k >= carries]
-        return Pruned(inputs, [*results[: len(moving)], carries, carries + 1, *stacks], {**attrs, **stated})
 
     def batch(
         self,

@@ -11,7 +11,6 @@ from typing import Final
 from engine.bodies.hoist import hoist
 from engine.bodies.lower import lower
 from engine.bodies.merge import merge
-from engine.bodies.prune import prune
 from engine.bodies.runs_functions import RunsFunctions
 from engine.bodies.tidy import tidy
 from engine.graph.body import Body
@@ -19,6 +18,7 @@ from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Limits
 from engine.ops.while_loop import While, asking
 from engine.passes.allowance import Allowance
+from engine.passes.dce import dce
 from engine.passes.pipeline import optimise
 from engine.planning.looped import PlannedCall, PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
 from engine.planning.plan import Plan
@@ -39,9 +39,8 @@ def runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: i
     graph = optimise(graph, allowance)
     if not _runs_functions(graph):
         return graph
-    graph = lower(prune(graph, allowance), limits, allowance.deadline)
-    graph = prune(merge(optimise(graph, allowance)), allowance)
-    graph = prune(optimise(hoist(graph), allowance), allowance)
+    graph = merge(optimise(lower(graph, limits, allowance.deadline), allowance))
+    graph = optimise(hoist(dce(graph, allowance)), allowance)
     return with_planned_bodies(graph, limits, allowance, loop_threads)
 
 
