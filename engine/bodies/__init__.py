@@ -4,6 +4,7 @@ What may live here: what ops that run functions share. What may not: such an op,
 
 Files:
     batched         A body on N examples at once
+    narrow          Ops that run functions without the results that nobody reads, nor what these alone need
     runs_functions  Base of the ops that run functions, and what is said of operands that do not fit these
     stepwise        Gradients of loops, step by step from the last: a loop the other way round, which computes each step
                     once more

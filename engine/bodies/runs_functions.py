@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from engine.graph.body import Body
 from engine.graph.errors import BadAttribute, DtypeMismatch, EngineError, ShapeMismatch, counted
 from engine.graph.ir import Value
-from engine.graph.op import Op
+from engine.graph.op import Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import BOOL, TensorType, show_shape
@@ -29,6 +29,7 @@ class RunsFunctions(Op):
 
     operands: ClassVar[tuple[str, ...]] = ("operands...?",)
     several = True
+    narrows = True
     since = 2
     samples: ClassVar[tuple[Sample, ...]] = ()
     #: whether its `body` runs step by step, on consts that stay the same
@@ -52,6 +53,9 @@ class RunsFunctions(Op):
     def lowered(self, *operands: Any, **attrs: Any) -> Value | None:
         """The op in terms of others, once nothing is differentiated or batched any more; None where it is run."""
         return None
+
+    def check_connection(self, types: Sequence[ResultTypes], results: Sequence[TensorType]) -> None:
+        """Nothing: where gradients end in a function, its nodes say so."""
 
     def forward(self, run: RunContext, *arrays: Any, **attrs: Any) -> None:
         """Raise TypeError: planning puts a kernel in its place."""

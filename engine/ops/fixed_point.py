@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
+from engine.bodies.narrow import narrow, needed
 from engine.bodies.runs_functions import RunsFunctions, in_parts, require_count, require_same
 from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import WayBack, way_back
@@ -13,7 +14,7 @@ from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.errors import BadAttribute, DtypeMismatch
 from engine.graph.ir import Value
-from engine.graph.op import ResultTypes
+from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, FLOAT64, INT64, DType, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
@@ -62,6 +63,14 @@ class FixedPoint(RunsFunctions):
     def infer(self, *types: TensorType, body: Body, **attrs: Any) -> ResultTypes:
         """Those of x, steps and finished."""
         return (*body.outputs, TensorType((), INT64), TensorType((), BOOL))
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """Without consts that the body does not need: all of x says when it has come to an end."""
+        body, consts = attrs["body"], operands - attrs["carries"]
+        results = range(attrs["carries"])
+        inputs = sorted(needed(body, results) | {*range(consts, operands)})
+        less = {**attrs, "body": narrow(body, results, inputs)}
+        return Narrowed(less, inputs, range(attrs["carries"] + 2))
 
     def vjp(
         self, g: Sequence[Value | None], y: Value, *operands: Value, body: Body, carries: int, **attrs: Any

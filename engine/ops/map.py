@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
+from engine.bodies.narrow import narrow, needed
 from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_results
 from engine.bodies.stepwise import zeros
 from engine.bodies.tidy import derived, tidy
@@ -14,7 +15,7 @@ from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Builder, Value
-from engine.graph.op import ResultTypes
+from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
@@ -60,6 +61,17 @@ class Map(RunsFunctions):
     def _stacks(types: Sequence[TensorType], outputs: Sequence[TensorType], sequences: int) -> ResultTypes:
         n = types[len(types) - sequences].shape[0]
         return tuple([type.with_shape((n, *type.shape)) for type in outputs])
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """The body without results that nobody reads. One sequence stays, to say how many entries there are."""
+        body, first = attrs["body"], operands - attrs["sequences"]
+        results, inputs = sorted(read), sorted(needed(body, read))
+        if not any(i >= first for i in inputs):
+            inputs.append(first)
+        fewer = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
+        if "sums" in attrs:
+            fewer["sums"] = sum(k < attrs["sums"] for k in results)
+        return Narrowed({**attrs, **fewer}, inputs, results)
 
     def vjp(
         self,

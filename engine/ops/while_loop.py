@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
+from engine.bodies.narrow import narrow, needed, step_needs
 from engine.bodies.runs_functions import (
     Parts,
     RunsFunctions,
@@ -19,7 +20,7 @@ from engine.bodies.tidy import derived, tidy
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.ir import Value
-from engine.graph.op import ResultTypes
+from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, INT64, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
@@ -74,6 +75,24 @@ class While(RunsFunctions):
         """Those of the carries, steps and finished; and stacks, where the engine asks for some."""
         stacks = [type.with_shape((max_steps, *type.shape)) for type in body.outputs[carries:]]
         return (*body.outputs[:carries], TensorType((), INT64), TensorType((), BOOL), *stacks)
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """Without carries and stacks that nobody reads, at the end, at any step or to go on."""
+        body, condition, carries = attrs["body"], attrs["condition"], attrs["carries"]
+        consts = operands - carries
+        wanted = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
+        results, inputs = step_needs(body, consts, carries, wanted, needed(condition, [0]))
+        kept = sum(i >= consts for i in inputs)
+        fewer = {
+            "condition": narrow(condition, [0], inputs),
+            "body": narrow(body, results, inputs),
+            "carries": kept,
+        }
+        return Narrowed(
+            {**attrs, **fewer},
+            inputs,
+            [*results[:kept], carries, carries + 1, *[k + 2 for k in results[kept:]]],
+        )
 
     def vjp(
         self,
@@ -136,7 +155,7 @@ class While(RunsFunctions):
         on = _call(builder.value(0), asks, [*parts.consts, *initial])
         steps = builder.full((n,), 0, INT64)
         given = Parts(parts.consts, [*initial, on, steps], ())
-        loop = _emit(on, _any_on(many, carries), _held(many, asks, len(parts.consts), carries), given, max_steps)
+        loop = _emit(on, _any_on(asks, carries), _held(many, asks, len(parts.consts), carries), given, max_steps)
         finished = loop.output(carries).logical_not()
         found = [*[loop.output(k) for k in range(carries)], loop.output(carries + 1), finished]
         return pack(builder, [*found, *[behind_steps(loop.output(carries + 4 + k)) for k in range(stacks)]])
@@ -200,7 +219,7 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
     """A batched step, where examples that do not go on stay as they are."""
 
     def make() -> Body:
-        types = _types(many)
+        types = _types(asks)
         builder = many.budget.builder(many.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
         before, on, steps = leaves[consts : consts + carries], leaves[-2], leaves[-1]
@@ -214,6 +233,6 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
     return many.made(("held", asks.digest, consts, carries), make)
 
 
-def _types(many: Body) -> list[TensorType]:
-    n = many.outputs[0].shape[0]
-    return [*many.inputs, TensorType((n,), BOOL), TensorType((n,), INT64)]
+def _types(asks: Body) -> list[TensorType]:
+    n = asks.outputs[0].shape[0]
+    return [*asks.inputs, TensorType((n,), BOOL), TensorType((n,), INT64)]

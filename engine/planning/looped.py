@@ -27,6 +27,9 @@ class RunsPlans(Kernel):
     internal = True
     is_captured = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attrs", self.source.attrs)
+
     @property
     def name(self) -> str:  # type: ignore[override]
         """That of the op."""
