@@ -17,7 +17,7 @@ from engine.passes.dce import dce
 def needed(body: Body, results: Iterable[int]) -> frozenset[int]:
     """The inputs that these results depend on."""
     asked = tuple(sorted(results))
-    return body.made(("needed", asked), lambda: frozenset(map(int, _of(body, asked).feeds)))  # type: ignore[call-overload]
+    return body.made(("needed", asked), lambda: frozenset(map(int, _of(body, asked).feeds)))  # type: ignore[arg-type]
 
 
 def narrow(body: Body, results: Sequence[int], inputs: Sequence[int]) -> Body:
@@ -54,4 +54,6 @@ def _narrowed(body: Body, results: tuple[int, ...], inputs: Sequence[int]) -> Bo
     nodes = [
         node._replace(attrs={"feed": places[node.attrs["feed"]]}) if node.is_leaf else node for node in graph.nodes
     ]
-    return body.derived(graph.rewritten(nodes, graph.outputs), [body.inputs[i] for i in inputs])
+    found = body.derived(graph.rewritten(nodes, graph.outputs), [body.inputs[i] for i in inputs])
+    found.made("tidy", lambda: found)
+    return found

@@ -254,6 +254,16 @@ class Kernel(Definition):
         """
         return None
 
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Any, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """The result as copies, to be made in this order: pairs of a view of `out`, and what goes there.
+
+        That has the shape and dtype of the view. None where the op computes. It may depend on nothing but shapes,
+        dtypes, strides and attributes.
+        """
+        return None
+
     @cached_property
     def joins_loops_in_elements(self) -> bool:
         """Whether there is such a way, for some attributes at least."""
@@ -324,6 +334,13 @@ class View(Op):
         if self.reshapes:
             return copying(run, x, out.reshape(x.shape))
         return copying(run, self.view(run.xp, x, **attrs), out)
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Any, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """One, of the view."""
+        (x,) = operands
+        return [(out.reshape(x.shape), x)] if self.reshapes else [(out, self.view(xp, x, **attrs))]
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """None: nothing is computed."""

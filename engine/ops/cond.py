@@ -9,6 +9,7 @@ from engine.bodies.batched import batched
 from engine.bodies.narrow import narrow, needed
 from engine.bodies.runs_functions import RunsFunctions, require_count, require_results, require_same
 from engine.bodies.stepwise import zeros
+from engine.bodies.tidy import derived
 from engine.bodies.way_back import way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
@@ -91,8 +92,8 @@ def _giving(body: Body, reached: Sequence[int], wanted: Sequence[int]) -> Body:
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
         found = dict(zip(reached, body.write(builder, leaves), strict=True))
-        return body.derived(
-            builder.graph([found.get(i) or zeros(builder, body.inputs[i]) for i in wanted]), body.inputs
+        return derived(
+            body, builder.graph([found.get(i) or zeros(builder, body.inputs[i]) for i in wanted]), body.inputs
         )
 
     return body.made(("giving", tuple(wanted)), make)

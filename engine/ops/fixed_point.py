@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from engine.bodies.batched import batched
 from engine.bodies.narrow import narrow, needed
 from engine.bodies.runs_functions import RunsFunctions, in_parts, require_count, require_same
-from engine.bodies.tidy import tidied, tidy
+from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import WayBack, way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
@@ -107,7 +107,7 @@ class FixedPoint(RunsFunctions):
     def _as_loop(self, body: Body, **attrs: Any) -> Body:
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-        return body.derived(builder.graph(self._looped(leaves, body=body, **attrs)), body.inputs)
+        return derived(body, builder.graph(self._looped(leaves, body=body, **attrs)), body.inputs)
 
     def _looped(
         self, operands: Sequence[Value], *, body: Body, carries: int, tolerance: float, max_steps: int
@@ -137,7 +137,7 @@ def _adjoint(way: WayBack, consts: int) -> Body:
         g, u = leaves[given : len(back.inputs)], leaves[len(back.inputs) :]
         found = dict(zip(way.reached, back.write(builder, [*leaves[:given], *u]), strict=True))
         new = [part if (by := found.get(consts + k)) is None else part + by for k, part in enumerate(g)]
-        return back.derived(tidied(back, builder.graph(new)), types)
+        return derived(back, builder.graph(new), types)
 
     return way.body.made(("adjoint", consts), make)
 
@@ -147,7 +147,7 @@ def _by_consts(way: WayBack, count: int) -> Body:
 
     def make() -> Body:
         graph = way.body.graph
-        return way.body.derived(tidied(way.body, graph.rewritten(graph.nodes, graph.outputs[:count])), way.body.inputs)
+        return derived(way.body, graph.rewritten(graph.nodes, graph.outputs[:count]), way.body.inputs)
 
     return way.body.made(("by consts", count), make)
 
@@ -157,7 +157,7 @@ def _goes_on(body: Body) -> Body:
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
     *_, done, lost = [builder.leaf(type, i) for i, type in enumerate(types)]
-    return body.derived(builder.graph([done.logical_or(lost).logical_not()]), types)
+    return derived(body, builder.graph([done.logical_or(lost).logical_not()]), types)
 
 
 def _step(body: Body, consts: int, tolerance: float) -> Body:
@@ -173,7 +173,7 @@ def _step(body: Body, consts: int, tolerance: float) -> Body:
     allowed = (_largest(new, dtype) + 1.0) * tolerance
     lost = moved.is_finite().logical_not()
     done = moved.less_equal(allowed).logical_and(lost.logical_not())
-    return body.derived(tidied(body, builder.graph([*new, done, lost])), types)
+    return derived(body, builder.graph([*new, done, lost]), types)
 
 
 def _largest(values: Sequence[Value], dtype: DType) -> Value:

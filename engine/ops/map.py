@@ -9,7 +9,7 @@ from engine.bodies.batched import batched
 from engine.bodies.narrow import narrow, needed
 from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_results
 from engine.bodies.stepwise import zeros
-from engine.bodies.tidy import tidied, tidy
+from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
@@ -167,7 +167,7 @@ def _reordered(back: Body, consts: int, sequences: int, to_all: int) -> Body:
         builder = back.budget.builder(back.graph.registry)
         leaves = {i: builder.leaf(back.inputs[i], place) for place, i in enumerate(order)}
         graph = builder.graph(back.write(builder, leaves))
-        return back.derived(tidied(back, graph), [back.inputs[i] for i in order])
+        return derived(back, graph, [back.inputs[i] for i in order])
 
     return back.made(("reordered", to_all), make)
 
@@ -211,7 +211,7 @@ def _step(body: Body, consts: int, batch: int, sums: int) -> Body:
         totals = leaves[consts : consts + sums]
         results = many.write(builder, [*leaves[:consts], *leaves[consts + sums :]])
         added = [total + x.sum(axes=(0,)) for total, x in zip(totals, results, strict=False)]
-        return body.derived(tidied(body, builder.graph([*added, *results[sums:]])), types)
+        return derived(body, builder.graph([*added, *results[sums:]]), types)
 
     return body.made(("step", batch, sums), make)
 

@@ -9,6 +9,7 @@ from engine.bodies.batched import batched
 from engine.bodies.narrow import narrow, step_needs
 from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_count, require_results, require_same
 from engine.bodies.stepwise import loop_gradients, stacking
+from engine.bodies.tidy import derived
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.errors import BadAttribute, ShapeMismatch, counted
@@ -29,6 +30,7 @@ class Scan(RunsFunctions):
     """
 
     name = "scan"
+    steps_body = True
     attrs: ClassVar[Mapping[str, Attr]] = {
         "body": Attr("function", doc="of consts, carries and one entry of each sequence: carries, and what is stacked"),
         "carries": Attr("int", 0, "how many operands are initial values of carries", minimum=0),
@@ -136,6 +138,10 @@ class CountedScan(Scan):
     name = "counted_scan"
     internal = True
 
+    def consts(self, operands: int, **attrs: Any) -> int:
+        """As a scan's, of the operands before the count."""
+        return super().consts(operands - 1, **attrs)
+
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """As a scan, of the operands before the count."""
         return super().canonical(attrs, *types[:-1])
@@ -200,7 +206,7 @@ def _hold(many: Body, consts: int, carries: int) -> Body:
     there = step.less(counts)
     went = [picked(there, new, old) for new, old in zip(results, before, strict=False)]
     stacked = [picked(there, new, new.builder.full((), 0.0, new.dtype)) for new in results[carries:]]
-    return many.derived(builder.graph([*went, *stacked]), types)
+    return derived(many, builder.graph([*went, *stacked]), types)
 
 
 def picked(flags: Value, yes: Value, no: Value) -> Value:

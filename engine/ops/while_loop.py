@@ -16,6 +16,7 @@ from engine.bodies.runs_functions import (
     require_truth,
 )
 from engine.bodies.stepwise import loop_gradients, stacking
+from engine.bodies.tidy import derived, tidy
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.ir import Value
@@ -35,6 +36,19 @@ class While(RunsFunctions):
     """
 
     name = "while"
+    steps_body = True
+    beside = 2
+
+    @property
+    def family(self) -> str:
+        """With stacks or without."""
+        return "while"
+
+    def emit_loop(self, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+        """With stacks, where there are any."""
+        parts = in_parts(operands, attrs["carries"])
+        return _emit(operands[0], attrs["condition"], attrs["body"], parts, attrs["max_steps"])
+
     attrs: ClassVar[Mapping[str, Attr]] = {
         "condition": Attr("function", doc="of consts and carries: whether to go on, a bool []"),
         "body": Attr("function", doc="of consts and carries: the carries after a step"),
@@ -161,6 +175,21 @@ class StackingWhile(While):
 _STACKING: Final = StackingWhile()
 
 
+def asking(body: Body, condition: Body, carries: int) -> Body:
+    """A step that also says whether to go on: the carries, the condition of these, then what is stacked."""
+
+    def make() -> Body:
+        builder = body.budget.builder(body.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
+        results = tidy(body).write(builder, leaves)
+        consts = leaves[: len(leaves) - carries]
+        (on,) = tidy(condition).write(builder, [*consts, *results[:carries]])
+        graph = builder.graph([*results[:carries], on, *results[carries:]])
+        return derived(body, graph, body.inputs)
+
+    return body.made(("asking", condition.digest), make)
+
+
 def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int) -> Value:
     builder, carries = like.builder, len(parts.carries)
     op = builder.registry.ops["while"] if len(body.outputs) == carries else _STACKING
@@ -181,7 +210,7 @@ def _any_on(many: Body, carries: int) -> Body:
         types = _types(many)
         builder = many.budget.builder(many.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        return many.derived(builder.graph([leaves[-2].any()]), types)
+        return derived(many, builder.graph([leaves[-2].any()]), types)
 
     return many.made(("any on", carries), make)
 
@@ -199,7 +228,7 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
         (goes_on,) = asks.write(builder, [*leaves[:consts], *went])
         stacked = [picked(on, new, builder.full((), 0.0, new.dtype)) for new in results[carries:]]
         further = [on.logical_and(goes_on), steps + on.cast(dtype=INT64)]
-        return many.derived(builder.graph([*went, *further, *stacked]), types)
+        return derived(many, builder.graph([*went, *further, *stacked]), types)
 
     return many.made(("held", asks.digest, consts, carries), make)
 

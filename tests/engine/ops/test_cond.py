@@ -177,7 +177,7 @@ def test_functions_of_nothing() -> None:
 
 def test_tensors_without_elements() -> None:
     x = np.zeros((0, 2))
-    write = lambda g, p, x: g.cond(p, x, then=lambda g, x: [g.sin(x)], otherwise=lambda g, x: [x])  # noqa: E731
+    write = lambda g, p, x: g.cond(p, x, then=lambda g, x: [g.sin(x)], otherwise=lambda g, x: [x])
     found = everything(written(write, np.bool_(True), x))
     same(found["gradients"][1:], [x], 0)
 
