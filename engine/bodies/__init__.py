@@ -4,6 +4,9 @@ What may live here: what ops that run functions share. What may not: such an op,
 
 Files:
     batched         A body on N examples at once
+    bounded         Steps of a loop that has a known length, of which only the first ones are taken: in ops of the
+                    registry
+    first_results   A body that gives less
     runs_functions  Base of the ops that run functions, and what is said of operands that do not fit these
     stepwise        Gradients of loops, step by step from the last: a loop the other way round, which computes each step
                     once more

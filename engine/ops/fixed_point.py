@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
+from engine.bodies.first_results import first_results
 from engine.bodies.runs_functions import RunsFunctions, in_parts, require_count, require_same
 from engine.bodies.tidy import tidied, tidy
 from engine.bodies.way_back import WayBack, way_back
@@ -78,7 +79,7 @@ class FixedPoint(RunsFunctions):
         stated = {"body": _adjoint(way, len(consts)), "carries": carries, **attrs}
         u = y.builder.emit(self, [*consts, *x, *arrived, *arrived], stated)
         call = y.builder.registry.ops["call"]
-        last = {"body": _by_consts(way, len(reached)), "derivative": None, "recompute": False}
+        last = {"body": first_results(way.body, len(reached)), "derivative": None, "recompute": False}
         back = y.builder.emit(call, [*consts, *x, *[u.output(k) for k in range(carries)]], last)
         for place, i in enumerate(reached):
             found[i] = back.output(place)
@@ -131,16 +132,6 @@ def _adjoint(way: WayBack, consts: int) -> Body:
         return back.derived(tidied(back, builder.graph(new)), types)
 
     return way.body.made(("adjoint", consts), make)
-
-
-def _by_consts(way: WayBack, count: int) -> Body:
-    """The first so many results of a way back."""
-
-    def make() -> Body:
-        graph = way.body.graph
-        return way.body.derived(tidied(way.body, graph.rewritten(graph.nodes, graph.outputs[:count])), way.body.inputs)
-
-    return way.body.made(("by consts", count), make)
 
 
 def _goes_on(body: Body) -> Body:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
+from engine.bodies.first_results import first_results
 from engine.bodies.runs_functions import (
     Parts,
     RunsFunctions,
@@ -22,7 +23,7 @@ from engine.graph.op import ResultTypes
 from engine.graph.tensor_type import BOOL, INT64, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
-from engine.ops.scan import batched_carries, behind_steps, emit_counted, picked, with_axis
+from engine.ops.scan import batched_carries, behind_steps, bounded_scan, emit_counted, picked, with_axis
 
 
 class While(RunsFunctions):
@@ -137,6 +138,15 @@ class StackingWhile(While):
     def check_results(self, body: Body, carries: int) -> None:
         """Raise BadAttribute unless there are the carries at least."""
         require_count("body", body, carries, or_more=True)
+
+    def written_out(
+        self, *operands: Value, condition: Body, body: Body, carries: int, max_steps: int
+    ) -> Sequence[Value]:
+        """A `while` without stacks, and a scan that takes as many steps and stacks."""
+        parts = in_parts(operands, carries)
+        loop = _emit(operands[0], condition, first_results(body, carries), parts, max_steps)
+        found = [loop.output(k) for k in range(carries + 2)]
+        return [*found, *bounded_scan(body, parts, max_steps, found[carries])[carries:]]
 
 
 _STACKING: Final = StackingWhile()
