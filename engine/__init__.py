@@ -63,7 +63,7 @@ from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import Op
 from engine.graph.opset import LATEST, OPSET
-from engine.graph.program import Program
+from engine.graph.program import Function, Program
 from engine.graph.registry import Registry
 from engine.graph.statement import Statement
 from engine.graph.tensor_type import HostArray, TensorType
@@ -100,6 +100,7 @@ __all__ = [
     "EngineError",
     "Exported",
     "Faults",
+    "Function",
     "Gradients",
     "Graph",
     "Hessian",
