@@ -9,6 +9,8 @@ What may live here: graphs, their derivatives, their execution. What may not: an
 (but for the folder that compiled kernels are kept in), or of the packages `schemas` and `service`.
 
 Files:
+    bodies/        Bodies: functions that ops run, how these are differentiated and batched, and how loops go back over
+                   their steps
     calls/         Calls: the questions that can be asked of a program. Each is one class: the nodes it needs, the
                    results it writes
     executors/     Executors, which run a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules

@@ -7,6 +7,7 @@ Files:
     bounded         Steps of a loop that has a known length, of which only the first ones are taken: in ops of the
                     registry
     first_results   A body that gives less
+    lower           Ops that run functions, in terms of those that an executor runs
     runs_functions  Base of the ops that run functions, and what is said of operands that do not fit these
     stepwise        Gradients of loops, step by step from the last: a loop the other way round, which computes each step
                     once more

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
@@ -59,7 +60,7 @@ class NodeTexts(NamedTuple):
     """What stands for the nodes in the text of a graph, and in each of its functions; nothing where that has none."""
 
     own: bytes
-    inside: list[bytes]
+    inside: Iterator[bytes]
 
 
 def node_texts(graph: bytes) -> NodeTexts | None:
@@ -67,8 +68,8 @@ def node_texts(graph: bytes) -> NodeTexts | None:
     found = _decoded(_GRAPH, graph)
     if found is None:
         return None
-    functions = [_decoded(_FUNCTION, text) for text in _decoded(_LIST, found.functions) or ()]
-    return NodeTexts(bytes(found.nodes), [b"" if f is None else bytes(f.nodes) for f in functions])
+    functions = (_decoded(_FUNCTION, text) for text in _decoded(_LIST, found.functions) or ())
+    return NodeTexts(bytes(found.nodes), (b"" if f is None else bytes(f.nodes) for f in functions))
 
 
 def _decoded(decoder: msgspec.json.Decoder[_Found], text: bytes | msgspec.Raw) -> _Found | None:

@@ -78,18 +78,21 @@ def _length(nodes: bytes) -> int:
 def admit_nodes(own: int, most: int, inside: Iterable[int] = ()) -> None:
     """Raise Refusal (too_many_nodes) for a graph that is too long: its own nodes, and those of its functions.
 
-    A function counts as one node at least: so that there are not too many, either.
+    A function counts as one node at least, so that there are not too many, either. Those that come when the limit is
+    passed are not looked at.
     """
-    functions = sum(max(count, 1) for count in inside)
-    count = own + functions
-    if count > most:
-        within = " with those of its functions" if functions else ""
-        raise Refusal(
-            "too_many_nodes",
-            f"the graph has {count} nodes{within}, and the limit is {most}",
-            expected=f"at most {most} nodes",
-            got=f"{count} nodes",
-        )
+    if own > most:
+        raise _too_many(own, most, f"the graph has {own} nodes")
+    count = own
+    for nodes in inside:
+        count += max(nodes, 1)
+        if count > most:
+            raise _too_many(count, most, f"the graph and its functions have {count} nodes or more")
+
+
+def _too_many(count: int, most: int, has: str) -> Refusal:
+    detail = f"{has}, and the limit is {most}"
+    return Refusal("too_many_nodes", detail, expected=f"at most {most} nodes", got=f"{count} nodes")
 
 
 def _or_none(part: Callable[[], _Part]) -> _Part | None:
