@@ -12,13 +12,22 @@ from pathlib import Path
 from typing import Final
 
 from engine.native import runner_layout
-from engine.native.runner_layout import PoolEntry, StepEntry, WatchEntry
+from engine.native.runner_layout import (
+    CarryEntry,
+    InitEntry,
+    LoopEntry,
+    MoveEntry,
+    PoolEntry,
+    StackEntry,
+    StepEntry,
+    WatchEntry,
+)
 
 SOURCE: Final = Path(runner_layout.__file__).with_name("runner.c")
 KEPT: Final = SOURCE.with_suffix(".ll")
 #: of LLVM, what the IR is made by: every later one reads it
 VERSION: Final = 19
-_STRUCTURES: Final = (StepEntry, WatchEntry, PoolEntry)
+_STRUCTURES: Final = (StepEntry, WatchEntry, PoolEntry, InitEntry, MoveEntry, CarryEntry, StackEntry, LoopEntry)
 #: code for every processor of the family, no call of a library, loops as they are written
 _OPTIONS: Final = (
     *("--target=x86_64-linux-gnu", "-std=c11", "-O2", "-ffreestanding", "-fno-builtin", "-fwrapv"),
@@ -33,6 +42,7 @@ def source() -> str:
     """The C source, with the numbers of the layout before it, and the places of all that it declares after it."""
     numbers = {
         "MOST_HELPERS": runner_layout.MOST_HELPERS,
+        "MOST_AXES": runner_layout.MOST_AXES,
         "NEVER_COMES": runner_layout.NEVER_COMES,
         "CLOSED": runner_layout.CLOSED,
         "STEP_SIZE": StepEntry.SIZE.value,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from engine.bodies.tidy import tidied, tidy
+from engine.bodies.tidy import derived, tidy
 from engine.graph.body import Body
 from engine.transforms.vmap import vmap
 
@@ -33,7 +33,7 @@ def _batched(body: Body, mapped: tuple[bool, ...], size: int, wanted: tuple[bool
     feeds = {i for i, m in enumerate(mapped) if m}
     graph = vmap(source.graph, feeds, size, budget.limits, budget.deadline, has_axis)
     types = [t.with_shape((size, *t.shape)) if m else t for t, m in zip(body.inputs, mapped, strict=True)]
-    return BatchedBody(body.derived(tidied(body, graph), types), has_axis)
+    return BatchedBody(derived(body, graph, types), has_axis)
 
 
 def _dependent(body: Body, mapped: Sequence[bool]) -> list[bool]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from engine.graph.body import Body
 from engine.graph.errors import BadAttribute, DtypeMismatch, EngineError, ShapeMismatch, counted
 from engine.graph.ir import Value
-from engine.graph.op import Op
+from engine.graph.op import Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import BOOL, TensorType, show_shape
@@ -29,12 +29,33 @@ class RunsFunctions(Op):
 
     operands: ClassVar[tuple[str, ...]] = ("operands...?",)
     several = True
+    narrows = True
     since = 2
     samples: ClassVar[tuple[Sample, ...]] = ()
+    #: whether its `body` runs step by step, on consts that stay the same
+    steps_body: ClassVar[bool] = False
+    #: of such loops, results between carries and stacks
+    beside: ClassVar[int] = 0
+
+    @property
+    def family(self) -> str:
+        """What such loops have in common that differ in their stacks alone."""
+        return self.name
+
+    def emit_loop(self, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+        """Append such a loop, with other stacks."""
+        return operands[0].builder.emit(self, operands, attrs)
+
+    def consts(self, operands: int, *, carries: int = 0, sequences: int = 0, **attrs: Any) -> int:
+        """How many of its operands are consts, which come first."""
+        return operands - carries - sequences
 
     def lowered(self, *operands: Any, **attrs: Any) -> Value | None:
         """The op in terms of others, once nothing is differentiated or batched any more; None where it is run."""
         return None
+
+    def check_connection(self, types: Sequence[ResultTypes], results: Sequence[TensorType]) -> None:
+        """Nothing: where gradients end in a function, its nodes say so."""
 
     def forward(self, run: RunContext, *arrays: Any, **attrs: Any) -> None:
         """Raise TypeError: planning puts a kernel in its place."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from engine.bodies.runs_functions import Parts
-from engine.bodies.tidy import tidied, tidy
+from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import WayBack, paths, way_back
 from engine.graph.body import Body
 from engine.graph.ir import Builder, Value
@@ -138,7 +138,7 @@ def _step_back(
     onward = [found.get(consts + k) or zeros(builder, body.outputs[k]) for k in moving]
     added = [total + found[i] for total, i in zip(sums, summed, strict=True)]
     stacked = [g for i, g in found.items() if i >= consts + carries]
-    return body.derived(tidied(body, builder.graph([*onward, *added, *stacked])), types)
+    return derived(body, builder.graph([*onward, *added, *stacked]), types)
 
 
 def zeros(builder: Builder, type: TensorType) -> Value:
@@ -156,4 +156,4 @@ def _stacking(body: Body, consts: int, carries: Sequence[int]) -> Body:
     leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
     results = tidy(body).write(builder, leaves)
     came = [leaves[consts + k] for k in carries]
-    return body.derived(builder.graph([*results, *came]), body.inputs)
+    return derived(body, builder.graph([*results, *came]), body.inputs)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.graph.body import Body
 from engine.graph.ir import Graph
+from engine.graph.tensor_type import TensorType
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.transforms.expand_grad import expand_grad
@@ -14,15 +17,14 @@ def tidy(body: Body) -> Body:
     return body.made("tidy", lambda: _tidied(body))
 
 
-def tidied(body: Body, graph: Graph) -> Graph:
-    """A graph made of a body, within what that is allowed."""
+def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
+    """A tidy body that is made of another one, within what that may have. Raises TooManyNodes, DeadlineExceeded."""
     budget = body.budget
-    return optimise(graph, Allowance(budget.limits.flops, budget.deadline))
+    found = body.derived(optimise(graph, Allowance(budget.limits.flops, budget.deadline)), inputs)
+    found.made("tidy", lambda: found)
+    return found
 
 
 def _tidied(body: Body) -> Body:
     budget = body.budget
-    graph = tidied(body, expand_grad(body.graph, budget.limits, budget.deadline))
-    found = body.derived(graph, body.inputs)
-    found.made("tidy", lambda: found)
-    return found
+    return derived(body, expand_grad(body.graph, budget.limits, budget.deadline), body.inputs)

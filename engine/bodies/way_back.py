@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from engine.bodies.tidy import tidied, tidy
+from engine.bodies.tidy import derived, tidy
 from engine.graph.body import Body
 from engine.graph.ir import Node
 from engine.transforms.vjp import vjp
@@ -36,9 +36,9 @@ def _written(body: Body, given: tuple[int, ...]) -> WayBack:
     floats = [i for i, type in enumerate(body.inputs) if type.is_differentiable]
     found = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)
     reached = {i: g for i, g in found if g is not None}
-    graph = tidied(body, builder.graph(list(reached.values())))
+    graph = builder.graph(list(reached.values()))
     types = [*body.inputs, *(seed.type for _, seed in seeds)]
-    return WayBack(body.derived(graph, types), tuple(reached))
+    return WayBack(derived(body, graph, types), tuple(reached))
 
 
 def paths(body: Body) -> tuple[frozenset[int], ...]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from engine.executors.binding import Binder, bind_step
+from engine.executors.native_loops import bind_loop, loop_workspace
 from engine.graph.op import Array, Kernel, KernelCall
 from engine.graph.run_context import RunContext
 from engine.loops.blocks import bind_blocks
@@ -24,6 +25,7 @@ from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.machine_code import machine_code, target
 from engine.native.runner import Runner, shared_runner
 from engine.planning.fused import Fused
+from engine.planning.looped import RunsPlans
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Plan, Step
 
@@ -74,7 +76,7 @@ class Kernels:
         would work in more than was planned: then one. Raises KernelUnavailable: either all of these kernels are there,
         or none is used.
         """
-        there = {step.op: step.op for step in plan.steps if isinstance(step.op, (Fused, MicrokernelOp))}
+        there = {op: op for op in _kernel_ops(plan)}
         ops = list(dict.fromkeys([*(there[op] for op in first if op in there), *there]))
         # So that bits do not depend on threads, it is decided for one what fits.
         room = max((_planned(op, 1) for op in ops), default=0)
@@ -136,6 +138,16 @@ class Kernels:
         return kernel
 
 
+def _kernel_ops(plan: Plan) -> Iterator[Fused | MicrokernelOp]:
+    """What kernels are made for, in the bodies of loops, too."""
+    for step in plan.steps:
+        if isinstance(step.op, (Fused, MicrokernelOp)):
+            yield step.op
+        elif isinstance(step.op, RunsPlans):
+            for body in step.op.plans:
+                yield from _kernel_ops(body)
+
+
 def _planned(op: Fused | MicrokernelOp, threads: int | None = None) -> int:
     """Bytes that were planned for kernels to work in, of so many threads, or of those that the plan is for."""
     works_in = op.works_in if isinstance(op, Fused) else op.made_by.workspace
@@ -166,6 +178,8 @@ class LoopBinder(Binder):
 
     def workspace(self, step: Step) -> int:
         """That of a kernel. NumPy's is allocated anew with each run."""
+        if isinstance(step.op, RunsPlans):
+            return loop_workspace(self, step.op) if self.compiled else 0
         found = self.compiled.get(step.op)
         if found is None:
             return 0
@@ -181,6 +195,8 @@ class LoopBinder(Binder):
         if isinstance(op, MicrokernelOp) and found is not None and not isinstance(found, CompiledLoop):
             by_op = partial(_bind_one, run, step)
             return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), run.workspace, by_op)
+        if isinstance(op, RunsPlans) and self.compiled:
+            return bind_loop(self, run, step, operands, out) or bind_step(run, step, operands, out)
         if not isinstance(op, Fused):
             return bind_step(run, step, operands, out)
         by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)

@@ -41,7 +41,7 @@ class Lifetimes:
 
     def __init__(self, plan: Plan) -> None:
         self.beside = 0
-        self.roots = _roots(plan)
+        self.roots = roots_of(plan)
         types, kept = plan.feed_types, {root.slot for root in self.roots}
         self.copied = {slot for feed, slot in plan.feeds.items() if self._takes(types[feed].nbytes)}
         self.handed = {k for k, nbytes in enumerate(plan.buffers) if k and not self._takes(nbytes)}
@@ -83,7 +83,7 @@ class Lifetimes:
         return isinstance(step.op, Source) and ("value" in step.attrs or self._takes(step.types[0].nbytes))
 
 
-def _roots(plan: Plan) -> list[Root]:
+def roots_of(plan: Plan) -> list[Root]:
     """What each result looks at, or is itself."""
     seen = {step.result: Root(step.operands[0], step.attrs.get("index", 0)) for step in plan.steps if not step.places}
     return [_root(slot, seen) for slot in plan.results]

@@ -74,7 +74,7 @@ class PreparedPlan:
         workspace = max(map(binder.workspace, plan.steps), default=0)
         *memory, shared = _cut(executor, [*sizes, workspace])
         self._run = executor.context(workspace=shared)
-        self._run.bind_plan = self._bind_inner
+        self._run.bind_plan, self._run.watch = self._bind_inner, self._watch
         self.nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = [

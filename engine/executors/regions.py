@@ -53,6 +53,10 @@ class RegionWatch:
         """Look at nothing, and let go of the deadline's memory."""
         self.begin(NO_DEADLINE)
 
+    def raise_ended(self) -> None:
+        """Raise why a loop has ended early."""
+        raise self.ended()
+
     def ended(self) -> DeadlineExceeded:
         """Why a region has ended early."""
         try:
@@ -96,6 +100,15 @@ class Region:
             raise  # the fault of no node
         except EngineError as error:
             raise at_origin(error, self._origins[at]) from None
+
+
+def alone(steps: Sequence[NativeStep]) -> HostArray:
+    """The words of steps that one thread makes, each in one piece."""
+    rows: HostArray = np.zeros((len(steps), StepEntry.SIZE), np.int64)
+    for row, step in zip(rows, steps, strict=True):
+        _write(row, step)
+    rows[:, StepEntry.PARTS], rows[:, StepEntry.HELPERS] = 1, 0
+    return rows
 
 
 def _memory(deadline: Deadline) -> HostArray | None:

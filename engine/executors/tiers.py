@@ -12,13 +12,15 @@ from typing import Final, Literal, NamedTuple, Protocol
 from engine.executors.binding import Binder
 from engine.executors.compiling import BackgroundCompiler
 from engine.executors.witness import witness
+from engine.graph.limits import NO_LIMITS
 from engine.graph.op import Kernel
 from engine.graph.run_tier import COMPILED, PARTLY_COMPILED, UNCOMPILED, RunTier
 from engine.native.kernel_errors import KernelUnavailable
 from engine.ops import registry
+from engine.planning.compiled_bodies import with_compiled_bodies
 from engine.planning.fit import compiled_within
 from engine.planning.heaviest import first_parts, heaviest_first
-from engine.planning.plan import Plan, graph_of
+from engine.planning.plan import Plan, graph_of, make_plan
 
 Determinism = Literal["fast", "bitwise"]
 Compiling = Literal["on", "off"]
@@ -174,14 +176,16 @@ class ExecutionTiers:
         if state.rest is not None:
             self._put(plan, state, *state.rest)
             return
-        graph, kernels = graph_of(plan, registry()), self._kernels
+        before, kernels = graph_of(plan, registry()), self._kernels
+        graph = with_compiled_bodies(before, microkernels=kernels.has_microkernels)
         within = compiled_within(graph, plan.peak_bytes, kernels.threads, microkernels=kernels.has_microkernels)
-        whole = replace(within.plan if within else plan, digest=plan.digest)
+        alike = plan if graph is before else make_plan(graph, NO_LIMITS)
+        whole = replace(within.plan if within else alike, digest=plan.digest)
         found = heaviest_first(whole, plan, state.seconds)
         order, parts = [op for shared in found for op in shared.ops], first_parts(found)
         if within and parts:
             self._put_by_parts(plan, state, whole, order, map(within.partly, parts))
-        elif found:
+        elif found or graph is not before:
             self._put(plan, state, whole, order)
 
     def _put_by_parts(

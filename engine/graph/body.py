@@ -91,7 +91,7 @@ class Body(Callee):
             if node.is_leaf:
                 values.append(operands[node.attrs["feed"]])
             else:
-                origin = node.origin if outer is None else outer._replace(inner=node.origin)
+                origin = node.origin if outer is None else outer.containing(node.origin)
                 read = tuple([values[i].index for i in node.operands])
                 values.append(builder.append(node._replace(operands=read, origin=origin)))
         results = [values[i] for i in self.graph.outputs]

@@ -47,6 +47,10 @@ class Origin(NamedTuple):
     function: int | None = None
     inner: Any = None  # Origin | None: no tuple of names may name itself
 
+    def containing(self, inner: Origin | None) -> Origin:
+        """Itself, of a node of a function that was written in the place of this one."""
+        return self._replace(inner=inner if self.inner is None else self.inner.containing(inner))
+
 
 def at_origin(error: EngineError, origin: Origin | None) -> EngineError:
     """The error at the client's node that what raised it comes from."""

@@ -18,16 +18,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The one of `known` that `name` is most likely a slip for; None where it is far from all. Both are `plain`.
 
     A slip is one edit in three letters, and three at most; it seldom is in the first letter, which counts for two.
+    Of names as near, one that is longer comes first: letters are left out more often than put in.
     Failing that, one name may be the beginning of the other: its first three letters at least, and two in five of all.
     """
     name, known = name[:LOOKED_AT], sorted(known)
     allowed = min(len(name) // 3, 3)
     slips = [
-        (_slips(name, other), not _begins(name, other), other)
+        (_slips(name, other), not _begins(name, other), len(other) < len(name), other)
         for other in known
         if abs(len(other) - len(name)) <= allowed
     ]
-    count, _, best = min(slips, default=(allowed + 1, True, ""))
+    count, _, _, best = min(slips, default=(allowed + 1, True, True, ""))
     if count <= allowed:
         return best
     begun = [(-min(len(name), len(other)), len(other), other) for other in known if _begins(name, other)]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from functools import cached_property, partial
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -48,6 +48,14 @@ class NoGradient:
         return [None] * len(operands)
 
 
+class Narrowed(NamedTuple):
+    """What is left of a node of which only some results are read: its attributes, and which operands and results."""
+
+    attrs: Mapping[str, Any]
+    operands: Sequence[int]
+    results: Sequence[int]
+
+
 class Definition(ABC):
     """Statement of every op of the opset: its name, operands and attributes, and the type of its result.
 
@@ -78,6 +86,8 @@ class Definition(ABC):
     commutative: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
+    #: results that nobody reads leave it with less to do: `narrowed` says with what
+    narrows: ClassVar[bool] = False
     #: functions are written in its place, so that their nodes count each time
     inlines: ClassVar[bool] = False
     #: written by the engine alone, and not in the registry
@@ -105,6 +115,10 @@ class Definition(ABC):
     def decompose(self, *operands: Any, **attrs: Any) -> Emitted | None:
         """The op in terms of others, where it is only a spelling for them; else None."""
         return None
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """What is left where only these results are read, at least one. Asked of ops that `narrows`."""
+        raise NotImplementedError
 
     @cached_property
     def decomposes(self) -> bool:
@@ -244,6 +258,16 @@ class Kernel(Definition):
         """
         return None
 
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Any, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """The result as copies, to be made in this order: pairs of a view of `out`, and what goes there.
+
+        That has the shape and dtype of the view. None where the op computes. It may depend on nothing but shapes,
+        dtypes, strides and attributes.
+        """
+        return None
+
     @cached_property
     def joins_loops_in_elements(self) -> bool:
         """Whether there is such a way, for some attributes at least."""
@@ -314,6 +338,13 @@ class View(Op):
         if self.reshapes:
             return copying(run, x, out.reshape(x.shape))
         return copying(run, self.view(run.xp, x, **attrs), out)
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Any, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """One, of the view."""
+        (x,) = operands
+        return [(out.reshape(x.shape), x)] if self.reshapes else [(out, self.view(xp, x, **attrs))]
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """None: nothing is computed."""

@@ -24,10 +24,11 @@ class RunContext:
     nothing is left in from call to call, as many as the plan's kernels say that they want at most; None where a kernel
     allocates what it needs. `device` is the kind of device whose kernels run: by default the one whose arrays `xp`
     makes. `bind_plan` makes a plan within the plan ready to run: of a body, what a loop runs at each step. It is given
-    arrays by number, and a deadline, and gives the results.
+    arrays by number, and a deadline, and gives the results. `watch` is what machine code looks at to know whether it
+    is to end; None where none is run.
     """
 
-    __slots__ = ("bind_plan", "deadline", "device", "workspace", "xp")
+    __slots__ = ("bind_plan", "deadline", "device", "watch", "workspace", "xp")
 
     def __init__(
         self, xp: Any, deadline: Deadline = NO_DEADLINE, workspace: Any = None, device: str | None = None
@@ -38,6 +39,7 @@ class RunContext:
         self.workspace = workspace
         self.device = device or _DEVICES[xp.__name__]
         self.bind_plan: Callable[[Any], RunPlan] = _nobody
+        self.watch: Any = None
 
     def through(self, chunks: Iterable[_Item]) -> Iterator[_Item]:
         """`chunks` of work one by one, with a look before each. Raises DeadlineExceeded.

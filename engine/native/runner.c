@@ -197,6 +197,154 @@ word run(const struct step *steps, word first, word count, const struct watch *w
     return count;
 }
 
+/* A word that is an address: at first that of an array of the loop's table, and so many bytes on, and `last` more for
+   each step but one, where the loop begins at the end. */
+struct init {
+    word *place;
+    word position, offset, last;
+};
+
+/* Between two steps: the next entry of what is gone through, and the other buffer of a carry. */
+struct move {
+    word *place;
+    word stride, mask;
+};
+
+/* A carry: an operand first, then in one of two buffers after the other; or, behind the loop, a result. */
+struct carry {
+    word from, to;
+    char *buffers[2];
+    uword bytes;
+};
+
+/* A stack, of which nothing was written from the step on that was not run. */
+struct stack {
+    word position;
+    uword entry, bytes;
+};
+
+struct loop {
+    const struct step *steps;
+    word count;
+    /* where there is a condition: steps that ask it at first, and where it then stands, and after each step */
+    const struct step *before;
+    word before_count;
+    const char *before_flag, *flag;
+    /* the most steps; which array has their number, or -1 */
+    word length, length_at;
+    /* which arrays get the number of steps that ran, and whether the condition ended them, or -1 */
+    word steps_at, finished_at;
+    const struct init *inits;
+    word init_count;
+    const struct move *moves;
+    word move_count;
+    const struct carry *carries;
+    word carry_count;
+    const struct stack *stacks;
+    word stack_count;
+    const struct watch *watch;
+    struct pool *pool;
+    word look_steps;
+    /* set where it ended early */
+    word ended;
+};
+
+static void move_bytes(char *to, const char *from, uword bytes)
+{
+    uword i = 0;
+    for (; i + 8 <= bytes; i += 8)
+        *(word *)(to + i) = *(const word *)(from + i);
+    for (; i < bytes; i++)
+        to[i] = from[i];
+}
+
+/* The steps of a loop; how many were run. */
+static word go_on(struct loop *loop, word length)
+{
+    word left = loop->look_steps, t = 0;
+    while (t < length) {
+        if (--left < 0) {
+            if (is_over(loop->watch, loop->pool))
+                break;
+            left = loop->look_steps;
+        }
+        if (run(loop->steps, 0, loop->count, loop->watch, loop->pool) != loop->count)
+            break;
+        for (word i = 0; i < loop->move_count; i++) {
+            const struct move *move = loop->moves + i;
+            *move->place = (*move->place + move->stride) ^ move->mask;
+        }
+        t++;
+        if (loop->flag && !*loop->flag)
+            return t;
+    }
+    loop->ended = t < length;
+    return t;
+}
+
+/* A loop as a kernel. The first word of its table is where it is described, the others are addresses of arrays. */
+void repeat(word first, word past, word *table)
+{
+    struct loop *loop = (struct loop *)table[0];
+    word length = loop->length, t = 0;
+    if (first >= past)
+        return;
+    if (loop->length_at >= 0 && *(const word *)table[loop->length_at] < length)
+        length = *(const word *)table[loop->length_at];
+    loop->ended = 0;
+    for (word i = 0; i < loop->carry_count; i++)
+        move_bytes(loop->carries[i].buffers[0], (const char *)table[loop->carries[i].from], loop->carries[i].bytes);
+    for (word i = 0; i < loop->init_count; i++) {
+        const struct init *init = loop->inits + i;
+        *init->place = (init->position < 0 ? 0 : table[init->position]) + init->offset + init->last * (length - 1);
+    }
+    if (loop->before)
+        loop->ended = run(loop->before, 0, loop->before_count, loop->watch, loop->pool) != loop->before_count;
+    if (!loop->ended && !(loop->before && !*loop->before_flag))
+        t = go_on(loop, length);
+    for (word i = 0; i < loop->carry_count; i++) {
+        const struct carry *carry = loop->carries + i;
+        move_bytes((char *)table[carry->to], carry->buffers[t & 1], carry->bytes);
+    }
+    for (word i = 0; i < loop->stack_count; i++) {
+        const struct stack *stack = loop->stacks + i;
+        for (uword at = stack->entry * (uword)t; at < stack->bytes; at++)
+            ((char *)table[stack->position])[at] = 0;
+    }
+    if (loop->steps_at >= 0)
+        *(word *)table[loop->steps_at] = t;
+    if (loop->finished_at >= 0)
+        *(char *)table[loop->finished_at] = t ? !*loop->flag : !*loop->before_flag;
+}
+
+/* A copy as a kernel, of blocks of bytes that lie densely: to where, from where, the bytes of a block, and how many
+   axes of blocks there are; for each the extent, and the bytes to the next one there and here. */
+void copy(word first, word past, word *table)
+{
+    char *to = (char *)table[0];
+    const char *from = (const char *)table[1];
+    uword bytes = (uword)table[2];
+    word axes = table[3], *at = table + 4, went[MOST_AXES] = {0};
+    if (first >= past)
+        return;
+    for (;;) {
+        move_bytes(to, from, bytes);
+        word axis = axes - 1;
+        for (; axis >= 0; axis--) {
+            const word *on = at + 3 * axis;
+            to += on[1];
+            from += on[2];
+            if (++went[axis] < on[0])
+                break;
+            to -= on[0] * on[1];
+            from -= on[0] * on[2];
+            went[axis] = 0;
+        }
+        if (axis < 0)
+            return;
+    }
+}
+
 /* Claim a part, if there is one for this helper; whether there was. */
 static int take_part(struct pool *pool, word number, uword next)
 {

@@ -19,6 +19,7 @@ from engine.graph.tensor_type import HostArray
 from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.machine_code import machine_code, target
+from engine.native.native_call import SIGNATURE
 from engine.native.object_file import load_function
 from engine.native.runner_layout import CLOSED, MOST_HELPERS, PoolEntry
 
@@ -44,8 +45,12 @@ class Runner:
     def __init__(self, code: bytes) -> None:
         """`code` is the object file of `runner_text`. Raises KernelUnavailable."""
         run, self._help_code = load_function(code, "run"), load_function(code, "help")
-        self._code = run.memory
+        repeat, copy = load_function(code, "repeat"), load_function(code, "copy")
+        self._code = run.memory, repeat.memory, copy.memory
         self.run = _RUN(run.address)
+        #: kernels: a loop over steps, and a copy of dense memory
+        self.repeat, self.repeat_address = SIGNATURE(repeat.address), repeat.address
+        self.copy, self.copy_address = SIGNATURE(copy.address), copy.address
         self._library = ctypes.CDLL(None)
         memory = np.zeros(PoolEntry.SIZE + _LINE // 8, np.int64)
         start = -memory.ctypes.data % _LINE // 8

@@ -1,4 +1,4 @@
-"""Layout of what a runner reads and its threads share: words of steps, of what ends a run, and of the pool."""
+"""Layout of what a runner reads and its threads share: words of steps, of what ends a run, of the pool, of loops."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Final
 #: parts of a step, of which a ticket has 16 bits
 MOST_STEP_PARTS: Final = 4096
 MOST_HELPERS: Final = 63
+#: of blocks that a copy is made of
+MOST_AXES: Final = 8
 #: a moment that never comes
 NEVER_COMES: Final = (1 << 63) - 1
 #: the part of a ticket of a run that is over
@@ -53,3 +55,70 @@ class PoolEntry(IntEnum):
     CLOCK = 34
     ASLEEP = 40
     SIZE = 40 + 8 * MOST_HELPERS
+
+
+class InitEntry(IntEnum):
+    """Words of a place that gets an address at the start: of an array of the table, by position, or of none, −1."""
+
+    PLACE = 0
+    POSITION = 1
+    OFFSET = 2
+    #: bytes for each step but one
+    LAST = 3
+    SIZE = 4
+
+
+class MoveEntry(IntEnum):
+    """Words of what changes a place between two steps: (its word + STRIDE) xor MASK."""
+
+    PLACE = 0
+    STRIDE = 1
+    MASK = 2
+    SIZE = 3
+
+
+class CarryEntry(IntEnum):
+    """Words of a carry: positions of its operand and result, two buffers one after the other, and its bytes."""
+
+    FROM = 0
+    TO = 1
+    BUFFERS = 2
+    BYTES = 4
+    SIZE = 5
+
+
+class StackEntry(IntEnum):
+    """Words of a stack: its position, and bytes of an entry and of all."""
+
+    POSITION = 0
+    ENTRY = 1
+    BYTES = 2
+    SIZE = 3
+
+
+class LoopEntry(IntEnum):
+    """Words of a loop; see `runner.c`. Lists are an address and a number of entries."""
+
+    STEPS = 0
+    COUNT = 1
+    BEFORE = 2
+    BEFORE_COUNT = 3
+    BEFORE_FLAG = 4
+    FLAG = 5
+    LENGTH = 6
+    LENGTH_AT = 7
+    STEPS_AT = 8
+    FINISHED_AT = 9
+    INITS = 10
+    INIT_COUNT = 11
+    MOVES = 12
+    MOVE_COUNT = 13
+    CARRIES = 14
+    CARRY_COUNT = 15
+    STACKS = 16
+    STACK_COUNT = 17
+    WATCH = 18
+    POOL = 19
+    LOOK_STEPS = 20
+    ENDED = 21
+    SIZE = 22

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
+from engine.bodies.narrow import narrow, needed
 from engine.bodies.runs_functions import RunsFunctions, require_count, require_results, require_same
 from engine.bodies.tidy import tidy
 from engine.bodies.way_back import way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.ir import Value
-from engine.graph.op import ResultTypes
+from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import FLOAT64, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
@@ -66,6 +67,14 @@ class Call(RunsFunctions):
         if recompute or not operands:
             return None
         return pack(operands[0].builder, tidy(body).write(operands[0].builder, operands))
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """The body without results that nobody reads; all, as long as its own derivative may ask for them."""
+        body: Body = attrs["body"]
+        if attrs["derivative"] is not None:
+            return Narrowed(attrs, range(operands), range(len(body.outputs)))
+        results, inputs = sorted(read), sorted(needed(body, read))
+        return Narrowed({**attrs, "body": narrow(body, results, inputs)}, inputs, results)
 
     def vjp(
         self,

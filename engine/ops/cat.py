@@ -9,7 +9,7 @@ from engine.graph.attributes import Attr
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.limits import Limits
-from engine.graph.op import Array, Composite, Op, ResultTypes
+from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Bools, Real, Sample
 from engine.graph.tensor_type import TensorType, normalise_axis, promote, show_shape
@@ -58,6 +58,16 @@ class Cat(Op):
         """Copy each into its place."""
         for x, (start, stop) in zip(xs, bounds([x.shape[axis] for x in xs]), strict=True):
             out[along(axis, start, stop)] = x
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """One of each operand, where none is cast."""
+        axis = attrs["axis"]
+        places = bounds([x.shape[axis] for x in operands])
+        if any(x.dtype != out.dtype for x in operands):
+            return None
+        return [(out[along(axis, *place)], x) for x, place in zip(operands, places, strict=True)]
 
     def vjp(self, g: Value, y: Value, *xs: Value, axis: int, sizes: None) -> Sequence[Value | None]:
         """To each operand its part."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
+from engine.bodies.narrow import narrow, needed
 from engine.bodies.runs_functions import RunsFunctions, require_count, require_results, require_same
 from engine.bodies.stepwise import zeros
+from engine.bodies.tidy import derived
 from engine.bodies.way_back import way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.errors import DtypeMismatch, ShapeMismatch
 from engine.graph.ir import Value
-from engine.graph.op import ResultTypes
+from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, TensorType, show_shape
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
@@ -47,6 +49,13 @@ class Cond(RunsFunctions):
     def infer(self, *types: TensorType, then: Body, otherwise: Body) -> ResultTypes:
         """Those of either function."""
         return then.outputs
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """Both functions without results that nobody reads."""
+        bodies, results = {name: attrs[name] for name in self.functions}, sorted(read)
+        inputs = sorted(frozenset().union(*[needed(body, results) for body in bodies.values()]))
+        fewer = {name: narrow(body, results, inputs) for name, body in bodies.items()}
+        return Narrowed({**attrs, **fewer}, [0, *[1 + i for i in inputs]], results)
 
     def vjp(
         self, g: Sequence[Value | None], y: Value, predicate: Value, *operands: Value, then: Body, otherwise: Body
@@ -83,8 +92,8 @@ def _giving(body: Body, reached: Sequence[int], wanted: Sequence[int]) -> Body:
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
         found = dict(zip(reached, body.write(builder, leaves), strict=True))
-        return body.derived(
-            builder.graph([found.get(i) or zeros(builder, body.inputs[i]) for i in wanted]), body.inputs
+        return derived(
+            body, builder.graph([found.get(i) or zeros(builder, body.inputs[i]) for i in wanted]), body.inputs
         )
 
     return body.made(("giving", tuple(wanted)), make)

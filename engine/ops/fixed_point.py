@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
-from engine.bodies.first_results import first_results
+from engine.bodies.narrow import narrow, needed
 from engine.bodies.runs_functions import RunsFunctions, in_parts, require_count, require_same
-from engine.bodies.tidy import tidied, tidy
+from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import WayBack, way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.errors import BadAttribute, DtypeMismatch
 from engine.graph.ir import Value
-from engine.graph.op import ResultTypes
+from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, FLOAT64, INT64, DType, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
@@ -64,6 +64,14 @@ class FixedPoint(RunsFunctions):
         """Those of x, steps and finished."""
         return (*body.outputs, TensorType((), INT64), TensorType((), BOOL))
 
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """Without consts that the body does not need: all of x says when it has come to an end."""
+        body, consts = attrs["body"], operands - attrs["carries"]
+        results = range(attrs["carries"])
+        inputs = sorted(needed(body, results) | {*range(consts, operands)})
+        less = {**attrs, "body": narrow(body, results, inputs)}
+        return Narrowed(less, inputs, range(attrs["carries"] + 2))
+
     def vjp(
         self, g: Sequence[Value | None], y: Value, *operands: Value, body: Body, carries: int, **attrs: Any
     ) -> Sequence[Value | None]:
@@ -79,7 +87,7 @@ class FixedPoint(RunsFunctions):
         stated = {"body": _adjoint(way, len(consts)), "carries": carries, **attrs}
         u = y.builder.emit(self, [*consts, *x, *arrived, *arrived], stated)
         call = y.builder.registry.ops["call"]
-        last = {"body": first_results(way.body, len(reached)), "derivative": None, "recompute": False}
+        last = {"body": _by_consts(way, len(reached)), "derivative": None, "recompute": False}
         back = y.builder.emit(call, [*consts, *x, *[u.output(k) for k in range(carries)]], last)
         for place, i in enumerate(reached):
             found[i] = back.output(place)
@@ -99,7 +107,7 @@ class FixedPoint(RunsFunctions):
     def _as_loop(self, body: Body, **attrs: Any) -> Body:
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-        return body.derived(builder.graph(self._looped(leaves, body=body, **attrs)), body.inputs)
+        return derived(body, builder.graph(self._looped(leaves, body=body, **attrs)), body.inputs)
 
     def _looped(
         self, operands: Sequence[Value], *, body: Body, carries: int, tolerance: float, max_steps: int
@@ -129,9 +137,19 @@ def _adjoint(way: WayBack, consts: int) -> Body:
         g, u = leaves[given : len(back.inputs)], leaves[len(back.inputs) :]
         found = dict(zip(way.reached, back.write(builder, [*leaves[:given], *u]), strict=True))
         new = [part if (by := found.get(consts + k)) is None else part + by for k, part in enumerate(g)]
-        return back.derived(tidied(back, builder.graph(new)), types)
+        return derived(back, builder.graph(new), types)
 
     return way.body.made(("adjoint", consts), make)
+
+
+def _by_consts(way: WayBack, count: int) -> Body:
+    """The first so many results of a way back."""
+
+    def make() -> Body:
+        graph = way.body.graph
+        return derived(way.body, graph.rewritten(graph.nodes, graph.outputs[:count]), way.body.inputs)
+
+    return way.body.made(("by consts", count), make)
 
 
 def _goes_on(body: Body) -> Body:
@@ -139,7 +157,7 @@ def _goes_on(body: Body) -> Body:
     types = [*body.inputs, TensorType((), BOOL), TensorType((), BOOL)]
     builder = body.budget.builder(body.graph.registry)
     *_, done, lost = [builder.leaf(type, i) for i, type in enumerate(types)]
-    return body.derived(builder.graph([done.logical_or(lost).logical_not()]), types)
+    return derived(body, builder.graph([done.logical_or(lost).logical_not()]), types)
 
 
 def _step(body: Body, consts: int, tolerance: float) -> Body:
@@ -155,7 +173,7 @@ def _step(body: Body, consts: int, tolerance: float) -> Body:
     allowed = (_largest(new, dtype) + 1.0) * tolerance
     lost = moved.is_finite().logical_not()
     done = moved.less_equal(allowed).logical_and(lost.logical_not())
-    return body.derived(tidied(body, builder.graph([*new, done, lost])), types)
+    return derived(body, builder.graph([*new, done, lost]), types)
 
 
 def _largest(values: Sequence[Value], dtype: DType) -> Value:

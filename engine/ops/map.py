@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
+from engine.bodies.narrow import narrow, needed
 from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_results
 from engine.bodies.stepwise import zeros
-from engine.bodies.tidy import tidied, tidy
+from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Builder, Value
-from engine.graph.op import ResultTypes
+from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
@@ -60,6 +61,17 @@ class Map(RunsFunctions):
     def _stacks(types: Sequence[TensorType], outputs: Sequence[TensorType], sequences: int) -> ResultTypes:
         n = types[len(types) - sequences].shape[0]
         return tuple([type.with_shape((n, *type.shape)) for type in outputs])
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """The body without results that nobody reads. One sequence stays, to say how many entries there are."""
+        body, first = attrs["body"], operands - attrs["sequences"]
+        results, inputs = sorted(read), sorted(needed(body, read))
+        if not any(i >= first for i in inputs):
+            inputs.append(first)
+        fewer = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
+        if "sums" in attrs:
+            fewer["sums"] = sum(k < attrs["sums"] for k in results)
+        return Narrowed({**attrs, **fewer}, inputs, results)
 
     def vjp(
         self,
@@ -161,7 +173,7 @@ def _reordered(back: Body, consts: int, sequences: int, to_all: int) -> Body:
         builder = back.budget.builder(back.graph.registry)
         leaves = {i: builder.leaf(back.inputs[i], place) for place, i in enumerate(order)}
         graph = builder.graph(back.write(builder, leaves))
-        return back.derived(tidied(back, graph), [back.inputs[i] for i in order])
+        return derived(back, graph, [back.inputs[i] for i in order])
 
     return back.made(("reordered", to_all), make)
 
@@ -219,7 +231,7 @@ def _adding(body: Body, consts: int, sums: Sequence[TensorType], axes: Sequence[
         total + (x.sum(axes=tuple(axes)) if axes else x)
         for total, x in zip(leaves[consts:behind], results, strict=False)
     ]
-    return body.derived(tidied(body, builder.graph([*added, *results[len(sums) :]])), types)
+    return derived(body, builder.graph([*added, *results[len(sums) :]]), types)
 
 
 def _joined(is_sum: bool, pieces: Sequence[Value]) -> Value:

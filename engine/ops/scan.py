@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
 from engine.bodies.bounded import bounded
+from engine.bodies.narrow import narrow, step_needs
 from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_count, require_results, require_same
 from engine.bodies.stepwise import loop_gradients, stacking
+from engine.bodies.tidy import derived
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.errors import BadAttribute, ShapeMismatch, counted
 from engine.graph.ir import Value
-from engine.graph.op import ResultTypes
+from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import INT64, TensorType, show_shape
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
@@ -29,6 +31,7 @@ class Scan(RunsFunctions):
     """
 
     name = "scan"
+    steps_body = True
     attrs: ClassVar[Mapping[str, Attr]] = {
         "body": Attr("function", doc="of consts, carries and one entry of each sequence: carries, and what is stacked"),
         "carries": Attr("int", 0, "how many operands are initial values of carries", minimum=0),
@@ -52,6 +55,18 @@ class Scan(RunsFunctions):
     def infer(self, *types: TensorType, body: Body, carries: int, length: int, **attrs: Any) -> ResultTypes:
         """The carries, and stacks of the body's other results."""
         return (*body.outputs[:carries], *[type.with_shape((length, *type.shape)) for type in body.outputs[carries:]])
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """Without carries and stacks that nobody reads, at the end or at any step."""
+        body: Body = attrs["body"]
+        parts = in_parts(range(len(body.inputs)), attrs["carries"], attrs["sequences"])
+        results, inputs = step_needs(body, len(parts.consts), attrs["carries"], read)
+        fewer = {
+            "body": narrow(body, results, inputs),
+            "carries": sum(i in parts.carries for i in inputs),
+            "sequences": sum(i in parts.sequences for i in inputs),
+        }
+        return Narrowed({**attrs, **fewer}, [*inputs, *range(len(body.inputs), operands)], results)
 
     def vjp(self, g: Sequence[Value | None], y: Value, *operands: Value, **attrs: Any) -> Sequence[Value | None]:
         """The loop the other way round; of no step, what arrives at the carries."""
@@ -124,6 +139,10 @@ class CountedScan(Scan):
     name = "counted_scan"
     internal = True
 
+    def consts(self, operands: int, **attrs: Any) -> int:
+        """As a scan's, of the operands before the count."""
+        return super().consts(operands - 1, **attrs)
+
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """As a scan, of the operands before the count."""
         return super().canonical(attrs, *types[:-1])
@@ -195,7 +214,7 @@ def _hold(many: Body, consts: int, carries: int) -> Body:
     there = step.less(counts)
     went = [picked(there, new, old) for new, old in zip(results, before, strict=False)]
     stacked = [picked(there, new, new.builder.full((), 0.0, new.dtype)) for new in results[carries:]]
-    return many.derived(builder.graph([*went, *stacked]), types)
+    return derived(many, builder.graph([*went, *stacked]), types)
 
 
 def picked(flags: Value, yes: Value, no: Value) -> Value:

@@ -184,6 +184,14 @@ class Pad(Op):
         out[...] = fill
         out[(..., *(slice(b, b + e) for b, e in zip(pad_width[::2], x.shape, strict=True)))] = x
 
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """The fill everywhere, then x into its place."""
+        (x,), starts = operands, attrs["pad_width"][::2]
+        fill = xp.broadcast_to(xp.full((), attrs["fill"], out.dtype), out.shape)
+        return [(out, fill), (out[(..., *(slice(b, b + e) for b, e in zip(starts, x.shape, strict=True)))], x)]
+
     def vjp(self, g: Value, y: Value, x: Value, *, pad_width: Shape, fill: float) -> Sequence[Value | None]:
         """What is around x is constant."""
         starts = pad_width[::2]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
-from engine.bodies.first_results import first_results
+from engine.bodies.narrow import narrow, needed, step_needs
 from engine.bodies.runs_functions import (
     Parts,
     RunsFunctions,
@@ -16,10 +16,11 @@ from engine.bodies.runs_functions import (
     require_truth,
 )
 from engine.bodies.stepwise import loop_gradients, stacking
+from engine.bodies.tidy import derived, tidy
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.ir import Value
-from engine.graph.op import ResultTypes
+from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, INT64, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
@@ -35,6 +36,19 @@ class While(RunsFunctions):
     """
 
     name = "while"
+    steps_body = True
+    beside = 2
+
+    @property
+    def family(self) -> str:
+        """With stacks or without."""
+        return "while"
+
+    def emit_loop(self, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+        """With stacks, where there are any."""
+        parts = in_parts(operands, attrs["carries"])
+        return _emit(operands[0], attrs["condition"], attrs["body"], parts, attrs["max_steps"])
+
     attrs: ClassVar[Mapping[str, Attr]] = {
         "condition": Attr("function", doc="of consts and carries: whether to go on, a bool []"),
         "body": Attr("function", doc="of consts and carries: the carries after a step"),
@@ -61,6 +75,24 @@ class While(RunsFunctions):
         """Those of the carries, steps and finished; and stacks, where the engine asks for some."""
         stacks = [type.with_shape((max_steps, *type.shape)) for type in body.outputs[carries:]]
         return (*body.outputs[:carries], TensorType((), INT64), TensorType((), BOOL), *stacks)
+
+    def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
+        """Without carries and stacks that nobody reads, at the end, at any step or to go on."""
+        body, condition, carries = attrs["body"], attrs["condition"], attrs["carries"]
+        consts = operands - carries
+        wanted = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
+        results, inputs = step_needs(body, consts, carries, wanted, needed(condition, [0]))
+        kept = sum(i >= consts for i in inputs)
+        fewer = {
+            "condition": narrow(condition, [0], inputs),
+            "body": narrow(body, results, inputs),
+            "carries": kept,
+        }
+        return Narrowed(
+            {**attrs, **fewer},
+            inputs,
+            [*results[:kept], carries, carries + 1, *[k + 2 for k in results[kept:]]],
+        )
 
     def vjp(
         self,
@@ -123,7 +155,7 @@ class While(RunsFunctions):
         on = _call(builder.value(0), asks, [*parts.consts, *initial])
         steps = builder.full((n,), 0, INT64)
         given = Parts(parts.consts, [*initial, on, steps], ())
-        loop = _emit(on, _any_on(many, carries), _held(many, asks, len(parts.consts), carries), given, max_steps)
+        loop = _emit(on, _any_on(asks, carries), _held(many, asks, len(parts.consts), carries), given, max_steps)
         finished = loop.output(carries).logical_not()
         found = [*[loop.output(k) for k in range(carries)], loop.output(carries + 1), finished]
         return pack(builder, [*found, *[behind_steps(loop.output(carries + 4 + k)) for k in range(stacks)]])
@@ -144,12 +176,28 @@ class StackingWhile(While):
     ) -> Sequence[Value]:
         """A `while` without stacks, and a scan that takes as many steps and stacks."""
         parts = in_parts(operands, carries)
-        loop = _emit(operands[0], condition, first_results(body, carries), parts, max_steps)
+        alone = narrow(body, range(carries), range(len(body.inputs)))
+        loop = _emit(operands[0], condition, alone, parts, max_steps)
         found = [loop.output(k) for k in range(carries + 2)]
         return [*found, *bounded_scan(body, parts, max_steps, found[carries])[carries:]]
 
 
 _STACKING: Final = StackingWhile()
+
+
+def asking(body: Body, condition: Body, carries: int) -> Body:
+    """A step that also says whether to go on: the carries, the condition of these, then what is stacked."""
+
+    def make() -> Body:
+        builder = body.budget.builder(body.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
+        results = tidy(body).write(builder, leaves)
+        consts = leaves[: len(leaves) - carries]
+        (on,) = tidy(condition).write(builder, [*consts, *results[:carries]])
+        graph = builder.graph([*results[:carries], on, *results[carries:]])
+        return derived(body, graph, body.inputs)
+
+    return body.made(("asking", condition.digest), make)
 
 
 def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int) -> Value:
@@ -172,7 +220,7 @@ def _any_on(many: Body, carries: int) -> Body:
         types = _types(many)
         builder = many.budget.builder(many.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        return many.derived(builder.graph([leaves[-2].any()]), types)
+        return derived(many, builder.graph([leaves[-2].any()]), types)
 
     return many.made(("any on", carries), make)
 
@@ -181,7 +229,7 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
     """A batched step, where examples that do not go on stay as they are."""
 
     def make() -> Body:
-        types = _types(many)
+        types = _types(asks)
         builder = many.budget.builder(many.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
         before, on, steps = leaves[consts : consts + carries], leaves[-2], leaves[-1]
@@ -190,11 +238,11 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
         (goes_on,) = asks.write(builder, [*leaves[:consts], *went])
         stacked = [picked(on, new, builder.full((), 0.0, new.dtype)) for new in results[carries:]]
         further = [on.logical_and(goes_on), steps + on.cast(dtype=INT64)]
-        return many.derived(builder.graph([*went, *further, *stacked]), types)
+        return derived(many, builder.graph([*went, *further, *stacked]), types)
 
     return many.made(("held", asks.digest, consts, carries), make)
 
 
-def _types(many: Body) -> list[TensorType]:
-    n = many.outputs[0].shape[0]
-    return [*many.inputs, TensorType((n,), BOOL), TensorType((n,), INT64)]
+def _types(asks: Body) -> list[TensorType]:
+    n = asks.outputs[0].shape[0]
+    return [*asks.inputs, TensorType((n,), BOOL), TensorType((n,), INT64)]

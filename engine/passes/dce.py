@@ -1,29 +1,64 @@
-"""Dead code: nodes that no output depends on."""
+"""Dead code: nodes that no output depends on, and results of loops that nobody reads."""
 
 from __future__ import annotations
 
-from engine.graph.ir import Graph
+from collections import defaultdict
+from collections.abc import Sequence
+
+from engine.graph.ir import Graph, Node
+from engine.graph.op import Narrowed
 from engine.passes.allowance import UNBOUNDED, Allowance
 
 
 def dce(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     """`graph` without the nodes that its outputs do not need. Raises DeadlineExceeded."""
-    live = [False] * len(graph.nodes)
+    nodes = _narrowed(graph, allowance) if any(node.op.narrows for node in graph.nodes) else graph.nodes
+    live = [False] * len(nodes)
     for index in graph.outputs:
         live[index] = True
     for index in allowance.over(range(len(live) - 1, -1, -1)):
         if live[index]:
-            for operand in graph.nodes[index].operands:
+            for operand in nodes[index].operands:
                 live[operand] = True
-    return graph if all(live) else _kept(graph, live, allowance)
+    return graph if nodes is graph.nodes and all(live) else _kept(graph, nodes, live, allowance)
 
 
-def _kept(graph: Graph, live: list[bool], allowance: Allowance) -> Graph:
+def _kept(graph: Graph, nodes: Sequence[Node], live: list[bool], allowance: Allowance) -> Graph:
     """The `live` nodes."""
-    first = live.index(False)  # what lies before it stays as it is
-    nodes, renamed = list(graph.nodes[:first]), list(range(first))
-    for node, lives in zip(allowance.over(graph.nodes[first:]), live[first:], strict=True):
-        renamed.append(len(nodes) if lives else -1)
+    first = len(live) if all(live) else live.index(False)  # what lies before it stays as it is
+    kept, renamed = list(nodes[:first]), list(range(first))
+    for node, lives in zip(allowance.over(nodes[first:]), live[first:], strict=True):
+        renamed.append(len(kept) if lives else -1)
         if lives:
-            nodes.append(node.on(tuple(map(renamed.__getitem__, node.operands))))
-    return graph.rewritten(nodes, [renamed[index] for index in graph.outputs])
+            kept.append(node.on(tuple(map(renamed.__getitem__, node.operands))))
+    return graph.rewritten(kept, [renamed[index] for index in graph.outputs])
+
+
+def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
+    """The nodes, where those that may do with less work make only results that are read; the same, where all do.
+
+    Nobody reads a `get_output` of another.
+    """
+    found: dict[int, Narrowed] = {}
+    nodes, live = list(graph.nodes), set(graph.outputs)
+    read: defaultdict[int, set[int]] = defaultdict(set)
+    for index in allowance.over(range(len(nodes) - 1, -1, -1)):
+        node = nodes[index]
+        if index in live:
+            if node.op.narrows and read[index]:
+                less = node.op.narrowed(node.attrs, len(node.operands), read[index])
+                if len(less.operands) < len(node.operands) or len(less.results) < len(node.types):
+                    found[index] = less
+                    node = nodes[index] = _of_less(node, less)
+            elif node.op.name == "get_output":
+                read[node.operands[0]].add(node.attrs["index"])
+            live.update(node.operands)
+    for index, node in enumerate(nodes if found else ()):
+        if node.op.name == "get_output" and index in live and (made := found.get(node.operands[0])) is not None:
+            nodes[index] = node._replace(attrs={"index": made.results.index(node.attrs["index"])})
+    return nodes if found else graph.nodes
+
+
+def _of_less(node: Node, less: Narrowed) -> Node:
+    operands = tuple([node.operands[i] for i in less.operands])
+    return node._replace(operands=operands, attrs=less.attrs, types=tuple([node.types[k] for k in less.results]))

@@ -54,7 +54,7 @@ def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
     constant, found = set[int](), []
     for i, node in enumerate(allowance.over(graph.nodes)):
         if not node.operands:
-            if not node.op.is_leaf:
+            if not (node.op.is_leaf or node.op.several):
                 constant.add(i)
         elif constant.issuperset(node.operands) and not node.op.several:
             constant.add(i)

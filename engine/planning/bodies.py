@@ -8,13 +8,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from engine.bodies.hoist import hoist
 from engine.bodies.lower import lower
+from engine.bodies.merge import merge
 from engine.bodies.runs_functions import RunsFunctions
 from engine.bodies.tidy import tidy
 from engine.graph.body import Body
-from engine.graph.ir import Graph, Node
-from engine.graph.limits import NO_DEADLINE, Limits
+from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Limits
+from engine.ops.while_loop import While, asking
 from engine.passes.allowance import Allowance
+from engine.passes.dce import dce
 from engine.passes.pipeline import optimise
 from engine.planning.looped import PlannedCall, PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
 from engine.planning.plan import Plan
@@ -35,15 +39,16 @@ def runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: i
     graph = optimise(graph, allowance)
     if not _runs_functions(graph):
         return graph
-    lowered = optimise(lower(graph, limits, allowance.deadline), allowance)
-    return with_planned_bodies(lowered, limits, allowance, loop_threads)
+    graph = merge(optimise(lower(graph, limits, allowance.deadline), allowance))
+    graph = optimise(hoist(dce(graph, allowance)), allowance)
+    return with_planned_bodies(graph, limits, allowance, loop_threads)
 
 
 def with_planned_bodies(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1) -> Graph:
     """`graph`, which is not optimised any more. Raises EngineError."""
     if not _runs_functions(graph):
         return graph
-    graph = lower(graph, limits, allowance.deadline)
+    graph = _with_dense_operands(lower(graph, limits, allowance.deadline))
     nodes = [_planned(node, limits, allowance, loop_threads) for node in graph.nodes]
     return graph.rewritten(nodes, graph.outputs)
 
@@ -54,6 +59,24 @@ def as_written(graph: Graph) -> Graph:
     return graph.rewritten(nodes, graph.outputs)
 
 
+def _with_dense_operands(graph: Graph) -> Graph:
+    """A body is planned for entries that lie densely: what is seen askew is copied once, in front of the loop."""
+    builder = Builder(graph.registry, NO_LIMITS)
+    values: list[Value] = []
+    for node in graph.nodes:
+        operands = [values[i] for i in node.operands]
+        builder.origin = node.origin
+        if isinstance(node.op, RunsFunctions):
+            operands = [x.identity() if _is_askew(x.node) else x for x in operands]
+        values.append(builder.copy(node, operands))
+    return builder.graph([values[i] for i in graph.outputs])
+
+
+def _is_askew(node: Node) -> bool:
+    view = node.view
+    return view is not None and not view.reshapes
+
+
 def _runs_functions(graph: Graph) -> bool:
     return any(isinstance(node.op, RunsFunctions) for node in graph.nodes)
 
@@ -61,11 +84,19 @@ def _runs_functions(graph: Graph) -> bool:
 def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int) -> Node:
     if not isinstance(node.op, RunsFunctions):
         return node
-    bodies = [node.attrs[name] for name in node.op.functions if node.attrs[name] is not None]
+    bodies = _bodies(node)
     plans = [_plan_of(body, limits, allowance, loop_threads) for body in bodies]
     for body in bodies:
         body.budget.deadline = NO_DEADLINE  # what is made of it from now on is for other requests
     return node._replace(op=_PLANNED[node.op.name](node.op, tuple(plans)))
+
+
+def _bodies(node: Node) -> list[Body]:
+    """Those that are run: of a `while`, the condition, and a step that asks it again."""
+    if isinstance(node.op, While):
+        condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
+        return [condition, asking(body, condition, carries)]
+    return [node.attrs[name] for name in node.op.functions if node.attrs[name] is not None]
 
 
 def _plan_of(body: Body, limits: Limits, allowance: Allowance, loop_threads: int) -> Plan:

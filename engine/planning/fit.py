@@ -41,16 +41,18 @@ class Compilable(NamedTuple):
         return plan if plan.peak_bytes <= self.most_bytes else None
 
 
-def compiled_within(graph: Graph, most_bytes: int, threads: int, *, microkernels: bool = True) -> Compilable | None:
+def compiled_within(
+    graph: Graph, most_bytes: int, threads: int, *, microkernels: bool = True, all_pay: bool = False
+) -> Compilable | None:
     """`graph` with all that can be compiled, of a peak of at most `most_bytes`; None where that is nothing.
 
-    At most `threads` take part in a kernel. A loop lets live longer what it reads: where that makes the peak, it is
-    left out, and the next one is looked at. What is selected needs no more than it did, but for a workspace;
-    without `microkernels` nothing is.
+    At most `threads` take part in a kernel; `all_pay` as in `loops_in`. A loop lets live longer what it reads: where
+    that makes the peak, it is left out, and the next one is looked at. What is selected needs no more than it did, but
+    for a workspace; without `microkernels` nothing is.
     """
     apart: set[int] = set()
     for _ in range(1 + MOST_APART):
-        loops = loops_in(graph, 0, compiled=True, threads=threads, apart=apart)
+        loops = loops_in(graph, 0, compiled=True, threads=threads, apart=apart, all_pay=all_pay)
         fused = with_loops(graph, loops)
         plan = make_plan(fused, NO_LIMITS, tight=True)
         if plan.peak_bytes <= most_bytes:

@@ -52,12 +52,18 @@ def fuse(
 
 
 def loops_in(
-    graph: Graph, least: int, *, compiled: bool, threads: int = 1, apart: Container[int] = ()
+    graph: Graph,
+    least: int,
+    *,
+    compiled: bool,
+    threads: int = 1,
+    apart: Container[int] = (),
+    all_pay: bool = False,
 ) -> Sequence[WrittenLoop]:
-    """The loops that `fuse` writes."""
+    """The loops that `fuse` writes. With `all_pay`, a single cheap node is one, too: all is to be machine code."""
     if not compiled and not any(n.types[0].size >= least and isinstance(n.op, Elementwise) for n in graph.nodes):
         return ()
-    return _loops(Grouping(graph, least, apart), compiled, threads)
+    return _loops(Grouping(graph, least, apart), compiled, threads, all_pay=all_pay)
 
 
 def with_loops(graph: Graph, loops: Sequence[WrittenLoop]) -> Graph:
@@ -88,9 +94,9 @@ class WrittenLoop(NamedTuple):
         return isinstance(op, Fused) and op.loop.results[k].adds_up
 
 
-def _loops(grouping: Grouping, compiled: bool, threads: int) -> list[WrittenLoop]:
+def _loops(grouping: Grouping, compiled: bool, threads: int, *, all_pay: bool) -> list[WrittenLoop]:
     graph, storage = grouping.graph, Storage(grouping.graph)
-    parts = _worthwhile(grouping, compiled)
+    parts = _worthwhile(grouping, compiled, all_pay=all_pay)
     while True:
         groups = with_recomputed(grouping, parts)
         read, found = _read(graph, groups), list[WrittenLoop]()
@@ -103,11 +109,11 @@ def _loops(grouping: Grouping, compiled: bool, threads: int) -> list[WrittenLoop
         parts = [part for part in parts if any(part.nodes == loop.group for loop in found)]
 
 
-def _worthwhile(grouping: Grouping, compiled: bool) -> list[Group]:
+def _worthwhile(grouping: Grouping, compiled: bool, *, all_pay: bool) -> list[Group]:
     """The groups, in pieces, that pay as loops: each by itself, or because it spares another one a result."""
     graph = grouping.graph
     parts = [part for group in grouping.groups() for part in _parts(group)]
-    gaining = {part.nodes for part in parts if _gains(graph, part, compiled)}
+    gaining = {part.nodes for part in parts if all_pay or _gains(graph, part, compiled)}
     looped = {i for nodes in gaining for i in nodes if grouping.is_element(i)}
     sparing = {part.nodes for part in parts if compiled and looped.intersection(graph.nodes[part.nodes[0]].operands)}
     return [part for part in parts if part.nodes in gaining | sparing]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from engine.bodies.runs_functions import LEAST_STEP_FLOPS, RunsFunctions, in_parts
 from engine.graph.op import Array, Kernel, KernelCall, ResultTypes
@@ -27,6 +27,9 @@ class RunsPlans(Kernel):
     internal = True
     is_captured = False
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attrs", self.source.attrs)
+
     @property
     def name(self) -> str:  # type: ignore[override]
         """That of the op."""
@@ -48,14 +51,14 @@ class RunsPlans(Kernel):
     def repeat(
         self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
     ) -> None:
-        """Run the bodies."""
-        raise NotImplementedError
+        """Run the bodies: here, the first of them, once."""
+        _run_once(run, bodies[0], operands, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Of as many steps as there may be, each of which counts a few at least."""
-        return self.steps(attrs) * max(LEAST_STEP_FLOPS, sum(plan.flops for plan in self.plans))
+        return self.most_steps(attrs) * max(LEAST_STEP_FLOPS, sum(plan.flops for plan in self.plans))
 
-    def steps(self, attrs: Any) -> int:
+    def most_steps(self, attrs: Any) -> int:
         """As many as there may be."""
         return 1
 
@@ -68,7 +71,13 @@ class RunsPlans(Kernel):
 class PlannedScan(RunsPlans):
     """A scan."""
 
-    def steps(self, attrs: Any) -> int:
+    #: results between the carries and the stacks, and those of the body that come before what is stacked
+    beside: ClassVar[int] = 0
+    flags: ClassVar[int] = 0
+    #: whether there may be fewer steps than entries of stacks
+    may_end_early: ClassVar[bool] = False
+
+    def most_steps(self, attrs: Any) -> int:
         """Its length."""
         return int(attrs["length"])
 
@@ -81,6 +90,8 @@ class PlannedScan(RunsPlans):
 
 class PlannedCountedScan(PlannedScan):
     """A scan of as many steps as the last operand says; what it did not come to is zeros."""
+
+    may_end_early = True
 
     def repeat(
         self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
@@ -107,36 +118,42 @@ def _go_through(run: RunContext, body: RunPlan, operands: Sequence[Array], out: 
 
 
 class PlannedWhile(RunsPlans):
-    """A loop as long as its condition holds: of the plans, that comes first."""
+    """A loop as long as its condition holds: the plan of that, and of a step, which asks it again for what it gives.
 
-    def steps(self, attrs: Any) -> int:
-        """The most there may be; the condition is looked at once more."""
-        return int(attrs["max_steps"]) + 1
+    The step's flag stands between carries and stacks; in their place, the loop has steps and finished.
+    """
+
+    beside: ClassVar[int] = 2
+    flags: ClassVar[int] = 1
+    may_end_early: ClassVar[bool] = True
+
+    def most_steps(self, attrs: Any) -> int:
+        """The bound."""
+        return int(attrs["max_steps"])
+
+    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """Of the condition, and of as many steps as there may be."""
+        asked, step = self.plans
+        return asked.flops + self.most_steps(attrs) * max(LEAST_STEP_FLOPS, step.flops)
 
     def repeat(
         self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
     ) -> None:
         """Step by step."""
-        condition, body = bodies
+        condition, step = bodies
         consts, state, _ = in_parts(operands, attrs["carries"])
         carries, steps = len(state), 0
-
-        def goes_on() -> bool:
-            (holds,) = condition(dict(enumerate([*consts, *state])), run.deadline)
-            return bool(holds)
-
-        on = goes_on()
-        while on and steps < attrs["max_steps"]:
-            found = body(dict(enumerate([*consts, *state])), run.deadline)
-            state = found[:carries]
-            for stack, entry in zip(out[carries + 2 :], found[carries:], strict=True):
+        (on,) = condition(dict(enumerate(operands)), run.deadline)
+        while steps < attrs["max_steps"] and bool(on):
+            found = step(dict(enumerate([*consts, *state])), run.deadline)
+            state, on = found[:carries], found[carries]
+            for stack, entry in zip(out[carries + 2 :], found[carries + 1 :], strict=True):
                 stack[steps, ...] = entry
             steps += 1
-            on = goes_on()
         for last, value in zip(out, state, strict=False):
             last[...] = value
         out[carries][...] = steps
-        out[carries + 1][...] = not on
+        out[carries + 1][...] = not bool(on)
         for stack in out[carries + 2 :]:
             stack[steps:] = 0
 
@@ -159,12 +176,6 @@ class PlannedCond(RunsPlans):
 
 class PlannedCall(RunsPlans):
     """A body that is kept to itself, so that nothing inside lives on."""
-
-    def repeat(
-        self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
-    ) -> None:
-        """Once."""
-        _run_once(run, bodies[0], operands, out)
 
 
 def _run_once(run: RunContext, body: RunPlan, operands: Sequence[Array], out: Sequence[Array]) -> None:

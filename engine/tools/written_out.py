@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from engine.bodies.tidy import tidied, tidy
+from engine.bodies.tidy import derived, tidy
 from engine.graph.body import Body
 from engine.graph.ir import Builder, Node, Value
 
@@ -42,4 +42,4 @@ def _body(body: Body) -> Body:
         else:
             copied.copy(index, node)
     graph = copied.builder.graph([copied.values[i] for i in body.graph.outputs])
-    return body.derived(tidied(body, graph), body.inputs)
+    return derived(body, graph, body.inputs)

@@ -117,7 +117,7 @@ def _pull_back(
     node = builder.nodes[index]
     if not _differentiable_operands(node):
         return
-    builder.origin = node.origin and Origin(node.origin.node, node.origin.op, backward=True)
+    builder.origin = node.origin and _on_the_way_back(node.origin)
     for i, g in zip(node.operands, _gradients(builder, index, node, arrived, tapes), strict=True):
         if isinstance(g, Value):
             if builder.nodes[i].types[0].is_differentiable:
@@ -126,6 +126,11 @@ def _pull_back(
             for k, part in g.items():
                 if part is not None and builder.nodes[i].types[k].is_differentiable:
                     cotangents.add(i, part, k, index)
+
+
+def _on_the_way_back(origin: Origin) -> Origin:
+    number, op, _, function, inner = origin
+    return Origin(number, op, True, function, inner)
 
 
 def _gradients(

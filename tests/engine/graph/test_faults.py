@@ -115,7 +115,7 @@ def test_ten_are_told() -> None:
 def test_the_eleventh_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     looked = []
     monkeypatch.setattr("engine.graph.program.bind", lambda *_: looked.append(1) or {})
-    monkeypatch.setattr("engine.graph.program._check_references", refuse)
+    monkeypatch.setattr("engine.graph.program.check_references", refuse)
     assert len(faults([Statement(registry().ops["sum"], (0,))] * 100)) == MOST_FAULTS
     assert len(looked) < MOST_FAULTS
 

@@ -12,6 +12,7 @@ import pytest
 from engine import DTYPES, TensorType, registry
 from engine.graph.attributes import Attr
 from engine.graph.kinds import ATTRIBUTE_KINDS, is_remembered, key
+from engine.graph.kinds.function import Callee
 from engine.graph.kinds.kind import LONGEST_REMEMBERED, AttributeKind
 from engine.graph.kinds.typed_number import exact, typed_number, weak_number
 
@@ -27,7 +28,8 @@ def values() -> Iterator[Any]:
                 yield attr.definition, attr.definition.stated(attr.default)
 
 
-VALUES = list(values())
+#: a function is typed by the node that runs it, and stated by an index
+VALUES = [(kind, stated) for kind, stated in values() if kind.name != "function"]
 each = pytest.mark.parametrize(
     ("kind", "stated"), VALUES, ids=[f"{kind.name}-{i}" for i, (kind, _) in enumerate(VALUES)]
 )
@@ -73,6 +75,17 @@ def test_what_is_remembered_is_hashable_and_keeps_its_name(kind: AttributeKind, 
     assert is_remembered(value) is kind.is_remembered(value)
 
 
+def test_a_function_is_told_by_what_it_says() -> None:
+    kind = ATTRIBUTE_KINDS["function"]
+    one, same, other = Callee(b"one"), Callee(b"one"), Callee(b"other")
+    assert kind.is_bound(one)
+    assert not kind.is_bound(kind.bound(3))
+    assert key(one) == key(same) != key(other)
+    assert key(kind.bound(3)) == key(3)
+    assert not is_remembered(one)
+    assert not kind.admits(-1)
+
+
 def test_samples_have_keys_and_names_of_their_own() -> None:
     for kind in ATTRIBUTE_KINDS.values():
         bound = [kind.bound(stated) for stated in kind.samples]
@@ -93,6 +106,9 @@ def test_each_kind_refuses_what_is_of_another() -> None:
         ("float", "number"),
         ("number", "int"),
         ("number", "float"),
+        ("int", "function"),
+        ("float", "function"),
+        ("number", "function"),
         ("string", "dtype"),
     }
 

@@ -83,8 +83,8 @@ def program(op: str) -> Program:
 
 def test_planning_pauses_it(monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
-    optimise = compiling.optimise
-    monkeypatch.setattr(compiling, "optimise", lambda *given: seen.append(gc.isenabled()) or optimise(*given))
+    runnable = compiling.runnable
+    monkeypatch.setattr(compiling, "runnable", lambda *given: seen.append(gc.isenabled()) or runnable(*given))
     Compiler(Limits()).forward(program("sin"), {0: TensorType((2,), np.dtype("float64"))})
     assert seen == [False]
     assert gc.isenabled()

@@ -1,0 +1,102 @@
+"""What depends on nothing that changes from step to step, once in front of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from engine.bodies.runs_functions import RunsFunctions
+from engine.bodies.tidy import derived, tidy
+from engine.graph.body import Body
+from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.limits import NO_LIMITS
+from engine.graph.tensor_type import TensorType
+
+#: bytes of a value in front of a loop that are worth nothing, where it is larger than what it is made of
+_SMALL: Final = 1 << 12
+
+
+def hoist(graph: Graph) -> Graph:
+    """`graph` with such values as further consts of its loops. They have the same bits, and are computed once."""
+    if not any(isinstance(node.op, RunsFunctions) and node.op.steps_body for node in graph.nodes):
+        return graph
+    builder = Builder(graph.registry, NO_LIMITS)
+    values: list[Value] = []
+    for node in graph.nodes:
+        operands = [values[i] for i in node.operands]
+        builder.origin = node.origin
+        found = _hoisted(node, operands) if isinstance(node.op, RunsFunctions) and node.op.steps_body else None
+        values.append(builder.copy(node, operands) if found is None else found)
+    return builder.graph([values[i] for i in graph.outputs])
+
+
+def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
+    """The loop with what it can have from outside; None where that is nothing."""
+    assert isinstance(node.op, RunsFunctions)
+    body: Body = node.attrs["body"]
+    consts = node.op.consts(len(operands), **node.attrs)
+    found = frontier(body, consts)
+    if not found:
+        return None
+    front = _front(body, consts, found)
+    made = front.write(operands[0].builder, operands[:consts])
+    attrs = {name: _with_more(value, body, consts, found) for name, value in node.attrs.items()}
+    return operands[0].builder.emit(node.op, [*operands[:consts], *made, *operands[consts:]], attrs)
+
+
+def frontier(body: Body, consts: int) -> tuple[int, ...]:
+    """Nodes of the (tidy) body that depend on the consts alone, and that others read, or that are results."""
+    return body.made(("frontier", consts), lambda: _frontier(tidy(body).graph, consts))
+
+
+def _frontier(graph: Graph, consts: int) -> tuple[int, ...]:
+    fixed, moved = set[int](), set[int]()
+    for i, node in enumerate(graph.nodes):
+        if node.is_leaf:
+            is_fixed = node.attrs["feed"] < consts
+        else:
+            is_fixed = bool(node.operands) and fixed.issuperset(node.operands) and _is_worth(graph, node)
+        if is_fixed:
+            fixed.add(i)
+    read = {*graph.outputs, *[o for i, node in enumerate(graph.nodes) if i not in fixed for o in node.operands]}
+    moved = {i for i in fixed & read if not graph.nodes[i].is_leaf and not graph.nodes[i].op.several}
+    return tuple(sorted(moved))
+
+
+def _is_worth(graph: Graph, node: Node) -> bool:
+    """Whether it is no larger than what it is made of, or small; several results are kept together, inside."""
+    if node.op.several or node.op.name == "get_output":
+        return False
+    made_of = sum(graph.nodes[i].type.nbytes for i in node.operands)
+    return node.type.nbytes <= max(made_of, _SMALL)
+
+
+def _front(body: Body, consts: int, found: tuple[int, ...]) -> Body:
+    graph = tidy(body).graph
+    kept = body.inputs[:consts]
+    return body.made(("front", consts), lambda: derived(body, graph.rewritten(graph.nodes, found), kept))
+
+
+def _with_more(value: object, body: Body, consts: int, found: tuple[int, ...]) -> object:
+    """A function of a loop whose consts have grown; anything else as it is."""
+    if not isinstance(value, Body):
+        return value
+    types = [tidy(body).graph.nodes[i].type for i in found]
+    return value.made(("with more", body.digest, consts), lambda: _widened(value, body, consts, found, types))
+
+
+def _widened(value: Body, body: Body, consts: int, found: tuple[int, ...], types: Sequence[TensorType]) -> Body:
+    graph = tidy(value).graph
+    more = dict(zip(found, range(consts, consts + len(found)), strict=True)) if value == body else {}
+    inputs = [*value.inputs[:consts], *types, *value.inputs[consts:]]
+    builder = value.budget.builder(graph.registry)
+    values: list[Value] = []
+    for i, node in enumerate(graph.nodes):
+        if node.is_leaf:
+            feed = node.attrs["feed"]
+            values.append(builder.leaf(node.type, feed if feed < consts else feed + len(found)))
+        elif i in more:
+            values.append(builder.leaf(node.type, more[i]))
+        else:
+            values.append(builder.copy(node, [values[o] for o in node.operands]))
+    return derived(value, builder.graph([values[o] for o in graph.outputs]), inputs)

@@ -1,0 +1,347 @@
+"""Loops as one call of machine code: a runner goes through the calls of a body again and again.
+
+A body is bound once, on memory that stands for its operands and results. Wherever the tables of its calls point into
+that, an address changes from step to step: to the next entry of what is gone through, or to the other of two buffers
+that a carry lies in. So the kernels of a body know nothing of the loop, and a loop within a body is one more call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from engine.bodies.runs_functions import in_parts
+from engine.executors.binding import Binder
+from engine.executors.lifetimes import Root, roots_of
+from engine.executors.regions import NativeStep, alone
+from engine.graph.alignment import ALIGNMENT, aligned
+from engine.graph.op import KernelCall, View
+from engine.graph.run_context import RunContext
+from engine.graph.tensor_type import HostArray, TensorType
+from engine.native.native_call import NativeCall, NativeGuard
+from engine.native.runner import Runner
+from engine.native.runner_layout import (
+    MOST_AXES,
+    CarryEntry,
+    InitEntry,
+    LoopEntry,
+    MoveEntry,
+    StackEntry,
+)
+from engine.oplib.source import Source
+from engine.planning.looped import PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
+from engine.planning.plan import Plan, Step
+
+#: of a position in a table: nothing lies there
+_NOWHERE: Final = -1
+#: of steps, between two looks at the clock
+_LOOK_NANOSECONDS: Final = 500_000
+
+
+class _NotNative(Exception):
+    """A body has a step that machine code does not make."""
+
+
+def loop_workspace(binder: Binder, op: RunsPlans) -> int:
+    """Bytes that a loop works in as one call; 0 where it is no such loop."""
+    if not isinstance(op, (PlannedScan, PlannedWhile)):
+        return 0
+    buffers = sum(aligned(max(8, type.nbytes)) for type in op.plans[-1].result_types)
+    return ALIGNMENT + sum(sum(_sizes(binder, plan)) for plan in op.plans) + 2 * buffers
+
+
+def bind_loop(
+    binder: Binder, run: RunContext, step: Step, operands: Sequence[HostArray], out: Sequence[HostArray]
+) -> Sequence[KernelCall] | None:
+    """The calls of a loop, of which the first is native; None where it cannot be one."""
+    op, runner = step.op, binder.runner
+    if runner is None or run.watch is None or not isinstance(op, (PlannedScan, PlannedWhile)):
+        return None
+    if not all(x.flags.c_contiguous for x in operands):
+        return None
+    try:
+        return _Loop(binder, runner, run, step, operands, out).calls()
+    except _NotNative:
+        return None
+
+
+class _Place(NamedTuple):
+    """A word of a table that points into an array, and how far from its beginning."""
+
+    word: int
+    offset: int
+
+
+@dataclass(eq=False)
+class _BoundBody:
+    """A body's calls, on memory of its own.
+
+    `fed` are the places that point into what it is fed, by what that is fed under, `made` those that point into each
+    result, which lies at one of the addresses `results`.
+    """
+
+    steps: HostArray
+    fed: Mapping[int, Sequence[_Place]]
+    made: Sequence[Sequence[_Place]]
+    results: Sequence[int]
+    nanoseconds: int
+    kept: Any
+
+
+def _sizes(binder: Binder, plan: Plan) -> list[int]:
+    """Of the memory that a body's calls work in: buffers, copies of results, and workspace."""
+    copied = [type.nbytes for type, is_own in zip(plan.result_types, _owned(plan), strict=True) if not is_own]
+    return [aligned(n) for n in (*plan.buffers, *copied, max(map(binder.workspace, plan.steps), default=0))]
+
+
+def _owned(plan: Plan) -> list[bool]:
+    """Whether each result lies in memory of its own: the others look at what is fed, constant, or there twice."""
+    sources = {step.result for step in plan.steps if isinstance(step.op, Source)}
+    elsewhere, owned, seen = sources.union(plan.feeds.values()), list[bool](), set[Root]()
+    for root in roots_of(plan):
+        owned.append(root not in seen and root.slot not in elsewhere)
+        seen.add(root)
+    return owned
+
+
+class _Memory:
+    """Bytes that are given out piece by piece."""
+
+    def __init__(self, whole: HostArray) -> None:
+        self._whole = whole
+        self._start = -whole.ctypes.data % ALIGNMENT
+
+    def take(self, nbytes: int) -> HostArray:
+        """The next so many."""
+        start, self._start = self._start, self._start + aligned(nbytes)
+        assert self._start <= len(self._whole) + ALIGNMENT
+        return self._whole[start : start + nbytes]
+
+
+def _bind_body(binder: Binder, runner: Runner, run: RunContext, plan: Plan, memory: _Memory) -> _BoundBody:
+    """Raises _NotNative."""
+    buffers = [memory.take(nbytes) for nbytes in plan.buffers]
+    inner = RunContext(run.xp)
+    inner.watch = run.watch
+    # What is fed lies elsewhere: nothing is read or written here, so that it takes no memory.
+    fed: dict[Any, HostArray] = {
+        feed: _placed(type, np.empty(max(1, type.nbytes), np.uint8)) for feed, type in plan.feed_types.items()
+    }
+    slots: list[Any] = [None] * plan.slots
+    for feed, slot in plan.feeds.items():
+        slots[slot] = fed[feed]
+    owned = _owned(plan)
+    copies = [
+        None if is_own else memory.take(type.nbytes) for is_own, type in zip(owned, plan.result_types, strict=True)
+    ]
+    inner.workspace = memory.take(max(map(binder.workspace, plan.steps), default=0))
+    made: list[NativeStep] = []
+    for step in plan.steps:
+        made += _bind_step(binder, runner, inner, step, slots, buffers)
+    results = [slots[slot] for slot in plan.results]
+    for k, (type, space) in enumerate(zip(plan.result_types, copies, strict=True)):
+        if space is not None:
+            place = _placed(type, space)
+            made.append(NativeStep(_copy(runner, place, results[k]), type.nbytes))
+            results[k] = place
+    words = [word for step in made for word in _words(step.call)]
+    constants = [slots[step.result] for step in plan.steps if isinstance(step.op, Source)]
+    body = _BoundBody(
+        alone(made),
+        {feed: _places(words, array) for feed, array in fed.items()},
+        [_places(words, array) for array in results],
+        [array.ctypes.data for array in results],
+        sum(step.nanoseconds for step in made),
+        (made, constants, inner),
+    )
+    for native in made:
+        assert isinstance(native.call, NativeCall)
+        native.call.arrays.clear()
+    return body
+
+
+def _bind_step(
+    binder: Binder, runner: Runner, run: RunContext, step: Step, slots: list[Any], buffers: Sequence[HostArray]
+) -> list[NativeStep]:
+    operands = [slots[i] for i in step.operands]
+    if not step.places and isinstance(step.op, View):
+        slots[step.result] = step.op.view(run.xp, operands[0], **step.attrs)
+        return []
+    if isinstance(step.op, Source):
+        slots[step.result] = step.op.tensor(run, step.types[0], **step.attrs)
+        return []
+    placed = [_placed(type, buffers[at.buffer], at.offset) for type, at in zip(step.types, step.places, strict=True)]
+    slots[step.result] = tuple(placed) if step.op.several else placed[0]
+    copies = step.op.as_copies(run.xp, operands, slots[step.result], step.attrs)
+    if copies is not None:
+        return [NativeStep(_copy(runner, *pair), pair[0].nbytes, step.origin) for pair in copies]
+    calls = binder.calls(run, step, operands, slots[step.result])
+    if isinstance(step.op, RunsPlans):
+        calls = calls[:1]  # that it was ended is seen by the loop around it
+    native = [call for call, _ in calls if isinstance(call, NativeCall)]
+    if len(native) < len(calls):
+        raise _NotNative
+    nanoseconds = (step.flops + sum(type.nbytes for type in step.types)) // max(1, len(native)) + 1
+    return [NativeStep(call, nanoseconds, step.origin) for call in native]
+
+
+def _placed(type: TensorType, memory: HostArray, offset: int = 0) -> HostArray:
+    return np.ndarray(type.shape, type.dtype, memory, offset)
+
+
+def _copy(runner: Runner, place: HostArray, source: HostArray) -> NativeCall:
+    """Of a view to another one, of the same shape and dtype. Raises _NotNative."""
+    block, axes = _blocks(place, source)
+    if len(axes) > MOST_AXES:
+        raise _NotNative
+    entries = np.array([[0, 0, block, len(axes), *[number for axis in axes for number in axis]]], np.int64)
+    call = NativeCall(runner.copy, runner.copy_address, min(1, place.size), entries)
+    call.point(0, place)
+    call.point(1, source)
+    return call
+
+
+def _blocks(place: HostArray, source: HostArray) -> tuple[int, list[tuple[int, int, int]]]:
+    """Bytes that lie densely in both, and axes of such blocks: extent, and bytes to the next one in each."""
+    axes = [axis for axis in zip(place.shape, place.strides, source.strides, strict=True) if axis[0] != 1]
+    block = place.itemsize
+    while axes and axes[-1][1:] == (block, block):
+        block *= axes.pop()[0]
+    return block, axes
+
+
+def _words(call: NativeCall | NativeGuard) -> list[tuple[int, int]]:
+    """Where its table points at an array, and the address there."""
+    assert isinstance(call, NativeCall)
+    table = call.entries[0]
+    return [(table.ctypes.data + 8 * position, int(table[position])) for position in call.arrays]
+
+
+def _places(words: Sequence[tuple[int, int]], array: HostArray) -> list[_Place]:
+    first = array.ctypes.data
+    past = first + max(1, array.nbytes)
+    return [_Place(word, address - first) for word, address in words if first <= address < past]
+
+
+class _Loop:
+    """A loop bound to its operands and results, which its table points at: behind its own description, in this order.
+
+    Where these move, the table is told; the rest is found from it when the loop begins.
+    """
+
+    def __init__(
+        self,
+        binder: Binder,
+        runner: Runner,
+        run: RunContext,
+        step: Step,
+        operands: Sequence[HostArray],
+        out: Sequence[HostArray],
+    ) -> None:
+        assert isinstance(step.op, (PlannedScan, PlannedWhile))
+        self._op, self._attrs, self._step = step.op, step.attrs, step
+        self._runner, self._run = runner, run
+        self._operands, self._out = operands, out
+        memory = _Memory(run.workspace)
+        self._memory = memory
+        self._bodies = [_bind_body(binder, runner, run, plan, memory) for plan in step.op.plans]
+        self._inits: list[tuple[int, int, int, int]] = []
+        self._moves: list[tuple[int, int, int]] = []
+        self._carries: list[tuple[int, int, int, int, int]] = []
+        self._stacks: list[tuple[int, int, int]] = []
+        self._described: HostArray = np.zeros(LoopEntry.SIZE, np.int64)
+
+    @property
+    def _body(self) -> _BoundBody:
+        return self._bodies[-1]
+
+    def calls(self) -> Sequence[KernelCall]:
+        """The loop, and a look whether it was ended."""
+        counted = isinstance(self._op, PlannedCountedScan)
+        given = self._operands[:-1] if counted else self._operands
+        parts = in_parts(range(1, 1 + len(given)), self._attrs["carries"], self._attrs.get("sequences", 0))
+        results = range(1 + len(self._operands), 1 + len(self._operands) + len(self._out))
+        table: HostArray = np.zeros((1, 1 + len(self._operands) + len(self._out)), np.int64)
+        self._consts(parts.consts)
+        self._carry(parts.consts, parts.carries, results)
+        self._sequences(len(parts.consts) + len(parts.carries), parts.sequences)
+        self._stack(len(parts.carries), results)
+        lists = self._describe(len(self._operands) if counted else _NOWHERE, len(parts.carries), results)
+        table[0, 0] = self._described.ctypes.data
+        call = NativeCall(self._runner.repeat, self._runner.repeat_address, 1, table, (self, lists))
+        for position, array in enumerate([*self._operands, *self._out], 1):
+            call.point(position, array)
+        ended = self._described[LoopEntry.ENDED : LoopEntry.ENDED + 1]
+        return [(call, ()), (NativeGuard(ended, (self._run.watch.raise_ended, ())), ())]
+
+    def _consts(self, positions: Sequence[int]) -> None:
+        for feed, position in enumerate(positions):
+            for body in self._bodies:
+                self._begin_at(body, feed, position)
+
+    def _begin_at(self, body: _BoundBody, feed: int, position: int, last: int = 0, stride: int = 0) -> None:
+        for word, offset in body.fed.get(feed, ()):
+            self._inits.append((word, position, offset, last))
+            if stride:
+                self._moves.append((word, stride, 0))
+
+    def _carry(self, consts: Sequence[int], positions: Sequence[int], results: Sequence[int]) -> None:
+        for k, position in enumerate(positions):
+            array, feed = self._operands[position - 1], len(consts) + k
+            first, second = (self._memory.take(max(8, array.nbytes)).ctypes.data for _ in range(2))
+            self._carries.append((position, results[k], first, second, array.nbytes))
+            for body in self._bodies:
+                self._inits += [(word, _NOWHERE, first + offset, 0) for word, offset in body.fed.get(feed, ())]
+            self._inits += [(word, _NOWHERE, second + offset, 0) for word, offset in self._body.made[k]]
+            turned = [*self._body.fed.get(feed, ()), *self._body.made[k]]
+            self._moves += [(word, 0, (first + offset) ^ (second + offset)) for word, offset in turned]
+
+    def _sequences(self, before: int, positions: Sequence[int]) -> None:
+        backwards = bool(self._attrs.get("reverse"))
+        for feed, position in enumerate(positions, before):
+            entry = self._operands[position - 1][:1].nbytes
+            self._begin_at(self._body, feed, position, entry if backwards else 0, -entry if backwards else entry)
+
+    def _stack(self, carries: int, results: Sequence[int]) -> None:
+        """Stacks stand behind the carries; of a `while`, behind steps and finished, and the body's flag before them."""
+        backwards = bool(self._attrs.get("reverse"))
+        first = carries + self._op.beside
+        for k, array in enumerate(self._out[first:], first):
+            entry = array[:1].nbytes
+            for word, offset in self._body.made[k - self._op.beside + self._op.flags]:
+                self._inits.append((word, results[k], offset, entry if backwards else 0))
+                self._moves.append((word, -entry if backwards else entry, 0))
+            if self._op.may_end_early:
+                self._stacks.append((results[k], entry, array.nbytes))
+
+    def _describe(self, length_at: int, carries: int, results: Sequence[int]) -> Any:
+        """Write down the loop; what has to live with that."""
+        described, body = self._described, self._body
+        lists = {
+            LoopEntry.INITS: _rows(self._inits, InitEntry.SIZE),
+            LoopEntry.MOVES: _rows(self._moves, MoveEntry.SIZE),
+            LoopEntry.CARRIES: _rows(self._carries, CarryEntry.SIZE),
+            LoopEntry.STACKS: _rows(self._stacks, StackEntry.SIZE),
+            LoopEntry.STEPS: body.steps,
+        }
+        for entry, rows in lists.items():
+            described[entry], described[entry + 1] = rows.ctypes.data, len(rows)
+        described[LoopEntry.LENGTH] = self._op.most_steps(self._attrs)
+        described[LoopEntry.LENGTH_AT] = length_at
+        described[LoopEntry.STEPS_AT] = described[LoopEntry.FINISHED_AT] = _NOWHERE
+        if isinstance(self._op, PlannedWhile):
+            asked = self._bodies[0]
+            described[LoopEntry.BEFORE], described[LoopEntry.BEFORE_COUNT] = asked.steps.ctypes.data, len(asked.steps)
+            described[LoopEntry.BEFORE_FLAG] = asked.results[0]
+            described[LoopEntry.FLAG] = body.results[carries]
+            described[LoopEntry.STEPS_AT], described[LoopEntry.FINISHED_AT] = results[carries], results[carries + 1]
+        described[LoopEntry.WATCH], described[LoopEntry.POOL] = self._run.watch.address, self._runner.pool
+        described[LoopEntry.LOOK_STEPS] = max(1, _LOOK_NANOSECONDS // max(1, body.nanoseconds))
+        return lists
+
+
+def _rows(entries: Sequence[Sequence[int]], size: int) -> HostArray:
+    return np.array(entries, np.int64).reshape(-1, size)
