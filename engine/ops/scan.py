@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
+from engine.bodies.bounded import bounded
 from engine.bodies.narrow import narrow, step_needs
 from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_count, require_results, require_same
 from engine.bodies.stepwise import loop_gradients, stacking
@@ -177,6 +178,13 @@ class CountedScan(Scan):
         stacks = [behind_steps(loop.output(k)) for k in range(carries, len(body.outputs))]
         return pack(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
 
+    def written_out(
+        self, *operands: Value, body: Body, carries: int, sequences: int, length: int, reverse: bool
+    ) -> Sequence[Value]:
+        """A scan of all steps, which does nothing at those beyond the count."""
+        *given, count = operands
+        return bounded_scan(body, in_parts(given, carries, sequences), length, count, reverse=reverse)
+
 
 _COUNTED: Final = CountedScan()
 
@@ -235,7 +243,7 @@ def behind_steps(x: Value) -> Value:
     return x.transpose(axes=(1, 0, *range(2, x.ndim)))
 
 
-def _emit(like: Value, body: Body, parts: Parts, length: int, *, reverse: bool, count: Value | None) -> Value:
+def _emit(like: Value, body: Body, parts: Parts, length: int, *, reverse: bool, count: Value | None = None) -> Value:
     consts, carries, sequences = parts
     operands = [*consts, *carries, *sequences]
     attrs = {
@@ -254,6 +262,14 @@ def _emit(like: Value, body: Body, parts: Parts, length: int, *, reverse: bool, 
 def emit_counted(body: Body, parts: Parts, length: int, count: Value, *, reverse: bool) -> Value:
     """Append a scan of `count` steps, at most `length`."""
     return _emit(count, body, parts, length, reverse=reverse, count=count)
+
+
+def bounded_scan(body: Body, parts: Parts, length: int, count: Value, *, reverse: bool = False) -> list[Value]:
+    """The results of a scan of which the first `count` steps are taken."""
+    step = bounded(body, len(parts.consts), len(parts.carries))
+    steps = Parts([*parts.consts, count], parts.carries, [count.builder.arange(length), *parts.sequences])
+    loop = _emit(count, step, steps, length, reverse=reverse)
+    return [loop.output(k) for k in range(len(body.outputs))]
 
 
 def steps_of(parts: Parts, stated: int | None = None) -> int:

@@ -24,7 +24,7 @@ from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, FLOAT64, INT64, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
-from engine.ops.scan import batched_carries, behind_steps, emit_counted, picked, with_axis
+from engine.ops.scan import batched_carries, behind_steps, bounded_scan, emit_counted, picked, with_axis
 
 
 class While(RunsFunctions):
@@ -171,6 +171,16 @@ class StackingWhile(While):
     def check_results(self, body: Body, carries: int) -> None:
         """Raise BadAttribute unless there are the carries at least."""
         require_count("body", body, carries, or_more=True)
+
+    def written_out(
+        self, *operands: Value, condition: Body, body: Body, carries: int, max_steps: int
+    ) -> Sequence[Value]:
+        """A `while` without stacks, and a scan that takes as many steps and stacks."""
+        parts = in_parts(operands, carries)
+        alone = narrow(body, range(carries), range(len(body.inputs)))
+        loop = _emit(operands[0], condition, alone, parts, max_steps)
+        found = [loop.output(k) for k in range(carries + 2)]
+        return [*found, *bounded_scan(body, parts, max_steps, found[carries])[carries:]]
 
 
 _STACKING: Final = StackingWhile()
