@@ -9,6 +9,8 @@ What may live here: graphs, their derivatives, their execution. What may not: an
 (but for the folder that compiled kernels are kept in), or of the packages `schemas` and `service`.
 
 Files:
+    bodies/        Bodies: functions that ops run, how these are differentiated and batched, and how loops go back over
+                   their steps
     calls/         Calls: the questions that can be asked of a program. Each is one class: the nodes it needs, the
                    results it writes
     executors/     Executors, which run a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules
@@ -63,7 +65,7 @@ from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import Op
 from engine.graph.opset import LATEST, OPSET
-from engine.graph.program import Program
+from engine.graph.program import Function, Program
 from engine.graph.registry import Registry
 from engine.graph.statement import Statement
 from engine.graph.tensor_type import HostArray, TensorType
@@ -100,6 +102,7 @@ __all__ = [
     "EngineError",
     "Exported",
     "Faults",
+    "Function",
     "Gradients",
     "Graph",
     "Hessian",

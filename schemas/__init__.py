@@ -32,7 +32,7 @@ from __future__ import annotations
 from schemas.answer import Health, NodeTensor, Stats
 from schemas.catalogue import AttributeInfo, Catalogue, OpAlias, OpInfo
 from schemas.document import Vocabulary, components
-from schemas.graph import Graph, GraphNode
+from schemas.graph import Graph, GraphFunction, GraphNode
 from schemas.problem import Problem
 from schemas.request import Feed, NodeType, StoreEntry
 from schemas.tensor import Tensor
@@ -42,6 +42,7 @@ __all__ = [
     "Catalogue",
     "Feed",
     "Graph",
+    "GraphFunction",
     "GraphNode",
     "Health",
     "NodeTensor",

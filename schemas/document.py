@@ -14,6 +14,7 @@ from pydantic import TypeAdapter
 
 from schemas.answer import Health
 from schemas.catalogue import Catalogue
+from schemas.graph import GraphFunction
 from schemas.problem import Problem
 from schemas.scalars import OPEN
 
@@ -42,7 +43,7 @@ class Vocabulary:
 
 def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dict[str, JsonSchema]:
     """Every message by its name, with the vocabulary in it; those of the calls are handed in."""
-    roots = (*dict.fromkeys(messages_of_calls), Health, Catalogue, Problem)
+    roots = (*dict.fromkeys(messages_of_calls), GraphFunction, Health, Catalogue, Problem)
     adapters: list[Any] = [(root.__name__, "validation", TypeAdapter(root)) for root in roots]
     _, generated = TypeAdapter.json_schemas(adapters, ref_template=REFERENCE)
     messages: dict[str, JsonSchema] = generated["$defs"]
@@ -54,6 +55,7 @@ def components(vocabulary: Vocabulary, messages_of_calls: Iterable[type]) -> dic
     *kinds, last = vocabulary.kinds
     messages["AttributeInfo"]["properties"]["type"]["description"] = f"{', '.join(kinds)} or {last}"
     fields["attrs"] = {"$ref": REFERENCE.format(model="Attrs")}
+    messages["Graph"]["properties"]["functions"]["items"] = {"$ref": REFERENCE.format(model="GraphFunction")}
     messages["Attrs"] = _attrs(vocabulary)
     return dict(sorted(messages.items()))
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, NotRequired
 
 from pydantic import FailFast, Field, with_config
-from pydantic.json_schema import SkipJsonSchema
 from typing_extensions import TypedDict
 
 from schemas.scalars import OPEN, OPEN_IN_DOCUMENT, Int64, NodeId
 
 NAME_CHARACTERS = 128
 
-
+Label = Annotated[str, Field(max_length=NAME_CHARACTERS, description="a label for people; refers to nothing")]
 OpName = Annotated[str, Field(json_schema_extra={OPEN: "ops"})]
 
 
@@ -24,9 +23,19 @@ class GraphNode(TypedDict):
     operands: NotRequired[Annotated[list[NodeId], FailFast()]]
     # Checked by the engine, which knows what the op takes and says so.
     attrs: NotRequired[dict[str, Any]]
-    name: NotRequired[
-        Annotated[str, Field(max_length=NAME_CHARACTERS, description="a label for people; refers to nothing")]
-    ]
+    name: NotRequired[Label]
+
+
+@with_config(OPEN_IN_DOCUMENT)
+class GraphFunction(TypedDict):
+    """Nodes that a graph's nodes run. Their ids, and those in `outputs`, are the function's own.
+
+    Its `input` nodes are its parameters, in their order; it sees nothing else of the graph.
+    """
+
+    nodes: Annotated[list[GraphNode], FailFast(), Field(description="operands come before the nodes that use them")]
+    outputs: Annotated[list[NodeId], FailFast(), Field(description="the results; a node may be there several times")]
+    name: NotRequired[Label]
 
 
 @with_config(OPEN_IN_DOCUMENT)
@@ -35,4 +44,7 @@ class Graph(TypedDict):
 
     opset: NotRequired[Annotated[Int64, Field(description="version of the set of ops; default 1", examples=[1])]]
     nodes: Annotated[list[GraphNode], FailFast(), Field(description="operands come before the nodes that use them")]
-    functions: NotRequired[SkipJsonSchema[list[Any]]]  # reserved for opset 2; clients generated then send []
+    # Checked once the opset is known to have them.
+    functions: NotRequired[
+        Annotated[list[Any], Field(description="since opset 2; each may run those before it, by their index here")]
+    ]

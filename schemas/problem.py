@@ -18,7 +18,14 @@ class Problem(TypedDict):
     status: Int64
     detail: Annotated[str, Field(description="what, where, what was expected, what came, what to do")]
     code: str
-    node: NotRequired[Annotated[NodeId, Field(description="the node it happened at")]]
+    node: NotRequired[
+        Annotated[
+            NodeId,
+            Field(description="the node it happened at; inside a function, the node of the graph that uses it"),
+        ]
+    ]
+    function: NotRequired[Annotated[Int64, Field(description="index of the function it happened in")]]
+    function_node: NotRequired[Annotated[Int64, Field(description="the node of that function it happened at")]]
     operand: NotRequired[Annotated[Int64, Field(description="position among that node's operands, from 0")]]
     expected: NotRequired[str]
     got: NotRequired[str]

@@ -76,6 +76,8 @@ class Refusal(Exception):
     code: str
     detail: str
     node: int | None = None
+    function: int | None = None
+    function_node: int | None = None
     operand: int | None = None
     expected: str | None = None
     got: str | None = None
@@ -108,7 +110,7 @@ class Refusal(Exception):
             code=self.code,
             request_id=request_id,
         )
-        for name in ("node", "operand", "expected", "got", "pointer"):
+        for name in ("node", "function", "function_node", "operand", "expected", "got", "pointer"):
             if (value := getattr(self, name)) is not None:
                 report[name] = value
         if self.errors:
@@ -129,25 +131,38 @@ def linked(reports: bytes, prefix: str) -> bytes:
 
 
 def from_engine(error: EngineError) -> Refusal:
-    """What the engine refused, with a pointer to the node or operand it names; and what else it found, in `errors`."""
+    """What the engine refused, with a pointer to the node or operand it names; and what else it found, in `errors`.
+
+    Inside a function, the pointer leads there.
+    """
     found = [_refusal(one) for one in (error, *error.others)]
     return replace(found[0], errors=found) if len(found) > 1 else found[0]
 
 
 def _refusal(error: EngineError) -> Refusal:
-    pointer = None
-    if error.node is not None:
-        operand = "" if error.operand is None else f"/operands/{error.operand}"
-        pointer = f"/graph/nodes/{error.node}{operand}"
     return Refusal(
         error.code,
         error.detail,
         node=error.node,
+        function=error.function,
+        function_node=error.function_node,
         operand=error.operand,
         expected=error.expected,
         got=error.got,
-        pointer=pointer,
+        pointer=_pointer(error),
     )
+
+
+def _pointer(error: EngineError) -> str | None:
+    inside, node = error.function is not None, error.node
+    if inside:
+        node = error.function_node
+    elif node is None:
+        return None
+    function = f"/functions/{error.function}" if inside else ""
+    place = "" if node is None else f"/nodes/{node}"
+    operand = "" if node is None or error.operand is None else f"/operands/{error.operand}"
+    return f"/graph{function}{place}{operand}"
 
 
 def fault() -> Refusal:

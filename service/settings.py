@@ -122,8 +122,11 @@ class Settings(BaseModel):
         "Default: a quarter of the memory",
     )
     timeout_ms: int = Field(30_000, ge=1, le=86_400_000, description="time for one request; ?timeout_ms= may lower it")
-    max_nodes: int = Field(100_000, ge=1, description="nodes of a graph as it is sent")
-    max_expanded_nodes: int = Field(1_000_000, ge=1, description="nodes of a graph with those of its gradients")
+    max_nodes: int = Field(100_000, ge=1, description="nodes of a graph and its functions as they are sent")
+    max_expanded_nodes: int = Field(
+        1_000_000, ge=1, description="nodes of a graph with those of its gradients and of each use of a function"
+    )
+    max_depth: int = Field(16, ge=1, description="levels of functions that run within functions")
     max_expansion: int = Field(
         50, ge=1, description="nodes that gradients may add for each node sent, where they add more than 30,000"
     )

@@ -4,6 +4,12 @@ What may live here: what ops that run functions share. What may not: such an op,
 
 Files:
     batched         A body on N examples at once
+    bounded         Steps of a loop that has a known length, of which only the first ones are taken: in ops of the
+                    registry
+    hoist           What depends on nothing that changes from step to step, once in front of the loop
+    lower           Ops that run functions, in terms of those that an executor runs
+    merge           Loops that go through the same steps, as one: a rule writes a loop once more, to have what came to
+                    each step
     narrow          Ops that run functions without the results that nobody reads, nor what these alone need
     runs_functions  Base of the ops that run functions, and what is said of operands that do not fit these
     stepwise        Gradients of loops, step by step from the last: a loop the other way round, which computes each step

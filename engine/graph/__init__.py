@@ -11,6 +11,7 @@ Files:
     kinds/        Kinds of attributes: one class a kind. Adding a kind is adding a file here and nothing else
     alignment     Alignment of arrays: they begin at multiples of what is a line of the cache, and the widest vector
     attributes    Attributes of ops: their declarations, and the check of what a client sent
+    body          A body: a function for operands of given types, as ops run it, differentiate it and batch it
     by_device     Kernels found in a table by device: one that all array modules run, and others where a device has a
                   better one
     copying       Copies of views: NumPy's own, and for what lies across its rows, one in strips, so that lines stay in
@@ -37,10 +38,13 @@ Files:
     run_context   Context of a run: what a kernel is given beside its arrays
     run_tier      Share of a run that compiled kernels did: as it is told to those who asked for the run
     sample        Sample operands: what an op states about its own domain, and what the contract tests are derived from
+    statement     A statement: one node as a client wrote it, and what can be said of it before types are known
     tensor_type   Shapes and dtypes: the static type of every value, and how types combine
     text          Graphs as text, and back: one line a node, for tests of transforms and passes, and for people
     truth         Truths: what is known of an op from elsewhere. Neither its kernel nor its gradient rule has a part in
                   them
     verify        A verifier, as compilers run it between their passes: is this a graph that the rest of the engine may
                   believe?
+    written       Statements as they are written into a builder: where each went, and those that say what one before has
+                  said
 """

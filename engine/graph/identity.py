@@ -2,7 +2,8 @@
 
 The text is JSON without spaces, its keys sorted: `{"nodes":[…],"opset":1}`. A node has `op` (the canonical name) and,
 where they are not empty, `operands` and `attrs`. Attributes at their default are left out, and so are names. The kind
-of an attribute says how its value is written: so that no two languages write it differently.
+of an attribute says how its value is written: so that no two languages write it differently. Where a graph has
+functions, they come first: `"functions":[{"nodes":[…],"outputs":[…]}]`.
 """
 
 from __future__ import annotations
@@ -38,8 +39,14 @@ class GraphName:
 
 def canonical(program: Program) -> str:
     """The canonical text of a program."""
-    nodes = [_node(program, i) for i in range(len(program.statements))]
-    return json.dumps({"nodes": nodes, "opset": program.opset}, sort_keys=True, separators=(",", ":"))
+    said: dict[str, Any] = {"nodes": _nodes(program), "opset": program.opset}
+    if program.functions:
+        said["functions"] = [{"nodes": _nodes(f), "outputs": f.outputs} for f in program.functions]
+    return json.dumps(said, sort_keys=True, separators=(",", ":"))
+
+
+def _nodes(part: Program) -> list[dict[str, Any]]:
+    return [_node(part, i) for i in range(len(part.statements))]
 
 
 def _node(program: Program, i: int) -> dict[str, Any]:

@@ -127,6 +127,12 @@ class Definition(ABC):
         """Whether it is a spelling for other ops, of some operands at least."""
         return type(self).decompose is not Definition.decompose
 
+    def written_out(self, *operands: Any, **attrs: Any) -> Sequence[Emitted]:
+        """The results in ops of the registry, of one that the engine writes for itself. Raises TypeError: by default,
+        it is never written where this is asked.
+        """
+        raise TypeError(f"{self.name} is nowhere written out")
+
     def number_everywhere(self, attrs: Mapping[str, Any]) -> Any:
         """The number that all of the result is, where the attributes say so; else None."""
         return None

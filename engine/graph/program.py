@@ -30,7 +30,7 @@ class Program:
     """Checked statements. Raises the EngineError of the first that is wrong, naming it; the others are attached.
 
     Tensors among their attributes are its own: what could be written to is copied. `functions` are those that its
-    statements may run, by their indices.
+    statements may run, by their indices; what joins them later is none of its own.
     """
 
     #: which of a graph's functions it is; None: the graph itself
@@ -49,8 +49,8 @@ class Program:
         self.registry = registry
         self.opset = opset
         self.limits = limits or Limits()
-        self.functions = tuple(functions)
-        self.limits.admit_nodes(len(statements) + sum(len(function.statements) for function in functions))
+        self.functions, known = functions, len(functions)
+        self.limits.admit_nodes(len(statements) + self._statements_of_functions)
         self.statements: tuple[Statement, ...] = ()
         self.attrs: list[Stated] = []
         faults = faults or Faults(self.index)
@@ -67,7 +67,7 @@ class Program:
                 with faults.at(node, statement.op.name, statement.name):
                     self.attrs.append(Stated(bind(statement.op.attrs, statement.attrs)))
                     self._admit_dtypes(statement.op, self.attrs[-1])
-                    check_functions(statement.op, self.attrs[-1], len(self.functions))
+                    check_functions(statement.op, self.attrs[-1], known)
             else:
                 self.attrs.append(_NOTHING)
         if faults.found or self.index is not None:
@@ -78,7 +78,12 @@ class Program:
     @property
     def size(self) -> int:
         """Statements, with those of its functions."""
-        return len(self.statements) + sum(len(function.statements) for function in self.functions)
+        return len(self.statements) + self._statements_of_functions
+
+    @property
+    def _statements_of_functions(self) -> int:
+        """None of a function, which has those before it, as the graph has them: what is many is not counted again."""
+        return sum(len(function.statements) for function in self.functions) if self.index is None else 0
 
     def located(self, error: EngineError, node: int) -> EngineError:
         """`error`, said to have happened at one of its nodes."""
@@ -269,7 +274,10 @@ class Function(Program):
         functions: Sequence[Function] = (),
         name: str | None = None,
     ) -> None:
-        """`functions` are those before it, the only ones that it may run; `outputs` may name a node several times."""
+        """`functions` are those before it, the only ones that it may run; `outputs` may name a node several times.
+
+        It may join them: there may be many, and they are not copied for each.
+        """
         self.index = len(functions)
         self.name = name
         self.outputs = tuple(outputs)
@@ -285,6 +293,8 @@ class Function(Program):
         super().__init__(registry, statements, limits, faults, LATEST, functions)
         for place, output in enumerate(self.outputs):
             self._check_output(place, output)
+        #: levels of functions that run within one another, itself included
+        self.depth: int = 1 + max((function.depth for function, _ in self.called(self.outputs)), default=0)
 
     def _check_output(self, place: int, output: int) -> None:
         assert self.index is not None
@@ -300,11 +310,6 @@ class Function(Program):
     def weight(self) -> int:
         """Nodes that its outputs need, with those of all functions that are written in their place."""
         return len(self.needed(self.outputs)) + _inlined(self.called(self.outputs))
-
-    @cached_property
-    def depth(self) -> int:
-        """Levels of functions that run within one another, itself included."""
-        return 1 + max((function.depth for function, _ in self.called(self.outputs)), default=0)
 
     def build_body(self, types: Sequence[TensorType], typing: FunctionTyping) -> Body:
         """Itself, for operands of these types. Raises what `build` does, naming its nodes."""

@@ -25,7 +25,7 @@ Files:
                    without LLVM
     runner         Threads of a process that help whoever runs a region: asleep in machine code, without the
                    interpreter's lock
-    runner_layout  Layout of what a runner reads and its threads share: words of steps, of what ends a run, and of the
-                   pool
+    runner_layout  Layout of what a runner reads and its threads share: words of steps, of what ends a run, of the pool,
+                   of loops
     sharing        Work shared among threads: chunks of it, claimed by whichever is free
 """

@@ -37,6 +37,7 @@ Files:
     matrices             Parts of all factorizations: square operands, linear systems, and a batch in which one matrix
                          has no answer
     operands             Errors that several families raise about the shape of an operand
+    pack                 Several values as one node: what a rule gives for an op of several results
     permutation          Axes put in order, and into another shape: nothing is written where nothing changes
     pooling              Parts of all pools: their attributes, the windows they look at, and the way along one axis of
                          these

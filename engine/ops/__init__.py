@@ -11,10 +11,13 @@ Files:
     arithmetic        Arithmetic of two operands. Each gradient is one line a partial derivative
     attention         Scaled dot-product attention
     betaln            The logarithm of the beta function
+    call              A function in the place of a node, perhaps with a derivative of its own, or computed once more on
+                      the way back
     cast              A tensor in another dtype
     cat               Tensors joined: along an axis they have, or along a new one
     cholesky          The Cholesky decomposition
     comparison        Comparisons of two operands. They broadcast as NumPy; the result is bool and carries no gradient
+    cond              A choice between two functions, of which only one runs
     containers        Records and maps kept as one tensor, whose leading axis is cut into equal parts
     conv              Convolution on one, two and three spatial axes. It and its adjoint are each the derivative of the
                       other
@@ -29,6 +32,7 @@ Files:
     erfinv            Functions of the normal distribution: the inverse error function, and the logarithm of the
                       distribution function
     exponential       Exponentials and logarithms
+    fixed_point       Fixed points: a function applied until nothing changes
     flip              Entries in another order or more than once: flip, roll, tile
     gather            Reading by an index tensor, and its adjoint: adding at an index tensor
     grad              Differentiation as an op
@@ -42,6 +46,7 @@ Files:
                       not zero
     logsumexp         Reductions that overflow when written down naively: they work relative to the largest element
     losses            Losses: a number for each row or element, and what is made of them
+    map               A function of each entry
     matmul            The matrix product
     max_min           The largest and the smallest element, and where they are
     normalization     Normalisation: x brought to mean 0 and variance 1, or to mean square 1, then scaled and moved by
@@ -53,6 +58,7 @@ Files:
     rounding          Rounding to whole numbers: of a float in its own dtype, and of an integer nothing
     scalar            Arithmetic with a constant. The scalar is weak, as a Python float in NumPy 2: it does not widen a
                       float dtype
+    scan              Loops of a known length
     segment_sum       Sums over the rows of each segment
     selection         Choices between values: by a condition, by size, by bounds. The gradient goes to what was chosen
     sigmoid           The logistic function and its integral, stable in both tails
@@ -71,6 +77,7 @@ Files:
     trigonometry      The circular functions and their inverses. Angles are in radians
     update_slice      A tensor with a box of it replaced
     var               Variance
+    while_loop        Loops that end when a condition says so, within a bound
 """
 
 from __future__ import annotations

@@ -153,6 +153,12 @@ class SummingMap(Map):
         assert isinstance(stacks, tuple)
         return (*body.outputs[:sums], *stacks)
 
+    def written_out(self, *operands: Value, body: Body, sequences: int, sums: int, **attrs: Any) -> Sequence[Value]:
+        """A scan, an entry after the other, whose carries are the sums."""
+        parts = in_parts(operands, 0, sequences)
+        step = body.made(("adding", sums), lambda: _adding(tidy(body), len(parts.consts), body.outputs[:sums]))
+        return _through(operands[0].builder, parts, step, sums)
+
 
 _SUMMING: Final = SummingMap()
 
@@ -186,17 +192,22 @@ def _at_once(builder: Builder, body: Body, parts: Parts, entries: int, sums: int
 def _scan(builder: Builder, parts: Parts, body: Body, batch: int, steps: int, sums: int) -> list[Value]:
     """Through so many batches: sums, and stacks of all their entries."""
     through = [cut(x, 0, 0, batch * steps).reshape(shape=(steps, batch, *x.shape[1:])) for x in parts.sequences]
-    totals = [zeros(builder, type) for type in body.outputs[:sums]]
+    found = _through(builder, Parts(parts.consts, (), through), _step(body, len(parts.consts), batch, sums), sums)
+    return [*found[:sums], *[x.reshape(shape=(steps * batch, *x.shape[2:])) for x in found[sums:]]]
+
+
+def _through(builder: Builder, parts: Parts, step: Body, sums: int) -> list[Value]:
+    """The results of a scan whose carries are sums, zeros at first."""
+    totals = [zeros(builder, type) for type in step.outputs[:sums]]
     attrs = {
-        "body": _step(body, len(parts.consts), batch, sums),
+        "body": step,
         "carries": sums,
-        "sequences": len(through),
-        "length": steps,
+        "sequences": len(parts.sequences),
+        "length": parts.sequences[0].shape[0],
         "reverse": False,
     }
-    loop = builder.emit(builder.registry.ops["scan"], [*parts.consts, *totals, *through], attrs)
-    found = [loop.output(k) for k in range(len(body.outputs))]
-    return [*found[:sums], *[x.reshape(shape=(steps * batch, *x.shape[2:])) for x in found[sums:]]]
+    loop = builder.emit(builder.registry.ops["scan"], [*parts.consts, *totals, *parts.sequences], attrs)
+    return [loop.output(k) for k in range(len(step.outputs))]
 
 
 def _step(body: Body, consts: int, batch: int, sums: int) -> Body:
@@ -204,16 +215,23 @@ def _step(body: Body, consts: int, batch: int, sums: int) -> Body:
 
     def make() -> Body:
         mapped = (*[False] * consts, *[True] * (len(body.inputs) - consts))
-        many = batched(body, mapped, batch).body
-        types = [*many.inputs[:consts], *body.outputs[:sums], *many.inputs[consts:]]
-        builder = body.budget.builder(body.graph.registry)
-        leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        totals = leaves[consts : consts + sums]
-        results = many.write(builder, [*leaves[:consts], *leaves[consts + sums :]])
-        added = [total + x.sum(axes=(0,)) for total, x in zip(totals, results, strict=False)]
-        return derived(body, builder.graph([*added, *results[sums:]]), types)
+        return _adding(batched(body, mapped, batch).body, consts, body.outputs[:sums], (0,))
 
     return body.made(("step", batch, sums), make)
+
+
+def _adding(body: Body, consts: int, sums: Sequence[TensorType], axes: Sequence[int] = ()) -> Body:
+    """Of the consts, sums so far, and entries: the first results, summed over these axes, are added to the sums."""
+    types = [*body.inputs[:consts], *sums, *body.inputs[consts:]]
+    builder = body.budget.builder(body.graph.registry)
+    leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+    behind = consts + len(sums)
+    results = body.write(builder, [*leaves[:consts], *leaves[behind:]])
+    added = [
+        total + (x.sum(axes=tuple(axes)) if axes else x)
+        for total, x in zip(leaves[consts:behind], results, strict=False)
+    ]
+    return derived(body, builder.graph([*added, *results[len(sums) :]]), types)
 
 
 def _joined(is_sum: bool, pieces: Sequence[Value]) -> Value:

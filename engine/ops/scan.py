@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
+from engine.bodies.bounded import bounded
 from engine.bodies.narrow import narrow, step_needs
 from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_count, require_results, require_same
 from engine.bodies.stepwise import loop_gradients, stacking
@@ -15,7 +16,7 @@ from engine.graph.body import Body
 from engine.graph.errors import BadAttribute, ShapeMismatch, counted
 from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
-from engine.graph.tensor_type import INT64, TensorType, show_shape
+from engine.graph.tensor_type import FLOAT64, TensorType, show_shape
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
 
@@ -167,14 +168,22 @@ class CountedScan(Scan):
         flags = in_parts(mapped[:-1], carries, attrs["sequences"])
         all_moving = Parts(flags.consts, [True] * carries, flags.sequences)
         many, _ = batched_carries(body, all_moving, n, len(body.outputs) - carries)
-        consts = [*parts.consts, counts]
+        consts = [*parts.consts, counts.cast(dtype=FLOAT64)]  # as floats, which all loops can be made of
         initial = [with_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
         through = [behind_steps(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)]
         held = _held(many, len(parts.consts), carries)
-        steps = Parts(consts, initial, [counts.builder.arange(length), *through])
+        numbers = counts.builder.arange(length).cast(dtype=FLOAT64)
+        steps = Parts(consts, initial, [numbers, *through])
         loop = _emit(counts, held, steps, length, reverse=attrs["reverse"], count=counts.max())
         stacks = [behind_steps(loop.output(k)) for k in range(carries, len(body.outputs))]
         return pack(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
+
+    def written_out(
+        self, *operands: Value, body: Body, carries: int, sequences: int, length: int, reverse: bool
+    ) -> Sequence[Value]:
+        """A scan of all steps, which does nothing at those beyond the count."""
+        *given, count = operands
+        return bounded_scan(body, in_parts(given, carries, sequences), length, count, reverse=reverse)
 
 
 _COUNTED: Final = CountedScan()
@@ -191,12 +200,11 @@ def _held(many: Body, consts: int, carries: int) -> Body:
 def _hold(many: Body, consts: int, carries: int) -> Body:
     (n,) = many.inputs[consts].shape[:1] if carries else many.outputs[carries].shape[:1]
     builder = many.budget.builder(many.graph.registry)
-    number = TensorType((), INT64)
     types = [
         *many.inputs[:consts],
-        TensorType((n,), INT64),
+        TensorType((n,), FLOAT64),
         *many.inputs[consts : consts + carries],
-        number,
+        TensorType((), FLOAT64),
         *many.inputs[consts + carries :],
     ]
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
@@ -235,7 +243,7 @@ def behind_steps(x: Value) -> Value:
     return x.transpose(axes=(1, 0, *range(2, x.ndim)))
 
 
-def _emit(like: Value, body: Body, parts: Parts, length: int, *, reverse: bool, count: Value | None) -> Value:
+def _emit(like: Value, body: Body, parts: Parts, length: int, *, reverse: bool, count: Value | None = None) -> Value:
     consts, carries, sequences = parts
     operands = [*consts, *carries, *sequences]
     attrs = {
@@ -254,6 +262,14 @@ def _emit(like: Value, body: Body, parts: Parts, length: int, *, reverse: bool, 
 def emit_counted(body: Body, parts: Parts, length: int, count: Value, *, reverse: bool) -> Value:
     """Append a scan of `count` steps, at most `length`."""
     return _emit(count, body, parts, length, reverse=reverse, count=count)
+
+
+def bounded_scan(body: Body, parts: Parts, length: int, count: Value, *, reverse: bool = False) -> list[Value]:
+    """The results of a scan of which the first `count` steps are taken."""
+    step = bounded(body, len(parts.consts), len(parts.carries))
+    steps = Parts([*parts.consts, count], parts.carries, [count.builder.arange(length), *parts.sequences])
+    loop = _emit(count, step, steps, length, reverse=reverse)
+    return [loop.output(k) for k in range(len(body.outputs))]
 
 
 def steps_of(parts: Parts, stated: int | None = None) -> int:

@@ -5,7 +5,7 @@ Passes run after differentiation, when no node is referred to by the client's na
 Files:
     allowance  Allowance of optimising for one request: the arithmetic of constants that are computed, and time
     cse        Common subexpressions: value numbering, so that what is said twice is computed once
-    dce        Dead code: nodes that no output depends on
+    dce        Dead code: nodes that no output depends on, and results of loops that nobody reads
     fold       Constant folding: what depends on constants alone is computed once, while planning; small things only
     pipeline   The passes, in their order, each with a name, a switch and a timing
     simplify   Algebraic simplification: what differentiation writes down mechanically, said shorter

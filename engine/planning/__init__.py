@@ -10,8 +10,12 @@ What may live here: decisions that are made before anything runs. What may not: 
 Files:
     arena             Arena: places of results while a plan runs, decided before it does; in one buffer, or in the
                       caller's memory
+    bodies            Graphs made ready to be planned: optimised, and with kernels that have plans in the places of ops
+                      with functions
     cache             Bounded memory of what is costly to make: what was used lately is kept, and each thing is made by
                       one at a time
+    compiled_bodies   Bodies of loops as machine code makes them: all that can be fused is, since one step in Python
+                      slows all steps
     compiler          From a client's program, the types of its feeds and a call to a plan: written, optimised, planned,
                       and kept
     elements          Ops that a loop would have in their elements, written so: what draws random numbers joins what
@@ -31,6 +35,8 @@ Files:
     layout            Layout of operands over the rows and columns of a loop, which the loop's strides then say
     leading           Leading-extent analysis: the part of each result, from its beginning, that is ever read; no more
                       need be computed
+    looped            The kernels that planning puts in place of ops that run functions: a planned body, run as often as
+                      the op says
     many              The plan for many runs of a plan at once: what each is fed, and what each gives, are rows
     microkernel_op    The op that takes the place of a node whose op has kernels for its shapes
     pause             Python's garbage collector paused while a plan is made: every node is kept, and looking for
@@ -39,6 +45,7 @@ Files:
                       it
     recompute         Recomputation: what one loop computes again rather than read from another, since memory costs more
                       than arithmetic
+    smallest          The plan of least memory: fused, or as the graph is
     storage           Owners of memory while a graph runs: which results are views, how they lie, and how long each
                       block is needed
     warm              A process's first plans take twice as long as the next ones; this makes them before anybody waits

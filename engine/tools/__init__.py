@@ -1,6 +1,6 @@
 """Questions about a graph beside its results: cost, certificates, sources of NaN, its gradient as a graph.
 
-    analysis, catalogue, diagnose, export
+    analysis, catalogue, diagnose, written_out → statements → export
     differences, point → links → chain → check (the certificate)
                        ↘ whole ↗
 
@@ -17,5 +17,7 @@ Files:
     export       A gradient as a program: the client's own statements, and behind them those that compute it
     links        The links of the chain rule: each value between `wrt` and `of`, and the ops that read it
     point        A program at a point, in float64 throughout: what a certificate is about, and what it runs on
+    statements   Nodes as a client would write them: statements, and functions in the place of bodies
     whole        Differences of `of` itself: each node of `wrt`, leaf or not, is moved in a copy of the graph
+    written_out  Nodes in ops of the registry alone: what the engine writes for itself is written out
 """

@@ -14,7 +14,7 @@ from engine.executors.interpreter import Executor
 from engine.graph.dtypes import FLOATS
 from engine.graph.ir import Builder, Value
 from engine.graph.limits import Deadline, Limits
-from engine.graph.program import Program
+from engine.graph.program import Function, Program
 from engine.graph.statement import Statement
 from engine.graph.tensor_type import FLOAT64, HostArray, TensorType
 from engine.passes.allowance import Allowance
@@ -38,8 +38,7 @@ class Point:
         cls, executor: Executor, program: Program, feeds: Mapping[int, HostArray], limits: Limits, deadline: Deadline
     ) -> Self:
         """With float64 for every float dtype that is fed, or that the program states."""
-        statements = [_widened(statement) for statement in program.statements]
-        wide = Program(program.registry, statements, program.limits, opset=program.opset)
+        wide = _widened_program(program)
         return cls(executor, wide, {node: _wide(a) for node, a in feeds.items()}, limits, deadline)
 
     @cached_property
@@ -72,6 +71,14 @@ class Point:
         """The results of a plan on the feeds, and what is fed beside them."""
         fed: dict[Any, HostArray] = {**self.feeds, **(beside or {})}
         return self.executor.run(plan, fed, self.deadline)
+
+
+def _widened_program(program: Program) -> Program:
+    registry, limits, functions = program.registry, program.limits, list[Function]()
+    for function in program.functions:
+        inside = list(map(_widened, function.statements))
+        functions.append(Function(registry, inside, function.outputs, limits, functions=functions, name=function.name))
+    return Program(registry, list(map(_widened, program.statements)), limits, None, program.opset, functions)
 
 
 def _widened(statement: Statement) -> Statement:

@@ -60,6 +60,7 @@ class ServerLimits(TypedDict):
     body_bytes: Int64
     binary_body_bytes: Int64
     json_depth: Int64
+    function_depth: Int64
     name_characters: Int64
     timeout_ms: Int64
 

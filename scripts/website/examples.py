@@ -25,15 +25,55 @@ ADDRESS: Final = "http://127.0.0.1:8000"
 _SMALL: Final = 40  # elements that a page shows of the operands
 _TIMEOUT: Final = 60.0
 _FED: Final = np.array([1.5, -2.0])
+
+
+def _node(op: str, *operands: int, **attrs: Any) -> Json:
+    said = {"op": op, "operands": list(operands), "attrs": attrs}
+    return {name: part for name, part in said.items() if part}
+
+
+def _result(node: int, index: int = 0) -> Json:
+    return {"op": "get_output", "operands": [node], "attrs": {"index": index}}
+
+
+def _running(functions: Sequence[Json], *nodes: Json) -> Json:
+    """A graph of these functions, and of these nodes behind a parameter x."""
+    return {"opset": 2, "functions": list(functions), "nodes": [{"op": "parameter", "name": "x"}, *nodes]}
+
+
+def _function(name: str, parameters: int, *nodes: Json, outputs: int = 1) -> Json:
+    """A function that gives its last node, so many times."""
+    last = parameters + len(nodes) - 1
+    return {"name": name, "nodes": [*[{"op": "input"}] * parameters, *nodes], "outputs": [last] * outputs}
+
+
+_HALF: Final = _function("half", 1, _node("mul_scalar", 0, scalar=0.5))
+_STEP: Final = _function("step", 1, _node("mul_scalar", 0, scalar=0.5), outputs=2)
+_SQUARE: Final = _function("square", 1, _node("square", 0))
+_IS_LONG: Final = _function("is_long", 1, _node("norm", 0), _node("full", fill=1.0), _node("greater", 1, 2))
+_NEXT: Final = _function("next", 2, _node("add", 0, 1), _node("cos", 2), _node("mul_scalar", 3, scalar=0.5))
 #: graphs of ops that have no samples, or one that has nothing to show; they are fed at node 0
-_STATED: Final[dict[str, list[Json]]] = {
-    "input": [{"op": "input", "name": "x"}],
-    "parameter": [{"op": "parameter", "name": "w"}],
-    "grad": [
-        {"op": "parameter", "name": "x"},
-        {"op": "exp", "operands": [0]},
-        {"op": "grad", "operands": [1, 0]},
-    ],
+_STATED: Final[dict[str, Json]] = {
+    "input": {"nodes": [{"op": "input", "name": "x"}]},
+    "parameter": {"nodes": [{"op": "parameter", "name": "w"}]},
+    "grad": {"nodes": [{"op": "parameter", "name": "x"}, _node("exp", 0), _node("grad", 1, 0)]},
+    "call": _running([_HALF], _node("call", 0, body=0), _result(1)),
+    "scan": _running([_STEP], _node("scan", 0, body=0, carries=1, length=3), _result(1, 1)),
+    "while": _running([_IS_LONG, _HALF], _node("while", 0, condition=0, body=1, carries=1, max_steps=10), _result(1)),
+    "map": _running([_SQUARE], _node("map", 0, body=0, sequences=1), _result(1)),
+    "cond": _running(
+        [_IS_LONG, _HALF, _SQUARE],
+        _node("call", 0, body=0),
+        _result(1),
+        _node("cond", 2, 0, then=1, otherwise=2),
+        _result(3),
+    ),
+    "fixed_point": _running(
+        [_NEXT],
+        _node("full", shape=[2]),
+        _node("fixed_point", 0, 1, body=0, carries=1, tolerance=1e-9, max_steps=100),
+        _result(2),
+    ),
 }
 
 
@@ -58,8 +98,8 @@ def example(op: Definition, known: Iterable[Definition], worker: Worker) -> Exch
     Raises RuntimeError where the server refuses the request, and so where a sample does not fit its op.
     """
     if op.name in _STATED:
-        return _ask(op, {"graph": {"nodes": _STATED[op.name]}, "feeds": [_feed(0, _FED)]}, worker)
-    used = op if op.samples else next(other for other in known if other.several)
+        return _ask(op, {"graph": _STATED[op.name], "feeds": [_feed(0, _FED)]}, worker)
+    used = op if op.samples else next(other for other in known if other.several and other.samples)
     return _ask(op, _request(used, _chosen(used.samples)), worker)
 
 

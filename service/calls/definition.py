@@ -122,7 +122,7 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
 
 def cost_of_analysis(program: Program, times: int = 1) -> Estimate:
     """What a call takes that looks at every node, so many times over."""
-    return Estimate(times * planning_seconds(len(program.statements)))
+    return Estimate(times * planning_seconds(program.size))
 
 
 AnyCall = CallDefinition[Any, Any, Any]

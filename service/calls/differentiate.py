@@ -12,6 +12,7 @@ from schemas.calls.differentiate import DifferentiateAnswer, DifferentiateReques
 from service.calls.definition import CallDefinition, Engine, Guide
 from service.calls.sample import TYPED
 from service.wire.answers import Body, write_answer
+from service.wire.node_place import NodePlace
 from service.wire.request import ParsedRequest
 from service.wire.tensors import encode
 from service.wire.translate import written
@@ -58,14 +59,14 @@ class DifferentiateCall(CallDefinition[Differentiation, Differentiation, Exporte
         """The graph; constants that came beside the JSON go back beside it."""
         constants: list[tuple[Label, HostArray]] = []
 
-        def value(node: int, array: HostArray) -> Tensor | None:
+        def value(at: NodePlace, array: HostArray) -> Tensor | None:
             if encoding != "binary":
                 return cast("Tensor", encode(array, encoding))
-            constants.append((Label("constants", (node,)), array))
+            constants.append((Label(at.kind("constants"), (at.node,)), array))
             return None
 
         answer = {
-            "graph": written(ready.graph, outcome.statements, value),
+            "graph": written(ready.graph, outcome.statements, outcome.functions, value),
             "gradients": [{"node": node, "gradient_node": gradient} for node, gradient in outcome.gradients],
             "disconnected": list(outcome.disconnected),
         }

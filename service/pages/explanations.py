@@ -84,13 +84,16 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "Send tensors as `data_b64`, which takes about half the bytes of float64 numbers, or send smaller batches.",
     ),
     "too_many_nodes": Explanation(
-        "The graph has more nodes than the server takes, as it was sent (`--max-nodes`) or with the nodes of its "
-        "gradients (`--max-expanded-nodes`; beyond 30,000, `--max-expansion` for each node sent).",
-        "Write loops over elements as ops on whole tensors. Each `grad` adds the nodes of a backward pass.",
+        "The graph has more nodes than the server takes, as it was sent with its functions (`--max-nodes`) or with the "
+        "nodes of its gradients and of each use of a function (`--max-expanded-nodes`; beyond 30,000, "
+        "`--max-expansion` for each node sent).",
+        "Write loops over elements as ops on whole tensors, and loops over steps as `scan`. Each `grad` adds the nodes "
+        "of a backward pass.",
     ),
     "over_budget": Explanation(
-        "The request needs more bytes, floating-point operations or axes than the server gives one request, or its "
-        "answer would be too long. This is known from the shapes: nothing was allocated.",
+        "The request needs more bytes, floating-point operations or axes than the server gives one request, its "
+        "functions run within one another at too many levels (`--max-depth`), or its answer would be too long. This is "
+        "known from the shapes: nothing was allocated.",
         "Compare `got` with `expected`; then take smaller batches, a narrower dtype or fewer outputs, or start the "
         "server with a higher limit.",
     ),

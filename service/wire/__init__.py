@@ -1,7 +1,7 @@
 """Between bytes and the engine's terms: JSON, safetensors, tensors, graphs, requests and answers.
 
     media, json_codec → long_lists, familiar, tensors → validation → translate → graph_source → json_reader → request
-                                                                 apart ┘          message → binary → answers
+                                           node_place ┘          apart ┘          message → binary → answers
 
 What may live here: the reading and writing of messages, whatever call they are of. What may not: HTTP, execution.
 
@@ -19,6 +19,7 @@ Files:
                       for long
     media             The media types and the content coding that are spoken, and which of them a request means
     message           A request once it is parsed, whatever it came as
+    node_place        Where in a request a node of a graph stands, also one of a function; and where a function does
     request           A request that fits its schema, read part by part as its call asks for them
     request_template  The shape of a request, which decides all but numbers, and the data of its tensors, which are the
                       numbers

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Iterator
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -24,22 +25,30 @@ class _Outer(msgspec.Struct):
     graph: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
-class _Inner(msgspec.Struct):
-    """A graph, of which only the nodes are looked at."""
+class _Function(msgspec.Struct):
+    """A function, of which only the nodes are looked at."""
 
     nodes: msgspec.Raw
 
 
+class _Inner(_Function):
+    """A graph, of which only the nodes and the functions are looked at."""
+
+    functions: msgspec.Raw = msgspec.Raw(b"[]")
+
+
 _REQUEST: Final = msgspec.json.Decoder(_Outer)
 _GRAPH: Final = msgspec.json.Decoder(_Inner)
+_LIST: Final = msgspec.json.Decoder(list[msgspec.Raw])
+_FUNCTION: Final = msgspec.json.Decoder(_Function)
+
+_Found = TypeVar("_Found")
 
 
 def take_apart(body: bytes) -> Apart | None:
     """The two parts of a request in JSON; None where there is no graph to be found, be it that all of it is no JSON."""
-    try:
-        graph = _REQUEST.decode(body).graph
-    except (msgspec.MsgspecError, RecursionError):
-        return None
+    request = _decoded(_REQUEST, body)
+    graph = None if request is None else request.graph
     if not isinstance(graph, msgspec.Raw):
         return None
     text = bytes(graph)
@@ -47,10 +56,26 @@ def take_apart(body: bytes) -> Apart | None:
     return Apart(text, b"".join((body[:start], STUB, body[start + len(text) :])))
 
 
-def nodes_text(graph: bytes) -> bytes | None:
-    """The list of nodes in the text of a graph; None where there is none to be found."""
+class NodeTexts(NamedTuple):
+    """What stands for the nodes in the text of a graph, and in each of its functions; nothing where that has none."""
+
+    own: bytes
+    inside: Iterator[bytes]
+
+
+def node_texts(graph: bytes) -> NodeTexts | None:
+    """Where the nodes of a graph are, and those of its functions; None where it has none of its own."""
+    found = _decoded(_GRAPH, graph)
+    if found is None:
+        return None
+    functions = (_decoded(_FUNCTION, text) for text in _decoded(_LIST, found.functions) or ())
+    return NodeTexts(bytes(found.nodes), (b"" if f is None else bytes(f.nodes) for f in functions))
+
+
+def _decoded(decoder: msgspec.json.Decoder[_Found], text: bytes | msgspec.Raw) -> _Found | None:
+    """What a text holds; None where that is something else, or the text is no JSON."""
     try:
-        return bytes(_GRAPH.decode(graph).nodes)
+        return decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError):
         return None
 

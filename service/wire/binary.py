@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, TypeGuard
 
 import numpy as np
@@ -20,11 +21,13 @@ from service.state.packing import LENGTH, METADATA
 from service.wire.json_codec import parse_json
 from service.wire.json_reader import JsonReader
 from service.wire.message import Message
+from service.wire.node_place import NodePlace
 
 _DTYPES: Final = {element.safetensors: element.name for element in ELEMENT_TYPES}
 _NAMES: Final = {name: spelling for spelling, name in _DTYPES.items()}
 _HEADER: Final = "the header of the safetensors body"
-_NAME: Final = re.compile(r"([a-z]{1,32})\.(0|[1-9][0-9]{0,17})")
+_INDEX: Final = r"(0|[1-9][0-9]{0,17})"
+_NAME: Final = re.compile(rf"(?:functions\.{_INDEX}\.(?=constants\.))?([a-z]{{1,32}})\.{_INDEX}")
 
 
 def read(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, limits: Limits) -> Message:
@@ -100,7 +103,7 @@ def _request(metadata: object, reader: JsonReader) -> Message:
     return reader.read_request(text.encode(), "__metadata__.request of the safetensors body")
 
 
-def _without_places(request: Mapping[str, Any], tensors: Mapping[tuple[str, int], HostArray]) -> dict[str, Any]:
+def _without_places(request: Mapping[str, Any], tensors: Mapping[tuple[str, NodePlace], HostArray]) -> dict[str, Any]:
     """`request` without list entries that only say `{"node": n}`, where the tensor of that place is there."""
     return {
         field: [entry for entry in value if not _only_a_place(field, entry, tensors)]
@@ -110,25 +113,34 @@ def _without_places(request: Mapping[str, Any], tensors: Mapping[tuple[str, int]
     }
 
 
-def _only_a_place(field: str, entry: object, tensors: Mapping[tuple[str, int], HostArray]) -> bool:
+def _only_a_place(field: str, entry: object, tensors: Mapping[tuple[str, NodePlace], HostArray]) -> bool:
     if not isinstance(entry, dict) or set(entry) != {"node"} or type(entry["node"]) is not int:
         return False
-    return (field, entry["node"]) in tensors
+    return (field, NodePlace(entry["node"])) in tensors
 
 
-def _place(name: str) -> tuple[str, int]:
-    found = _NAME.fullmatch(name)
+def _place(name: str) -> tuple[str, NodePlace]:
+    found = _found(name)
     if found is None:
         shown = printable(name)
         detail = f"the body has a tensor “{shown}”; names are ROLE.NODE, such as feeds.0"
         raise Refusal("invalid_field", detail, expected="ROLE.NODE", got=shown)
-    return found[1], int(found[2])
+    return found
 
 
-def _node(name: str) -> int | None:
-    """The node that a tensor is for, where its name says that."""
+def _found(name: str) -> tuple[str, NodePlace] | None:
+    """The role of a tensor and the node that it is for; None where its name does not say that."""
     found = _NAME.fullmatch(name)
-    return None if found is None else int(found[2])
+    if found is None:
+        return None
+    function, role, node = found.groups()
+    return role, NodePlace(int(node), None if function is None else int(function))
+
+
+def _fields(name: str) -> dict[str, Any]:
+    """The fields of a report that say which node a tensor is for."""
+    found = _found(name)
+    return {} if found is None else found[1].fields
 
 
 def _check_layout(header: Mapping[str, Any], length: int) -> None:
@@ -170,8 +182,7 @@ def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits
         limits.admit_type(type)
     except EngineError as error:
         refusal = from_engine(error)
-        refusal.detail, refusal.node = f"tensor {name}: {error.detail}", _node(name)
-        raise refusal from None
+        raise replace(refusal, detail=f"tensor {name}: {error.detail}", **_fields(name)) from None
     if stop - start != type.nbytes:
         needed, got = f"{type.nbytes} bytes", f"{stop - start} bytes"
         raise _bad(name, f"must hold {needed} to be {type}, but holds {got}", needed, got)
@@ -194,7 +205,7 @@ def own_bytes(array: HostArray) -> memoryview:
 
 
 def _bad(name: str, detail: str, expected: str, got: str) -> Refusal:
-    return Refusal("bad_tensor", f"tensor {name} {detail}", node=_node(name), expected=expected, got=got)
+    return Refusal("bad_tensor", f"tensor {name} {detail}", expected=expected, got=got, **_fields(name))
 
 
 def _malformed(detail: str, expected: str, got: str) -> Refusal:

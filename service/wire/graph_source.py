@@ -16,8 +16,9 @@ from service.wire.json_codec import parse_json
 from service.wire.translate import Translator
 from service.wire.validation import validate
 
-#: bytes that a program holds for each of its nodes beside tensors, as counted in CPython
+#: bytes that a program holds for each of its nodes beside tensors, and for each function, as counted in CPython
 NODE_BYTES: Final = 600
+FUNCTION_BYTES: Final = 1600
 
 
 class GraphSource:
@@ -45,9 +46,10 @@ class Known(NamedTuple):
     @property
     def nbytes(self) -> int:
         """What keeping both takes, about."""
-        attrs = (value for attrs in self.program.attrs for value in attrs.values())
+        parts = (self.program, *self.program.functions)
+        attrs = (value for part in parts for attrs in part.attrs for value in attrs.values())
         tensors = sum(value.nbytes for value in attrs if isinstance(value, np.ndarray))
-        return NODE_BYTES * len(self.program.statements) + tensors + len(self.text)
+        return NODE_BYTES * self.program.size + FUNCTION_BYTES * (len(parts) - 1) + tensors + len(self.text)
 
 
 class Programs:

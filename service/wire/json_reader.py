@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import Final, TypeVar
 
 from service.errors import Refusal
-from service.wire.apart import nodes_text, take_apart
+from service.wire.apart import node_texts, take_apart
 from service.wire.graph_source import Programs
 from service.wire.json_codec import BYTES_OF_A_PART, elements, parse_json
 from service.wire.long_lists import WithoutLists
@@ -65,20 +65,34 @@ class JsonReader:
         """Refuse a graph that is too long before a million nodes are made of it."""
         if graph.count(b",") < self._max_nodes:
             return
-        nodes = nodes_text(graph)
-        if nodes is not None and nodes.startswith(b"["):
-            admit_nodes(elements(nodes), self._max_nodes)
+        texts = node_texts(graph)
+        if texts is not None:
+            admit_nodes(_length(texts.own), self._max_nodes, map(_length, texts.inside))
 
 
-def admit_nodes(count: int, most: int) -> None:
-    """Raise Refusal (too_many_nodes) for a graph that is too long."""
-    if count > most:
-        raise Refusal(
-            "too_many_nodes",
-            f"the graph has {count} nodes, and the limit is {most}",
-            expected=f"at most {most} nodes",
-            got=f"{count} nodes",
-        )
+def _length(nodes: bytes) -> int:
+    """How many nodes the text of a list has; 0 where it is that of something else."""
+    return elements(nodes) if nodes.startswith(b"[") else 0
+
+
+def admit_nodes(own: int, most: int, inside: Iterable[int] = ()) -> None:
+    """Raise Refusal (too_many_nodes) for a graph that is too long: its own nodes, and those of its functions.
+
+    A function counts as one node at least, so that there are not too many, either. Those that come when the limit is
+    passed are not looked at.
+    """
+    if own > most:
+        raise _too_many(own, most, f"the graph has {own} nodes")
+    count = own
+    for nodes in inside:
+        count += max(nodes, 1)
+        if count > most:
+            raise _too_many(count, most, f"the graph and its functions have {count} nodes or more")
+
+
+def _too_many(count: int, most: int, has: str) -> Refusal:
+    detail = f"{has}, and the limit is {most}"
+    return Refusal("too_many_nodes", detail, expected=f"at most {most} nodes", got=f"{count} nodes")
 
 
 def _or_none(part: Callable[[], _Part]) -> _Part | None:

@@ -8,9 +8,10 @@ from typing import Any, Final, NamedTuple
 
 from engine import HostArray
 from service.wire.graph_source import GraphSource
+from service.wire.node_place import NodePlace
 
 #: of a request in JSON alone
-NO_TENSORS: Final[Mapping[tuple[str, int], HostArray]] = MappingProxyType({})
+NO_TENSORS: Final[Mapping[tuple[str, NodePlace], HostArray]] = MappingProxyType({})
 
 
 class Message(NamedTuple):
@@ -20,9 +21,13 @@ class Message(NamedTuple):
     """
 
     body: Mapping[str, Any]
-    tensors: Mapping[tuple[str, int], HostArray] = NO_TENSORS
+    tensors: Mapping[tuple[str, NodePlace], HostArray] = NO_TENSORS
     source: GraphSource | None = None
 
     def of_role(self, role: str) -> dict[int, HostArray]:
-        """The tensors of one role, by node."""
-        return {node: array for (other, node), array in self.tensors.items() if other == role}
+        """The tensors of one role for nodes of the graph, by node."""
+        return {place.node: array for place, array in self.placed(role).items() if place.function is None}
+
+    def placed(self, role: str) -> dict[NodePlace, HostArray]:
+        """The tensors of one role, by place."""
+        return {place: array for (other, place), array in self.tensors.items() if other == role}

@@ -15,6 +15,7 @@ from service.state.tensor_names import checked_name, is_name, unknown_tensor
 from service.wire.graph_source import Programs
 from service.wire.json_reader import admit_nodes
 from service.wire.message import Message
+from service.wire.node_place import NodePlace
 from service.wire.tensors import type_of
 from service.wire.translate import Translator, located, read_array, unexpected_tensor
 from service.wire.validation import validate
@@ -45,9 +46,10 @@ class RequestReader:
     def _admit(self, body: Mapping[str, Any]) -> None:
         """Refuse a graph that is too long before each of its nodes is looked at."""
         graph = body.get("graph")
-        nodes = graph.get("nodes") if isinstance(graph, dict) else None
-        if isinstance(nodes, list):
-            admit_nodes(len(nodes), self._max_nodes)
+        if isinstance(graph, dict):
+            functions = graph.get("functions")
+            inside = map(_length, functions) if isinstance(functions, list) else ()
+            admit_nodes(_length(graph), self._max_nodes, inside)
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class ParsedRequest:
     @cached_property
     def program(self) -> Program:
         """The program that the graph stands for."""
-        constants, source = self.message.of_role("constants"), self.message.source
+        constants, source = self.message.placed("constants"), self.message.source
         if source is None or constants:
             return self.reader.translator.program(self.graph, constants)
         return self.reader.programs.of(source)
@@ -101,7 +103,7 @@ class ParsedRequest:
         if ("tensor" in one) == ("tensor_id" in one):
             raise _not_one_tensor(one, role, i)
         if "tensor" in one:
-            return read_array(one["tensor"], self.reader.limits, (role, i, "tensor"), one["node"])
+            return read_array(one["tensor"], self.reader.limits, (role, i, "tensor"), NodePlace(one["node"]))
         place = f"/{role}/{i}/tensor_id"
         name = checked_name(one["tensor_id"], f"{role}[{i}].tensor_id", place, one["node"])
         version = self.find(name)
@@ -134,7 +136,7 @@ class ParsedRequest:
         try:
             return type_of(one, replace(self.reader.limits, bytes=NO_END))  # nothing of these types is allocated
         except (EngineError, Refusal) as error:
-            raise located(error, ("types", i), one["node"]) from None
+            raise located(error, ("types", i), NodePlace(one["node"])) from None
 
     def number(self, field: str, default: float, low: float, high: float) -> Any:
         """A field that must be from `low` to `high`."""
@@ -149,6 +151,12 @@ class ParsedRequest:
             got=f"{value:g}",
             pointer=f"/{field}",
         )
+
+
+def _length(nodes_of: object) -> int:
+    """How many nodes a graph, or a function, has; 0 where it has no list of them."""
+    nodes = nodes_of.get("nodes") if isinstance(nodes_of, dict) else None
+    return len(nodes) if isinstance(nodes, list) else 0
 
 
 def types_of(arrays: Mapping[int, HostArray]) -> dict[int, TensorType]:
@@ -184,7 +192,7 @@ def _twice(role: str, i: int, node: int) -> Refusal:
 
 def _check_roles(message: Message, known: Sequence[str]) -> None:
     """Refuse tensors beside the JSON that the call has no use for."""
-    for role, node in message.tensors:
+    for role, place in message.tensors:
         if role not in known:
             takes = ", ".join(f"{name}.NODE" for name in known)
-            raise unexpected_tensor(f"{role}.{node}", f"this call takes {takes}")
+            raise unexpected_tensor(place.tensor_name(role), f"this call takes {takes}")

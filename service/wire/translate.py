@@ -3,16 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from engine import LATEST, OPSET, EngineError, Faults, HostArray, Limits, Program, Registry, Statement, printable
+from engine import (
+    LATEST,
+    OPSET,
+    EngineError,
+    Faults,
+    Function,
+    HostArray,
+    Limits,
+    Program,
+    Registry,
+    Statement,
+    printable,
+)
 from engine.graph.op import Definition
-from schemas import Graph, GraphNode, Tensor
+from schemas import Graph, GraphFunction, GraphNode, Tensor
 from service.errors import Refusal, from_engine
 from service.wire.json_codec import json_kind
+from service.wire.node_place import FunctionPlace, NodePlace
 from service.wire.tensors import decode
 from service.wire.validation import Location, pointer, spoken, validate
+
+#: writes the value of a constant; gives None where that travels beside the JSON
+Encode = Callable[[NodePlace, HostArray], Tensor | None]
 
 
 class Translator:
@@ -22,61 +39,76 @@ class Translator:
         self._registry = registry
         self._limits = limits
 
-    def program(self, graph: Graph, constants: dict[int, HostArray]) -> Program:
+    def program(self, graph: Graph, constants: Mapping[NodePlace, HostArray]) -> Program:
         """The program that a graph stands for; `constants` came beside the JSON. Raises Refusal and EngineError."""
         opset = _opset(graph)
-        beside = dict(constants)
-        faults, statements = Faults(), list[Statement | None]()
-        for i, node in enumerate(graph["nodes"]):
-            try:
-                statements.append(self._statement(i, node, beside.pop(i, None)))
-            except EngineError:
-                statements.append(None)
-                with faults:  # entered for each node, it would take as long as the statement
-                    raise
-        program = Program(self._registry, statements, self._limits, faults, opset)
-        for i in beside:
-            raise unexpected_tensor(f"constants.{i}", f"the graph has {len(statements)} nodes")
+        beside, functions = dict(constants), list[Function]()
+        for sent in graph.get("functions", ()):
+            functions.append(self._function(sent, functions, beside))
+        faults = Faults()
+        statements = self._statements(graph["nodes"], None, beside, faults)
+        program = Program(self._registry, statements, self._limits, faults, opset, functions)
+        for place in beside:
+            raise _without_place(place, program)
         return program
 
-    def _statement(self, i: int, node: GraphNode, constant: HostArray | None) -> Statement:
-        op, label = self._registry.find(node["op"]) or self._unknown(i, node), node.get("name")
+    def _function(self, sent: Any, before: Sequence[Function], beside: dict[NodePlace, HostArray]) -> Function:
+        """The function that follows on these."""
+        index = len(before)
+        function = validate(GraphFunction, sent, FunctionPlace(index).location)
+        faults = Faults(index)
+        statements = self._statements(function["nodes"], index, beside, faults)
+        label = function.get("name")
+        return Function(self._registry, statements, function["outputs"], self._limits, faults, before, label)
+
+    def _statements(
+        self, nodes: Sequence[GraphNode], function: int | None, beside: dict[NodePlace, HostArray], faults: Faults
+    ) -> list[Statement | None]:
+        """Those that nodes stand for; `faults` says why there is none."""
+        statements: list[Statement | None] = []
+        for i, node in enumerate(nodes):
+            try:
+                statements.append(self._statement(NodePlace(i, function), node, beside))
+            except EngineError:
+                statements.append(None)
+                # entered for each node, it would take as long as the statement
+                with faults.at(i, printable(node["op"]), node.get("name")):
+                    raise
+        return statements
+
+    def _statement(self, at: NodePlace, node: GraphNode, beside: dict[NodePlace, HostArray]) -> Statement:
+        op, label = self._registry.find(node["op"]) or self._registry.get(node["op"]), node.get("name")
         given = node.get("attrs")
-        attrs = self._attributes(i, node, op, given) if given else {}
+        attrs = self._attributes(at, node, op, given) if given else {}
+        constant = beside.pop(at, None) if beside else None
         if constant is not None:
             if op.name != "constant" or "value" in attrs:
-                raise unexpected_tensor(f"constants.{i}", f"node {i} is no constant without a value of its own")
+                why = f"{at.spoken} is no constant without a value of its own"
+                raise unexpected_tensor(at.tensor_name("constants"), why)
             attrs["value"] = constant
         return Statement(op, tuple(node.get("operands", ())), attrs, label)
 
-    def _unknown(self, i: int, node: GraphNode) -> Definition:
-        """Raise the error for an op that there is not."""
-        try:
-            return self._registry.get(node["op"])
-        except EngineError as error:
-            raise error.at(i, printable(node["op"]), node.get("name")) from None
-
-    def _attributes(self, i: int, node: GraphNode, op: Definition, given: Mapping[str, Any]) -> dict[str, Any]:
+    def _attributes(self, at: NodePlace, node: GraphNode, op: Definition, given: Mapping[str, Any]) -> dict[str, Any]:
         """The values as the engine takes them."""
         return {
-            name: self._attribute(i, node, name, value)
+            name: self._attribute(at, node, name, value)
             for name, value in given.items()
             if value != [] or _has_no_default(op, name)
         }
 
-    def _attribute(self, i: int, node: GraphNode, name: str, value: Any) -> Any:
+    def _attribute(self, at: NodePlace, node: GraphNode, name: str, value: Any) -> Any:
         """The value as the engine takes it. What is wrong with numbers and lists, the engine says; it knows the op."""
-        place = ("graph", "nodes", i, "attrs", printable(name))
+        place = (*at.location, "attrs", printable(name))
         kind = self._registry.attributes.get(name)
         wanted = "a value" if kind is None else kind.roughly
         if value is None:
-            raise _bad_attribute(i, node, place, f"{wanted}, or absent", value)
+            raise _bad_attribute(at, node, place, f"{wanted}, or absent", value)
         if kind is None:
             return value
         if isinstance(value, dict) is not kind.is_object:
-            raise _bad_attribute(i, node, place, wanted, value)
+            raise _bad_attribute(at, node, place, wanted, value)
         return kind.from_wire(
-            value, lambda tensor: read_array(validate(Tensor, tensor, place, i), self._limits, place, i)
+            value, lambda tensor: read_array(validate(Tensor, tensor, place, at), self._limits, place, at)
         )
 
 
@@ -88,19 +120,36 @@ def _has_no_default(op: Definition, name: str) -> bool:
     return name in op.attrs and op.attrs[name].required
 
 
-def written(graph: Graph, statements: Sequence[Statement], encode: Callable[[int, HostArray], Tensor | None]) -> Graph:
-    """`graph`, its ops under their canonical names, and behind it the statements that it does not have yet.
+def written(graph: Graph, statements: Sequence[Statement], functions: Sequence[Function], encode: Encode) -> Graph:
+    """`graph`, its ops under their canonical names, and behind it what it does not have yet.
 
-    `encode` gives the value of constant number i, or None where it travels beside the JSON.
+    `encode` gives the value of a constant, or None where it travels beside the JSON.
     """
-    own = graph["nodes"]
-    nodes = [
+    whole = Graph(opset=graph.get("opset", OPSET), nodes=_nodes(graph["nodes"], statements, None, encode))
+    if functions:
+        sent: list[GraphFunction] = graph.get("functions", [])
+        own = [function["nodes"] for function in sent] + [[]] * (len(functions) - len(sent))
+        whole["functions"] = [_written_function(*each, encode) for each in zip(own, functions, strict=True)]
+    return whole
+
+
+def _written_function(own: Sequence[GraphNode], function: Function, encode: Encode) -> GraphFunction:
+    nodes = _nodes(own, function.statements, function.index, encode)
+    whole = GraphFunction(nodes=nodes, outputs=list(function.outputs))
+    if function.name is not None:
+        whole["name"] = function.name
+    return whole
+
+
+def _nodes(
+    own: Sequence[GraphNode], statements: Sequence[Statement], function: int | None, encode: Encode
+) -> list[GraphNode]:
+    return [
         _renamed(own[i], statement.op.name)
         if i < len(own) and not _lacks_its_value(own[i], statement)
-        else _node(i, statement, encode)
+        else _node(NodePlace(i, function), statement, encode)
         for i, statement in enumerate(statements)
     ]
-    return Graph(opset=graph.get("opset", OPSET), nodes=nodes)
 
 
 def _renamed(node: GraphNode, op: str) -> GraphNode:
@@ -129,12 +178,12 @@ def _lacks_its_value(node: GraphNode, statement: Statement) -> bool:
     return statement.op.name == "constant" and "value" not in node.get("attrs", {})
 
 
-def _node(i: int, statement: Statement, encode: Callable[[int, HostArray], Tensor | None]) -> GraphNode:
+def _node(at: NodePlace, statement: Statement, encode: Encode) -> GraphNode:
     node = GraphNode(op=statement.op.name)
     if statement.operands:
         node["operands"] = list(statement.operands)
     kinds = {name: attr.definition for name, attr in statement.op.attrs.items()}
-    attrs = {name: kinds[name].written(value, partial(encode, i)) for name, value in statement.attrs.items()}
+    attrs = {name: kinds[name].written(value, partial(encode, at)) for name, value in statement.attrs.items()}
     stated = {name: value for name, value in attrs.items() if value is not None}
     if stated:
         node["attrs"] = stated
@@ -143,7 +192,7 @@ def _node(i: int, statement: Statement, encode: Callable[[int, HostArray], Tenso
     return node
 
 
-def read_array(tensor: Tensor, limits: Limits, place: Location, node: int | None) -> HostArray:
+def read_array(tensor: Tensor, limits: Limits, place: Location, node: NodePlace | None) -> HostArray:
     """The array that a tensor at this place stands for. Raises Refusal."""
     try:
         return decode(tensor, limits)
@@ -151,13 +200,24 @@ def read_array(tensor: Tensor, limits: Limits, place: Location, node: int | None
         raise located(error, place, node) from None
 
 
-def located(error: EngineError | Refusal, place: Location, node: int | None) -> Refusal:
+def located(error: EngineError | Refusal, place: Location, node: NodePlace | None) -> Refusal:
     """What is wrong with a tensor or its type, with the place it stands at."""
     refusal = from_engine(error) if isinstance(error, EngineError) else error
-    where = f"node {node}: {spoken(place)}" if node is not None else spoken(place)
-    refusal.detail = f"{where} {refusal.detail}" if refusal.code == "bad_tensor" else f"{where}: {refusal.detail}"
-    refusal.node, refusal.pointer = node, pointer(place)
-    return refusal
+    where, fields = (spoken(place), {}) if node is None else (f"{node.spoken}: {spoken(place)}", node.fields)
+    detail = f"{where} {refusal.detail}" if refusal.code == "bad_tensor" else f"{where}: {refusal.detail}"
+    return replace(refusal, detail=detail, pointer=pointer(place), **fields)
+
+
+def _without_place(place: NodePlace, program: Program) -> Refusal:
+    """The report of a constant beside the JSON for a node that there is not."""
+    functions, inside = program.functions, place.function
+    if inside is None:
+        has = f"the graph has {len(program.statements)} nodes"
+    elif inside < len(functions):
+        has = f"function {inside} has {len(functions[inside].statements)} nodes"
+    else:
+        has = f"the graph has {len(functions)} functions"
+    return unexpected_tensor(place.tensor_name("constants"), has)
 
 
 def unexpected_tensor(name: str, why: str) -> Refusal:
@@ -165,20 +225,20 @@ def unexpected_tensor(name: str, why: str) -> Refusal:
     return Refusal("invalid_field", f"the body has a tensor “{printable(name)}”, but {why}", got=printable(name))
 
 
-def _bad_attribute(i: int, node: GraphNode, place: Location, expected: str, value: object) -> Refusal:
+def _bad_attribute(at: NodePlace, node: GraphNode, place: Location, expected: str, value: object) -> Refusal:
     got = json_kind(value)
     return Refusal(
         "bad_attribute",
-        f"node {i} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}",
-        node=i,
+        f"{at.spoken} ({printable(node['op'])}): attribute {place[-1]} must be {expected}, but is {got}",
         expected=expected,
         got=got,
         pointer=pointer(place),
+        **at.fields,
     )
 
 
 def _opset(graph: Graph) -> int:
-    """The opset that a graph is of. Raises Refusal for one that there is not, and for functions."""
+    """The opset that a graph is of. Raises Refusal for one that there is not, and for functions where it has none."""
     opset = graph.get("opset", OPSET)
     if not OPSET <= opset <= LATEST:
         known = f"{OPSET} or {LATEST}"
@@ -189,11 +249,10 @@ def _opset(graph: Graph) -> int:
             got=str(opset),
             pointer="/graph/opset",
         )
-    if graph.get("functions"):
-        why = "opset 1 has no functions" if opset == OPSET else "this server runs none yet"
+    if opset == OPSET and graph.get("functions"):
         raise Refusal(
             "invalid_field",
-            f"graph.functions must be absent or empty: {why}",
+            "graph.functions must be absent or empty: opset 1 has no functions",
             expected="an empty list",
             got="functions",
             pointer="/graph/functions",

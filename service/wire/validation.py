@@ -16,8 +16,10 @@ from schemas import Feed, StoreEntry, Tensor
 from service.errors import Refusal
 from service.wire.familiar import OR_LEFT_OUT, advice
 from service.wire.json_codec import json_kind
+from service.wire.node_place import FunctionPlace, NodePlace
 
 Location = tuple[str | int, ...]
+GraphPlace = NodePlace | FunctionPlace
 T = TypeVar("T")
 
 _MOST_ERRORS: Final = 10
@@ -31,7 +33,7 @@ _EXPECTED: Final = {
 }
 
 
-def validate(model: type[T], value: object, at: Location = (), node: int | None = None) -> T:
+def validate(model: type[T], value: object, at: Location = (), node: NodePlace | None = None) -> T:
     """`value`, which stands at the place `at` of the request, as the TypedDict `model`.
 
     Raises Refusal: bad_tensor inside a tensor, else invalid_field; with the node, where the place lies in one.
@@ -92,7 +94,7 @@ def spoken(place: Location) -> str:
     return "".join(keys).removeprefix(".")
 
 
-def _check_sizes(model: type, value: object, at: Location, node: int | None) -> None:
+def _check_sizes(model: type, value: object, at: Location, node: GraphPlace | None) -> None:
     """Refuse an object with more fields than there are: pydantic would report each, and there may be millions."""
     if not isinstance(value, dict):
         return
@@ -112,7 +114,7 @@ def _check_sizes(model: type, value: object, at: Location, node: int | None) -> 
             _check_sizes(part, inner, (*at, key), node)
 
 
-def _refusal(model: type, value: object, detail: ErrorDetails, at: Location, node: int | None) -> Refusal:
+def _refusal(model: type, value: object, detail: ErrorDetails, at: Location, node: GraphPlace | None) -> Refusal:
     location = tuple(printable(key) if isinstance(key, str) else key for key in detail["loc"])
     models, place = list(_models(model, location)), at + location
     code = "bad_tensor" if _in_tensor(models, detail["type"]) else "invalid_field"
@@ -120,15 +122,9 @@ def _refusal(model: type, value: object, detail: ErrorDetails, at: Location, nod
     return _located(*_finding(models[-2] if location else model, detail, place), code, place, node)
 
 
-def _located(expected: str, got: str, sentence: str, code: str, place: Location, node: int | None) -> Refusal:
-    return Refusal(
-        code,
-        sentence if node is None else f"node {node}: {sentence}",
-        node=node,
-        expected=expected,
-        got=got,
-        pointer=pointer(place),
-    )
+def _located(expected: str, got: str, sentence: str, code: str, place: Location, node: GraphPlace | None) -> Refusal:
+    detail, fields = (sentence, {}) if node is None else (f"{node.spoken}: {sentence}", node.fields)
+    return Refusal(code, detail, expected=expected, got=got, pointer=pointer(place), **fields)
 
 
 def _finding(model: type | None, detail: ErrorDetails, place: Location) -> tuple[str, str, str]:
@@ -179,14 +175,18 @@ def _in_tensor(models: list[type | None], finding: str) -> bool:
     return Tensor in models[:-1] or (models[-1] is Tensor and finding != "missing")
 
 
-def _graph_node(place: Location) -> int | None:
+def _graph_node(place: Location) -> GraphPlace | None:
     match place:
         case ("graph", "nodes", int(node), *_):
-            return node
+            return NodePlace(node)
+        case ("graph", "functions", int(function), "nodes", int(node), *_):
+            return NodePlace(node, function)
+        case ("graph", "functions", int(function), *_):
+            return FunctionPlace(function)
     return None
 
 
-def _node(model: type, place: Location, request: Any) -> int | None:
+def _node(model: type, place: Location, request: Any) -> GraphPlace | None:
     """The node that the place speaks of: one of the graph, or the one that a feed names."""
     match place:
         case (str(field), int(i), "tensor" | "tensor_id" | "if_match" | "durable", *_) if _parts(model).get(field) in (
@@ -194,5 +194,5 @@ def _node(model: type, place: Location, request: Any) -> int | None:
             StoreEntry,
         ):
             node = request[field][i].get("node")
-            return node if type(node) is int and -(2**63) <= node < 2**63 else None
+            return NodePlace(node) if type(node) is int and -(2**63) <= node < 2**63 else None
     return _graph_node(place)

@@ -43,8 +43,10 @@ class Registration(CallDefinition[Registering, Registering, RegisteredGraph]):
         """Its id, and itself with all of its tensors."""
         described = {} if ready.description is None else {"description": ready.description}
         whole = {
-            "node_count": len(ready.program.statements),
-            "graph": written(ready.graph, ready.program.statements, lambda _, array: _inside(array)),
+            "node_count": ready.program.size,
+            "graph": written(
+                ready.graph, ready.program.statements, ready.program.functions, lambda _, array: _inside(array)
+            ),
         }
         return cast("RegisteredGraph", {"graph_id": graph_id(ready.program), **described, **whole})
 

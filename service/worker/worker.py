@@ -94,6 +94,7 @@ class Worker:
             bytes=settings.max_bytes,
             flops=settings.max_flops,
             expansion=settings.max_expansion,
+            depth=settings.max_depth,
         )
         budget = budget_of(settings)
         executor = open_executor(
@@ -334,6 +335,7 @@ def limits_of(settings: Settings) -> dict[str, int]:
         "body_bytes": settings.max_body_bytes,
         "binary_body_bytes": settings.max_binary_bytes,
         "json_depth": settings.json_depth,
+        "function_depth": settings.max_depth,
         "name_characters": NAME_CHARACTERS,
         "timeout_ms": settings.timeout_ms,
     }

@@ -167,7 +167,7 @@ def test_it_is_documented(found: Any) -> None:
     attribute = found["schemas"]["Attrs"]["properties"]["by"]
     assert (attribute["type"], attribute["minItems"], attribute["description"]) == ("array", 2, "turn: the number")
     kinds = found["schemas"]["AttributeInfo"]["properties"]["type"]["description"]
-    assert kinds == "int, float, bool, string, ints, dtype, tensor or complex"
+    assert kinds == "int, float, bool, string, ints, dtype, tensor, complex or function"
     (row,) = found["catalogue"]["attributes"]
     assert (row["type"], row["default"]) == ("complex", "[0.0,1.0]")
 

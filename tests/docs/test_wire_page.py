@@ -78,11 +78,22 @@ def test_the_row_of_a_call_names_its_own_fields(call: str, roots: list[str], doc
 def test_the_ids_of_the_page(client: Client) -> None:
     """Each graph has the text that is shown, the text has the hash, and the service answers with it."""
     found = VECTOR.findall(PAGE)
-    assert len(found) == len(blocks("docs/wire.md", "vector")) == 2
-    for graph, text, digest in found:
+    assert len(found) == len(blocks("docs/wire.md", "vector")) == 3
+    for shown, text, digest in found:
         assert sha256(text.encode()).hexdigest() == digest
-        nodes = json.loads(graph)["nodes"]
+        graph = json.loads(shown)
         tensor = {"dtype": "float64", "shape": [2], "data": [1, 2]}
-        feeds = [{"node": i, "tensor": tensor} for i, node in enumerate(nodes) if node["op"] in {"input", "parameter"}]
-        answer = client.post("/v1/forward", json={"graph": {"nodes": nodes}, "feeds": feeds}).json()
+        leaves = [i for i, node in enumerate(graph["nodes"]) if node["op"] in {"input", "parameter"}]
+        feeds = [{"node": i, "tensor": tensor} for i in leaves]
+        answer = client.post("/v1/forward", json={"graph": graph, "feeds": feeds}).json()
         assert answer["stats"]["graph_id"] == digest
+
+
+def test_the_functions_of_the_page_are_those_of_its_vector(client: Client) -> None:
+    """What it says of the graph is so."""
+    (shown,) = blocks("docs/wire.md", "functions")
+    assert json.loads(VECTOR.findall(PAGE)[2][0]) == json.loads(shown)
+    feeds = [{"node": i, "tensor": {"dtype": "float64", "shape": [], "data": [x]}} for i, x in enumerate((1, 16))]
+    answer = client.post("/v1/gradients", json={"graph": json.loads(shown), "feeds": feeds}).json()
+    assert answer["values"][0]["tensor"]["data"] == [15]
+    assert answer["gradients"][0]["tensor"]["data"] == [-26]

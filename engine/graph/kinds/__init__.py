@@ -5,6 +5,7 @@ ops, which name kinds, or what several values have to do with each other.
 
 Files:
     dtype          Dtypes: of a result that its operands do not tell
+    function       Functions of a graph: stated by their index, bound to one that is typed
     kind           The base of all kinds: what is asked of the values of an attribute, wherever these go
     number         Numbers that an op computes with as floats, whatever its operands are
     tensor         Tensors that are part of a graph

@@ -170,6 +170,33 @@ def test_too_many_nodes_are_counted_exactly(nodes: str, count: int, monkeypatch:
     assert any(listed.encode() in text for text in seen) == (count <= 50)
 
 
+@pytest.mark.parametrize(
+    ("functions", "count"),
+    [
+        ([{"nodes": [{"op": "input"}] * 24, "outputs": [0]}] * 2, 49),
+        ([{"nodes": [{"op": "input"}] * 24, "outputs": [0]}] * 2 + [{"nodes": [], "outputs": []}], 50),
+        ([{"nodes": [{"op": "input"}] * 24, "outputs": [0]}] * 3, 73),
+        ([{"nodes": [], "outputs": []}] * 49, 50),
+        ([{"nodes": [], "outputs": []}] * 50, 51),
+        ([{}] * 50, 51),
+        ([[]] * 50, 51),
+        ([{"nodes": dict.fromkeys(map(str, range(99)), 0)}] * 49, 50),
+        ([{"nodes": 1}] * 50, 51),
+    ],
+)
+def test_nodes_of_functions_are_counted_alike(functions: list[Any], count: int) -> None:
+    body = {"graph": {"nodes": [{"op": "input"}], "opset": 2, "functions": functions, "a": ","}, "feeds": []}
+    expected = timeless(post(WHOLE, orjson.dumps(body)))
+    assert timeless(post(IN_PARTS, orjson.dumps(body))) == expected
+    assert (b"too_many_nodes" in expected[1]) == (count > 50)
+
+
+@pytest.mark.parametrize("functions", ["null", "{}", "1", '"functions"'])
+def test_what_is_no_list_of_functions_has_no_nodes(functions: str) -> None:
+    body = f'{{"graph": {{"nodes": [{"1," * 50}1], "functions": {functions}}}, "feeds": []}}'.encode()
+    assert agree(body) == 413
+
+
 def test_a_long_graph_within_the_limit_is_not_refused_for_its_commas() -> None:
     weighted = request(*[node("full", shape=[2, 2, 2], fill=1)] * 50)
     assert agree(orjson.dumps(weighted), "forward") == 200

@@ -1,0 +1,592 @@
+"""Functions on the wire: what they answer, what is refused of them and where, what they count for, and their names."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import registry
+from tests.conftest import Client
+from tests.docs.marked import blocks
+from tests.service.support import Json, feed, node, problem, tensor
+from tests.service.wire.safetensors_support import BINARY, KIND, SENT, answered, array, body
+
+IN, P = node("input"), node("parameter")
+X, V = feed(0, [], [1.0]), feed(0, [3], [1.0, 2.0, 3.0])
+#: four steps of a decay: 8 + 4 + 2 + 1, and by k −26
+DECAY: Json = {
+    "graph": json.loads(blocks("docs/wire.md", "functions")[0]),
+    "feeds": [feed(0, [], [1.0]), feed(1, [], [16.0])],
+}
+
+
+def function(outputs: Sequence[int], *nodes: Json, **more: Any) -> Json:
+    """A function of these nodes."""
+    return {"nodes": list(nodes), "outputs": list(outputs), **more}
+
+
+def result(i: int, index: int = 0) -> Json:
+    """One result of a node that has several."""
+    return node("get_output", i, index=index)
+
+
+def asked(functions: Sequence[Json], *nodes: Json, feeds: Sequence[Json] = (X,), **more: Any) -> Json:
+    """A request on a graph of opset 2."""
+    return {"graph": {"opset": 2, "functions": list(functions), "nodes": list(nodes)}, "feeds": list(feeds), **more}
+
+
+DOUBLE = function([1], IN, node("mul_scalar", 0, scalar=2.0))
+NARROW = function([1], IN, node("cast", 0, dtype="float32"))
+CALLED = (IN, node("call", 0, body=0), result(1))
+#: that adds two numbers to what it is given
+ADDS = function([2], IN, node("constant", value=tensor([2], [1, 2])), node("add", 0, 1))
+
+
+def values(client: Client, request: Json, call: str = "forward") -> list[Any]:
+    """The numbers that a call answers."""
+    answer = client.post(f"/v1/{call}", json=request)
+    assert answer.status_code == 200, answer.text
+    kind = "gradients" if call == "gradients" else "values"
+    return [array(each["tensor"]) for each in answer.json()[kind]]
+
+
+def test_a_graph_runs_its_function(client: Client) -> None:
+    answer = client.post("/v1/gradients", json=DECAY)
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["values"] == [{"node": 4, "tensor": tensor([], [15.0])}]
+    assert answer.json()["gradients"] == [{"node": 0, "tensor": tensor([], [-26.0])}]
+
+
+@pytest.mark.parametrize(
+    ("call", "more"),
+    [
+        ("vjp", {"cotangents": [feed(4, [], [1.0])]}),
+        ("jvp", {"tangents": [feed(0, [], [1.0])]}),
+        ("jacobian", {}),
+        ("hvp", {"vectors": [feed(0, [], [1.0])]}),
+        ("hessian", {}),
+        ("batch", {"mapped": [0], "feeds": [feed(0, [2], [1.0, 0.5]), DECAY["feeds"][1]]}),
+        ("check", {}),
+    ],
+)
+def test_every_call_takes_functions(client: Client, call: str, more: Json) -> None:
+    answer = client.post(f"/v1/{call}", json=DECAY | more)
+    assert answer.status_code == 200, answer.text
+    told = answer.json()
+    if call in ("vjp", "hvp", "hessian", "batch"):
+        assert array(told["gradients"][0]["tensor"]).reshape(-1)[0] == -26
+    elif call != "check":
+        assert array(told["tangents" if call == "jvp" else "jacobian"][0]["tensor"]) == -26
+    else:
+        assert told["passed"]
+
+
+def test_a_function_serves_several_shapes(client: Client) -> None:
+    nodes = [IN, node("input"), node("call", 0, body=0), node("call", 1, body=0), result(2), result(3)]
+    request = asked([DOUBLE], *nodes, feeds=[X, feed(1, [2], [3.0, 4.0])], outputs=[4, 5])
+    assert [x.tolist() for x in values(client, request)] == [2.0, [6.0, 8.0]]
+
+
+def test_outputs_may_repeat_and_be_inputs(client: Client) -> None:
+    nodes = [IN, node("call", 0, body=0), *(result(1, k) for k in range(3))]
+    request = asked([function([0, 1, 1], *DOUBLE["nodes"])], *nodes, outputs=[2, 3, 4])
+    assert [float(x) for x in values(client, request)] == [1, 2, 2]
+
+
+# ---------------------------------------------------------------- refused at a use
+
+
+LOOPED = (IN, node("scan", 0, body=0, carries=1, length=2), result(1))
+CLASH = "shapes [3] and [2] do not broadcast: their extents at axis -1 differ and none of them is 1"
+LOGICAL = function([1], IN, node("greater", 0, 0))
+#: functions, nodes and feeds; what is refused, at which node, in which function and at which of its nodes
+AT_A_USE: dict[str, tuple[Json, str, int, int | None, int | None, str]] = {
+    "absent": (
+        asked([DOUBLE], IN, node("call", 0, body=1), result(1)), "bad_attribute", 1, None, None,
+        "node 1 (call): attribute body must be the index of an earlier function, 0 to 0, but is 1",
+    ),
+    "no function at all": (
+        asked([], *CALLED), "bad_attribute", 1, None, None,
+        "node 1 (call): attribute body must be absent: there is no function, but is 0",
+    ),
+    "negative": (
+        asked([DOUBLE], IN, node("call", 0, body=-1), result(1)), "bad_attribute", 1, None, None,
+        "node 1 (call): attribute body must be the index of a function, but is -1",
+    ),
+    "negative count": (
+        asked([DOUBLE], IN, node("scan", 0, body=0, carries=-1, length=1), result(1)), "bad_attribute", 1, None, None,
+        "node 1 (scan): attribute carries must be a whole number of at least 0, but is -1",
+    ),
+    "no bound": (
+        asked([DOUBLE, LOGICAL], IN, node("while", 0, body=0, condition=1, carries=1), result(1)),
+        "bad_attribute", 1, None, None, "node 1 (while): attribute max_steps is required",
+    ),
+    "parameters": (
+        asked([DOUBLE], IN, node("call", 0, 0, body=0), result(1)), "bad_attribute", 1, 0, None,
+        "node 1 (call): attribute body: function 0 has 1 parameter, but here it must have 2",
+    ),
+    "too few results": (
+        asked([function([], IN)], *LOOPED), "bad_attribute", 1, 0, None,
+        "node 1 (scan): attribute body: the function must have at least 1 output, but has 0",
+    ),
+    "too many results": (
+        asked(
+            [function([1, 1], *DOUBLE["nodes"]), LOGICAL],
+            IN, node("while", 0, body=0, condition=1, carries=1, max_steps=3), result(1),
+        ), "bad_attribute", 1, 0, None, "node 1 (while): attribute body: the function must have 1 output, but has 2",
+    ),
+    "a carry's dtype": (
+        asked([NARROW], *LOOPED), "dtype_mismatch", 1, 0, None,
+        "node 1 (scan): carry 0 must be of dtype float64, but the function gives float32",
+    ),
+    "a carry's shape": (
+        asked([function([1], IN, node("sum", 0))], *LOOPED, feeds=[V]), "shape_mismatch", 1, 0, None,
+        "node 1 (scan): carry 0 must have shape [3], but the function gives []",
+    ),
+    "branches": (
+        asked([DOUBLE, NARROW], IN, node("greater", 0, 0), node("cond", 1, 0, then=0, otherwise=1), result(2)),
+        "dtype_mismatch", 2, 1, None,
+        "node 2 (cond): result 0 must be of dtype float64, but the function gives float32",
+    ),
+    "a condition": (
+        asked([DOUBLE], IN, node("while", 0, body=0, condition=0, carries=1, max_steps=3), result(1)),
+        "dtype_mismatch", 1, 0, None,
+        "node 1 (while): attribute condition: result 0 must be of dtype bool, but the function gives float64",
+    ),
+    "a node inside": (
+        asked([ADDS], *CALLED, feeds=[V]), "shape_mismatch", 1, 0, 2,
+        f"node 1 (call): function 0, node 2 (add): {CLASH}",
+    ),
+    "a node of a function in a function": (
+        asked([ADDS, function([2], *CALLED)], IN, node("call", 0, body=1), result(1), feeds=[V]),
+        "shape_mismatch", 1, 0, 2,
+        f"node 1 (call): function 1, node 1 (call): function 0, node 2 (add): {CLASH}",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", AT_A_USE)
+def test_what_does_not_fit_is_said_at_the_use(client: Client, case: str) -> None:
+    request, code, used_by, inside, inner, detail = AT_A_USE[case]
+    report = problem(client.post("/v1/forward", json=request), 422, code)
+    assert report["detail"] == detail
+    assert (report["node"], report.get("function"), report.get("function_node")) == (used_by, inside, inner)
+    place = f"/graph/nodes/{used_by}" if inside is None else f"/graph/functions/{inside}"
+    assert report["pointer"] == (place if inner is None else f"{place}/nodes/{inner}")
+
+
+# ---------------------------------------------------------------- wrong before any use
+
+
+#: a function that nothing uses, the code, its node, where the pointer leads in it, and the sentence
+BEFORE_ANY_USE: dict[str, tuple[Any, str, int | None, str, str]] = {
+    "itself": (
+        function([2], *CALLED), "bad_attribute", 1, "/nodes/1",
+        "function 0, node 1 (call): attribute body must be absent: there is no function, but is 0",
+    ),
+    "a parameter": (
+        function([0], P), "invalid_field", 0, "/nodes/0",
+        "function 0, node 0 (parameter): a function has no parameter nodes, which are fed: what is passed",
+    ),
+    "an unknown op": (
+        function([1], IN, node("nope", 0)), "unknown_op", 1, "/nodes/1",
+        "function 0, node 1 (nope): there is no op called “nope”; GET /v1/ops lists all ops",
+    ),
+    "a reference": (
+        function([1], IN, node("neg", 5)), "bad_reference", 1, "/nodes/1/operands/0",
+        "function 0, node 1 (neg): operand 0 must be an earlier node, 0 to 0, but is 5",
+    ),
+    "a count": (
+        function([1], IN, node("add", 0)), "operand_count", 1, "/nodes/1",
+        "function 0, node 1 (add): takes 2 operands (a, b), but got 1",
+    ),
+    "an attribute": (
+        function([1], IN, node("mul_scalar", 0, scalar=None)), "bad_attribute", 1, "/nodes/1/attrs/scalar",
+        "function 0, node 1 (mul_scalar): attribute scalar must be a number, or absent, but is null",
+    ),
+    "an attribute that is a tensor": (
+        function([0], node("constant", value=tensor([2], [1]))), "bad_tensor", 0, "/nodes/0/attrs/value",
+        "function 0, node 0: graph.functions[0].nodes[0].attrs.value must hold 2 elements to be float64[2], but holds",
+    ),
+    "an output": (
+        function([4], IN), "bad_reference", None, "",
+        "function 0: outputs[0] must be a node of it, 0 to 0, but is 4",
+    ),
+    "an output of several": (
+        function([1], IN, node("split", 0, sizes=[1])), "bad_reference", 1, "/nodes/1",
+        "function 0, node 1 (split): outputs[0] names this node, which has several outputs: name a get_output",
+    ),
+    "no outputs": (
+        {"nodes": []}, "invalid_field", None, "/outputs",
+        "function 0: graph.functions[0].outputs is missing, and required",
+    ),
+    "no object": (
+        5, "invalid_field", None, "", "function 0: graph.functions[0] must be an object, but is a whole number",
+    ),
+    "a field": (
+        function([0], IN, opset=2), "invalid_field", None, "/opset",
+        "function 0: graph.functions[0] has no field “opset” (known: name, nodes, outputs)",
+    ),
+    "many fields": (
+        function([0], IN, opset=2, feeds=[]), "invalid_field", None, "/opset",
+        "function 0: graph.functions[0] has no field “opset” (known: name, nodes, outputs)",
+    ),
+    "a field of a node": (
+        function([0], {"op": "input", "operand": []}), "invalid_field", 0, "/nodes/0/operand",
+        "function 0, node 0: graph.functions[0].nodes[0] has no field “operand” (known: attrs, name, op, operands);",
+    ),
+    "many fields of a node": (
+        function([0], dict.fromkeys("abcde", 0)), "invalid_field", 0, "/nodes/0/a",
+        "function 0, node 0: graph.functions[0].nodes[0] has no field “a” (known: attrs, name, op, operands)",
+    ),
+    "a long name": (
+        function([0], IN, name="n" * 129), "invalid_field", None, "/name",
+        "function 0: graph.functions[0].name must be at most 128 characters long, but is 129 characters long",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", BEFORE_ANY_USE)
+def test_a_function_that_is_wrong_in_form_is_refused_unused(client: Client, case: str) -> None:
+    wrong, code, inner, place, detail = BEFORE_ANY_USE[case]
+    report = problem(client.post("/v1/forward", json=asked([wrong], IN)), 422, code)
+    assert report["detail"].startswith(detail)
+    assert "node" not in report
+    assert (report["function"], report.get("function_node")) == (0, inner)
+    assert report["pointer"] == f"/graph/functions/0{place}"
+
+
+def test_a_later_function_is_none_that_may_be_named(client: Client) -> None:
+    report = problem(
+        client.post(
+            "/v1/forward", json=asked([DOUBLE, function([2], IN, node("call", 0, body=2), result(1)), DOUBLE], IN)
+        ),
+        422,
+        "bad_attribute",
+    )
+    assert (report["function"], report["function_node"]) == (1, 1)
+    assert report["detail"].endswith("attribute body must be the index of an earlier function, 0 to 0, but is 2")
+
+
+def test_all_faults_of_a_function_are_told(client: Client) -> None:
+    wrong = function([0], IN, node("nope", 0), node("neg", 7), node("sums", 0))
+    report = problem(client.post("/v1/forward", json=asked([DOUBLE, wrong], IN)), 422, "unknown_op")
+    assert [each["pointer"] for each in report["errors"]] == [
+        "/graph/functions/1/nodes/1", "/graph/functions/1/nodes/3", "/graph/functions/1/nodes/2/operands/0",
+    ]  # fmt: skip
+
+
+def test_types_of_what_nothing_reaches_are_not_looked_at(client: Client) -> None:
+    clash = function([2], node("full", shape=[2]), node("full", shape=[3]), node("add", 0, 1))
+    assert values(client, asked([clash], IN)) == [1]
+
+
+def test_feeds_name_nodes_of_the_graph(client: Client) -> None:
+    report = problem(
+        client.post("/v1/forward", json=asked([DOUBLE], *CALLED, feeds=[X, feed(3, [], [1])])), 422, "unexpected_feed"
+    )
+    assert report["detail"] == "feeds name node 3, but the graph has 3 nodes"
+
+
+@pytest.mark.parametrize("opset", [None, 1])
+@pytest.mark.parametrize("functions", [[{}], [DOUBLE], ["x"], [dict.fromkeys("abcdef", 0)]])
+def test_opset_1_has_none(client: Client, opset: int | None, functions: list[Any]) -> None:
+    graph = {"nodes": [IN], "functions": functions} | ({} if opset is None else {"opset": opset})
+    report = problem(client.post("/v1/forward", json={"graph": graph, "feeds": [X]}), 422, "invalid_field")
+    del report["request_id"]
+    assert report == {
+        "type": "/docs/errors/invalid_field",
+        "title": "A field is wrong",
+        "status": 422,
+        "detail": "graph.functions must be absent or empty: opset 1 has no functions",
+        "code": "invalid_field",
+        "expected": "an empty list",
+        "got": "functions",
+        "pointer": "/graph/functions",
+    }
+    assert client.post("/v1/forward", json={"graph": graph | {"functions": []}, "feeds": [X]}).status_code == 200
+
+
+# ---------------------------------------------------------------- limits
+
+
+def twice(functions: list[Json]) -> Json:
+    """A function that calls the last one on what that gave."""
+    body = len(functions) - 1
+    return function([4], IN, node("call", 0, body=body), result(1), node("call", 2, body=body), result(3))
+
+
+def quickly_refused(client: Client, request: Json, code: str) -> Json:
+    """The report, which must take no longer than to read the request."""
+    started = time.perf_counter()
+    report = problem(client.post("/v1/gradients", json=request), 413, code)
+    assert time.perf_counter() - started < 5
+    return report
+
+
+def test_calls_that_double_are_refused_before_they_are_written(client: Client) -> None:
+    functions = [DOUBLE]
+    for _ in range(40):
+        functions.append(twice(functions))
+    graph = (P, node("call", 0, body=40), result(1))
+    assert quickly_refused(client, asked(functions, *graph), "over_budget")["got"] == "41 levels"
+
+
+def test_calls_of_many_are_refused_before_they_are_written(client: Client) -> None:
+    functions = [DOUBLE]
+    for last in range(12):
+        calls = [each for k in range(0, 64, 2) for each in (node("call", k, body=last), result(k + 1))]
+        functions.append(function([64], IN, *calls))
+    report = quickly_refused(client, asked(functions, P, node("call", 0, body=12), result(1)), "too_many_nodes")
+    assert int(report["got"].split()[2]) > 32**12
+
+
+@pytest.mark.parametrize("most", [3, 16])
+def test_functions_run_in_functions_to_a_depth(make_client: Callable[..., Client], most: int) -> None:
+    client = make_client(max_depth=most)
+    functions = [DOUBLE, *(function([2], IN, node("call", 0, body=i), result(1)) for i in range(most))]
+    for depth in (most, most + 1):
+        request = asked(functions, IN, node("call", 0, body=depth - 1), result(1))
+        answer = client.post("/v1/forward", json=request)
+        if depth <= most:
+            assert answer.status_code == 200
+        else:
+            report = problem(answer, 413, "over_budget")
+            wanted = f"functions run within functions at {depth} levels, and the limit is {most}"
+            assert report["detail"] == wanted
+    told = client.post("/v1/plan", json={"graph": {"nodes": [IN]}, "types": LEAF_TYPES[:1]}).json()
+    assert told["limits"]["function_depth"] == most
+
+
+@pytest.mark.slow
+def test_a_long_chain_of_functions_is_no_deep_recursion_of_ours(client: Client) -> None:
+    functions = [DOUBLE, *(function([2], IN, node("call", 0, body=i), result(1)) for i in range(5000))]
+    report = quickly_refused(client, asked(functions, P, node("call", 0, body=5000), result(1)), "over_budget")
+    assert report["got"] == "5001 levels"
+
+
+def test_lengths_within_lengths_multiply(client: Client) -> None:
+    loops = [(node("scan", 0, body=k, carries=1, length=10**6), result(1)) for k in range(4)]
+    functions = [DOUBLE, *(function([2], IN, *loop) for loop in loops[:3])]
+    report = problem(client.post("/v1/forward", json=asked(functions, IN, *loops[3])), 413, "over_budget")
+    assert report["detail"].startswith("this needs 32000000000000")
+
+
+@pytest.mark.parametrize(
+    ("outputs", "index", "length", "unit"), [([0, 0], 1, 10**12, "bytes"), ([0], 0, 10**15, "FLOP")]
+)
+def test_stacks_and_empty_steps_have_a_price(
+    client: Client, outputs: list[int], index: int, length: int, unit: str
+) -> None:
+    nodes = (IN, node("scan", 0, body=0, carries=1, length=length), result(1, index))
+    report = problem(client.post("/v1/forward", json=asked([function(outputs, IN)], *nodes)), 413, "over_budget")
+    assert unit in report["detail"]
+
+
+def test_nodes_of_functions_count(make_client: Callable[..., Client]) -> None:
+    """Also where a function has none: there may not be too many of these, either."""
+    client = make_client(max_nodes=20)
+    for functions in ([function([0], *[IN] * 9), function([0], *[IN] * 10)], [function([])] * 19):
+        request = asked(functions, IN)
+        assert client.post("/v1/forward", json=request).status_code == 200
+        request["graph"]["nodes"].append(IN)
+        report = problem(client.post("/v1/forward", json=request), 413, "too_many_nodes")
+        assert report["detail"] == "the graph and its functions have 21 nodes or more, and the limit is 20"
+
+
+# ---------------------------------------------------------------- registered, in binary, as a gradient
+
+
+def test_a_registered_graph_keeps_its_functions(client: Client) -> None:
+    told = client.post("/v1/graphs", json={"graph": DECAY["graph"]})
+    assert told.status_code == 201, told.text
+    record = told.json()
+    assert (record["node_count"], record["graph"]) == (10, DECAY["graph"])
+    answer = client.post(f"/v1/graphs/{record['graph_id']}/gradients", json={"feeds": DECAY["feeds"]}).json()
+    assert answer["gradients"][0]["tensor"]["data"] == [-26.0]
+    assert answer["stats"]["graph_id"] == record["graph_id"]
+    again = client.get(f"/v1/graphs/{record['graph_id']}").json()["graph"]
+    assert client.post("/v1/graphs", json={"graph": again}).json()["graph_id"] == record["graph_id"]
+
+
+def test_aliases_and_names_of_functions_do_not_count(client: Client) -> None:
+    plain = {"opset": 2, "functions": [DOUBLE], "nodes": [IN]}
+    nodes = [{"op": "INPUT", "name": "x"}, {"op": "MUL_SCALAR", "operands": [0], "attrs": {"scalar": 2.0}}]
+    named = {"opset": 2, "functions": [function([1], *nodes, name="double")], "nodes": [IN]}
+    told = [client.post("/v1/graphs", json={"graph": graph}).json() for graph in (named, plain)]
+    assert told[0]["graph_id"] == told[1]["graph_id"]
+    assert [each["op"] for each in told[0]["graph"]["functions"][0]["nodes"]] == ["input", "mul_scalar"]
+    text = (
+        '{"functions":[{"nodes":[{"op":"input"},{"attrs":{"scalar":"4000000000000000"},"op":"mul_scalar",'
+        '"operands":[0]}],"outputs":[1]}],"nodes":[{"op":"input"}],"opset":2}'
+    )
+    assert told[0]["graph_id"] == sha256(text.encode()).hexdigest()
+
+
+CONSTANT = function([2], IN, node("constant"), node("add", 0, 1))
+TABLE = np.array([1.0, 2.0, 4.0])
+
+
+def test_constants_of_functions_come_beside_the_json(client: Client) -> None:
+    request = asked([DOUBLE, CONSTANT], IN, node("call", 0, body=1), result(1), feeds=[])
+    tensors = {"feeds.0": np.ones(3), "functions.1.constants.1": TABLE}
+    _, found = answered(client.post("/v1/forward", content=body(request, tensors), headers=BINARY))
+    assert found["values.2"].tolist() == [2, 3, 5]
+    sent = body({"graph": request["graph"]}, {"functions.1.constants.1": TABLE})
+    told = client.post("/v1/graphs", content=sent, headers=SENT).json()
+    value = told["graph"]["functions"][1]["nodes"][1]["attrs"]["value"]
+    assert array(value).tolist() == TABLE.tolist()
+    fed = {"feeds": [feed(0, [3], [0, 0, 0])]}
+    answer = client.post(f"/v1/graphs/{told['graph_id']}/forward", json=fed).json()
+    assert array(answer["values"][0]["tensor"]).tolist() == TABLE.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("functions.1.constants.0", "function 1, node 0 is no constant without a value of its own"),
+        ("functions.1.constants.3", "function 1 has 3 nodes"),
+        ("functions.2.constants.0", "the graph has 2 functions"),
+        ("functions.1.feeds.0", "names are ROLE.NODE, such as feeds.0"),
+        ("functions.01.constants.1", "names are ROLE.NODE, such as feeds.0"),
+        ("constants.1", "node 1 is no constant without a value of its own"),
+    ],
+)
+def test_tensors_that_have_no_place_in_a_function_are_refused(client: Client, name: str, why: str) -> None:
+    request = asked([DOUBLE, CONSTANT], IN, node("call", 0, body=1), result(1), feeds=[])
+    tensors = {"feeds.0": np.ones(3), "functions.1.constants.1": TABLE, name: TABLE}
+    report = problem(client.post("/v1/forward", content=body(request, tensors), headers=SENT), 422, "invalid_field")
+    assert f"the body has a tensor “{name}”" in report["detail"]
+    assert report["detail"].endswith(why)
+
+
+def test_a_registered_graph_takes_no_constants_of_functions(client: Client) -> None:
+    path = client.post("/v1/graphs", json={"graph": DECAY["graph"]}).headers["location"]
+    sent = body({}, {"functions.0.constants.2": TABLE})
+    report = problem(client.post(f"{path}/forward", content=sent, headers=SENT), 422, "invalid_field")
+    assert report["got"] == "functions.0.constants.2"
+
+
+def test_a_tensor_that_is_wrong_says_its_place_in_a_function(client: Client) -> None:
+    request = asked([CONSTANT], *CALLED, feeds=[V])
+    name = "functions.0.constants.1"
+    sent = body(request, {}, **{name: {"dtype": "F64", "shape": [2], "data_offsets": [0, 8]}}) + bytes(8)
+    report = problem(client.post("/v1/forward", content=sent, headers=SENT), 422, "bad_tensor")
+    assert (report["function"], report["function_node"]) == (0, 1)
+    assert "node" not in report
+
+
+STEP = function([4, 3], IN, IN, node("mul", 0, 1), node("sin", 2), node("add", 1, 3))
+NEXT = function([4], *STEP["nodes"])
+NEAR = function([5], IN, IN, node("abs", 1), node("sum", 2), node("full", fill=3.0), node("less", 3, 4))
+WHILE = function([3], IN, IN, node("while", 0, 1, condition=0, body=1, carries=1, max_steps=3), result(2))
+NOISE = function(
+    [5], IN, IN, IN, node("random_normal", 2, shape=[3], dtype="float64"), node("mul", 0, 3), node("add", 1, 4)
+)
+EACH = function([4, 3], IN, IN, node("mul", 0, 1), node("tanh", 2), node("square", 3))
+#: functions of c [] and x [3], and nodes behind these leaves whose last is a scalar
+ROUND_TRIPS: dict[str, tuple[list[Json], list[Json]]] = {
+    "scan": ([STEP], [node("scan", 1, 0, body=0, carries=1, length=4, reverse=True), result(2), result(2, 1)]),
+    "sequences": (
+        [function([3, 2], IN, IN, node("mul", 0, 1), node("add", 0, 2))],
+        [node("scan", 1, 0, body=0, carries=1, sequences=1), result(2), result(2, 1)],
+    ),
+    "while": ([NEAR, NEXT], [node("while", 1, 0, condition=0, body=1, carries=1, max_steps=9), result(2), result(2)]),
+    "map": ([EACH], [node("map", 1, 0, body=0, sequences=1, at_once=2), result(2), result(2, 1)]),
+    "cond": (
+        [function([2], IN, IN, node("mul", 0, 1)), function([2], IN, IN, node("sub", 0, 1))],
+        [node("less", 1, 1), node("cond", 2, 0, 1, then=0, otherwise=1), result(3), result(3)],
+    ),
+    "an own derivative": (
+        [function([1], IN, node("round", 0)), function([2], IN, IN, IN)],
+        [node("mul", 0, 1), node("call", 2, body=0, derivative=1), result(3), result(3)],
+    ),
+    "a fixed point": (
+        [function([4], IN, IN, node("cos", 1), node("mul", 0, 2), node("mul_scalar", 3, scalar=0.5))],
+        [node("fixed_point", 1, 0, body=0, carries=1, tolerance=1e-14, max_steps=200), result(2), result(2)],
+    ),
+    "a while in a scan": (
+        [NEAR, NEXT, WHILE],
+        [node("scan", 1, 0, body=2, carries=1, length=3), result(2), result(2)],
+    ),
+    "random numbers in a scan": (
+        [NOISE],
+        [
+            node("constant", value=tensor([4, 2], list(range(8)), "uint32")),
+            node("scan", 1, 0, 2, body=0, carries=1, sequences=1), result(3), result(3),
+        ],
+    ),
+}  # fmt: skip
+LEAF_TYPES = [{"node": 0, "dtype": "float64", "shape": [3]}, {"node": 1, "dtype": "float64", "shape": []}]
+LEAF_FEEDS = [feed(0, [3], [0.3, -0.5, 0.8]), feed(1, [], [0.7])]
+
+
+def summed(behind: list[Json]) -> list[Json]:
+    """The nodes of a graph of two parameters that ends in one number, by way of the last two of these."""
+    last = len(behind) + 1
+    return [
+        P, P, *behind,
+        node("sum", last - 1), node("square", last), node("sum", last + 2), node("add", last + 1, last + 3),
+    ]  # fmt: skip
+
+
+def differentiated(client: Client, graph: Json) -> tuple[Json, list[int]]:
+    """The gradient of a graph as a graph, and the nodes that it is."""
+    told = client.post("/v1/differentiate", json={"graph": graph, "types": LEAF_TYPES})
+    assert told.status_code == 200, told.text
+    written = told.json()["graph"]
+    parts = (written, *written["functions"])
+    assert {each["op"] for part in parts for each in part["nodes"]} <= set(registry().ops)
+    return written, [each["gradient_node"] for each in told.json()["gradients"]]
+
+
+@pytest.mark.parametrize("case", ROUND_TRIPS)
+def test_a_gradient_with_functions_says_the_same_when_it_is_sent_again(client: Client, case: str) -> None:
+    functions, behind = ROUND_TRIPS[case]
+    graph: Json = {"opset": 2, "nodes": summed(behind), "functions": functions}
+    written, where = differentiated(client, graph)
+    count = len(graph["nodes"])
+    assert (written["opset"], written["nodes"][:count]) == (2, graph["nodes"])
+    assert written["functions"][: len(functions)] == functions
+    inputs = [each for f in written["functions"][len(functions) :] for each in f["nodes"] if each["op"] == "input"]
+    assert all("dtype" in each["attrs"] and ("shape" in each["attrs"]) != ("zero_d" in each["attrs"]) for each in inputs)
+    direct = values(client, {"graph": graph, "feeds": LEAF_FEEDS}, "gradients")
+    again = values(client, {"graph": written, "feeds": LEAF_FEEDS, "outputs": where})
+    for x, y in zip(direct, again, strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("case", ROUND_TRIPS)
+def test_a_gradient_with_functions_may_be_differentiated_again(client: Client, case: str) -> None:
+    """As a nested `grad` node is."""
+    functions, behind = ROUND_TRIPS[case]
+    nodes = summed(behind)
+    count = len(nodes)
+    nested = [*nodes, node("grad", count - 1, 0), node("square", count), node("sum", count + 1)]
+    graph = {"opset": 2, "nodes": nodes, "functions": functions}
+    written, (by_x, _) = differentiated(client, graph)
+    last = len(written["nodes"])
+    twice_over, where = differentiated(
+        client, written | {"nodes": [*written["nodes"], node("square", by_x), node("sum", last)]}
+    )
+    direct = values(client, {"graph": graph | {"nodes": nested}, "feeds": LEAF_FEEDS}, "gradients")
+    again = values(client, {"graph": twice_over, "feeds": LEAF_FEEDS, "outputs": where})
+    for x, y in zip(direct, again, strict=True):
+        np.testing.assert_allclose(y, x, rtol=1e-10, atol=1e-12)
+
+
+def test_constants_of_functions_go_back_beside_the_json(client: Client) -> None:
+    graph = {"opset": 2, "functions": [CONSTANT], "nodes": [P, node("call", 0, body=0), result(1), node("sum", 2)]}
+    request = {"graph": graph, "types": LEAF_TYPES[:1]}
+    sent = body(request, {"functions.0.constants.1": TABLE})
+    told, found = answered(client.post("/v1/differentiate", content=sent, headers=BINARY))
+    assert found["functions.0.constants.1"].tolist() == TABLE.tolist()
+    again = body({"graph": told["graph"], "outputs": [2]}, {"feeds.0": np.zeros(3), **found})
+    response = client.post("/v1/forward", content=again, headers=SENT | {"Accept": KIND})
+    assert answered(response)[1]["values.2"].tolist() == TABLE.tolist()
