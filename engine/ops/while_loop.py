@@ -221,7 +221,8 @@ def _any_on(many: Body, carries: int) -> Body:
         types = _types(many)
         builder = many.budget.builder(many.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        return derived(many, builder.graph([leaves[-2].any()]), types)
+        on = leaves[-2].where(builder.full((), 1.0, FLOAT64), builder.full((), 0.0, FLOAT64))
+        return derived(many, builder.graph([on.sum().greater(on.full_like(0.0, ()))]), types)
 
     return many.made(("any on", carries), make)
 
