@@ -555,7 +555,9 @@ def test_a_gradient_with_functions_says_the_same_when_it_is_sent_again(client: C
     assert (written["opset"], written["nodes"][:count]) == (2, graph["nodes"])
     assert written["functions"][: len(functions)] == functions
     inputs = [each for f in written["functions"][len(functions) :] for each in f["nodes"] if each["op"] == "input"]
-    assert all("dtype" in each["attrs"] and ("shape" in each["attrs"]) != ("zero_d" in each["attrs"]) for each in inputs)
+    assert all(
+        "dtype" in each["attrs"] and ("shape" in each["attrs"]) != ("zero_d" in each["attrs"]) for each in inputs
+    )
     direct = values(client, {"graph": graph, "feeds": LEAF_FEEDS}, "gradients")
     again = values(client, {"graph": written, "feeds": LEAF_FEEDS, "outputs": where})
     for x, y in zip(direct, again, strict=True):
