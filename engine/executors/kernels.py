@@ -76,7 +76,7 @@ class Kernels:
         would work in more than was planned: then one. Raises KernelUnavailable: either all of these kernels are there,
         or none is used.
         """
-        there = {op: op for op in _kernel_ops(plan)}
+        there = {op: op for op in kernel_ops(plan)}
         ops = list(dict.fromkeys([*(there[op] for op in first if op in there), *there]))
         # So that bits do not depend on threads, it is decided for one what fits.
         room = max((_planned(op, 1) for op in ops), default=0)
@@ -138,14 +138,14 @@ class Kernels:
         return kernel
 
 
-def _kernel_ops(plan: Plan) -> Iterator[Fused | MicrokernelOp]:
+def kernel_ops(plan: Plan) -> Iterator[Fused | MicrokernelOp]:
     """What kernels are made for, in the bodies of loops, too."""
     for step in plan.steps:
         if isinstance(step.op, (Fused, MicrokernelOp)):
             yield step.op
         elif isinstance(step.op, RunsPlans):
             for body in step.op.plans:
-                yield from _kernel_ops(body)
+                yield from kernel_ops(body)
 
 
 def _planned(op: Fused | MicrokernelOp, threads: int | None = None) -> int:

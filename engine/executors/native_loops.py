@@ -7,8 +7,9 @@ that a carry lies in. So the kernels of a body know nothing of the loop, and a l
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -147,7 +148,7 @@ def _bind_body(binder: Binder, runner: Runner, run: RunContext, plan: Plan, memo
             place = _placed(type, space)
             made.append(NativeStep(_copy(runner, place, results[k]), type.nbytes))
             results[k] = place
-    words = [word for step in made for word in _words(step.call)]
+    words = [word for native in made if isinstance(native.call, NativeCall) for word in _words(native.call)]
     constants = [slots[step.result] for step in plan.steps if isinstance(step.op, Source)]
     body = _BoundBody(
         alone(made),
@@ -158,8 +159,8 @@ def _bind_body(binder: Binder, runner: Runner, run: RunContext, plan: Plan, memo
         (made, constants, inner),
     )
     for native in made:
-        assert isinstance(native.call, NativeCall)
-        native.call.arrays.clear()
+        if isinstance(native.call, NativeCall):
+            native.call.arrays.clear()  # what it was bound to is not there any more
     return body
 
 
@@ -178,14 +179,24 @@ def _bind_step(
     copies = step.op.as_copies(run.xp, operands, slots[step.result], step.attrs)
     if copies is not None:
         return [NativeStep(_copy(runner, *pair), pair[0].nbytes, step.origin) for pair in copies]
-    calls = binder.calls(run, step, operands, slots[step.result])
-    if isinstance(step.op, RunsPlans):
-        calls = calls[:1]  # that it was ended is seen by the loop around it
-    native = [call for call, _ in calls if isinstance(call, NativeCall)]
+    calls = _inner_calls(binder, run, step, operands, slots[step.result])
+    native = [call for call, _ in calls if isinstance(call, NativeCall | NativeGuard)]
     if len(native) < len(calls):
         raise _NotNative
     nanoseconds = (step.flops + sum(type.nbytes for type in step.types)) // max(1, len(native)) + 1
     return [NativeStep(call, nanoseconds, step.origin) for call in native]
+
+
+def _inner_calls(
+    binder: Binder, run: RunContext, step: Step, operands: Sequence[HostArray], out: Any
+) -> Sequence[KernelCall]:
+    """Those of a step of a body. Raises _NotNative for a loop that is not one call."""
+    if not isinstance(step.op, RunsPlans):
+        return binder.calls(run, step, operands, out)
+    found = bind_loop(binder, run, step, operands, out)
+    if found is None:
+        raise _NotNative
+    return found
 
 
 def _placed(type: TensorType, memory: HostArray, offset: int = 0) -> HostArray:
@@ -213,9 +224,8 @@ def _blocks(place: HostArray, source: HostArray) -> tuple[int, list[tuple[int, i
     return block, axes
 
 
-def _words(call: NativeCall | NativeGuard) -> list[tuple[int, int]]:
+def _words(call: NativeCall) -> list[tuple[int, int]]:
     """Where its table points at an array, and the address there."""
-    assert isinstance(call, NativeCall)
     table = call.entries[0]
     return [(table.ctypes.data + 8 * position, int(table[position])) for position in call.arrays]
 
@@ -259,7 +269,7 @@ class _Loop:
         return self._bodies[-1]
 
     def calls(self) -> Sequence[KernelCall]:
-        """The loop, and a look whether it was ended."""
+        """The loop, and a look whether it has come to its end."""
         counted = isinstance(self._op, PlannedCountedScan)
         given = self._operands[:-1] if counted else self._operands
         parts = in_parts(range(1, 1 + len(given)), self._attrs["carries"], self._attrs.get("sequences", 0))
@@ -275,7 +285,8 @@ class _Loop:
         for position, array in enumerate([*self._operands, *self._out], 1):
             call.point(position, array)
         ended = self._described[LoopEntry.ENDED : LoopEntry.ENDED + 1]
-        return [(call, ()), (NativeGuard(ended, (self._run.watch.raise_ended, ())), ())]
+        again = partial(_run_again, self._run, self._step, partial(_now, call, len(self._operands)))
+        return [(call, ()), (NativeGuard(ended, (again, ())), ())]
 
     def _consts(self, positions: Sequence[int]) -> None:
         for feed, position in enumerate(positions):
@@ -341,6 +352,23 @@ class _Loop:
         described[LoopEntry.WATCH], described[LoopEntry.POOL] = self._run.watch.address, self._runner.pool
         described[LoopEntry.LOOK_STEPS] = max(1, _LOOK_NANOSECONDS // max(1, body.nanoseconds))
         return lists
+
+
+def _run_again(run: RunContext, step: Step, arrays: Callable[[], tuple[list[HostArray], list[HostArray]]]) -> None:
+    """Once more from the beginning, step by step, where a kernel has met what is not for it.
+
+    Raises DeadlineExceeded, where it is that, and what the steps find in their data.
+    """
+    run.watch.check()
+    operands, out = arrays()
+    function, arguments = step.op.bind(run, operands, out, step.attrs)
+    function(*arguments)
+
+
+def _now(call: NativeCall, operands: int) -> tuple[list[HostArray], list[HostArray]]:
+    """What the table of a loop points at: operands, and results."""
+    arrays = [call.arrays[position] for position in sorted(call.arrays)]
+    return arrays[:operands], arrays[operands:]
 
 
 def _rows(entries: Sequence[Sequence[int]], size: int) -> HostArray:

@@ -53,9 +53,9 @@ class RegionWatch:
         """Look at nothing, and let go of the deadline's memory."""
         self.begin(NO_DEADLINE)
 
-    def raise_ended(self) -> None:
-        """Raise why a loop has ended early."""
-        raise self.ended()
+    def check(self) -> None:
+        """Raise DeadlineExceeded, where that is why a loop has ended early."""
+        self._deadline.check()
 
     def ended(self) -> DeadlineExceeded:
         """Why a region has ended early."""

@@ -87,10 +87,14 @@ class Elementwise(Op):
     def is_fusible(self, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
         """Whether `scalar_of` computes this result of such operands: all float32, or all float64, but for bools."""
         dtypes = {t.dtype for t in (out, *types)} - {BOOL}
+        return len(dtypes) == 1 and self.is_fusible_in(dtypes.pop(), out, *types, **attrs)
+
+    def is_fusible_in(self, dtype: DType, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
+        """Whether `scalar_of` computes it in a loop of this dtype, that of all but bools; of bools alone, of any."""
         is_opaque = self.scalar is None and self.ufunc not in PRIMITIVE_OF
-        if is_opaque or len(dtypes) != 1 or not all(map(has_loops, dtypes)):
+        if is_opaque or not has_loops(dtype):
             return False
-        kernel = _kernels(self, (dtypes.pop(), out.dtype, *(t.dtype for t in types)), attrs)
+        kernel = _kernels(self, (dtype, out.dtype, *(t.dtype for t in types)), attrs)
         return kernel is not None and kernel.gives == out.dtype
 
     def infer(self, *types: Any, **attrs: Any) -> Any:

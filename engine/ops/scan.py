@@ -16,7 +16,7 @@ from engine.graph.body import Body
 from engine.graph.errors import BadAttribute, ShapeMismatch, counted
 from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
-from engine.graph.tensor_type import INT64, TensorType, show_shape
+from engine.graph.tensor_type import FLOAT64, TensorType, show_shape
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
 
@@ -168,11 +168,12 @@ class CountedScan(Scan):
         flags = in_parts(mapped[:-1], carries, attrs["sequences"])
         all_moving = Parts(flags.consts, [True] * carries, flags.sequences)
         many, _ = batched_carries(body, all_moving, n, len(body.outputs) - carries)
-        consts = [*parts.consts, counts]
+        consts = [*parts.consts, counts.cast(dtype=FLOAT64)]  # as floats, which all loops can be made of
         initial = [with_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
         through = [behind_steps(x) if m else x for x, m in zip(parts.sequences, flags.sequences, strict=True)]
         held = _held(many, len(parts.consts), carries)
-        steps = Parts(consts, initial, [counts.builder.arange(length), *through])
+        numbers = counts.builder.arange(length).cast(dtype=FLOAT64)
+        steps = Parts(consts, initial, [numbers, *through])
         loop = _emit(counts, held, steps, length, reverse=attrs["reverse"], count=counts.max())
         stacks = [behind_steps(loop.output(k)) for k in range(carries, len(body.outputs))]
         return pack(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
@@ -199,12 +200,11 @@ def _held(many: Body, consts: int, carries: int) -> Body:
 def _hold(many: Body, consts: int, carries: int) -> Body:
     (n,) = many.inputs[consts].shape[:1] if carries else many.outputs[carries].shape[:1]
     builder = many.budget.builder(many.graph.registry)
-    number = TensorType((), INT64)
     types = [
         *many.inputs[:consts],
-        TensorType((n,), INT64),
+        TensorType((n,), FLOAT64),
         *many.inputs[consts : consts + carries],
-        number,
+        TensorType((), FLOAT64),
         *many.inputs[consts + carries :],
     ]
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]

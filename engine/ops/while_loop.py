@@ -21,7 +21,7 @@ from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
-from engine.graph.tensor_type import BOOL, INT64, TensorType
+from engine.graph.tensor_type import BOOL, FLOAT64, INT64, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import pack
 from engine.ops.scan import batched_carries, behind_steps, bounded_scan, emit_counted, picked, with_axis
@@ -153,11 +153,12 @@ class While(RunsFunctions):
         initial = [with_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
         builder = [*parts.consts, *parts.carries][0].builder
         on = _call(builder.value(0), asks, [*parts.consts, *initial])
-        steps = builder.full((n,), 0, INT64)
+        steps = builder.full((n,), 0.0, FLOAT64)  # as floats, which all loops can be made of
         given = Parts(parts.consts, [*initial, on, steps], ())
         loop = _emit(on, _any_on(asks, carries), _held(many, asks, len(parts.consts), carries), given, max_steps)
         finished = loop.output(carries).logical_not()
-        found = [*[loop.output(k) for k in range(carries)], loop.output(carries + 1), finished]
+        ran = loop.output(carries + 1).cast(dtype=INT64)
+        found = [*[loop.output(k) for k in range(carries)], ran, finished]
         return pack(builder, [*found, *[behind_steps(loop.output(carries + 4 + k)) for k in range(stacks)]])
 
 
@@ -237,7 +238,7 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
         went = [picked(on, new, old) for new, old in zip(results, before, strict=False)]
         (goes_on,) = asks.write(builder, [*leaves[:consts], *went])
         stacked = [picked(on, new, builder.full((), 0.0, new.dtype)) for new in results[carries:]]
-        further = [on.logical_and(goes_on), steps + on.cast(dtype=INT64)]
+        further = [on.logical_and(goes_on), steps + on.cast(dtype=FLOAT64)]
         return derived(many, builder.graph([*went, *further, *stacked]), types)
 
     return many.made(("held", asks.digest, consts, carries), make)
@@ -245,4 +246,4 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
 
 def _types(asks: Body) -> list[TensorType]:
     n = asks.outputs[0].shape[0]
-    return [*asks.inputs, TensorType((n,), BOOL), TensorType((n,), INT64)]
+    return [*asks.inputs, TensorType((n,), BOOL), TensorType((n,), FLOAT64)]

@@ -60,10 +60,10 @@ def loops_in(
     apart: Container[int] = (),
     all_pay: bool = False,
 ) -> Sequence[WrittenLoop]:
-    """The loops that `fuse` writes. With `all_pay`, a single cheap node is one, too: all is to be machine code."""
+    """The loops that `fuse` writes. With `all_pay`, a single cheap node is one, too, and bools alone have some."""
     if not compiled and not any(n.types[0].size >= least and isinstance(n.op, Elementwise) for n in graph.nodes):
         return ()
-    return _loops(Grouping(graph, least, apart), compiled, threads, all_pay=all_pay)
+    return _loops(Grouping(graph, least, apart, of_bools=all_pay), compiled, threads, all_pay=all_pay)
 
 
 def with_loops(graph: Graph, loops: Sequence[WrittenLoop]) -> Graph:

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 from engine.graph.dtypes import has_loops
 from engine.graph.ir import Graph, Node
 from engine.graph.op import View
-from engine.graph.tensor_type import DType, Shape, TensorType
+from engine.graph.tensor_type import BOOL, FLOAT64, DType, Shape, TensorType
 from engine.loops.program import Level
 from engine.oplib.elementwise import Elementwise
 from engine.oplib.rowwise import Rowwise
@@ -61,11 +61,12 @@ class Group(NamedTuple):
 class Grouping:
     """The members of a graph's loops over at least `least` elements, and how they fall into groups.
 
-    Nodes that stay `apart` belong to none.
+    Nodes that stay `apart` belong to none; those of bools alone only where these have loops, too: `of_bools`.
     """
 
-    def __init__(self, graph: Graph, least: int, apart: Container[int] = ()) -> None:
+    def __init__(self, graph: Graph, least: int, apart: Container[int] = (), *, of_bools: bool = False) -> None:
         self.graph = graph
+        self._of_bools = of_bools
         self.least = least
         #: of a domain whose rows are reduced: how many trailing axes these have
         self.row_axes = _row_axes(graph)
@@ -137,9 +138,12 @@ class Grouping:
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
-        if not isinstance(node.op, Elementwise) or not node.op.is_fusible(node.type, *types, **node.attrs):
+        dtypes = {t.dtype for t in (node.type, *types)} - {BOOL} or ({FLOAT64} if self._of_bools else set())
+        if len(dtypes) != 1 or not isinstance(node.op, Elementwise):
             return None
-        dtype = next(t.dtype for t in (node.type, *types) if t.is_float)
+        (dtype,) = dtypes
+        if not node.op.is_fusible_in(dtype, node.type, *types, **node.attrs):
+            return None
         return self._of_a_row(node) or self._element(Domain(node.type.shape, dtype))
 
     def _of_a_row(self, node: Node) -> Member | None:

@@ -12,6 +12,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
@@ -24,9 +25,10 @@ import pytest
 from engine import Plan, registry
 from engine.executors.binding import Binder, bind_step
 from engine.executors.cuda_kernels import cuda_loop
-from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder, sum_kinds
+from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder, kernel_ops, sum_kinds
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import ExecutionTier
+from engine.graph.ir import Graph
 from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline
 from engine.graph.op import Array, KernelCall
 from engine.graph.run_context import RunContext
@@ -40,6 +42,7 @@ from engine.loops.whole import run_on_arrays
 from engine.native.kernel_store import KernelStore
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
+from engine.planning.looped import RunsPlans
 from engine.planning.plan import Step, graph_of, make_plan
 from tests.engine.loops.c_compiler import COMPILER, c_kernels
 from tests.engine.loops.cuda_shim import HostKernels, host_kernels, run_on_host
@@ -52,7 +55,7 @@ COMPILED: Final = PRINTER in ("llvm", "c", "cuda")
 
 def _by_c(plan: Plan) -> Binder:
     """Kernels that the C compiler makes, all of a plan at once."""
-    ops = list(dict.fromkeys(step.op for step in plan.steps if isinstance(step.op, Fused)))
+    ops = list(dict.fromkeys(op for op in kernel_ops(plan) if isinstance(op, Fused)))
     loops = [(op.expanded, lanes_of(op.expanded, op.space.columns)) for op in ops]
     sums = [{kind: (sum_loop(op.loop.dtype, kind), LANES) for kind in sum_kinds(op)} for op in ops]
     in_c([*loops, *(loop for of_op in sums for loop in of_op.values())])
@@ -82,7 +85,7 @@ class _CudaOnHost(Binder):
 
 def _by_cuda(plan: Plan) -> Binder:
     """Kernels for a card, compiled for this processor."""
-    ops = list(dict.fromkeys(step.op for step in plan.steps if isinstance(step.op, Fused)))
+    ops = list(dict.fromkeys(op for op in kernel_ops(plan) if isinstance(op, Fused)))
     loops = [cuda_loop(op) for op in ops]
     kernels = in_cuda([(loop.parts, loop.lanes) for loop in loops])
     return _CudaOnHost(dict(zip(ops, zip(kernels, loops, strict=True), strict=True)))
@@ -147,9 +150,20 @@ def fused(plan: Plan, printer: str) -> Plan:
         if plan not in _fused[printer]:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("engine.planning.fuse._COSTLY", 0)
-                graph = fuse(graph_of(plan, registry()), 0, compiled=printer != "numpy")
+                graph = fuse(_with_fused_bodies(plan, printer), 0, compiled=printer != "numpy")
             _fused[printer][plan] = make_plan(graph, NO_LIMITS)
         return _fused[printer][plan]
+
+
+def _with_fused_bodies(plan: Plan, printer: str) -> Graph:
+    graph = graph_of(plan, registry())
+    nodes = [
+        node._replace(op=replace(node.op, plans=tuple(fused(body, printer) for body in node.op.plans)))
+        if isinstance(node.op, RunsPlans)
+        else node
+        for node in graph.nodes
+    ]
+    return graph.rewritten(nodes, graph.outputs)
 
 
 def ready(plan: Plan, printer: str) -> ExecutionTier:
