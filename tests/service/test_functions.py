@@ -482,6 +482,44 @@ def test_a_tensor_that_is_wrong_says_its_place_in_a_function(client: Client) -> 
     assert "node" not in report
 
 
+FALLING = function([2], IN, node("add_scalar", 0, scalar=-1.0), node("sqrt", 1))
+#: nodes behind a parameter that is 2.5, functions, and where something is not finite: node, function, its node, step
+NOT_FINITE: dict[str, tuple[list[Json], list[Json], tuple[int, int, int, int | None]]] = {
+    "scan": ([node("scan", 0, body=0, carries=1, length=9), result(1)], [FALLING], (1, 0, 2, 2)),
+    "a call, written in place": (
+        [node("sub", 0, 0), node("call", 1, body=0), result(2)],
+        [function([1], IN, node("log", 0))],
+        (2, 0, 1, None),
+    ),
+    "a function of a function": (
+        [node("scan", 0, body=1, carries=1, length=9), result(1)],
+        [FALLING, function([2], IN, node("call", 0, body=0, recompute=True), result(1))],
+        (1, 0, 2, 0),
+    ),
+    "on the way back": (
+        [node("sub", 0, 0), node("scan", 1, body=0, carries=1, length=2), result(2)],
+        [function([1], IN, node("sqrt", 0))],
+        (2, 0, 1, 0),
+    ),
+    "from what it states": (
+        [node("scan", 0, body=0, carries=1, length=2), result(1)],
+        [function([2], IN, node("full", fill=1e300), node("square", 1))],
+        (1, 0, 2, 0),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", NOT_FINITE)
+def test_what_is_not_finite_is_found_in_a_function(client: Client, case: str) -> None:
+    behind, functions, (used_by, inside, inner, step) = NOT_FINITE[case]
+    request = asked(functions, P, *behind, feeds=[feed(0, [], [2.5])], diagnose=True)
+    answer = client.post("/v1/gradients", json=request)
+    found = answer.json()["stats"]["first_nonfinite"]
+    assert (found["node"], found["op"]) == (used_by, behind[used_by - 1]["op"])
+    assert (found["function"], found["function_node"], found.get("step")) == (inside, inner, step)
+    assert found["backward"] == (case == "on the way back")
+
+
 STEP = function([4, 3], IN, IN, node("mul", 0, 1), node("sin", 2), node("add", 1, 3))
 NEXT = function([4], *STEP["nodes"])
 NEAR = function([5], IN, IN, node("abs", 1), node("sum", 2), node("full", fill=3.0), node("less", 3, 4))
