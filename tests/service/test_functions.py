@@ -181,6 +181,20 @@ def test_what_does_not_fit_is_said_at_the_use(client: Client, case: str) -> None
     assert report["pointer"] == (place if inner is None else f"{place}/nodes/{inner}")
 
 
+@pytest.mark.parametrize(("op", "attrs"), [("call", {}), ("map", {"sequences": 1})])
+def test_what_is_found_in_data_is_said_at_its_place(client: Client, op: str, attrs: Json) -> None:
+    picks = function([2], IN, IN, node("embedding", 0, 1))
+    outer = function([3], IN, IN, node("call", 0, 1, body=0, recompute=True), result(2))
+    nodes = (IN, IN, node(op, 0, 1, body=1, **attrs), result(2))
+    feeds = [feed(0, [3, 2], [1.0] * 6), feed(1, [2], [0, 7], "int64")]
+    report = problem(
+        client.post("/v1/forward", json=asked([picks, outer], *nodes, feeds=feeds)), 422, "index_out_of_range"
+    )
+    assert (report["node"], report["function"], report["function_node"]) == (2, 0, 2)
+    assert report["pointer"] == "/graph/functions/0/nodes/2/operands/1"
+    assert report["detail"].startswith(f"node 2 ({op}): function 1, node 2 (call): function 0, node 2 (embedding): ")
+
+
 # ---------------------------------------------------------------- wrong before any use
 
 
