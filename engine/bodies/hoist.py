@@ -8,9 +8,11 @@ from typing import Final
 from engine.bodies.runs_functions import RunsFunctions
 from engine.bodies.tidy import derived, tidy
 from engine.graph.body import Body
+from engine.graph.dtypes import INTEGERS
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_LIMITS
 from engine.graph.tensor_type import TensorType
+from engine.oplib.elementwise import Elementwise
 
 #: bytes of a value in front of a loop that are worth nothing, where it is larger than what it is made of
 _SMALL: Final = 1 << 12
@@ -35,7 +37,7 @@ def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
     assert isinstance(node.op, RunsFunctions)
     body: Body = node.attrs["body"]
     consts = node.op.consts(len(operands), **node.attrs)
-    found = frontier(body, consts)
+    found = frontier(body, consts, is_run=node.op.name == "scan" and node.attrs["length"] > 0)
     if not found:
         return None
     front = _front(body, consts, found)
@@ -44,18 +46,22 @@ def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
     return operands[0].builder.emit(node.op, [*operands[:consts], *made, *operands[consts:]], attrs)
 
 
-def frontier(body: Body, consts: int) -> tuple[int, ...]:
-    """Nodes of the (tidy) body that depend on the consts alone, and that others read, or that are results."""
-    return body.made(("frontier", consts), lambda: _frontier(tidy(body).graph, consts))
+def frontier(body: Body, consts: int, *, is_run: bool) -> tuple[int, ...]:
+    """Nodes of the (tidy) body that depend on the consts alone, and that others read, or that are results.
+
+    Where it may be that no step `is_run`, none that would raise an error.
+    """
+    return body.made(("frontier", consts, is_run), lambda: _frontier(tidy(body).graph, consts, is_run=is_run))
 
 
-def _frontier(graph: Graph, consts: int) -> tuple[int, ...]:
+def _frontier(graph: Graph, consts: int, *, is_run: bool) -> tuple[int, ...]:
     fixed, moved = set[int](), set[int]()
     for i, node in enumerate(graph.nodes):
         if node.is_leaf:
             is_fixed = node.attrs["feed"] < consts
         else:
             is_fixed = bool(node.operands) and fixed.issuperset(node.operands) and _is_worth(graph, node)
+            is_fixed = is_fixed and (is_run or not _may_refuse(graph, node))
         if is_fixed:
             fixed.add(i)
     read = {*graph.outputs, *[o for i, node in enumerate(graph.nodes) if i not in fixed for o in node.operands]}
@@ -71,10 +77,17 @@ def _is_worth(graph: Graph, node: Node) -> bool:
     return node.type.nbytes <= max(made_of, _SMALL)
 
 
+def _may_refuse(graph: Graph, node: Node) -> bool:
+    """Whether it may find an index that is outside its axis."""
+    if node.op.is_view or isinstance(node.op, Elementwise):
+        return False
+    return any(graph.nodes[i].type.dtype.name in INTEGERS for i in node.operands)
+
+
 def _front(body: Body, consts: int, found: tuple[int, ...]) -> Body:
     graph = tidy(body).graph
     kept = body.inputs[:consts]
-    return body.made(("front", consts), lambda: derived(body, graph.rewritten(graph.nodes, found), kept))
+    return body.made(("front", consts, found), lambda: derived(body, graph.rewritten(graph.nodes, found), kept))
 
 
 def _with_more(value: object, body: Body, consts: int, found: tuple[int, ...]) -> object:
@@ -82,7 +95,7 @@ def _with_more(value: object, body: Body, consts: int, found: tuple[int, ...]) -
     if not isinstance(value, Body):
         return value
     types = [tidy(body).graph.nodes[i].type for i in found]
-    return value.made(("with more", body.digest, consts), lambda: _widened(value, body, consts, found, types))
+    return value.made(("with more", body.digest, consts, found), lambda: _widened(value, body, consts, found, types))
 
 
 def _widened(value: Body, body: Body, consts: int, found: tuple[int, ...], types: Sequence[TensorType]) -> Body:

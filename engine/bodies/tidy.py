@@ -20,7 +20,8 @@ def tidy(body: Body) -> Body:
 def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
     """A tidy body that is made of another one, within what that may have. Raises TooManyNodes, DeadlineExceeded."""
     budget = body.budget
-    found = body.derived(optimise(graph, Allowance(budget.limits.flops, budget.deadline)), inputs)
+    allowance = Allowance(budget.limits.flops, budget.deadline, stops_stay=True)
+    found = body.derived(optimise(graph, allowance), inputs)
     found.made("tidy", lambda: found)
     return found
 

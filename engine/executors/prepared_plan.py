@@ -60,6 +60,7 @@ class PreparedPlan:
         self._executor = executor
         self._binder = binder
         self._slots: list[Array] = [None] * plan.slots
+        self._inner: dict[Plan, RunPlan] = {}
         self._segments = Segments()
         self._watch = RegionWatch()
         self._is_gathered = False
@@ -102,10 +103,12 @@ class PreparedPlan:
     # ------------------------------------------------------------ binding
 
     def _bind_inner(self, plan: Plan) -> RunPlan:
-        """A plan that a step runs, on memory that is kept with this one's."""
-        inner = self._executor.bind(plan, self._binder)
-        self.nbytes += inner.nbytes
-        return inner.run
+        """A plan that a step runs, on memory that is kept with this one's, however often the step is bound."""
+        if plan not in self._inner:
+            inner = self._executor.bind(plan, self._binder)
+            self.nbytes += inner.nbytes
+            self._inner[plan] = inner.run
+        return self._inner[plan]
 
     def _intake(self, lifetimes: Lifetimes, plan: Plan, feed: Hashable, own: Buffer) -> _Intake:
         planned, slot = plan.feed_types[feed], plan.feeds[feed]

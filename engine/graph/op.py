@@ -88,6 +88,8 @@ class Definition(ABC):
     several: ClassVar[bool] = False
     #: results that nobody reads leave it with less to do: `narrowed` says with what
     narrows: ClassVar[bool] = False
+    #: plans that a kernel runs: they stay bound with the plan that it is in, each once
+    runs: tuple[Any, ...] = ()
     #: functions are written in its place, so that their nodes count each time
     inlines: ClassVar[bool] = False
     #: written by the engine alone, and not in the registry

@@ -14,10 +14,14 @@ NODES_BETWEEN_LOOKS: Final = 256
 
 
 class Allowance(NamedTuple):
-    """The request's FLOPs, which folding counts towards, and its deadline, which every pass looks at."""
+    """The request's FLOPs, which folding counts towards, and its deadline, which every pass looks at.
+
+    `stops_stay`: the graph is yet to be differentiated, and what stops gradients stays in it.
+    """
 
     flops: int = NO_END
     deadline: Deadline = NO_DEADLINE
+    stops_stay: bool = False
 
     def over(self, items: Sequence[_Item]) -> Iterable[_Item]:
         """`items` one by one, as long as there is time. Raises DeadlineExceeded."""

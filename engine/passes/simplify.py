@@ -27,7 +27,10 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     renamed: list[int] = []
     shared, outputs = set[int](), frozenset(graph.outputs)
     several = _read_by_several(graph)
-    telling = {op: _telling(op.rewrites, graph.registry) for op in {node.op for node in graph.nodes}}
+    ops = {node.op for node in graph.nodes}
+    telling = {op: _telling(op.rewrites, graph.registry) for op in ops}
+    if allowance.stops_stay:
+        telling |= {op: frozenset() for op in ops if not op.is_differentiable}
     for i, node in enumerate(allowance.over(graph.nodes)):
         told, shorter = telling[node.op], None
         operands = tuple(map(renamed.__getitem__, node.operands))

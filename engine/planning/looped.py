@@ -29,6 +29,7 @@ class RunsPlans(Kernel):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "attrs", self.source.attrs)
+        object.__setattr__(self, "runs", tuple(dict.fromkeys(self.plans)))
 
     @property
     def name(self) -> str:  # type: ignore[override]
@@ -64,8 +65,10 @@ class RunsPlans(Kernel):
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """What the bodies work in; carries are there twice."""
-        carries = sum(type.nbytes for type in out[: attrs.get("carries", 0)]) if isinstance(out, tuple) else 0
-        return carries + sum(plan.peak_bytes - _fed_bytes(plan) for plan in self.plans)
+        moved = out[: attrs.get("carries", 0)] if isinstance(out, tuple) else ()
+        passed_on = self.plans[-1].borrowed
+        carries = sum(type.nbytes for k, type in enumerate(moved) if k not in passed_on)
+        return carries + sum(plan.working_bytes for plan in self.runs)
 
 
 class PlannedScan(RunsPlans):
@@ -109,12 +112,17 @@ def _go_through(run: RunContext, body: RunPlan, operands: Sequence[Array], out: 
     carries = len(state)
     steps: Iterable[int] = range(length - 1, -1, -1) if attrs["reverse"] else range(length)
     for t in steps:
-        found = body(dict(enumerate([*consts, *state, *[x[t, ...] for x in sequences]])), run.deadline)
-        state = found[:carries]
-        for stack, entry in zip(out[carries:], found[carries:], strict=True):
-            stack[t, ...] = entry
+        fed = dict(enumerate([*consts, *state, *[x[t, ...] for x in sequences]]))
+        state = _stacked(body(fed, run.deadline), carries, out[carries:], t)
     for last, value in zip(out, state, strict=False):
         last[...] = value
+
+
+def _stacked(found: Sequence[Array], carries: int, stacks: Sequence[Array], t: int) -> Sequence[Array]:
+    """The carries that a step found; the rest goes to entry t of the stacks, so that its memory serves again."""
+    for stack, entry in zip(stacks, found[carries:], strict=True):
+        stack[t, ...] = entry
+    return found[:carries]
 
 
 class PlannedWhile(RunsPlans):
@@ -145,10 +153,8 @@ class PlannedWhile(RunsPlans):
         carries, steps = len(state), 0
         (on,) = condition(dict(enumerate(operands)), run.deadline)
         while steps < attrs["max_steps"] and bool(on):
-            found = step(dict(enumerate([*consts, *state])), run.deadline)
-            state, on = found[:carries], found[carries]
-            for stack, entry in zip(out[carries + 2 :], found[carries + 1 :], strict=True):
-                stack[steps, ...] = entry
+            fed = dict(enumerate([*consts, *state]))
+            *state, on = _stacked(step(fed, run.deadline), carries + 1, out[carries + 2 :], steps)
             steps += 1
         for last, value in zip(out, state, strict=False):
             last[...] = value
@@ -181,7 +187,3 @@ class PlannedCall(RunsPlans):
 def _run_once(run: RunContext, body: RunPlan, operands: Sequence[Array], out: Sequence[Array]) -> None:
     for result, value in zip(out, body(dict(enumerate(operands)), run.deadline), strict=True):
         result[...] = value
-
-
-def _fed_bytes(plan: Plan) -> int:
-    return sum(type.nbytes for type in plan.feed_types.values())

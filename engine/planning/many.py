@@ -29,7 +29,7 @@ def plan_of_many(
     step has no rule for many: what fusion made of several nodes has none. Raises OverBudget where all runs together are
     over `limits`, TooManyNodes and DeadlineExceeded. It has the digest of `plan`.
     """
-    graph = as_written(graph_of(plan, registry))
+    graph = as_written(graph_of(plan, registry), limits, deadline)
     if any(node.operands and not isinstance(node.op, Op) for node in graph.nodes):
         return None
     with collector_paused():

@@ -5,12 +5,13 @@ Peak bytes and FLOPs are known here, before anything runs; a request over its bu
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from engine.graph.body import Body
 from engine.graph.ir import Graph, Node, Origin, works
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.memory import is_small
@@ -25,6 +26,8 @@ from engine.planning.storage import Storage
 STEP_BYTES, ATTRIBUTES_BYTES, TYPE_BYTES, ENTRY_BYTES, FEED_BYTES = 330, 250, 300, 36, 500
 
 
+#: and a node of a body, with those of its derivatives and steps of their plans
+BODY_NODE_BYTES: Final = 250
 #: of a plan that nobody knows by one
 NO_DIGEST: Final = bytes(32)
 
@@ -70,6 +73,11 @@ class Plan:
     digest: bytes = NO_DIGEST
 
     @property
+    def working_bytes(self) -> int:
+        """The peak without what is fed."""
+        return self.peak_bytes - sum(type.nbytes for type in self.feed_types.values())
+
+    @property
     def nbytes(self) -> int:
         """What keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold.
 
@@ -80,6 +88,7 @@ class Plan:
         types = {id(step.types): len(step.types) for step in self.steps}
         entries = sum([len(step.operands) + len(step.places) for step in self.steps])
         shared = sum(map(_attributes_bytes, attrs.values())) + TYPE_BYTES * sum(types.values())
+        shared += BODY_NODE_BYTES * _nodes_of_bodies(attrs.values())
         return STEP_BYTES * len(self.steps) + ENTRY_BYTES * entries + shared + FEED_BYTES * len(self.feeds)
 
 
@@ -131,9 +140,12 @@ def _materialised(storage: Storage, allowance: Allowance) -> Storage:
 
 
 def _costs(storage: Storage, allowance: Allowance) -> tuple[list[int], int]:
-    """FLOPs of each node, and the largest workspace."""
-    costs = works(allowance.over(storage.graph.nodes), storage.types)
-    return [flops for flops, _ in costs], max([workspace for _, workspace in costs], default=0)
+    """FLOPs of each node, and the workspace: all that stays, and the largest of what does not."""
+    nodes = storage.graph.nodes
+    costs = works(allowance.over(nodes), storage.types)
+    inner = {plan for node in nodes for plan in node.op.runs}
+    passing = [space - sum([x.working_bytes for x in n.op.runs]) for n, (_, space) in zip(nodes, costs, strict=True)]
+    return [flops for flops, _ in costs], sum([plan.working_bytes for plan in inner]) + max(passing, default=0)
 
 
 def _steps(storage: Storage, packing: Packing, flops: Sequence[int], allowance: Allowance) -> tuple[Step, ...]:
@@ -163,6 +175,12 @@ def _own(attrs: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _owned(array: HostArray) -> HostArray:
     return array if array.flags.owndata and not array.flags.writeable else read_only_copy(array)
+
+
+def _nodes_of_bodies(attributes: Iterable[Mapping[str, Any]]) -> int:
+    """All that were written for the request that these bodies were made for: they hold one another."""
+    budgets = {x.budget for attrs in attributes for x in attrs.values() if isinstance(x, Body)}
+    return sum(budget.spent for budget in budgets)
 
 
 def _attributes_bytes(attrs: Mapping[str, Any]) -> int:

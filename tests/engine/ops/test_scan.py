@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from engine.graph.errors import IndexOutOfRange
 from tests.engine.looping import (
+    Write,
     Writer,
     agree,
     agree_in_batches,
@@ -365,3 +367,60 @@ def test_any_body_is_its_steps(
         random(length, seed=7) * 0.5,
         within=1e-10,
     )
+
+
+def test_what_stops_gradients_does_so_within_a_step() -> None:
+    """To second order, and of consts as of carries."""
+
+    def body(g: Writer, k: int, x: int) -> list[int]:
+        still = g.stop_gradient(g.mul(k, x))
+        return [g.mul(g.sin(still), x), g.add(x, g.stop_gradient(g.exp(k)))]
+
+    agree(
+        lambda g, k, x: g.scan(k, x, body=body, carries=1, length=3),
+        lambda g, k, x: scan_by_hand(g, body, [k], [x], length=3),
+        0.7,
+        0.4,
+    )
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        lambda g, k, x: g.add(g.sin(x), g.mul_scalar(k, scalar=0.0)),
+        lambda g, k, x: g.add(g.sin(x), g.sub(k, k)),
+        lambda g, k, x: g.mul(k, g.relu(g.relu(g.sub(x, x)))),
+        lambda g, k, x: g.add(x, g.mul(k, g.abs(g.neg(g.sub(x, x))))),
+        lambda g, k, x: g.maximum(g.mul(k, x), g.mul(k, x)),
+        lambda g, k, x: g.add(x, g.mul(k, g.sqrt(g.square(g.add_scalar(x, scalar=1.0))))),
+        lambda g, k, x: g.mul(x, g.div(k, k)),
+        lambda g, k, x: g.add(x, g.cast(g.cast(k, dtype="int64"), dtype="float64")),
+        lambda g, k, x: g.add(x, g.logsumexp(g.mul(k, g.stacked([x, k])))),
+        lambda g, k, x: g.add(x, g.mul(k, g.max(g.stacked([x, x])))),
+    ],
+)
+def test_what_passes_make_simpler_keeps_its_gradient(step: Write) -> None:
+    """A body is tidied before it is differentiated: at kinks and ties as elsewhere, and what is connected stays so."""
+
+    def body(g: Writer, k: int, x: int) -> list[int]:
+        return [step(g, k, x)]  # type: ignore[list-item]
+
+    def looped(g: Writer, k: int, x: int) -> list[int]:
+        return list(g.scan(k, x, body=body, carries=1, length=3))
+
+    def plain(g: Writer, k: int, x: int) -> list[int]:
+        return scan_by_hand(g, body, [k], [x], length=3)
+
+    agree(looped, plain, 0.7, 0.4, exact=False)
+    assert lost(looped, 0.7, 0.4) == lost(plain, 0.7, 0.4)
+
+
+def test_of_no_step_no_index_is_looked_at() -> None:
+    def write(length: int) -> Write:
+        return lambda g, i, k, x: g.scan(
+            i, k, x, body=lambda g, i, k, x: [g.add(x, g.sum(g.gather(k, i, axis=0)))], carries=1, length=length
+        )
+
+    assert values(write(0), np.array([9]), np.ones(2), 0.5) == [0.5]
+    with pytest.raises(IndexOutOfRange):
+        values(write(1), np.array([9]), np.ones(2), 0.5)

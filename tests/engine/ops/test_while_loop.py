@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.graph.errors import IndexOutOfRange
 from tests.engine.looping import (
     Write,
     Writer,
@@ -332,3 +333,21 @@ def test_a_batch_of_whiles_of_scans_of_conds() -> None:
     for differentiated, what in ((False, "values"), (True, "gradients")):
         wanted = [np.stack(column) for column in zip(*[one[what] for one in single], strict=True)]
         same(batch(many, [0, 1], differentiated=differentiated), wanted, 1e-12)
+
+
+def test_without_a_step_no_index_is_looked_at() -> None:
+    def write(g: Writer, i: int, k: int, x: int) -> list[int]:
+        return g.while_(
+            i,
+            k,
+            x,
+            condition=lambda g, i, k, x: [g.less(x, g.number(0.0))],
+            body=lambda g, i, k, x: [g.add(x, g.sum(g.gather(k, i, axis=0)))],
+            carries=1,
+            max_steps=5,
+        )
+
+    assert [x.item() for x in values(write, np.array([9]), np.ones(2), 0.5)] == [0.5, 0, True]
+    same(gradients(write, np.array([9]), np.ones(2), 0.5, floats=[0]), [np.zeros(2), np.asarray(np.cos(0.8))], 1e-15)
+    with pytest.raises(IndexOutOfRange):
+        values(write, np.array([9]), np.ones(2), -0.5)
