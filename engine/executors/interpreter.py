@@ -197,19 +197,13 @@ class Executor(ABC):
         feeds: Mapping[Hashable, Array],
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
-    ) -> list[Array]:
-        """As `execute`, step by step: what every other way of running a plan must agree with."""
-        return self._interpret(plan, feeds, deadline, watch)
-
-    def _interpret(
-        self,
-        plan: Plan,
-        feeds: Mapping[Hashable, Array],
-        deadline: Deadline,
-        watch: Observer | None,
+        *,
         turned: bool = False,
     ) -> list[Array]:
-        """`turned`: the way back is no news."""
+        """As `execute`, step by step: what every other way of running a plan must agree with.
+
+        Where it has `turned`, the way back has begun before.
+        """
         slots: list[Array] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
@@ -230,7 +224,9 @@ class Executor(ABC):
     def _bind_watched(self, step: Step, watch: LooksInside, plan: Plan) -> RunPlan:
         """A body of a step that somebody looks into."""
         numbers = count()
-        return lambda feeds, deadline: self._interpret(plan, feeds, deadline, watch.inside(step, next(numbers)), True)
+        return lambda feeds, deadline: self.interpret(
+            plan, feeds, deadline, watch.inside(step, next(numbers)), turned=True
+        )
 
     def _run_step(
         self, run: RunContext, step: Step, slots: list[Array], memory: _Memory, watch: Observer | None
