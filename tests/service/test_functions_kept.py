@@ -15,7 +15,7 @@ from tests.service.with_functions import CALLED, DECAY, DOUBLE, IN, P, V, asked,
 
 def test_a_registered_graph_keeps_its_functions(client: Client) -> None:
     told = client.post("/v1/graphs", json={"graph": DECAY["graph"]})
-    assert told.status_code == 201, told.text
+    assert told.status_code in (200, 201), told.text
     record = told.json()
     assert (record["node_count"], record["graph"]) == (10, DECAY["graph"])
     answer = client.post(f"/v1/graphs/{record['graph_id']}/gradients", json={"feeds": DECAY["feeds"]}).json()
