@@ -58,7 +58,6 @@ class PreparedPlan:
         self._executor = executor
         self._binder = binder
         self._slots: list[Array] = [None] * plan.slots
-        self._inner: dict[Plan, RunPlan] = {}
         self._segments = Segments()
         self._watch = RegionWatch()
         self._is_gathered = False
@@ -73,7 +72,7 @@ class PreparedPlan:
         workspace = max(map(binder.workspace, plan.steps), default=0)
         *memory, shared = _cut(executor, [*sizes, workspace])
         self._run = executor.context(workspace=shared)
-        self._inner: list[ReadyPlan] = []
+        self._inner: dict[Plan, ReadyPlan] = {}
         self._run.bind_plan, self._run.watch = _binding_into(self._inner, executor, binder), self._watch
         self._nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
@@ -94,7 +93,7 @@ class PreparedPlan:
     @property
     def nbytes(self) -> int:
         """With the plans that its steps run."""
-        return self._nbytes + sum(inner.nbytes for inner in self._inner)
+        return self._nbytes + sum(inner.nbytes for inner in self._inner.values())
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
         """As `Executor.execute`. After an error it can be called again."""
@@ -226,12 +225,13 @@ class PreparedPlan:
         return found
 
 
-def _binding_into(kept: list[ReadyPlan], executor: Executor, binder: Binder) -> Callable[[Plan], RunPlan]:
-    """What binds a plan that a step runs, on memory that is kept with the others'."""
+def _binding_into(kept: dict[Plan, ReadyPlan], executor: Executor, binder: Binder) -> Callable[[Plan], RunPlan]:
+    """What binds a plan that steps run, once for all of them, on memory that is kept with the others'."""
 
     def bind(plan: Plan) -> RunPlan:
-        kept.append(executor.bind(plan, binder))
-        return kept[-1].run
+        if plan not in kept:
+            kept[plan] = executor.bind(plan, binder)
+        return kept[plan].run
 
     return bind
 
