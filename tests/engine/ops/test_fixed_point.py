@@ -190,7 +190,7 @@ def test_mixed_dtypes_and_tensors_without_elements() -> None:
         return g.fixed_point(*given, body=body, carries=3, tolerance=1e-6, max_steps=100)
 
     arrays = (0.5, np.array(0.0), np.array(0.0, "float32"), np.zeros((0, 2)))
-    x, y, z, steps, finished = values(write, *arrays)
+    x, _, _, steps, finished = values(write, *arrays)
     assert finished
     assert steps > 2
     assert abs(x - 0.5 * np.cos(x / 4)) < 1e-6
