@@ -73,6 +73,12 @@ class BackgroundCompiler:
         with queue.changed:
             return queue.changed.wait_for(queue.is_idle, timeout)
 
+    def wait_for(self, key: Hashable, timeout: float) -> bool:
+        """Wait until no job of this key waits or runs; False where that took longer than `timeout` seconds."""
+        queue = self._queue
+        with queue.changed:
+            return queue.changed.wait_for(lambda: not queue.has(key), timeout)
+
     def close(self, timeout: float | None = None) -> bool:
         """Take no more jobs, drop those that wait, and wait for the one that runs.
 
@@ -117,6 +123,9 @@ class _Queue:
         self._known.discard(last.key)
         last.dropped()
         return True
+
+    def has(self, key: Hashable) -> bool:
+        return key in self._known or key in self._running
 
     def is_idle(self) -> bool:
         return not len(self._waiting) and not self._running

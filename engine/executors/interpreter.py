@@ -157,6 +157,7 @@ class Executor(ABC):
             return self.interpret(plan, feeds, deadline, watch)
         if self._tiers is None:
             return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline)
+        self._tiers.await_loops(plan, deadline)
         tier = self._tiers.current(plan)
         deadline.ran(tier.name)
         if tier.name is UNCOMPILED and self.begins_unbound and self._tiers.is_first(plan):

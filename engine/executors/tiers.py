@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 from engine.executors.binding import Binder
 from engine.executors.compiling import BackgroundCompiler
 from engine.executors.witness import witness
-from engine.graph.limits import NO_LIMITS
+from engine.graph.limits import NO_LIMITS, Deadline
 from engine.graph.op import Kernel
 from engine.graph.run_tier import COMPILED, PARTLY_COMPILED, UNCOMPILED, RunTier
 from engine.native.kernel_errors import KernelUnavailable
@@ -20,6 +20,7 @@ from engine.ops import registry
 from engine.planning.compiled_bodies import with_compiled_bodies
 from engine.planning.fit import compiled_within
 from engine.planning.heaviest import first_parts, heaviest_first
+from engine.planning.looped import has_long_loops
 from engine.planning.plan import Plan, graph_of, make_plan
 
 Determinism = Literal["fast", "bitwise"]
@@ -27,6 +28,8 @@ Compiling = Literal["on", "off"]
 
 #: FLOPs from which the first run is reason enough
 LARGE: Final = 10_000_000
+#: between two looks at the deadline, of who waits
+_LOOK_SECONDS: Final = 0.05
 #: reasons that are remembered as said
 MOST_SAID: Final = 256
 
@@ -127,6 +130,20 @@ class ExecutionTiers:
         if not self._is_fast:
             return self._decided(plan, state)
         return state.instead or ExecutionTier(plan, self._kernels.without)
+
+    def await_loops(self, plan: Plan, deadline: Deadline) -> None:
+        """Wait for the kernels of a plan whose loops would take long without: longer than to compile them.
+
+        Raises DeadlineExceeded.
+        """
+        state = self._states.get(plan) or self._begin(plan)
+        if not self._is_fast or state.instead is not None or plan.digest in self._condemned or not has_long_loops(plan):
+            return
+        key = state, state.rest is None
+        if not state.asked:
+            self._ask(plan, state)
+        while not self.compiler.wait_for(key, _LOOK_SECONDS):
+            deadline.check()
 
     def is_first(self, plan: Plan) -> bool:
         """Whether a plan has not run yet, as far as is known, and nothing is made for it before it has."""

@@ -14,6 +14,7 @@
     ├── NotDifferentiable    not_differentiable
     ├── InvalidField         invalid_field
     ├── OverBudget           over_budget
+    │   ├── OverMemory
     │   └── TooManyNodes     too_many_nodes
     └── DeadlineExceeded     deadline_exceeded
 
@@ -180,6 +181,10 @@ class OverBudget(EngineError):
     """More bytes, FLOPs or axes than the server's limits allow; decided before anything is allocated."""
 
     code = "over_budget"
+
+
+class OverMemory(OverBudget):
+    """More bytes than there may be: fewer may do, where some of what is kept is computed once more."""
 
 
 class TooManyNodes(OverBudget):

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from engine.graph.errors import DeadlineExceeded, OverBudget, TooManyNodes, counted
+from engine.graph.errors import DeadlineExceeded, OverBudget, OverMemory, TooManyNodes, counted
 from engine.graph.run_tier import UNCOMPILED, RunTier
 from engine.graph.tensor_type import TensorType
 
@@ -62,12 +62,12 @@ class Limits:
             self.admit_bytes(type.span)
 
     def admit_bytes(self, count: int) -> None:
-        """Raise OverBudget when `count` bytes are over the limit."""
-        self._admit(count, self.bytes, "byte")
+        """Raise OverMemory when `count` bytes are over the limit."""
+        _admit(count, self.bytes, "byte", OverMemory)
 
     def admit_flops(self, count: int) -> None:
         """Raise OverBudget when `count` floating-point operations are over the limit."""
-        self._admit(count, self.flops, "FLOP")
+        _admit(count, self.flops, "FLOP", OverBudget)
 
     def admit_depth(self, depth: int) -> None:
         """Raise OverBudget when functions run within functions at more levels than may be."""
@@ -79,15 +79,11 @@ class Limits:
                 got=got,
             )
 
-    @staticmethod
-    def _admit(count: int, limit: int, unit: str) -> None:
-        if count > limit:
-            amount, most = counted(count, unit) if count < 10**30 else f"over 10^30 {unit}s", counted(limit, unit)
-            raise OverBudget(
-                f"this needs {amount}, and the limit is {most}",
-                expected=f"at most {most}",
-                got=amount,
-            )
+
+def _admit(count: int, limit: int, unit: str, error: type[OverBudget]) -> None:
+    if count > limit:
+        amount, most = counted(count, unit) if count < 10**30 else f"over 10^30 {unit}s", counted(limit, unit)
+        raise error(f"this needs {amount}, and the limit is {most}", expected=f"at most {most}", got=amount)
 
 
 class Deadline:

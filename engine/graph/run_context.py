@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from engine.graph.limits import NO_DEADLINE, Deadline
@@ -14,7 +14,7 @@ _DEVICES = {"numpy": "cpu", "cupy": "cuda"}
 
 
 #: runs a plan on arrays by what they are fed under
-RunPlan = Callable[[Mapping[Hashable, Any], Deadline], Sequence[Any]]
+RunPlan = Callable[[Mapping[Any, Any], Deadline], Sequence[Any]]
 
 
 class RunContext:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, NamedTuple
 
+from engine.bodies.nest import nest
 from engine.calls import Call, Gradients, Label, Values
 from engine.calls.call import FeedTypes, Scope
-from engine.graph.errors import OverBudget, TooManyNodes
+from engine.graph.errors import OverBudget, OverMemory, TooManyNodes
 from engine.graph.identity import GraphName
 from engine.graph.ir import Builder, Graph
-from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
+from engine.graph.opset import OPSET
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
 from engine.passes.allowance import Allowance
@@ -21,12 +24,15 @@ from engine.planning.cache import Cache
 from engine.planning.pause import collector_paused
 from engine.planning.plan import Plan
 from engine.planning.smallest import smallest_plan
+from engine.planning.spare import plan_sparing
 from engine.transforms.expand_grad import expand_grad
 
 #: bytes that one chunk of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
 CHUNK_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
 #: what plans that are kept may take in all: two of 46,000 nodes, with their gradients, take a quarter of it
 PLAN_BYTES: Final = 1 << 30
+#: of long loops, where memory is short: pieces, and pieces of pieces
+MOST_LEVELS_OF_PIECES: Final = 2
 #: a result's label, and its node
 LABEL_BYTES: Final = 150
 
@@ -111,27 +117,31 @@ class Compiler:
         deadline: Deadline = NO_DEADLINE,
         *,
         node_by_node: bool = False,
+        memory: int | None = None,
     ) -> Compiled:
         """The plan for `call`, on feeds of these types. Raises EngineError.
 
+        It takes at most `memory` bytes, where that is given, and computes some of its values again where it has to.
         What the call does not need may be fed, too: it is checked, and the plan is the same without it. For somebody
         who looks on at a run, it has a step for each node: `node_by_node`.
         """
         threads = 0 if node_by_node else self.loop_threads
         used = program.used(call.example(program, types), call.roots, deadline)
-        key = (program.digest, frozenset(used.items()), call, threads)
+        key = (program.digest, frozenset(used.items()), call, threads, memory)
 
         def make() -> Compiled:
-            made = compile_call(program, types, call, self.limits, deadline, threads)
-            return replace(made, plan=replace(made.plan, digest=_digest(program, used, call)), key=key)
+            made = compile_call(program, types, call, self.limits, deadline, threads, memory)
+            return replace(made, plan=replace(made.plan, digest=_digest(program, used, call, memory)), key=key)
 
         found, known = self.plans.get(key, make, deadline)
         return replace(found, cached=known)
 
 
-def _digest(program: Program, types: FeedTypes, call: Call) -> bytes:
+def _digest(program: Program, types: FeedTypes, call: Call, memory: int | None) -> bytes:
     """What a plan is known by to other processes: SHA-256 of what was asked."""
     asked = (program.digest, sorted((node, str(type)) for node, type in types.items()), call)
+    if memory is not None:
+        return sha256(repr((asked, memory)).encode()).digest()
     return sha256(repr(asked).encode()).digest()
 
 
@@ -142,11 +152,51 @@ def compile_call(
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
     loop_threads: int = 1,
+    memory: int | None = None,
 ) -> Compiled:
-    """Write, optimise and plan, in this order. Raises EngineError."""
+    """Write, optimise and plan, in this order, within `memory` bytes. Raises EngineError."""
     with collector_paused():
-        asked, plan = plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
+        asked, plan = plan_within(program, types, call, limits, deadline, loop_threads, memory)
     return Compiled(plan, asked.labels, asked.disconnected, GraphName(), asked.dtype)
+
+
+def plan_within(
+    program: Program,
+    types: FeedTypes,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline = NO_DEADLINE,
+    loop_threads: int = 1,
+    memory: int | None = None,
+) -> tuple[Traced, Plan]:
+    """As `plan_call`; where that is over `memory`, or a graph of a later opset over the limit, of less and less.
+
+    Loops go in pieces first, then in pieces of pieces; what else there is no memory for is computed again.
+    `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError.
+    """
+    spares = memory is not None or program.opset > OPSET
+    if memory is not None:
+        limits = replace(limits, bytes=min(memory, limits.bytes))
+    try:
+        return plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
+    except OverMemory as error:
+        if not spares:
+            raise
+        refused = error
+    for levels in range(MOST_LEVELS_OF_PIECES + 1):
+        with suppress(OverMemory):
+            found, plan = plan_call(
+                program, types, call, limits, deadline, loop_threads=loop_threads, levels=levels, spares=True
+            )
+            return found, replace(plan, recomputed_flops=_recomputed(program, types, call, limits, deadline, plan))
+    raise refused
+
+
+def _recomputed(program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, plan: Plan) -> int:
+    """FLOPs of a plan beyond those of the fastest."""
+    endless = replace(limits, bytes=NO_END, flops=NO_END)
+    _, fastest = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops)
+    return max(0, plan.flops - fastest.flops)
 
 
 def plan_call(
@@ -158,20 +208,28 @@ def plan_call(
     chunks: Sequence[int] = CHUNK_BYTES,
     foldable: int | None = None,
     loop_threads: int = 1,
+    levels: int = 0,
+    *,
+    spares: bool = False,
 ) -> tuple[Traced, Plan]:
     """The call written out and optimised, and its plan; a sweep in smaller chunks where all at once is over budget.
 
     The plan has loops in it where that pays at once, in which at most `loop_threads` take part; 0: it has none.
     `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
+    Long loops are in pieces, at so many `levels`; with `spares`, what there is no memory for is computed again.
     Raises EngineError.
     """
     allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
     refused: OverBudget | None = None
     for chunk_bytes in chunks if call.is_swept else chunks[:1]:
         try:
-            asked = write_call(program, types, call, limits, deadline, chunk_bytes)
-            optimised = asked._replace(graph=runnable(asked.graph, limits, allowance, loop_threads))
-            return optimised, smallest_plan(optimised.graph, limits, deadline, loop_threads)
+            asked = write_call(program, types, call, limits, deadline, chunk_bytes, levels)
+            graph = runnable(asked.graph, limits, allowance, loop_threads)
+            if spares:
+                graph, plan = plan_sparing(graph, limits, deadline, loop_threads)
+            else:
+                plan = smallest_plan(graph, limits, deadline, loop_threads)
+            return asked._replace(graph=graph), plan
         except TooManyNodes as error:
             raise refused or error from None
         except OverBudget as error:
@@ -187,9 +245,11 @@ def write_call(
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
     chunk_bytes: int = CHUNK_BYTES[0],
+    levels: int = 0,
 ) -> Traced:
     """Build the program, write `grad` nodes out, then what `call` adds. Raises EngineError."""
-    scope = open_scope(program, call.example(program, types), call.roots, call.wrt_nodes, limits, deadline, chunk_bytes)
+    example = call.example(program, types)
+    scope = open_scope(program, example, call.roots, call.wrt_nodes, limits, deadline, chunk_bytes, levels)
     results, disconnected = call.write_graph(scope)
     labels = tuple(label for label, _ in results)
     about = scope.nodes[call.roots[-1]].dtype.name
@@ -204,11 +264,16 @@ def open_scope(
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
     chunk_bytes: int = CHUNK_BYTES[0],
+    levels: int = 0,
 ) -> Scope:
-    """The program built for these types, `grad` nodes written out: where a call writes. Raises EngineError."""
+    """The program built for these types, `grad` nodes written out: where a call writes. Raises EngineError.
+
+    Its long loops are in pieces, at so many `levels`.
+    """
     limits = limits.of_graph(program.size)
     builder, values = program.build(types, roots, deadline, barriers, limits)
-    expanded = expand_grad(builder.graph([values[root] for root in roots]), limits, deadline)
+    graph = nest(builder.graph([values[root] for root in roots]), levels, limits, deadline)
+    expanded = expand_grad(graph, limits, deadline)
     writing = Builder(program.registry, limits, deadline, list(expanded.nodes))
     nodes = {root: writing.value(i) for root, i in zip(roots, expanded.outputs, strict=True)}
     return Scope(program, writing, nodes, chunk_bytes)

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from engine.bodies.runs_functions import LEAST_STEP_FLOPS, RunsFunctions, in_parts
 from engine.graph.op import Array, Kernel, KernelCall, ResultTypes
 from engine.graph.run_context import RunContext, RunPlan
-from engine.planning.plan import Plan
+from engine.planning.plan import Plan, Step
+
+#: steps of bodies' plans, from which on a loop waits for its kernels: some 0.2 s without
+_LONG: Final = 20_000
+
+
+def has_long_loops(plan: Plan) -> bool:
+    """Whether a plan may run more steps of bodies than are made in the time that it takes to compile them."""
+    return any(isinstance(step.op, RunsPlans) and _steps_within(step) >= _LONG for step in plan.steps)
+
+
+def _steps_within(step: Step) -> int:
+    if not isinstance(step.op, RunsPlans):
+        return 1
+    inner = [sum(map(_steps_within, plan.steps)) for plan in step.op.plans]
+    return int(step.op.most_steps(step.attrs)) * sum(inner)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +72,8 @@ class RunsPlans(Kernel):
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Of as many steps as there may be, each of which counts a few at least."""
-        return self.most_steps(attrs) * max(LEAST_STEP_FLOPS, sum(plan.flops for plan in self.plans))
+        count: int = self.most_steps(attrs)
+        return count * max(LEAST_STEP_FLOPS, sum(plan.flops for plan in self.plans))
 
     def most_steps(self, attrs: Any) -> int:
         """As many as there may be."""

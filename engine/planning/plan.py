@@ -57,7 +57,7 @@ class Plan:
     `peak_bytes` are these, the feeds that are read, and the largest workspace of a step. What was fed besides is the
     request's, and not counted. `borrowed` are the positions of results that lie in the memory of a feed. Tensors among
     the attributes are the plan's own, and read-only. `digest`, 32 bytes, is the same in every process for the same
-    question, whatever becomes of the plan.
+    question, whatever becomes of the plan. `recomputed_flops`, of `flops`, are spent for want of memory.
     """
 
     steps: tuple[Step, ...]
@@ -71,6 +71,7 @@ class Plan:
     feed_types: Mapping[Hashable, TensorType]
     borrowed: tuple[int, ...]
     digest: bytes = NO_DIGEST
+    recomputed_flops: int = 0
 
     @property
     def working_bytes(self) -> int:

@@ -1,0 +1,124 @@
+"""Loops in pieces: a scan of scans, and a `while` of `while`s. Their way back keeps the carries between pieces alone.
+
+Those within a piece are computed once more when the way back comes to it. n steps in pieces of √n so need memory for
+2√n carries, and in pieces of pieces for 3 ∛n, for one more pass over the steps each (A. Griewank, "Achieving
+logarithmic growth of temporal and spatial complexity in reverse automatic differentiation").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from engine.bodies.runs_functions import Parts, in_parts
+from engine.bodies.tidy import derived
+from engine.graph.body import Body
+from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.tensor_type import TensorType
+from engine.oplib.pack import pack
+from engine.oplib.slices import cut
+
+#: steps from which a loop is worth pieces
+_MANY: Final = 16
+#: pieces that divide the steps are taken, where they are so much longer or shorter at most
+_NEAR: Final = 2
+
+
+def nest(graph: Graph, levels: int, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Graph:
+    """`graph` with its long scans in pieces, and these in pieces, as many `levels` as are asked for.
+
+    They give the same, bit for bit.
+    """
+    if not levels or not any(_is_long(node) for node in graph.nodes):
+        return graph
+    builder = Builder(graph.registry, limits, deadline)
+    values: list[Value] = []
+    for node in graph.nodes:
+        builder.origin = node.origin
+        operands = [values[i] for i in node.operands]
+        if _is_long(node):
+            values.append(pack(builder, _nested(operands, levels, **node.attrs)))
+        elif node.op.name == "get_output":
+            values.append(operands[0].output(node.attrs["index"]))
+        else:
+            values.append(builder.copy(node, operands))
+    return builder.graph([values[i] for i in graph.outputs])
+
+
+def _is_long(node: Node) -> bool:
+    return node.op.name == "scan" and node.attrs["length"] >= _MANY and bool(node.attrs["carries"])
+
+
+def _nested(
+    operands: Sequence[Value], levels: int, *, body: Body, carries: int, sequences: int, length: int, reverse: bool
+) -> list[Value]:
+    """The results of a scan in pieces, and what is left over as a scan of its own: where the steps end."""
+    parts = in_parts(operands, carries, sequences)
+    steps = _steps(length, levels)
+    whole = length // steps * steps
+    through = [x if whole == length else cut(x, 0, 0, whole) for x in parts.sequences]
+    rest = [cut(x, 0, whole, length) for x in parts.sequences] if whole < length else []
+    pieces = (Parts((), (), through), whole), (Parts((), (), rest), length - whole)
+    state, stacks = list(parts.carries), dict[int, list[Value]]()
+    for place in (1, 0) if reverse else (0, 1):
+        given, count = pieces[place]
+        if count:
+            one = Parts(parts.consts, state, given.sequences)
+            found = (_in_pieces if place == 0 else _plain)(body, one, count, steps, levels, reverse=reverse)
+            state, stacks[place] = found[:carries], found[carries:]
+    joined = zip(*[stacks[place] for place in sorted(stacks)], strict=True)
+    return [*state, *[first.cat(*others, axis=0) if others else first for first, *others in joined]]
+
+
+def _in_pieces(body: Body, parts: Parts, length: int, steps: int, levels: int, *, reverse: bool) -> list[Value]:
+    count = length // steps
+    through = [x.reshape(shape=(count, steps, *x.shape[1:])) for x in parts.sequences]
+    piece = _piece(body, len(parts.consts), len(parts.carries), steps, levels, reverse=reverse)
+    found = _plain(piece, Parts(parts.consts, parts.carries, through), count, reverse=reverse)
+    carries = len(parts.carries)
+    return [*found[:carries], *[x.reshape(shape=(length, *x.shape[2:])) for x in found[carries:]]]
+
+
+def _piece(body: Body, consts: int, carries: int, steps: int, levels: int, *, reverse: bool) -> Body:
+    """A step through one piece of each sequence."""
+
+    def make() -> Body:
+        slices = [type.with_shape((steps, *type.shape)) for type in body.inputs[consts + carries :]]
+        types: list[TensorType] = [*body.inputs[: consts + carries], *slices]
+        builder = body.budget.builder(body.graph.registry)
+        leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+        attrs: dict[str, Any] = {
+            "body": body,
+            "carries": carries,
+            "sequences": len(slices),
+            "length": steps,
+            "reverse": reverse,
+        }
+        if levels > 1 and steps >= _MANY:
+            return derived(body, builder.graph(_nested(leaves, levels - 1, **attrs)), types)
+        loop = builder.emit(builder.registry.ops["scan"], leaves, attrs)
+        return derived(body, builder.graph([loop.output(k) for k in range(len(body.outputs))]), types)
+
+    return body.made(("piece", consts, carries, steps, levels, reverse), make)
+
+
+def _plain(body: Body, parts: Parts, length: int, *_: int, reverse: bool) -> list[Value]:
+    operands = [*parts.consts, *parts.carries, *parts.sequences]
+    attrs = {
+        "body": body,
+        "carries": len(parts.carries),
+        "sequences": len(parts.sequences),
+        "length": length,
+        "reverse": reverse,
+    }
+    builder = operands[0].builder
+    loop = builder.emit(builder.registry.ops["scan"], operands, attrs)
+    return [loop.output(k) for k in range(len(body.outputs))]
+
+
+def _steps(length: int, levels: int) -> int:
+    """Of one piece, so that all levels have about as many: a divisor, where one is near."""
+    wanted = round(length ** (levels / (levels + 1)))
+    near = [k for k in range(max(2, wanted // _NEAR), wanted * _NEAR + 1) if length % k == 0]
+    return min(near, key=lambda k: abs(k - wanted), default=wanted)
