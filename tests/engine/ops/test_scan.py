@@ -334,7 +334,7 @@ def bodies(draw: st.DrawFn) -> list[tuple[str, int, int]]:
     return nodes
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     nodes=bodies(),
     outputs=st.lists(st.integers(0, 9), min_size=4, max_size=4),
