@@ -119,7 +119,7 @@ def test_an_own_derivative_is_what_is_differentiated_to_second_order() -> None:
 def test_cotangents_of_results_that_are_not_read_and_of_integers_are_zeros() -> None:
     def derivative(g: Writer, *given: int) -> list[int]:
         *_, gy, gm, gs = given
-        return [g.add(g.add(gy, g.mul_scalar(gm, scalar=7.0)), g.mul_scalar(gs, scalar=5.0))]
+        return [g.add(g.add(gy, g.sin(gm)), g.mul_scalar(gs, scalar=5.0))]
 
     def write(g: Writer, a: int, n: int) -> list[int]:
         found = g.call(a, n, body=lambda g, a, n: [g.mul(a, a), g.add(n, n), g.sin(a)], derivative=derivative)
@@ -131,6 +131,20 @@ def test_cotangents_of_results_that_are_not_read_and_of_integers_are_zeros() -> 
     same(found["values"][1:], [2 * n], 0)
     many = batch(written(write, np.stack([a, a]), n, floats=[0]), [0], differentiated=True)
     same(many[1:], [np.stack([np.cos(a * a + 0.3)] * 2)], 1e-15)
+
+
+def test_cotangents_of_integers_and_bools_are_float64() -> None:
+    """They are given on as those of a float64 operand, and so would be refused were they of another dtype."""
+
+    def write(g: Writer, a: int) -> list[int]:
+        found = g.call(
+            a,
+            body=lambda g, a: [g.cast(a, dtype="int64"), g.greater(a, g.number(0.0))],
+            derivative=lambda g, a, n, p, gn, gp: [g.add(gn, gp)],
+        )
+        return [g.add(a, g.cast(found[0], dtype="float64"))]
+
+    same(gradients(write, 1.5), [np.asarray(np.cos(2.8))], 1e-15)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
