@@ -83,8 +83,9 @@ class RunsPlans(Kernel):
         """What the bodies work in; carries are there twice."""
         moved = out[: attrs.get("carries", 0)] if isinstance(out, tuple) else ()
         passed_on = self.plans[-1].borrowed
-        carries = sum(type.nbytes for k, type in enumerate(moved) if k not in passed_on)
-        return carries + sum(plan.working_bytes for plan in {*self.plans})
+        carries: int = sum(type.nbytes for k, type in enumerate(moved) if k not in passed_on)
+        working: int = sum(plan.working_bytes for plan in self.runs)
+        return carries + working
 
 
 class PlannedScan(RunsPlans):

@@ -7,7 +7,9 @@ cost"). First what is cheap goes, and products are kept; then these, too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import accumulate, chain
 from typing import Final, NamedTuple
 
 from engine.graph.errors import OverMemory
@@ -18,7 +20,9 @@ from engine.planning.plan import Plan
 from engine.planning.smallest import smallest_plan
 
 #: segments that are tried, one after the other
-_SEGMENTS: Final = (2, 4, 8, 16, 32, 64)
+_SEGMENTS: Final = (1, 2, 4, 8, 12, 16, 24, 32)
+#: pieces of one segment
+_PIECES: Final = (1, 4, 8)
 #: FLOPs for a byte of the result, up to which a value is cheap
 _CHEAP: Final = 16
 
@@ -33,7 +37,7 @@ class SparePlan(NamedTuple):
 def plan_sparing(graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int) -> SparePlan:
     """The first plan that there is memory for, of those that compute more and more again. Raises OverBudget."""
     refused: OverMemory | None = None
-    for each in (graph, *_variants(graph)):
+    for each in chain((graph,), _variants(graph)):
         try:
             return SparePlan(each, smallest_plan(each, limits, deadline, loop_threads))
         except OverMemory as error:
@@ -43,20 +47,20 @@ def plan_sparing(graph: Graph, limits: Limits, deadline: Deadline, loop_threads:
 
 
 def _variants(graph: Graph) -> Iterator[Graph]:
-    seen = len(graph.nodes)
-    for keeps_dear in (True, False):
-        for count in _SEGMENTS:
-            found = with_segments(graph, count, keeps_dear=keeps_dear)
-            if len(found.nodes) > seen:
-                yield found
+    for coarse in _SEGMENTS:
+        for pieces in _PIECES:
+            yield with_segments(graph, coarse, coarse * pieces)
 
 
-def with_segments(graph: Graph, count: int, *, keeps_dear: bool) -> Graph:
-    """`graph`, its way there in so many segments; `keeps_dear`: what takes many FLOPs is computed once."""
+def with_segments(graph: Graph, coarse: int, fine: int) -> Graph:
+    """`graph`, its way there in so many segments, each in pieces, so that there are as many `fine` ones in all.
+
+    What takes many FLOPs, or crosses pieces, is computed again for a whole segment, and the rest piece by piece.
+    """
     turn = next((i for i, node in enumerate(graph.nodes) if _is_backward(node)), len(graph.nodes))
-    segments = _segments(graph, turn, count)
-    again = _again(graph, turn, segments, keeps_dear=keeps_dear)
-    return _rewritten(graph, turn, segments, again) if again else graph
+    if turn == len(graph.nodes):
+        return graph
+    return _Rewriting(graph, turn, _segments(graph, turn, coarse), _segments(graph, turn, fine)).graph()
 
 
 def _is_backward(node: Node) -> bool:
@@ -64,60 +68,106 @@ def _is_backward(node: Node) -> bool:
 
 
 def _segments(graph: Graph, turn: int, count: int) -> list[int]:
-    """The segment of each node before the turn, of about as many bytes each."""
+    """The segment of each node before the turn: of about as many bytes each, cut where the least is alive."""
     sizes = [0 if node.is_leaf or node.op.is_view else node.type.nbytes for node in graph.nodes[:turn]]
-    total, passed, found = max(1, sum(sizes)), 0, []
-    for size in sizes:
-        found.append(min(count - 1, passed * count // total))
-        passed += size
-    return found
+    alive, total = _alive(graph, sizes), sum(sizes)
+    passed = [*accumulate(sizes, initial=0)]
+    cuts = set[int]()
+    for k in range(1, count):
+        first, past = (bisect_left(passed, total * (2 * k + side) // (2 * count)) for side in (-1, 1))
+        cuts.add(min(range(first, max(past, first + 1)), key=lambda i: alive[min(i, turn - 1)]))
+    return [*accumulate(i in cuts for i in range(turn))]
 
 
-def _again(graph: Graph, turn: int, segments: Sequence[int], *, keeps_dear: bool) -> set[int]:
-    """The nodes that are computed again: not what later segments read, nor the last segment."""
-    types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
-    crossing = set(graph.outputs)
-    for i, node in enumerate(graph.nodes[:turn]):
-        crossing.update(o for o in node.operands if segments[o] < segments[i])
-    last = max(segments, default=0)
-    found = {
-        i
-        for i, node in enumerate(graph.nodes[:turn])
-        if node.operands and i not in crossing and segments[i] < last and not (keeps_dear and _is_dear(node, types))
-    }
-    # What looks at several results is where these are.
-    return {
-        i for i in found if not (graph.nodes[i].op.name == "get_output" and graph.nodes[i].operands[0] not in found)
-    }
+def _alive(graph: Graph, sizes: Sequence[int]) -> list[int]:
+    """For each node, the bytes of those before it that it, or a later one on the way there, reads."""
+    base, last = [*range(len(sizes))], [*range(len(sizes))]
+    for i, node in enumerate(graph.nodes[: len(sizes)]):
+        if node.op.is_view:
+            base[i] = base[node.operands[0]]
+        for o in node.operands:
+            last[base[o]] = i
+    changes = [0] * (len(sizes) + 1)
+    for i, size in enumerate(sizes):
+        changes[i + 1] += size if last[i] > i else 0
+        if last[i] > i:
+            changes[last[i] + 1] -= size if last[i] + 1 < len(changes) else 0
+    return [*accumulate(changes)][: len(sizes)]
+
+
+class _Rewriting:
+    """The nodes up to the turn, then those behind it, each behind copies of what it reads and nobody has kept."""
+
+    def __init__(self, graph: Graph, turn: int, coarse: Sequence[int], fine: Sequence[int]) -> None:
+        self._graph, self._turn = graph, turn
+        self._segments = {"dear": coarse, "cheap": fine}
+        self._nodes = list(graph.nodes[:turn])
+        types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
+        crossing = self._crossing(fine)
+        dear = {i for i in range(turn) if i in crossing or _is_dear(graph.nodes[i], types)}
+        last = {i for i in dear if coarse[i] == coarse[-1]}
+        self._again = self._lost(fine, last.union(graph.outputs, self._crossing(coarse)))
+        self._dear = dear & self._again
+        self._renamed: dict[int, int] = {}
+        readers = [o for node in graph.nodes[turn:] for o in node.operands if o in self._again]
+        self._wanted = set(readers)
+        self._done: set[tuple[str, int]] = set()
+
+    def graph(self) -> Graph:
+        """All of them."""
+        moved: dict[int, int] = {}
+        for i, node in enumerate(self._graph.nodes[self._turn :], self._turn):
+            for o in node.operands:
+                if o in self._again:
+                    self._prepare(o)
+            operands = tuple([self._renamed.get(o, o) if o < self._turn else moved[o] for o in node.operands])
+            moved[i] = len(self._nodes)
+            self._nodes.append(node.on(operands))
+        return self._graph.rewritten(self._nodes, [moved.get(i, i) for i in self._graph.outputs])
+
+    def _crossing(self, segments: Sequence[int]) -> set[int]:
+        """What a later segment reads."""
+        nodes = self._graph.nodes[: self._turn]
+        return {o for i, node in enumerate(nodes) for o in node.operands if segments[o] < segments[i]}
+
+    def _lost(self, fine: Sequence[int], kept: set[int]) -> set[int]:
+        """What is not there any more: neither what is kept, nor of the last piece. Several results go as one."""
+        nodes = self._graph.nodes[: self._turn]
+        found = {i for i, node in enumerate(nodes) if node.operands and i not in kept and fine[i] < fine[-1]}
+        looks = {i for i in found if nodes[i].op.name == "get_output"}
+        return found - {i for i in looks if nodes[i].operands[0] not in found}
+
+    def _prepare(self, i: int) -> None:
+        """Have a value computed again, with what else is wanted of its segment, or of its piece."""
+        if i in self._renamed:
+            return
+        kind = "dear" if i in self._dear else "cheap"
+        segment = self._segments[kind][i]
+        if (kind, segment) in self._done:
+            self._copy([i], kind)
+            return
+        self._done.add((kind, segment))
+        of_kind = self._dear if kind == "dear" else self._again - self._dear
+        wanted = {o for o in of_kind if self._segments[kind][o] == segment and (o in self._wanted or o == i)}
+        self._copy(wanted, kind)
+
+    def _copy(self, wanted: Iterable[int], kind: str) -> None:
+        """Append copies, and of dear ones of all that these need: what is cheap of that is not kept for others."""
+        nodes, again = self._graph.nodes, self._again
+        own: dict[int, int] = {}
+        for i in ancestors(wanted, lambda i: [o for o in nodes[i].operands if o in again and o not in self._renamed]):
+            if kind == "cheap" and i in self._dear:
+                self._prepare(i)
+                continue
+            origin = nodes[i].origin
+            operands = tuple([self._renamed.get(o, own.get(o, o)) for o in nodes[i].operands])
+            own[i] = len(self._nodes)
+            self._nodes.append(nodes[i].on(operands)._replace(origin=origin and origin._replace(backward=True)))
+            if kind == "cheap" or i in self._dear:
+                self._renamed[i] = own[i]
 
 
 def _is_dear(node: Node, types: Sequence[ResultTypes]) -> bool:
-    return not node.op.is_view and node.work(types).flops > _CHEAP * max(1, sum(type.nbytes for type in node.types))
-
-
-def _rewritten(graph: Graph, turn: int, segments: Sequence[int], again: set[int]) -> Graph:
-    """The nodes of a segment once more, in front of the first one after the turn that reads one of them."""
-    nodes, renamed, copied = list(graph.nodes[:turn]), dict[int, int](), set[int]()
-    readers = [o for node in graph.nodes[turn:] for o in node.operands if o < turn and o in again]
-    wanted = {k: {o for o in readers if segments[o] == k} for k in {segments[o] for o in readers}}
-    moved: dict[int, int] = {}
-    for i, node in enumerate(graph.nodes[turn:], turn):
-        for o in node.operands:
-            if o < turn and o in again and segments[o] not in copied:
-                copied.add(segments[o])
-                _copy(graph, nodes, renamed, wanted[segments[o]], again)
-        operands = tuple([renamed.get(o, o) if o < turn else moved[o] for o in node.operands])
-        moved[i] = len(nodes)
-        nodes.append(node.on(operands))
-    return graph.rewritten(nodes, [moved.get(i, i) for i in graph.outputs])
-
-
-def _copy(graph: Graph, nodes: list[Node], renamed: dict[int, int], wanted: set[int], again: set[int]) -> None:
-    needed = ancestors(wanted, lambda i: [o for o in graph.nodes[i].operands if o in again])
-    for i in needed:
-        if i not in renamed:
-            node = graph.nodes[i]
-            origin = node.origin and node.origin._replace(backward=True)
-            operands = tuple([renamed.get(o, o) for o in node.operands])
-            renamed[i] = len(nodes)
-            nodes.append(node.on(operands)._replace(origin=origin))
+    if node.is_leaf or node.op.is_view:
+        return False
+    return node.work(types).flops > _CHEAP * max(1, sum(type.nbytes for type in node.types))
