@@ -109,13 +109,27 @@ def _sizes(binder: Binder, plan: Plan) -> list[int]:
 
 
 def _owned(plan: Plan) -> list[bool]:
-    """Whether each result lies in memory of its own: the others look at what is fed, constant, or there twice."""
+    """Whether each result lies in memory of its own: the others look at what is fed, constant, or there twice.
+
+    Nor is it its own where something larger lies there before: of a stack, that would reach into the next entry.
+    """
     sources = {step.result for step in plan.steps if isinstance(step.op, Source)}
     elsewhere, owned, seen = sources.union(plan.feeds.values()), list[bool](), set[Root]()
-    for root in roots_of(plan):
-        owned.append(root not in seen and root.slot not in elsewhere)
+    places, reach = {step.result: step.places for step in plan.steps}, _reach(plan)
+    for root, type in zip(roots_of(plan), plan.result_types, strict=True):
+        is_own = root not in seen and root.slot not in elsewhere
+        owned.append(is_own and reach[places[root.slot][root.which].buffer] <= type.nbytes)
         seen.add(root)
     return owned
+
+
+def _reach(plan: Plan) -> Mapping[int, int]:
+    """For each buffer, the bytes that anything ever takes of it."""
+    reach: dict[int, int] = {}
+    for step in plan.steps:
+        for type, place in zip(step.types, step.places, strict=False):
+            reach[place.buffer] = max(reach.get(place.buffer, 0), place.offset + type.nbytes)
+    return reach
 
 
 class _Memory:
