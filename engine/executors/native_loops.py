@@ -40,6 +40,8 @@ from engine.planning.plan import Plan, Step
 
 #: of a position in a table: nothing lies there
 _NOWHERE: Final = -1
+#: bytes that machine code may take beside what was planned for a loop
+_BESIDE: Final = 1 << 16
 #: beyond all addresses that a process has
 _NO_MEMORY: Final = 1 << 60
 #: of steps, between two looks at the clock
@@ -50,12 +52,37 @@ class _NotNative(Exception):
     """A body has a step that machine code does not make."""
 
 
-def loop_workspace(binder: Binder, op: RunsPlans) -> int:
-    """Bytes that a loop works in as one call, and a choice; of two bodies of which one runs, what the larger takes."""
-    needs = [sum(_sizes(binder, plan)) for plan in op.plans]
-    if isinstance(op, (PlannedScan, PlannedWhile)):
-        return ALIGNMENT + sum(needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in op.plans[-1].result_types)
-    return ALIGNMENT + max(needs)
+def loop_workspace(binder: Binder, step: Step) -> int:
+    """Bytes that a loop works in as one call, or a choice; 0 where it is no such call."""
+    return _needed(binder, step) if is_native(binder, step) else 0
+
+
+def is_native(binder: Binder, step: Step) -> bool:
+    """Whether all steps of its bodies are made by machine code, as far as is seen before they are bound.
+
+    Step by step, a loop may do with less memory, and so may be all that there is memory for.
+    """
+    if binder.runner is None or not isinstance(step.op, RunsPlans):
+        return False
+    if not all(_is_made(binder, inner) for plan in step.op.plans for inner in plan.steps):
+        return False
+    return _needed(binder, step) <= step.op.workspace(step.types, **step.attrs) + _BESIDE
+
+
+def _needed(binder: Binder, step: Step) -> int:
+    """Of two bodies of which one runs, what the larger takes; carries lie in two buffers."""
+    assert isinstance(step.op, RunsPlans)
+    needs = [sum(_sizes(binder, plan)) for plan in step.op.plans]
+    if not isinstance(step.op, (PlannedScan, PlannedWhile)):
+        return ALIGNMENT + max(needs)
+    moved = step.op.plans[-1].result_types[: step.attrs["carries"]]
+    return ALIGNMENT + sum(needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in moved)
+
+
+def _is_made(binder: Binder, step: Step) -> bool:
+    if isinstance(step.op, RunsPlans):
+        return is_native(binder, step)
+    return isinstance(step.op, View | Source) or step.op.may_be_copies or binder.has_kernel(step)
 
 
 def bind_loop(
@@ -63,7 +90,7 @@ def bind_loop(
 ) -> Sequence[KernelCall] | None:
     """The calls of a loop, or of a choice, which are native; None where they cannot be."""
     op, runner = step.op, binder.runner
-    if runner is None or run.watch is None or not isinstance(op, RunsPlans):
+    if runner is None or run.watch is None or not isinstance(op, RunsPlans) or not is_native(binder, step):
         return None
     if not all(x.flags.c_contiguous for x in operands):
         return None
