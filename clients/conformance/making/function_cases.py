@@ -10,6 +10,7 @@ import numpy as np
 
 from clients.conformance.bits import Bits, Json, bits_of
 from clients.conformance.cases import Case
+from clients.conformance.compare import plain
 from clients.conformance.making.exchange_parts import (
     CREATED,
     GRAPH_ID,
@@ -69,6 +70,12 @@ _CONSTANTS: Final[Json] = {
     "functions": [_DOUBLE, function([2], _IN, _constant(1.0, 2.5), on("mul", 0, 1), name="scaled")],
     "steps": [leaf("input", "x"), _constant(3.0, -0.0), on("call", 1, body=_SECOND), _result(2), on("add", 0, 3)],
 }
+
+
+def _seen(stated: Json) -> Json:
+    """A graph as it is to come, its tensors as bits."""
+    graph: Json = plain(graph_of(stated))
+    return graph
 
 
 def _stated(functions: Sequence[Json], *steps: Json) -> Json:
@@ -185,14 +192,15 @@ def _mistaken() -> dict[str, Json]:
 
 def exchange_cases() -> Iterator[Case]:
     """Functions in both forms, in a registration, in the graph of an answer, and in errors."""
-    answer, returned = {"json": {"values": [], "stats": STATS}}, [{"returned": {"values": []}}]
+    answer: Json = {"json": {"values": [], "stats": STATS}}
+    returned: list[Json] = [{"returned": {"values": []}}]
     for name, stated in {"decay": DECAY, "constants": _CONSTANTS, "unused": _stated([_DOUBLE], _IN)}.items():
         for form in _FORMS:
-            seen = {"method": "POST", "path": "/v1/forward", "form": form, "body": {"graph": graph_of(stated)}}
+            seen = {"method": "POST", "path": "/v1/forward", "form": form, "body": {"graph": _seen(stated)}}
             calls = [{"do": "forward", "graph": stated, "form": form}]
             yield exchange(f"functions-{name}-{form}", [answer], [seen], returned, calls=calls)
     opset = _stated([_DOUBLE], _IN) | {"opset": 7}
-    seen = {"method": "POST", "path": "/v1/forward", "body": {"graph": graph_of(opset)}}
+    seen = {"method": "POST", "path": "/v1/forward", "body": {"graph": _seen(opset)}}
     calls = [{"do": "forward", "graph": opset}]
     yield exchange("functions-of-a-stated-opset", [answer], [seen], returned, calls=calls)
     yield from _registered()
@@ -202,13 +210,13 @@ def exchange_cases() -> Iterator[Case]:
 
 def _registered() -> Iterator[Case]:
     for name, stated in {"decay": DECAY, "constants": _CONSTANTS}.items():
-        seen = SEEN_REGISTERING | {"body": {"graph": graph_of(stated)}}
+        seen = SEEN_REGISTERING | {"body": {"graph": _seen(stated)}}
         kept = [{"returned": {"graph_id": GRAPH_ID, "node_count": 2}}]
         yield exchange(f"functions-registered-{name}", [CREATED], [seen], kept, calls=[{"do": "register"} | stated])
     other = DECAY | {"functions": [_EULER | {"outputs": [1, 4]}]}
     created = [{"status": 201, "json": CREATED["json"] | {"graph_id": GRAPH_ID[::-1], "graph": graph_of(other)}}]
     both = [{"returned": {"graph_id": graph_id}} for graph_id in (GRAPH_ID, GRAPH_ID[::-1])]
-    saw = [SEEN_REGISTERING | {"body": {"graph": graph_of(stated)}} for stated in (DECAY, other)]
+    saw = [SEEN_REGISTERING | {"body": {"graph": _seen(stated)}} for stated in (DECAY, other)]
     calls = [{"do": "register"} | stated for stated in (DECAY, other)]
     yield exchange("functions-registered-each-by-itself", [CREATED, *created], saw, both, calls=calls)
 
