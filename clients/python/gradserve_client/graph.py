@@ -247,7 +247,7 @@ class Graph(GraphOps):
     def _stated(self, value: Any, name: str, op: str, line: Line) -> Any:
         if not isinstance(value, GraphFunction):
             return _sent(value, name, op, line)
-        if value.graph is not (self.outer or self):
+        if value.graph is not (self if self.outer is None else self.outer):
             raise InputError(f"{_told(op, line)}, attribute {name}: {value!r} is a function of another graph")
         return value.index
 
