@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::{json, DType, Error, Form, Function, Graph, Result, Tensor};
+use crate::{json, DType, Error, Form, Graph, GraphFunction, Result, Tensor};
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub enum Attribute {
     /// A number, which has to be finite.
     Float(f64),
     /// A function of the same graph.
-    Function(Function),
+    Function(GraphFunction),
     /// Several values.
     List(Vec<Attribute>),
     /// Anything that JSON has.
@@ -80,14 +80,14 @@ impl From<DType> for Attribute {
     }
 }
 
-impl From<Function> for Attribute {
-    fn from(function: Function) -> Self {
+impl From<GraphFunction> for Attribute {
+    fn from(function: GraphFunction) -> Self {
         Attribute::Function(function)
     }
 }
 
-impl From<&Function> for Attribute {
-    fn from(function: &Function) -> Self {
+impl From<&GraphFunction> for Attribute {
+    fn from(function: &GraphFunction) -> Self {
         Attribute::Function(function.clone())
     }
 }

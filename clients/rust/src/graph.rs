@@ -64,7 +64,7 @@ pub struct Node {
 
 /// A function of a graph, which is told to the ops that run it, such as `scan`. Made by [`Graph::function`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Function {
+pub struct GraphFunction {
     graph: Graph,
     index: usize,
 }
@@ -163,7 +163,7 @@ impl Graph {
     /// });
     /// assert_eq!((euler.parameters(), euler.outputs()), (2, 2));
     /// ```
-    pub fn function<O>(&self, name: &str, body: impl FnOnce(&Graph) -> O) -> Function
+    pub fn function<O>(&self, name: &str, body: impl FnOnce(&Graph) -> O) -> GraphFunction
     where
         O: IntoIterator<Item = Node>,
     {
@@ -180,7 +180,7 @@ impl Graph {
     }
 
     /// The function whose body this is.
-    fn complete(&self, outputs: impl IntoIterator<Item = Node>) -> Function {
+    fn complete(&self, outputs: impl IntoIterator<Item = Node>) -> GraphFunction {
         let owned = |(place, node)| self.owned(&node).map_err(|error| error.within(format_args!("output {place}")));
         let checked = outputs.into_iter().enumerate().map(owned).collect::<Result<_>>();
         let failed = checked.as_ref().err().cloned();
@@ -191,7 +191,7 @@ impl Graph {
         if let Some(error) = failed {
             inner.error.get_or_insert(error.within(told));
         }
-        Function { graph: self.itself(), index: inner.functions.len() - 1 }
+        GraphFunction { graph: self.itself(), index: inner.functions.len() - 1 }
     }
 
     /// The graph that a body is within.
@@ -200,10 +200,10 @@ impl Graph {
     }
 
     /// The functions, by their places on the wire.
-    pub fn functions(&self) -> impl Iterator<Item = Function> {
+    pub fn functions(&self) -> impl Iterator<Item = GraphFunction> {
         let graph = self.itself();
         let count = self.read().functions.len();
-        (0..count).map(move |index| Function { graph: graph.clone(), index })
+        (0..count).map(move |index| GraphFunction { graph: graph.clone(), index })
     }
 
     /// The first thing that went wrong in building the graph.
@@ -273,7 +273,7 @@ impl Graph {
     }
 
     /// The index of a function, which has to be of this graph.
-    pub(crate) fn owned_index(&self, function: &Function) -> Result<usize> {
+    pub(crate) fn owned_index(&self, function: &GraphFunction) -> Result<usize> {
         if function.graph != self.itself() {
             return Err(Error::input(format!("{function} is a function of another graph")));
         }
@@ -449,7 +449,7 @@ impl fmt::Debug for Node {
     }
 }
 
-impl Function {
+impl GraphFunction {
     /// The graph that the function is of.
     pub fn graph(&self) -> &Graph {
         &self.graph
@@ -489,7 +489,7 @@ impl Function {
 }
 
 /// Names the function as messages do.
-impl fmt::Display for Function {
+impl fmt::Display for GraphFunction {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
             Some(name) => write!(formatter, "function {} ({name:?})", self.index),

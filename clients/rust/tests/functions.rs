@@ -1,7 +1,7 @@
 //! Functions: how they are written, sent and read, and what is refused.
 
-use gradserve_client::ops::InputOptions;
-use gradserve_client::{Attrs, DType, ErrorKind, Function, Graph, Node};
+use gradserve_client::ops::{InputOptions, ScanOptions};
+use gradserve_client::{Attrs, DType, ErrorKind, Graph, GraphFunction, Node};
 use serde_json::{json, Value};
 
 fn sent(graph: &Graph) -> Value {
@@ -9,7 +9,7 @@ fn sent(graph: &Graph) -> Value {
 }
 
 /// A step of a decay.
-fn euler(graph: &Graph) -> Function {
+fn euler(graph: &Graph) -> GraphFunction {
     graph.function("euler", |body| {
         let (k, y) = (body.input("k"), body.input("y"));
         let next = &y + &k * &y * -0.5;
@@ -18,9 +18,9 @@ fn euler(graph: &Graph) -> Function {
 }
 
 /// The carries of four steps.
-fn scanned(graph: &Graph, body: &Function) -> Node {
+fn scanned(graph: &Graph, body: &GraphFunction) -> Node {
     let (k, y0) = (graph.parameter("k"), graph.input("y0"));
-    graph.op("scan", [&k, &y0], Attrs::new().with("body", body).with("carries", 1).with("length", 4))
+    graph.scan_with([&k, &y0], body, ScanOptions::new().carries(1).length(4))
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_function_uses_those_before_it_and_those_within_it() {
     let outer = graph.function("outer", |body| {
         let inner = body.function("inner", |body| [body.input("").neg()]);
         let x = body.input("");
-        let twice = body.op("call", [&x], Attrs::new().with("body", &double)).get_output(0);
+        let twice = body.call([&x], &double).get_output(0);
         [body.op("call", [&twice], Attrs::new().with("body", vec![&inner])).get_output(0)]
     });
     assert_eq!(outer.index(), 2);
