@@ -65,7 +65,7 @@ pub struct Node {
 /// A function of a graph, which is told to the ops that run it, such as `scan`. Made by [`Graph::function`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphFunction {
-    graph: Graph,
+    body: Graph,
     index: usize,
 }
 
@@ -161,7 +161,7 @@ impl Graph {
     ///     let next = &y - &k * &y * 0.5;
     ///     [next.clone(), next]
     /// });
-    /// assert_eq!((euler.parameters(), euler.outputs()), (2, 2));
+    /// assert_eq!((euler.parameters().len(), euler.outputs().len()), (2, 2));
     /// ```
     pub fn function<O>(&self, name: &str, body: impl FnOnce(&Graph) -> O) -> GraphFunction
     where
@@ -191,19 +191,15 @@ impl Graph {
         if let Some(error) = failed {
             inner.error.get_or_insert(error.within(told));
         }
-        GraphFunction { graph: self.itself(), index: inner.functions.len() - 1 }
-    }
-
-    /// The graph that a body is within.
-    fn itself(&self) -> Graph {
-        Graph { inner: Arc::clone(&self.inner), place: ITSELF }
+        GraphFunction { body: self.clone(), index: inner.functions.len() - 1 }
     }
 
     /// The functions, by their places on the wire.
     pub fn functions(&self) -> impl Iterator<Item = GraphFunction> {
-        let graph = self.itself();
-        let count = self.read().functions.len();
-        (0..count).map(move |index| GraphFunction { graph: graph.clone(), index })
+        let places = self.read().functions.clone();
+        let inner = Arc::clone(&self.inner);
+        let body = move |place| Graph { inner: Arc::clone(&inner), place };
+        places.into_iter().enumerate().map(move |(index, place)| GraphFunction { body: body(place), index })
     }
 
     /// The first thing that went wrong in building the graph.
@@ -258,12 +254,17 @@ impl Graph {
         }
     }
 
+    /// Whether they are the same graph, or a function of it each.
+    fn is_with(&self, other: &Graph) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// The id of a node, which has to be of this graph.
     pub(crate) fn owned(&self, node: &Node) -> Result<usize> {
         if node.graph == *self {
             return Ok(node.id);
         }
-        Err(Error::input(if node.graph.itself() != self.itself() {
+        Err(Error::input(if !self.is_with(&node.graph) {
             format!("{node} is a node of another graph")
         } else if self.place == ITSELF {
             format!("{node} is inside of a function, of which only results are seen")
@@ -274,7 +275,7 @@ impl Graph {
 
     /// The index of a function, which has to be of this graph.
     pub(crate) fn owned_index(&self, function: &GraphFunction) -> Result<usize> {
-        if function.graph != self.itself() {
+        if !self.is_with(&function.body) {
             return Err(Error::input(format!("{function} is a function of another graph")));
         }
         Ok(function.index)
@@ -354,7 +355,7 @@ fn attribute_of(value: &Value) -> Result<Attribute> {
 /// Handles are equal that are of the same graph.
 impl PartialEq for Graph {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.inner, &other.inner) && self.place == other.place
+        self.is_with(other) && self.place == other.place
     }
 }
 
@@ -450,41 +451,30 @@ impl fmt::Debug for Node {
 }
 
 impl GraphFunction {
-    /// The graph that the function is of.
-    pub fn graph(&self) -> &Graph {
-        &self.graph
-    }
-
     /// The place of the function in the list of functions.
     pub fn index(&self) -> usize {
         self.index
     }
 
     /// What it was written as: nothing can be appended any more.
-    pub fn body(&self) -> Graph {
-        let place = self.graph.read().functions[self.index];
-        Graph { inner: Arc::clone(&self.graph.inner), place }
+    pub fn body(&self) -> &Graph {
+        &self.body
     }
 
     /// A label for messages, if there is one.
     pub fn name(&self) -> Option<String> {
-        let body = self.body();
-        let name = body.read().bodies[body.place].name.clone();
-        name
+        self.body.read().bodies[self.body.place].name.clone()
     }
 
-    /// How many values it takes.
-    pub fn parameters(&self) -> usize {
-        let body = self.body();
-        let inner = body.read();
-        inner.bodies[body.place].nodes.iter().filter(|node| node.op == "input").count()
+    /// What it takes, in the order of operands: the inputs of its body.
+    pub fn parameters(&self) -> Vec<Node> {
+        self.body.nodes().filter(|node| node.op() == "input").collect()
     }
 
-    /// How many values it gives.
-    pub fn outputs(&self) -> usize {
-        let body = self.body();
-        let inner = body.read();
-        inner.bodies[body.place].outputs.as_ref().map_or(0, Vec::len)
+    /// What it gives, in the order of results: nodes of its body, which may repeat.
+    pub fn outputs(&self) -> Vec<Node> {
+        let ids = self.body.read().bodies[self.body.place].outputs.clone().unwrap_or_default();
+        ids.into_iter().map(|id| self.body.handle(id)).collect()
     }
 }
 
