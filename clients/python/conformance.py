@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count
+from keyword import iskeyword
 from typing import Any, Final
 
 import numpy as np
@@ -133,9 +134,10 @@ def method_of(graph: gs.Graph, op: str, operands: list[gs.Node]) -> Callable[...
 
     A method of a node of another graph would write into that one.
     """
-    if hasattr(GraphOps, op):
-        return partial(getattr(GraphOps, op), graph)
-    return getattr(NodeOps, op) if hasattr(NodeOps, op) and operands[0].graph is graph else partial(graph.op, op)
+    name = f"{op}_" if iskeyword(op) else op
+    if hasattr(GraphOps, name):
+        return partial(getattr(GraphOps, name), graph)
+    return getattr(NodeOps, name) if hasattr(NodeOps, name) and operands[0].graph is graph else partial(graph.op, op)
 
 
 def node_of(graph: gs.Graph, place: int | str, outer: gs.Graph | None = None) -> gs.Node:

@@ -283,7 +283,8 @@ def live_cases() -> Iterator[Case]:
     yield _live("registration", {"do": "register"} | DECAY, {"do": "list_graphs"})
     for name, stated in _ops().items():
         if name != "op-call-derivative":  # whose derivative has to be linear, and is not
-            yield _live(name, {"do": "forward", "graph": stated, "feeds": _feeds(stated)})
+            outputs = [i for i, step in enumerate(stated["steps"]) if step["op"] == "get_output"]
+            yield _live(name, {"do": "forward", "graph": stated, "feeds": _feeds(stated), "outputs": outputs})
     scaled: Json = {"do": "forward", "graph": _CONSTANTS, "feeds": [_fed(0, 0.5, 0.25)]}
     for form in _FORMS:
         yield _live(f"constants-{form}", scaled | {"form": form})
