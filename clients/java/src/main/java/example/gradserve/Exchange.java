@@ -84,7 +84,8 @@ final class Exchange {
         written(graph, problem.node()).ifPresent(remarks::add);
         problem.function().ifPresent(index -> {
             if (0 <= index && index < graph.functions().size()) {
-                written(graph.functions().get(index).body(), problem.functionNode()).ifPresent(remarks::add);
+                GraphFunction function = graph.functions().get(index);
+                remarks.add(written(function.body(), problem.functionNode()).orElseGet(function::toString));
             }
         });
         if (hasKey && problem.status() == 413 && problem.code().equals("over_budget")) {
