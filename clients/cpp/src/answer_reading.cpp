@@ -36,8 +36,7 @@ Resident resident_in(const Json::Object& stated) {
 
 using Beside = std::map<std::string, Tensor, std::less<>>;
 
-/// Puts the tensors beside a graph into its nodes, or into those of a function. Those whose role is not known are passed
-/// over.
+/// Puts tensors that lie beside into the nodes of a graph, or of a function. Others are passed over.
 static void place_constants(GraphState& graph, const Beside& beside, const std::string& role) {
     for (std::size_t id = 0; id < graph.nodes.size(); ++id)
         if (const auto found = beside.find(role + std::to_string(id)); found != beside.end())

@@ -52,7 +52,8 @@ private:
 /// The form that is asked for, or else the one that the size of all tensors suggests.
 Form form_of(std::optional<Form> asked, std::size_t size);
 
-/// The size of the constants of the first nodes of a graph and of its functions, and of the tensors that a call is asked with.
+/// The size of the constants of the first nodes of a graph and of its functions, and of the tensors that a call is asked
+/// with.
 std::size_t size_of(const Graph& graph, std::size_t count);
 std::size_t size_of(const Asked& asked);
 

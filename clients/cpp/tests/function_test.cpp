@@ -90,7 +90,8 @@ static void a_function_is_complete_and_keeps_its_graph() {
         gs::Graph graph;
         graph.function([&](gs::Graph& body) { return std::vector{kept.emplace(body.input("y"))}; });
     }
-    CHECK(thrown<gs::InputError>([&] { static_cast<void>(-*kept); }) == "node 1 (neg) of a function: the function is complete");
+    CHECK(thrown<gs::InputError>([&] { static_cast<void>(-*kept); }) ==
+          "node 1 (neg) of a function: the function is complete");
     CHECK(thrown<gs::InputError>([&] { static_cast<void>(kept->graph().text()); }) ==
           "a function is sent with the graph around it, and not by itself");
     CHECK(kept->graph().functions().front().parameters().front() == *kept);
