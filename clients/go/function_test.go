@@ -2,6 +2,7 @@ package gradserve
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -10,6 +11,19 @@ func euler(f *Graph) []*Node {
 	k, y := f.Input("k"), f.Input("y")
 	next := f.Add(y, f.MulScalar(f.Mul(k, y), -0.5))
 	return []*Node{next, next}
+}
+
+func ExampleGraph_Function() {
+	graph := NewGraph()
+	euler := graph.Function("euler", func(f *Graph) []*Node {
+		k, y := f.Input("k"), f.Input("y")
+		next := f.Add(y, f.MulScalar(f.Mul(k, y), -0.5))
+		return []*Node{next, next} // carried, and stacked
+	})
+	k, y0 := graph.Parameter("k"), graph.Input("y0")
+	steps := graph.Scan(euler, []*Node{k, y0}, ScanOptions{Carries: Set(1), Length: Set(4)})
+	fmt.Println(graph.Sum(graph.GetOutput(steps, 1)), "of", euler)
+	// Output: node 4 (sum) of function 0 ("euler")
 }
 
 func TestAFunctionIsAGraphWithinTheGraph(t *testing.T) {

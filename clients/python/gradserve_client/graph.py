@@ -53,7 +53,7 @@ class Node(NodeOps):
         return f"<node {self.id}: {self.op}{called}>"
 
     def __bool__(self) -> bool:
-        raise InputError(f"{self.told} has no value before the graph is run; where() chooses within it")
+        raise InputError(f"{self.told} has no value before the graph is run; where() and cond() choose within it")
 
     @property
     def told(self) -> str:
