@@ -44,11 +44,12 @@ _TYPES: Final = {
     "string": "string",
     "dtype": "DType",
     "tensor": "*Tensor",
+    "function": "*GraphFunction",
 }
 #: types whose empty value says that an attribute is absent
-_MAY_BE_ABSENT: Final = frozenset({"[]int", "string", "DType", "Number", "any", "*Tensor"})
+_MAY_BE_ABSENT: Final = frozenset({"[]int", "string", "DType", "Number", "any", "*Tensor", "*GraphFunction"})
 #: types of the package, which other packages name with it
-_OF_THE_PACKAGE: Final = frozenset({"DType", "Number", "*Tensor"})
+_OF_THE_PACKAGE: Final = frozenset({"DType", "Number", "*Tensor", "*GraphFunction"})
 _WORDS: Final = {"bce": "BCE", "ddof": "DDOF", "dtype": "DType", "keepdims": "KeepDims", "mlp": "MLP", "mse": "MSE"}
 _WORDS_OF_OPS: Final = {**_WORDS, "lu": "LU", "rms": "RMS", "topk": "TopK", "logsumexp": "LogSumExp"}
 #: words of the language, and names that methods have for something else

@@ -47,7 +47,7 @@ from gradserve_client.errors import (
     StoreFullError,
     TransportError,
 )
-from gradserve_client.graph import Graph, Node
+from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.recording import AsyncFunction, Function, RecordingError, function
 from gradserve_client.registered import GraphSummary, Registered
 from gradserve_client.resident import Resident, ResidentTensor, Store
@@ -74,6 +74,7 @@ __all__ = [
     "GradserveError",
     "Graph",
     "GraphError",
+    "GraphFunction",
     "GraphSummary",
     "Hessian",
     "Hvp",
