@@ -67,16 +67,17 @@ def adaptive_step(f: gs.Graph) -> list[gs.Node]:
         after = state + length * weighted(row, slopes) if row else state
         slopes.append(slope(after, mass))
     error = (length * weighted(ERROR, slopes)).abs().max() / TOLERANCE
-    fits = error <= 1
+    fits = error <= 1.0
     # How long steps are moves the result within the tolerance only: no gradient needs to go that way.
-    longer = (0.9 * (error + 1e-10) ** -0.2).clamp(min=0.2, max=5.0).stop_gradient()
+    longer = (0.9 * (-0.2 * (error + 1e-10).log()).exp()).clamp(min=0.2, max=5.0).stop_gradient()
     return [fits.where(time + length, time), fits.where(after, state), length * longer]
 
 
 def slope(state: gs.Node, mass: gs.Node) -> gs.Node:
     """(ẋ, ẏ, −m x/r³, −m y/r³)."""
     place, velocity = (state.slice(starts=[i], stops=[i + 2]) for i in (0, 2))
-    return state.graph.cat(velocity, -mass * place / place.square().sum() ** 1.5, axis=0)
+    r = place.square().sum().sqrt()
+    return state.graph.cat(velocity, -mass * place / (r.square() * r), axis=0)
 
 
 def weighted(row: list[float], slopes: list[gs.Node]) -> gs.Node:

@@ -73,7 +73,8 @@ def test_an_lstm_by_scan_is_the_one_written_out(url: str) -> None:
     before, after, _ = numbers(lines["loss"])
     assert after < before / 2
     assert numbers(lines["largest difference of the gradients"])[0] < 1e-13
-    assert numbers(lines["scan"])[0] < 20 < 100 < numbers(lines["unrolled"])[0]
+    assert numbers(lines["scan"])[0] < 20
+    assert numbers(lines["unrolled"])[0] > 100
 
 
 def test_an_implicit_layer_has_the_gradient_of_the_implicit_function_theorem(url: str) -> None:
@@ -81,7 +82,8 @@ def test_an_implicit_layer_has_the_gradient_of_the_implicit_function_theorem(url
     assert "finished: True" in lines["iterations"]
     for name in ("by w", "by v", "by b"):
         norm, difference = numbers(lines[name])
-        assert difference < 1e-11 < 1e-3 < norm
+        assert difference < 1e-11
+        assert norm > 1e-3
 
 
 def test_chains_on_the_server_have_the_moments_of_the_posterior(url: str) -> None:
@@ -111,5 +113,6 @@ def test_one_request_trains_to_the_weights_of_many(url: str) -> None:
     assert lines["step by step"].startswith("440 steps")
     assert numbers(lines["test accuracy"])[0] >= 0.95
     weight, difference = numbers(lines["largest weight"])
-    assert difference < 1e-11 < weight
+    assert difference < 1e-11
+    assert weight > 0.1
     assert httpx.get(url + "/v1/tensors").json() == {"tensors": []}
