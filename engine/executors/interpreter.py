@@ -5,7 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from functools import partial
+from itertools import count
+from typing import Any, ClassVar, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from engine.graph.errors import DeadlineExceeded, EngineError
 from engine.graph.ir import at_origin
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace, View
-from engine.graph.run_context import RunContext
+from engine.graph.run_context import RunContext, RunPlan
 from engine.graph.run_tier import COMPILED, UNCOMPILED
 from engine.graph.tensor_type import TensorType
 from engine.native.kernel_store import KernelStore
@@ -30,6 +32,17 @@ Buffer = Any  # what an executor allocates
 
 #: looks on: (array module, step, operands, result)
 Observer = Callable[[Namespace, Step, Sequence[Array], Array], None]
+
+
+@runtime_checkable
+class LooksInside(Protocol):
+    """An observer that looks on at what a step runs, too: a loop's body."""
+
+    def __call__(self, xp: Namespace, step: Step, operands: Sequence[Array], result: Array, /) -> None:
+        """Look on."""
+
+    def inside(self, step: Step, number: int) -> Observer:
+        """Who looks on when that runs, after so many times before."""
 
 
 @dataclass(frozen=True)
@@ -185,22 +198,36 @@ class Executor(ABC):
         feeds: Mapping[Hashable, Array],
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
+        *,
+        turned: bool = False,
     ) -> list[Array]:
-        """As `execute`, step by step: what every other way of running a plan must agree with."""
+        """As `execute`, step by step: what every other way of running a plan must agree with.
+
+        Where it has `turned`, the way back has begun before.
+        """
         slots: list[Array] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
         memory = _Memory(self, [self.allocate(nbytes) for nbytes in plan.buffers])
-        run, turned = self.context(deadline), False
+        run, looking = self.context(deadline), watch if isinstance(watch, LooksInside) else None
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()
                 if not turned and step.origin is not None and step.origin.backward:
                     turned = True
                     deadline.turn()
+                if looking is not None:
+                    run.bind_plan = partial(self._bind_watched, step, looking)
                 self._run_step(run, step, slots, memory, watch)
         deadline.check()
         return [slots[i] for i in plan.results]
+
+    def _bind_watched(self, step: Step, watch: LooksInside, plan: Plan) -> RunPlan:
+        """A body of a step that somebody looks into."""
+        numbers = count()
+        return lambda feeds, deadline: self.interpret(
+            plan, feeds, deadline, watch.inside(step, next(numbers)), turned=True
+        )
 
     def _run_step(
         self, run: RunContext, step: Step, slots: list[Array], memory: _Memory, watch: Observer | None

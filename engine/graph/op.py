@@ -119,8 +119,11 @@ class Definition(ABC):
         return None
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """What is left where only these results are read, at least one. Asked of ops that `narrows`."""
-        raise NotImplementedError
+        """What is left where only these results are read, at least one.
+
+        Asked of ops that `narrows`; raises TypeError for others.
+        """
+        raise TypeError(f"{self.name} makes all of its results")
 
     @cached_property
     def decomposes(self) -> bool:

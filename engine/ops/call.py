@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
-from engine.bodies.narrow import narrow, needed
+from engine.bodies.narrow import inputs_of, narrow
 from engine.bodies.runs_functions import RunsFunctions, require_count, require_results, require_same
 from engine.bodies.tidy import tidy
 from engine.bodies.way_back import way_back
@@ -73,7 +73,7 @@ class Call(RunsFunctions):
         body: Body = attrs["body"]
         if attrs["derivative"] is not None:
             return Narrowed(attrs, range(operands), range(len(body.outputs)))
-        results, inputs = sorted(read), sorted(needed(body, read))
+        results, inputs = sorted(read), sorted(inputs_of(body, read))
         return Narrowed({**attrs, "body": narrow(body, results, inputs)}, inputs, results)
 
     def vjp(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
-from engine.bodies.narrow import narrow, needed
+from engine.bodies.narrow import inputs_of, narrow
 from engine.bodies.runs_functions import RunsFunctions, in_parts, require_count, require_same
 from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import WayBack, way_back
@@ -68,7 +68,7 @@ class FixedPoint(RunsFunctions):
         """Without consts that the body does not need: all of x says when it has come to an end."""
         body, consts = attrs["body"], operands - attrs["carries"]
         results = range(attrs["carries"])
-        inputs = sorted(needed(body, results) | {*range(consts, operands)})
+        inputs = sorted(inputs_of(body, results) | {*range(consts, operands)})
         less = {**attrs, "body": narrow(body, results, inputs)}
         return Narrowed(less, inputs, range(attrs["carries"] + 2))
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
-from engine.bodies.narrow import narrow, needed
+from engine.bodies.narrow import inputs_of, narrow
 from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_results
 from engine.bodies.stepwise import zeros
 from engine.bodies.tidy import derived, tidy
@@ -65,7 +65,7 @@ class Map(RunsFunctions):
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """The body without results that nobody reads. One sequence stays, to say how many entries there are."""
         body, first = attrs["body"], operands - attrs["sequences"]
-        results, inputs = sorted(read), sorted(needed(body, read))
+        results, inputs = sorted(read), sorted(inputs_of(body, read))
         if not any(i >= first for i in inputs):
             inputs.append(first)
         fewer = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}

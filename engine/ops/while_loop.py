@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
-from engine.bodies.narrow import narrow, needed, step_needs
+from engine.bodies.narrow import inputs_of, narrow, step_needs
 from engine.bodies.runs_functions import (
     Parts,
     RunsFunctions,
@@ -81,7 +81,7 @@ class While(RunsFunctions):
         body, condition, carries = attrs["body"], attrs["condition"], attrs["carries"]
         consts = operands - carries
         wanted = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
-        results, inputs = step_needs(body, consts, carries, wanted, needed(condition, [0]))
+        results, inputs = step_needs(body, consts, carries, wanted, inputs_of(condition, [0]))
         kept = sum(i >= consts for i in inputs)
         fewer = {
             "condition": narrow(condition, [0], inputs),
@@ -221,7 +221,8 @@ def _any_on(many: Body, carries: int) -> Body:
         types = _types(many)
         builder = many.budget.builder(many.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        return derived(many, builder.graph([leaves[-2].any()]), types)
+        on = leaves[-2].where(builder.full((), 1.0, FLOAT64), builder.full((), 0.0, FLOAT64))
+        return derived(many, builder.graph([on.sum().greater(on.full_like(0.0, ()))]), types)
 
     return many.made(("any on", carries), make)
 

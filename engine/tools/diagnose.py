@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from engine.graph.dtypes import has_infinities
+from engine.graph.ir import Origin
 from engine.graph.op import Array, Namespace
 from engine.graph.program import Program
 from engine.planning.plan import Plan, Step
@@ -17,6 +18,8 @@ class Nonfinite(NamedTuple):
     """The first place where NaN or infinity came out of finite operands, NaN out of infinite ones, or was fed.
 
     `computed` is the primitive that did it, `ranges` what each of its operands ranged over (None for an empty one).
+    Inside a function, `node` is the node of the graph that uses it; `function` and `function_node` say where exactly,
+    and `step` how often the function had run before there, where an op runs it.
     """
 
     node: int
@@ -24,6 +27,9 @@ class Nonfinite(NamedTuple):
     backward: bool
     computed: str
     ranges: tuple[tuple[float, float] | None, ...]
+    function: int | None = None
+    function_node: int | None = None
+    step: int | None = None
 
 
 class NonfiniteWatch:
@@ -45,23 +51,67 @@ class NonfiniteWatch:
         return Nonfinite(node, op, False, role or op, ())
 
     def __call__(self, xp: Namespace, step: Step, operands: Sequence[Array], result: Array) -> None:
-        """Look at what a step has written."""
+        """Look at what a step of the plan has written."""
+        self.look(xp, step, operands, result)
+
+    def inside(self, step: Step, number: int) -> _Inside:
+        """Who looks at the steps of a body that a step runs."""
+        return _Inside(self, step.origin, number)
+
+    def look(
+        self,
+        xp: Namespace,
+        step: Step,
+        operands: Sequence[Array],
+        result: Array,
+        use: Origin | None = None,
+        number: int | None = None,
+    ) -> None:
+        """Look at what a step has written; of a body, `use` runs it, which it had done so many times before."""
         if self.found is not None or step.origin is None:
             return
         results = result if isinstance(result, tuple) else (result,)
         if all(_finite(xp, r) for r in results) or not self._is_source(xp, step, operands, results):
             return
         ranges = tuple(map(_range, operands))
-        self.found = Nonfinite(*step.origin[:2], step.origin.backward, step.op.name, ranges)
+        node, at = use or step.origin, _innermost(step.origin)
+        inside = () if at.function is None else (at.function, at.node, number)
+        backward = node.backward or step.origin.backward
+        self.found = Nonfinite(node.node, node.op, backward, step.op.name, ranges, *inside)
 
     def _is_source(self, xp: Namespace, step: Step, operands: Sequence[Array], results: Sequence[Array]) -> bool:
         assert step.origin is not None
         if not operands:
-            return self._program.statements[step.origin.node].op is step.op
+            at = _innermost(step.origin)
+            part = self._program if at.function is None else self._program.functions[at.function]
+            return part.statements[at.node].op is step.op
         single = [x for x in operands if not isinstance(x, tuple)]
         if all(_finite(xp, x) for x in single):
             return True
         return any(_has_nan(xp, r) for r in results) and not any(_has_nan(xp, x) for x in single)
+
+
+class _Inside:
+    """Looks on at a body for a watch, which it tells the node of the graph that runs it."""
+
+    def __init__(self, watch: NonfiniteWatch, use: Origin | None, number: int) -> None:
+        self._watch, self._use, self._number = watch, use, number
+
+    def __call__(self, xp: Namespace, step: Step, operands: Sequence[Array], result: Array) -> None:
+        """Look at what a step has written."""
+        if self._use is not None:
+            self._watch.look(xp, step, operands, result, self._use, self._number)
+
+    def inside(self, step: Step, number: int) -> _Inside:
+        """Who looks at a body within the body."""
+        return _Inside(self._watch, self._use, number)
+
+
+def _innermost(origin: Origin) -> Origin:
+    """The node of a function that was written in the place of another; else itself."""
+    while origin.inner is not None:
+        origin = origin.inner
+    return origin
 
 
 def _finite(xp: Namespace, array: Array) -> bool:

@@ -106,13 +106,14 @@ def _versions(device: str) -> dict[str, str]:
 
 
 def _nonfinite(found: Nonfinite) -> dict[str, Any]:
-    ranges = [dict(_bounds(both)) for both in found.ranges]
+    inside = {"function": found.function, "function_node": found.function_node, "step": found.step}
     return {
         "node": found.node,
         "op": found.op,
         "backward": found.backward,
+        **{name: number for name, number in inside.items() if number is not None},
         "computed": found.computed,
-        "operands": ranges,
+        "operands": [dict(_bounds(both)) for both in found.ranges],
     }
 
 

@@ -91,7 +91,7 @@ def test_stacks_beyond_the_limit_are_refused_where_they_are() -> None:
     assert caught.value.node == 1
 
 
-def test_a_gradient_that_would_have_to_keep_too_much_is_refused() -> None:
+def test_a_gradient_that_would_have_to_keep_too_much_keeps_less() -> None:
     """The carries of a million steps, 8 kB each; the values alone are no more than two of them."""
 
     def write(g: Writer, x: int) -> list[int]:
@@ -99,8 +99,7 @@ def test_a_gradient_that_would_have_to_keep_too_much_is_refused() -> None:
 
     asked = written(write, np.zeros(1000), floats=[0])
     assert plan_of(written(write, np.zeros(1000), floats=())).peak_bytes < 100_000
-    with pytest.raises(OverBudget):
-        plan_of(asked, differentiated=True)
+    assert plan_of(asked, differentiated=True).peak_bytes <= Limits().bytes
 
 
 # ---------------------------------------------------------------- time
