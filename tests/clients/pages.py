@@ -70,6 +70,7 @@ PAGES: Final = (
     Page("clients/python/README.md", "python", "ten_lines.py"),
     Page("clients/rust/README.md", "rust", "main.rs"),
     Page("clients/typescript/README.md", "typescript", "lines.ts"),
+    Page("docs/guide/loops.md", "python", "loops.py"),
     Page("docs/guide/random.md", "python", "random_numbers.py"),
     Page("docs/guide/ten-minutes-cpp.md", "cpp", "main.cpp"),
     Page("docs/guide/ten-minutes-curl.md", "sh", "ten-minutes.sh"),
