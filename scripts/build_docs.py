@@ -93,6 +93,27 @@ In Python, a function that is written with operators or against the Array API st
 - `topk` looks along axis 0 unless `axis` is given, where the others take the last.
 - `mod` has the sign of the divisor, as `%` of Python, NumPy and JAX. ONNX's has it for integers alone.
 - `identity` is its operand. NumPy's and JAX's is a matrix: `one_hot` of `arange`.
+
+## Loops and functions
+
+A [function](guide/loops.md) sees its parameters alone. What a body of JAX or PyTorch takes from around it, and one of ONNX
+from the graph around it, is passed: as a const, which comes first. Trees are lists: each leaf is an operand and a result.
+
+| elsewhere | here |
+| --- | --- |
+| `jax.lax.scan(f, init, xs)` | [`scan`](ops.md#scan) of the body (consts, carries, entries) → carries, stacks; `length` and `reverse` are the same, `unroll` is not needed |
+| `jax.lax.fori_loop(a, b, f, x)` | `scan` of b − a steps; their numbers are a sequence, `arange` |
+| `jax.lax.while_loop(cond, body, x)` | [`while`](ops.md#while) with `max_steps`, and so with a gradient |
+| `jax.lax.map(f, xs, batch_size=n)` | [`map`](ops.md#map) with `at_once` n |
+| `jax.lax.cond(p, f, g, *x)` | [`cond`](ops.md#cond); of `switch`, one within another |
+| `jax.lax.custom_root`, solvers of JAXopt and Optimistix | [`fixed_point`](ops.md#fixed_point), with its implicit gradient |
+| `jax.custom_vjp`, `torch.autograd.Function` | [`call`](ops.md#call) with `derivative`, which is given operands, results and cotangents; what else it is to be given is one more result of the body |
+| `jax.checkpoint`, `torch.utils.checkpoint` | `call` with `recompute`; of a loop nothing needs to be said |
+| `jax.random` | [`random_*`](guide/random.md): the same keys, and the same bits |
+| `torch.while_loop`, `torch.cond`, `torch.func.vmap` of a part | `while`, `cond`, `map` |
+| ONNX `Scan` | `scan`: state variables are carries, the `num_scan_inputs` last operands sequences, along axis 0 |
+| ONNX `Loop` | `while`: the trip count is `max_steps`, the condition a function; the iteration's number is a carry. Where all iterations run, or there are scan outputs: `scan` |
+| ONNX `If` | `cond`: what a branch reads is an operand of both |
 """
 
 COMING_FROM_ATTRIBUTES = """## Attributes
