@@ -16,7 +16,7 @@ from engine.graph.body import Body
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.tensor_type import TensorType
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 from engine.oplib.slices import cut
 
 #: steps from which a loop is worth pieces
@@ -38,7 +38,7 @@ def nest(graph: Graph, levels: int, limits: Limits, deadline: Deadline = NO_DEAD
         builder.origin = node.origin
         operands = [values[i] for i in node.operands]
         if _is_long(node):
-            values.append(pack(builder, _nested(operands, levels, **node.attrs)))
+            values.append(bundled(builder, _nested(operands, levels, **node.attrs)))
         elif node.op.name == "get_output":
             values.append(operands[0].output(node.attrs["index"]))
         else:

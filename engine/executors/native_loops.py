@@ -7,6 +7,7 @@ that a carry lies in. So the kernels of a body know nothing of the loop, and a l
 
 from __future__ import annotations
 
+import ctypes
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,10 +38,12 @@ from engine.oplib.source import Source
 from engine.planning.looped import PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
 from engine.planning.plan import Plan, Step
 
-Arrays = Sequence[HostArray]
-
 #: of a position in a table: nothing lies there
 _NOWHERE: Final = -1
+#: bytes that machine code may take beside what was planned for a loop
+_BESIDE: Final = 1 << 16
+#: beyond all addresses that a process has
+_NO_MEMORY: Final = 1 << 60
 #: of steps, between two looks at the clock
 _LOOK_NANOSECONDS: Final = 500_000
 
@@ -49,12 +52,37 @@ class _NotNative(Exception):
     """A body has a step that machine code does not make."""
 
 
-def loop_workspace(binder: Binder, op: RunsPlans) -> int:
-    """Bytes that a loop works in as one call, and a choice; of two bodies of which one runs, what the larger takes."""
-    needs = [sum(_sizes(binder, plan)) for plan in op.plans]
-    if isinstance(op, (PlannedScan, PlannedWhile)):
-        return ALIGNMENT + sum(needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in op.plans[-1].result_types)
-    return ALIGNMENT + max(needs)
+def loop_workspace(binder: Binder, step: Step) -> int:
+    """Bytes that a loop works in as one call, or a choice; 0 where it is no such call."""
+    return _needed(binder, step) if is_native(binder, step) else 0
+
+
+def is_native(binder: Binder, step: Step) -> bool:
+    """Whether all steps of its bodies are made by machine code, as far as is seen before they are bound.
+
+    Step by step, a loop may do with less memory, and so may be all that there is memory for.
+    """
+    if binder.runner is None or not isinstance(step.op, RunsPlans):
+        return False
+    if not all(_is_made(binder, inner) for plan in step.op.plans for inner in plan.steps):
+        return False
+    return _needed(binder, step) <= step.op.workspace(step.types, **step.attrs) + _BESIDE
+
+
+def _needed(binder: Binder, step: Step) -> int:
+    """Of two bodies of which one runs, what the larger takes; carries lie in two buffers."""
+    assert isinstance(step.op, RunsPlans)
+    needs = [sum(_sizes(binder, plan)) for plan in step.op.plans]
+    if not isinstance(step.op, (PlannedScan, PlannedWhile)):
+        return ALIGNMENT + max(needs)
+    moved = step.op.plans[-1].result_types[: step.attrs["carries"]]
+    return ALIGNMENT + sum(needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in moved)
+
+
+def _is_made(binder: Binder, step: Step) -> bool:
+    if isinstance(step.op, RunsPlans):
+        return is_native(binder, step)
+    return isinstance(step.op, View | Source) or step.op.may_be_copies or binder.has_kernel(step)
 
 
 def bind_loop(
@@ -62,7 +90,7 @@ def bind_loop(
 ) -> Sequence[KernelCall] | None:
     """The calls of a loop, or of a choice, which are native; None where they cannot be."""
     op, runner = step.op, binder.runner
-    if runner is None or run.watch is None:
+    if runner is None or run.watch is None or not isinstance(op, RunsPlans) or not is_native(binder, step):
         return None
     if not all(x.flags.c_contiguous for x in operands):
         return None
@@ -151,10 +179,7 @@ def _bind_body(binder: Binder, runner: Runner, run: RunContext, plan: Plan, memo
     buffers = [memory.take(nbytes) for nbytes in plan.buffers]
     inner = RunContext(run.xp)
     inner.watch = run.watch
-    # What is fed lies elsewhere: nothing is read or written here, so that it takes no memory.
-    fed: dict[Any, HostArray] = {
-        feed: _placed(type, np.empty(max(1, type.nbytes), np.uint8)) for feed, type in plan.feed_types.items()
-    }
+    fed = _stand_ins(plan)
     slots: list[Any] = [None] * plan.slots
     for feed, slot in plan.feeds.items():
         slots[slot] = fed[feed]
@@ -186,6 +211,15 @@ def _bind_body(binder: Binder, runner: Runner, run: RunContext, plan: Plan, memo
         if isinstance(native.call, NativeCall):
             native.call.arrays.clear()  # what it was bound to is not there any more
     return body
+
+
+def _stand_ins(plan: Plan) -> dict[Any, HostArray]:
+    """Arrays for what is fed, which lies elsewhere: at addresses where there is no memory, and nobody looks."""
+    found, address = {}, _NO_MEMORY
+    for feed, type in plan.feed_types.items():
+        found[feed] = _placed(type, (ctypes.c_char * max(1, type.nbytes)).from_address(address))
+        address += aligned(max(1, type.nbytes))
+    return found
 
 
 def _bind_step(
@@ -223,7 +257,7 @@ def _inner_calls(
     return found
 
 
-def _placed(type: TensorType, memory: HostArray, offset: int = 0) -> HostArray:
+def _placed(type: TensorType, memory: Any, offset: int = 0) -> HostArray:
     return np.ndarray(type.shape, type.dtype, memory, offset)
 
 
@@ -267,7 +301,13 @@ class _Repeated(ABC):
     """
 
     def __init__(
-        self, binder: Binder, runner: Runner, run: RunContext, step: Step, operands: Arrays, out: Arrays
+        self,
+        binder: Binder,
+        runner: Runner,
+        run: RunContext,
+        step: Step,
+        operands: Sequence[HostArray],
+        out: Sequence[HostArray],
     ) -> None:
         assert isinstance(step.op, RunsPlans)
         self._op, self._attrs, self._step = step.op, step.attrs, step

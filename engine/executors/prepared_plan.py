@@ -52,7 +52,10 @@ class _Loan(NamedTuple):
 
 
 class PreparedPlan:
-    """A plan on memory of its own, for one thread at a time. It refers to no feed once a run is over, nor to the plan."""
+    """A plan on memory of its own, for one thread at a time.
+
+    It refers to no feed once a run is over, nor to the plan.
+    """
 
     def __init__(self, plan: Plan, executor: Executor, binder: Binder = _OWN_CALLS) -> None:
         self._executor = executor

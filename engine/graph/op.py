@@ -274,6 +274,11 @@ class Kernel(Definition):
         return None
 
     @cached_property
+    def may_be_copies(self) -> bool:
+        """Whether it is copies, for some arrays at least."""
+        return type(self).as_copies is not Kernel.as_copies
+
+    @cached_property
     def joins_loops_in_elements(self) -> bool:
         """Whether there is such a way, for some attributes at least."""
         return type(self).in_elements is not Kernel.in_elements

@@ -16,10 +16,10 @@ from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import FLOAT64, TensorType
 from engine.oplib.batching import size
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 
 
-class Call(RunsFunctions):
+class FunctionCall(RunsFunctions):
     """body(operands).
 
     With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
@@ -60,13 +60,13 @@ class Call(RunsFunctions):
         """The body's own nodes, where nothing else is asked of it."""
         if derivative is not None or recompute or not operands:
             return None
-        return pack(operands[0].builder, tidy(body).write(operands[0].builder, operands))
+        return bundled(operands[0].builder, tidy(body).write(operands[0].builder, operands))
 
     def lowered(self, *operands: Any, body: Body, derivative: Body | None, recompute: bool) -> Value | None:
         """The body's own nodes, but where it is to be computed twice."""
         if recompute or not operands:
             return None
-        return pack(operands[0].builder, tidy(body).write(operands[0].builder, operands))
+        return bundled(operands[0].builder, tidy(body).write(operands[0].builder, operands))
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """The body without results that nobody reads; all, as long as its own derivative may ask for them."""

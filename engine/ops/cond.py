@@ -18,7 +18,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, TensorType, show_shape
 from engine.oplib.batching import size
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 from engine.ops.scan import picked
 
 
@@ -82,7 +82,7 @@ class Cond(RunsFunctions):
         call, attrs = predicate.builder.registry.ops["call"], {"derivative": None, "recompute": False}
         yes, no = (predicate.builder.emit(call, operands, {"body": body, **attrs}) for body in (many, other))
         results = range(len(then.outputs))
-        return pack(predicate.builder, [picked(predicate, yes.output(k), no.output(k)) for k in results])
+        return bundled(predicate.builder, [picked(predicate, yes.output(k), no.output(k)) for k in results])
 
 
 def _giving(body: Body, reached: Sequence[int], wanted: Sequence[int]) -> Body:

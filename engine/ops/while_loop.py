@@ -23,7 +23,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, FLOAT64, INT64, TensorType
 from engine.oplib.batching import size
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 from engine.ops.scan import batched_carries, behind_steps, bounded_scan, emit_counted, picked, with_axis
 
 
@@ -141,7 +141,7 @@ class While(RunsFunctions):
         loop = _emit(operands[0], asks.body, many, Parts(parts.consts, initial, ()), max_steps)
         flagged = [*moving, False, False]
         found = [with_axis(loop.output(k), m, True, n) for k, m in enumerate(flagged)]
-        return pack(loop.builder, [*found, *[behind_steps(loop.output(carries + 2 + k)) for k in range(stacks)]])
+        return bundled(loop.builder, [*found, *[behind_steps(loop.output(carries + 2 + k)) for k in range(stacks)]])
 
     def _batch_ends(self, n: int, parts: Parts, flags: Parts, condition: Body, body: Body, max_steps: int) -> Value:
         """Where each example ends by itself: whether it goes on, and how far it has come, are carries, too."""
@@ -159,7 +159,7 @@ class While(RunsFunctions):
         finished = loop.output(carries).logical_not()
         ran = loop.output(carries + 1).cast(dtype=INT64)
         found = [*[loop.output(k) for k in range(carries)], ran, finished]
-        return pack(builder, [*found, *[behind_steps(loop.output(carries + 4 + k)) for k in range(stacks)]])
+        return bundled(builder, [*found, *[behind_steps(loop.output(carries + 4 + k)) for k in range(stacks)]])
 
 
 class StackingWhile(While):
