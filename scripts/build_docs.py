@@ -97,8 +97,8 @@ In Python, a function that is written with operators or against the Array API st
 
 ## Loops and functions
 
-A [function](guide/loops.md) sees its parameters alone: what a body of JAX, PyTorch or ONNX takes from around it is passed,
-as a const, which comes first. Trees are lists: each leaf is an operand and a result.
+A [function](guide/loops.md) sees its parameters alone: what a body of JAX, PyTorch or ONNX takes from around it is
+passed, as a const, which comes first. Trees are lists: each leaf is an operand and a result.
 
 - `jax.lax.scan(f, init, xs)`: [`scan`](ops.md#scan) of the body (consts, carries, entries) → carries, stacks. `length`
   and `reverse` are the same; `unroll` is not needed.
