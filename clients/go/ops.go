@@ -322,8 +322,8 @@ func (g *Graph) BroadcastTo(x *Node, options ...BroadcastToOptions) *Node {
 	return g.typed("broadcast_to", 1, []*Node{x}, Attrs{"shape": o.Shape})
 }
 
-// CallOptions are what Call takes beside what is required.
-type CallOptions struct {
+// CallOpOptions are what Call takes beside what is required.
+type CallOpOptions struct {
 	// Derivative: of operands, results and cotangents: a cotangent for each float operand; absent: the body's.
 	Derivative *GraphFunction
 
@@ -344,7 +344,7 @@ type CallOptions struct {
 // Gradient: that of the body, or its own `derivative`.
 //
 // body: of the operands.
-func (g *Graph) Call(body *GraphFunction, operands []*Node, options ...CallOptions) *Node {
+func (g *Graph) Call(body *GraphFunction, operands []*Node, options ...CallOpOptions) *Node {
 	o := given(options)
 	return g.typed("call", len(operands), operands, Attrs{
 		"body":       body,

@@ -233,7 +233,8 @@ def _required(op: OpDescription, *, last: bool) -> Iterator[str]:
 
 
 def _options_name(op: OpDescription) -> str:
-    name = _camel(op.name)
+    """The class of what is optional; calls of a client have another of the plain name."""
+    name = "callOp" if op.name == "call" else _camel(op.name)
     return f"{name[:1].upper()}{name[1:]}Options"
 
 

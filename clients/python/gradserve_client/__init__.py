@@ -48,7 +48,18 @@ from gradserve_client.errors import (
     TransportError,
 )
 from gradserve_client.graph import Graph, GraphFunction, Node
-from gradserve_client.recording import AsyncFunction, Function, RecordingError, function
+from gradserve_client.recording import (
+    AsyncFunction,
+    Function,
+    RecordingError,
+    call,
+    cond,
+    fixed_point,
+    function,
+    map,
+    scan,
+    while_loop,
+)
 from gradserve_client.registered import GraphSummary, Registered
 from gradserve_client.resident import Resident, ResidentTensor, Store
 
@@ -98,5 +109,11 @@ __all__ = [
     "Tangents",
     "TransportError",
     "Values",
+    "call",
+    "cond",
+    "fixed_point",
     "function",
+    "map",
+    "scan",
+    "while_loop",
 ]

@@ -53,7 +53,7 @@ class Node(NodeOps):
         return f"<node {self.id}: {self.op}{called}>"
 
     def __bool__(self) -> bool:
-        raise InputError(f"{self.told} has no value before the graph is run; where() chooses within it")
+        raise InputError(f"{self.told} has no value before the graph is run; where() and cond() choose within it")
 
     @property
     def told(self) -> str:
@@ -212,6 +212,11 @@ class Graph(GraphOps):
             _check_output(output, inner, i, _line_of_the_caller())
         return self._append_function(inner, outputs, name)
 
+    @property
+    def owner(self) -> Graph:
+        """The graph that has the functions: the one around, where this is of a function."""
+        return self if self.outer is None else self.outer
+
     def _append_function(self, nodes: Graph, outputs: Sequence[Node], name: str | None) -> GraphFunction:
         made = GraphFunction(self, len(self.functions), nodes, tuple(outputs), name)
         self.functions.append(made)
@@ -247,7 +252,7 @@ class Graph(GraphOps):
     def _stated(self, value: Any, name: str, op: str, line: Line) -> Any:
         if not isinstance(value, GraphFunction):
             return _sent(value, name, op, line)
-        if value.graph is not (self if self.outer is None else self.outer):
+        if value.graph is not self.owner:
             raise InputError(f"{_told(op, line)}, attribute {name}: {value!r} is a function of another graph")
         return value.index
 

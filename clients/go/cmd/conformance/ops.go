@@ -82,7 +82,7 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Shape = attr[[]int](s, "shape")
 		return g.BroadcastTo(s.operand(0), o)
 	case "call":
-		var o gs.CallOptions
+		var o gs.CallOpOptions
 		o.Derivative = attr[*gs.GraphFunction](s, "derivative")
 		o.Recompute = optional[bool](s, "recompute")
 		return g.Call(attr[*gs.GraphFunction](s, "body"), s.nodes[0:], o)

@@ -117,10 +117,10 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /** What call takes beside what is required. */
-    public static final class CallOptions {
+    public static final class CallOpOptions {
         private final Attrs attrs = new Attrs();
 
-        private CallOptions() {}
+        private CallOpOptions() {}
 
         /**
          * Of operands, results and cotangents: a cotangent for each float operand; absent: the body's.
@@ -128,7 +128,7 @@ public abstract sealed class GraphOps permits Graph {
          * @param derivative the value
          * @return these options
          */
-        public CallOptions derivative(GraphFunction derivative) {
+        public CallOpOptions derivative(GraphFunction derivative) {
             attrs.with("derivative", derivative);
             return this;
         }
@@ -139,7 +139,7 @@ public abstract sealed class GraphOps permits Graph {
          * @param recompute the value
          * @return these options
          */
-        public CallOptions recompute(boolean recompute) {
+        public CallOpOptions recompute(boolean recompute) {
             attrs.with("recompute", recompute);
             return this;
         }
@@ -184,8 +184,8 @@ public abstract sealed class GraphOps permits Graph {
      * @param options states what is optional
      * @return the node
      */
-    public Node call(GraphFunction body, List<Node> operands, Consumer<CallOptions> options) {
-        CallOptions given = given(new CallOptions(), options);
+    public Node call(GraphFunction body, List<Node> operands, Consumer<CallOpOptions> options) {
+        CallOpOptions given = given(new CallOpOptions(), options);
         return append("call", given.attrs.with("body", body), operands(operands));
     }
 
