@@ -19,7 +19,7 @@ from engine.graph.op import ResultTypes
 _DEAR: Final = 8
 
 
-class Kept(NamedTuple):
+class BackWithKept(NamedTuple):
     """A step's way back that is given some values, behind its other inputs, and the body that makes them of a step's.
 
     There may be none: then `front` is None.
@@ -29,18 +29,18 @@ class Kept(NamedTuple):
     front: Body | None
 
 
-def with_kept(back: BodyBack, inputs: int, consts: int) -> Kept:
+def with_kept(back: BodyBack, inputs: int, consts: int) -> BackWithKept:
     """Of a step of so many inputs, of which the first are consts: those stay the same, and with them what they make."""
     return back.body.made(("kept", inputs, consts), lambda: _with_kept(back, inputs, consts))
 
 
-def _with_kept(back: BodyBack, inputs: int, consts: int) -> Kept:
+def _with_kept(back: BodyBack, inputs: int, consts: int) -> BackWithKept:
     graph = back.body.graph
     nodes = _dear(graph, inputs, consts)
     if not nodes:
-        return Kept(back, None)
+        return BackWithKept(back, None)
     front = derived(back.body, graph.rewritten(graph.nodes, nodes), back.body.inputs[:inputs])
-    return Kept(BodyBack(_given(back.body, nodes), back.reached), front)
+    return BackWithKept(BodyBack(_given(back.body, nodes), back.reached), front)
 
 
 def _dear(graph: Graph, inputs: int, consts: int) -> list[int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine.bodies.keep import Kept, with_kept
+from engine.bodies.keep import BackWithKept, with_kept
 from engine.bodies.runs_functions import Parts
 from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import BodyBack, paths, way_back
@@ -37,7 +37,7 @@ def loop_gradients(
     back = way_back(body, (*moving, *[carries + k for k in stacks]))
     if not moving and not back.reached:
         return [None] * sum(map(len, operands))
-    kept = with_kept(back, len(body.inputs), len(operands.consts)) if keeps else Kept(back, None)
+    kept = with_kept(back, len(body.inputs), len(operands.consts)) if keeps else BackWithKept(back, None)
     plan = _Layout.of(body, operands, moving, stacks, kept)
     loop = emit(plan.body, plan.operands(arrived, stack))
     return plan.gradients(loop, may_be_empty=may_be_empty)
@@ -75,7 +75,9 @@ class _Layout:
     body: Body
 
     @classmethod
-    def of(cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], kept: Kept) -> _Layout:
+    def of(
+        cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], kept: BackWithKept
+    ) -> _Layout:
         back = kept.back
         read = _by_part(operands, sorted(back.read))
         summed = _by_part(operands, back.reached).consts
@@ -122,7 +124,7 @@ def _by_part(operands: Parts, inputs: Sequence[int]) -> Parts:
 
 
 def _step_back(
-    body: Body, operands: Parts, moving: Sequence[int], kept: Kept, read: Parts, summed: Sequence[int]
+    body: Body, operands: Parts, moving: Sequence[int], kept: BackWithKept, read: Parts, summed: Sequence[int]
 ) -> Body:
     """From the step's way back: sums go on, cotangents of what no path leads to are zeros."""
     (consts, carries, _), back = map(len, operands), kept.back

@@ -102,7 +102,7 @@ def bind_loop(
         return None
 
 
-def _kinds(op: RunsPlans) -> Sequence[type[_Repeated]]:
+def _kinds(op: RunsPlans) -> Sequence[type[_NativeBodies]]:
     if isinstance(op, (PlannedScan, PlannedWhile)):
         return (_Loop,)
     return (_Then, _Otherwise) if isinstance(op, PlannedCond) else (_Once,)
@@ -312,7 +312,7 @@ def _places(words: Sequence[tuple[int, int]], array: HostArray) -> list[_Place]:
     return [_Place(word, address - first) for word, address in words if first <= address < past]
 
 
-class _Repeated(ABC):
+class _NativeBodies(ABC):
     """Bodies as one call on operands and results, which its table points at: behind its own description, in this order.
 
     Where these move, the table is told; the rest is found from it when the call begins.
@@ -383,7 +383,7 @@ class _Repeated(ABC):
         """The call, and what may follow. Raises _NotNative."""
 
 
-class _Once(_Repeated):
+class _Once(_NativeBodies):
     """A body that runs once. Of a choice it is one of two, and runs where the predicate is what it is for."""
 
     #: which of the two; None of a body alone
@@ -413,7 +413,7 @@ class _Otherwise(_Once):
     branch = 1
 
 
-class _Loop(_Repeated):
+class _Loop(_NativeBodies):
     """A body that runs step by step."""
 
     def calls(self) -> Sequence[KernelCall]:
