@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.bodies.compare import compared_as_floats
 from engine.graph.body import Body
 from engine.graph.ir import Graph
 from engine.graph.tensor_type import TensorType
@@ -28,4 +29,5 @@ def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
 
 def _tidied(body: Body) -> Body:
     budget = body.budget
-    return derived(body, expand_grad(body.graph, budget.limits, budget.deadline), body.inputs)
+    written = expand_grad(body.graph, budget.limits, budget.deadline)
+    return derived(body, compared_as_floats(written), body.inputs)
