@@ -14,6 +14,8 @@ from tests.engine.ops.run import run
 
 OPS = list(registry().ops.values())
 LEAVES = {"input", "parameter", "get_output"}
+#: a sample has operands and attributes, and no functions: tests/engine/ops writes programs of these
+WITH_FUNCTIONS = {op.name for op in OPS if op.functions}
 
 
 @pytest.mark.parametrize("op", OPS, ids=str)
@@ -25,7 +27,7 @@ def test_an_op_is_documented(op: Definition) -> None:
     assert set(", ".join(op.aliases.values()).split(", ")) <= {"", "born", "cjc", "minima", "sadl"}
 
 
-@pytest.mark.parametrize("op", [op for op in OPS if op.name not in LEAVES], ids=str)
+@pytest.mark.parametrize("op", [op for op in OPS if op.name not in LEAVES | WITH_FUNCTIONS], ids=str)
 def test_samples_cover_every_attribute_and_choice(op: Definition) -> None:
     assert op.samples
     for name, attr in op.attrs.items():
