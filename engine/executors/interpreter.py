@@ -28,8 +28,8 @@ from engine.planning.plan import Plan, Step
 Buffer = Any  # what an executor allocates
 
 
-#: looks on: (array module, step, operands, result)
-Observer = Callable[[Namespace, Step, Sequence[Array], Array], None]
+#: looks on: (context of the run, step, operands, result)
+Observer = Callable[[RunContext, Step, Sequence[Array], Array], None]
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ class Executor(ABC):
         except EngineError as error:
             raise at_origin(error, step.origin) from None
         if watch is not None:
-            watch(run.xp, step, operands, slots[step.result])
+            watch(run, step, operands, slots[step.result])
         for i in step.dead:
             slots[i] = None
 

@@ -107,12 +107,16 @@ def _versions(device: str) -> dict[str, str]:
 
 def _nonfinite(found: Nonfinite) -> dict[str, Any]:
     ranges = [dict(_bounds(both)) for both in found.ranges]
+    within = {} if found.function is None else {"function": found.function, "function_node": found.function_node}
+    steps = {"steps": list(found.steps)} if found.steps else {}
     return {
         "node": found.node,
         "op": found.op,
         "backward": found.backward,
         "computed": found.computed,
         "operands": ranges,
+        **within,
+        **steps,
     }
 
 

@@ -99,6 +99,17 @@ def test_outputs_may_repeat_and_be_inputs(client: Client) -> None:
     assert [float(x) for x in values(client, request)] == [1, 2, 2]
 
 
+def test_diagnose_says_where_in_a_function(client: Client) -> None:
+    body = function([1, 2], IN, node("add_scalar", 0, scalar=-1.0), node("log", 1))
+    nodes = [IN, node("scan", 0, body=1, carries=1, length=6), result(1, 1)]
+    request = asked([DOUBLE, body], *nodes, feeds=[feed(0, [], [3.0])], diagnose=True)
+    found = client.post("/v1/forward", json=request).json()["stats"]["first_nonfinite"]
+    assert found == {
+        "node": 1, "op": "scan", "backward": False, "computed": "log", "operands": [{"low": 0.0, "high": 0.0}],
+        "function": 1, "function_node": 2, "steps": [2],
+    }  # fmt: skip
+
+
 # ---------------------------------------------------------------- refused at a use
 
 
