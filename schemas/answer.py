@@ -40,13 +40,13 @@ class Nonfinite(TypedDict):
     node: NodeId
     op: Annotated[OpName, Field(description="the node's op")]
     backward: Annotated[bool, Field(description="whether it happened on the way back through the node")]
-    computed: Annotated[str, Field(description="the primitive that did it: the op itself, or a part of it")]
-    operands: Annotated[list[ValueRange], Field(description="what the primitive's operands ranged over")]
-    function: NotRequired[Annotated[Int64, Field(description="where it happened in a function: which one")]]
-    function_node: NotRequired[Annotated[Int64, Field(description="and at which of its nodes")]]
+    function: NotRequired[Annotated[Int64, Field(description="index of the function it happened in, used by the node")]]
+    function_node: NotRequired[Annotated[Int64, Field(description="the node of that function")]]
     steps: NotRequired[
         Annotated[list[Int64], Field(description="the step of each loop around that node, the outermost first")]
     ]
+    computed: Annotated[str, Field(description="the primitive that did it: the op itself, or a part of it")]
+    operands: Annotated[list[ValueRange], Field(description="what the primitive's operands ranged over")]
 
 
 #: none of a run; what takes most of its time; all that can be compiled of it

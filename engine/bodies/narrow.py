@@ -14,7 +14,7 @@ from engine.graph.ir import Graph
 from engine.passes.dce import dce
 
 
-def needed(body: Body, results: Iterable[int]) -> frozenset[int]:
+def inputs_of(body: Body, results: Iterable[int]) -> frozenset[int]:
     """The inputs that these results depend on."""
     asked = tuple(sorted(results))
     return body.made(("needed", asked), lambda: frozenset(map(int, _of(body, asked).feeds)))  # type: ignore[arg-type]
@@ -38,7 +38,7 @@ def step_needs(
     inputs = set(also)
     while True:
         results |= {i - consts for i in inputs if consts <= i < consts + carries}
-        more = needed(body, results) | {consts + k for k in results if k < carries}
+        more = inputs_of(body, results) | {consts + k for k in results if k < carries}
         if more <= inputs:
             return sorted(results), sorted(inputs)
         inputs |= more

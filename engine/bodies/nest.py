@@ -16,7 +16,7 @@ from engine.graph.body import Body
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.tensor_type import TensorType
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 from engine.oplib.slices import cut
 
 #: steps from which a loop is worth pieces
@@ -39,7 +39,7 @@ def nest(graph: Graph, levels: int, limits: Limits, deadline: Deadline = NO_DEAD
         builder.origin = node.origin
         operands = [values[i] for i in node.operands]
         if _is_long(node):
-            values.append(pack(builder, _nested(operands, levels, **node.attrs)))
+            values.append(bundled(builder, _nested(operands, levels, **node.attrs)))
         elif node.op.name == "get_output":
             values.append(operands[0].output(node.attrs["index"]))
         else:
@@ -120,7 +120,7 @@ def _plain(body: Body, parts: Parts, length: int, *_: int, reverse: bool) -> lis
 
 def _steps(length: int, levels: int) -> int:
     """Of one piece, so that all levels have about as many: a divisor, where one is near."""
-    wanted = round(length ** (levels / (levels + 1)))
+    wanted: int = round(length ** (levels / (levels + 1)))
     least, most = max(2, wanted // _NEAR), wanted * _NEAR
     outwards = (k for away in range(_TRIED) for k in (wanted - away, wanted + away) if least <= k <= most)
     return next((k for k in outwards if length % k == 0), wanted)

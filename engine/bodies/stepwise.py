@@ -11,12 +11,11 @@ from dataclasses import dataclass
 
 from engine.bodies.runs_functions import Parts
 from engine.bodies.tidy import derived, tidy
-from engine.bodies.way_back import WayBack, paths, way_back
+from engine.bodies.way_back import BodyBack, paths, way_back
 from engine.graph.body import Body
 from engine.graph.ir import Builder, Value
 from engine.graph.tensor_type import TensorType
 
-Cotangents = Sequence[Value | None]
 #: appends a loop of a body the other way round
 EmitLoop = Callable[[Body, Parts], Value]
 #: appends the loop once more, and gives these carries as they came to each step, stacked
@@ -67,13 +66,13 @@ class _Layout:
     given: Parts
     moving: Sequence[int]
     stacks: Sequence[int]
-    back: WayBack
+    back: BodyBack
     read: Parts
     summed: Sequence[int]
     body: Body
 
     @classmethod
-    def of(cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], back: WayBack) -> _Layout:
+    def of(cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], back: BodyBack) -> _Layout:
         read = _by_part(operands, sorted(back.read))
         summed = _by_part(operands, back.reached).consts
         return cls(operands, moving, stacks, back, read, summed, _step_back(body, operands, moving, back, read, summed))
@@ -116,7 +115,7 @@ def _by_part(operands: Parts, inputs: Sequence[int]) -> Parts:
 
 
 def _step_back(
-    body: Body, operands: Parts, moving: Sequence[int], back: WayBack, read: Parts, summed: Sequence[int]
+    body: Body, operands: Parts, moving: Sequence[int], back: BodyBack, read: Parts, summed: Sequence[int]
 ) -> Body:
     """From the step's way back: sums go on, cotangents of what no path leads to are zeros."""
     consts, carries, _ = map(len, operands)

@@ -10,7 +10,7 @@ from engine.graph.ir import Node
 from engine.transforms.vjp import vjp
 
 
-class WayBack(NamedTuple):
+class BodyBack(NamedTuple):
     """A body of the operands, then of the cotangents of some results; it gives those of the operands `reached`."""
 
     body: Body
@@ -22,12 +22,12 @@ class WayBack(NamedTuple):
         return frozenset(int(feed) for feed in self.body.graph.feeds)  # type: ignore[call-overload]
 
 
-def way_back(body: Body, given: tuple[int, ...]) -> WayBack:
+def way_back(body: Body, given: tuple[int, ...]) -> BodyBack:
     """For cotangents of the results `given`. It computes the way there again, as far as it needs that."""
     return body.made(("way back", given), lambda: _written(body, given))
 
 
-def _written(body: Body, given: tuple[int, ...]) -> WayBack:
+def _written(body: Body, given: tuple[int, ...]) -> BodyBack:
     source = tidy(body)
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
@@ -38,7 +38,7 @@ def _written(body: Body, given: tuple[int, ...]) -> WayBack:
     reached = {i: g for i, g in found if g is not None}
     graph = builder.graph(list(reached.values()))
     types = [*body.inputs, *(seed.type for _, seed in seeds)]
-    return WayBack(derived(body, graph, types), tuple(reached))
+    return BodyBack(derived(body, graph, types), tuple(reached))
 
 
 def paths(body: Body) -> tuple[frozenset[int], ...]:

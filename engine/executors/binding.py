@@ -21,6 +21,10 @@ class Binder:
         """Whether any step is bound to a kernel."""
         return False
 
+    def has_kernel(self, step: Step) -> bool:
+        """Whether this step is bound to one."""
+        return False
+
     def workspace(self, step: Step) -> int:
         """Bytes of memory that a step's calls work in: no other step's are made meanwhile, so that all share it."""
         return 0

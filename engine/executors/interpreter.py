@@ -185,13 +185,18 @@ class Executor(ABC):
         feeds: Mapping[Hashable, Array],
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
+        *,
+        turned: bool = False,
     ) -> list[Array]:
-        """As `execute`, step by step: what every other way of running a plan must agree with."""
+        """As `execute`, step by step: what every other way of running a plan must agree with.
+
+        Where it has `turned`, the way back has begun before.
+        """
         slots: list[Array] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
         memory = _Memory(self, [self.allocate(nbytes) for nbytes in plan.buffers])
-        run, turned = self.context(deadline), False
+        run = self.context(deadline)
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()

@@ -176,10 +176,14 @@ class LoopBinder(Binder):
         """Whether any loop or microkernel is."""
         return bool(self.compiled)
 
+    def has_kernel(self, step: Step) -> bool:
+        """Whether it was compiled."""
+        return step.op in self.compiled
+
     def workspace(self, step: Step) -> int:
         """That of a kernel. NumPy's is allocated anew with each run."""
         if isinstance(step.op, RunsPlans):
-            return loop_workspace(self, step.op) if self.compiled else 0
+            return loop_workspace(self, step) if self.compiled else 0
         found = self.compiled.get(step.op)
         if found is None:
             return 0

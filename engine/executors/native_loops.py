@@ -7,6 +7,8 @@ that a carry lies in. So the kernels of a body know nothing of the loop, and a l
 
 from __future__ import annotations
 
+import ctypes
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -33,11 +35,15 @@ from engine.native.runner_layout import (
     StackEntry,
 )
 from engine.oplib.source import Source
-from engine.planning.looped import PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
+from engine.planning.looped import PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
 from engine.planning.plan import Plan, Step
 
 #: of a position in a table: nothing lies there
 _NOWHERE: Final = -1
+#: bytes that machine code may take beside what was planned for a loop
+_BESIDE: Final = 1 << 16
+#: beyond all addresses that a process has
+_NO_MEMORY: Final = 1 << 60
 #: of steps, between two looks at the clock
 _LOOK_NANOSECONDS: Final = 500_000
 
@@ -46,27 +52,59 @@ class _NotNative(Exception):
     """A body has a step that machine code does not make."""
 
 
-def loop_workspace(binder: Binder, op: RunsPlans) -> int:
-    """Bytes that a loop works in as one call; 0 where it is no such loop."""
-    if not isinstance(op, (PlannedScan, PlannedWhile)):
-        return 0
-    buffers = sum(aligned(max(8, type.nbytes)) for type in op.plans[-1].result_types)
-    return ALIGNMENT + sum(sum(_sizes(binder, plan)) for plan in op.plans) + 2 * buffers
+def loop_workspace(binder: Binder, step: Step) -> int:
+    """Bytes that a loop works in as one call, or a choice; 0 where it is no such call."""
+    return _needed(binder, step) if is_native(binder, step) else 0
+
+
+def is_native(binder: Binder, step: Step) -> bool:
+    """Whether all steps of its bodies are made by machine code, as far as is seen before they are bound.
+
+    Step by step, a loop may do with less memory, and so may be all that there is memory for.
+    """
+    if binder.runner is None or not isinstance(step.op, RunsPlans):
+        return False
+    if not all(_is_made(binder, inner) for plan in step.op.plans for inner in plan.steps):
+        return False
+    return _needed(binder, step) <= step.op.workspace(step.types, **step.attrs) + _BESIDE
+
+
+def _needed(binder: Binder, step: Step) -> int:
+    """Of two bodies of which one runs, what the larger takes; carries lie in two buffers."""
+    assert isinstance(step.op, RunsPlans)
+    needs = [sum(_sizes(binder, plan)) for plan in step.op.plans]
+    if not isinstance(step.op, (PlannedScan, PlannedWhile)):
+        return ALIGNMENT + max(needs)
+    moved = step.op.plans[-1].result_types[: step.attrs["carries"]]
+    return ALIGNMENT + sum(needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in moved)
+
+
+def _is_made(binder: Binder, step: Step) -> bool:
+    if isinstance(step.op, RunsPlans):
+        return is_native(binder, step)
+    return isinstance(step.op, View | Source) or step.op.may_be_copies or binder.has_kernel(step)
 
 
 def bind_loop(
     binder: Binder, run: RunContext, step: Step, operands: Sequence[HostArray], out: Sequence[HostArray]
 ) -> Sequence[KernelCall] | None:
-    """The calls of a loop, of which the first is native; None where it cannot be one."""
+    """The calls of a loop, or of a choice, which are native; None where they cannot be."""
     op, runner = step.op, binder.runner
-    if runner is None or run.watch is None or not isinstance(op, (PlannedScan, PlannedWhile)):
+    if runner is None or run.watch is None or not isinstance(op, RunsPlans) or not is_native(binder, step):
         return None
     if not all(x.flags.c_contiguous for x in operands):
         return None
     try:
-        return _Loop(binder, runner, run, step, operands, out).calls()
+        made = [kind(binder, runner, run, step, operands, out).calls() for kind in _kinds(op)]
+        return [call for calls in made for call in calls]
     except _NotNative:
         return None
+
+
+def _kinds(op: RunsPlans) -> Sequence[type[_Repeated]]:
+    if isinstance(op, (PlannedScan, PlannedWhile)):
+        return (_Loop,)
+    return (_Then, _Otherwise) if isinstance(op, PlannedCond) else (_Once,)
 
 
 class _Place(NamedTuple):
@@ -99,13 +137,27 @@ def _sizes(binder: Binder, plan: Plan) -> list[int]:
 
 
 def _owned(plan: Plan) -> list[bool]:
-    """Whether each result lies in memory of its own: the others look at what is fed, constant, or there twice."""
+    """Whether each result lies in memory of its own: the others look at what is fed, constant, or there twice.
+
+    Nor is it its own where something larger lies there before: of a stack, that would reach into the next entry.
+    """
     sources = {step.result for step in plan.steps if isinstance(step.op, Source)}
     elsewhere, owned, seen = sources.union(plan.feeds.values()), list[bool](), set[Root]()
-    for root in roots_of(plan):
-        owned.append(root not in seen and root.slot not in elsewhere)
+    places, reach = {step.result: step.places for step in plan.steps}, _reach(plan)
+    for root, type in zip(roots_of(plan), plan.result_types, strict=True):
+        is_own = root not in seen and root.slot not in elsewhere
+        owned.append(is_own and reach[places[root.slot][root.which].buffer] <= type.nbytes)
         seen.add(root)
     return owned
+
+
+def _reach(plan: Plan) -> Mapping[int, int]:
+    """For each buffer, the bytes that anything ever takes of it."""
+    reach: dict[int, int] = {}
+    for step in plan.steps:
+        for type, place in zip(step.types, step.places, strict=False):
+            reach[place.buffer] = max(reach.get(place.buffer, 0), place.offset + type.nbytes)
+    return reach
 
 
 class _Memory:
@@ -127,10 +179,7 @@ def _bind_body(binder: Binder, runner: Runner, run: RunContext, plan: Plan, memo
     buffers = [memory.take(nbytes) for nbytes in plan.buffers]
     inner = RunContext(run.xp)
     inner.watch = run.watch
-    # What is fed lies elsewhere: nothing is read or written here, so that it takes no memory.
-    fed: dict[Any, HostArray] = {
-        feed: _placed(type, np.empty(max(1, type.nbytes), np.uint8)) for feed, type in plan.feed_types.items()
-    }
+    fed = _stand_ins(plan)
     slots: list[Any] = [None] * plan.slots
     for feed, slot in plan.feeds.items():
         slots[slot] = fed[feed]
@@ -162,6 +211,15 @@ def _bind_body(binder: Binder, runner: Runner, run: RunContext, plan: Plan, memo
         if isinstance(native.call, NativeCall):
             native.call.arrays.clear()  # what it was bound to is not there any more
     return body
+
+
+def _stand_ins(plan: Plan) -> dict[Any, HostArray]:
+    """Arrays for what is fed, which lies elsewhere: at addresses where there is no memory, and nobody looks."""
+    found, address = {}, _NO_MEMORY
+    for feed, type in plan.feed_types.items():
+        found[feed] = _placed(type, (ctypes.c_char * max(1, type.nbytes)).from_address(address))
+        address += aligned(max(1, type.nbytes))
+    return found
 
 
 def _bind_step(
@@ -199,7 +257,7 @@ def _inner_calls(
     return found
 
 
-def _placed(type: TensorType, memory: HostArray, offset: int = 0) -> HostArray:
+def _placed(type: TensorType, memory: Any, offset: int = 0) -> HostArray:
     return np.ndarray(type.shape, type.dtype, memory, offset)
 
 
@@ -236,10 +294,10 @@ def _places(words: Sequence[tuple[int, int]], array: HostArray) -> list[_Place]:
     return [_Place(word, address - first) for word, address in words if first <= address < past]
 
 
-class _Loop:
-    """A loop bound to its operands and results, which its table points at: behind its own description, in this order.
+class _Repeated(ABC):
+    """Bodies as one call on operands and results, which its table points at: behind its own description, in this order.
 
-    Where these move, the table is told; the rest is found from it when the loop begins.
+    Where these move, the table is told; the rest is found from it when the call begins.
     """
 
     def __init__(
@@ -251,47 +309,26 @@ class _Loop:
         operands: Sequence[HostArray],
         out: Sequence[HostArray],
     ) -> None:
-        assert isinstance(step.op, (PlannedScan, PlannedWhile))
+        assert isinstance(step.op, RunsPlans)
         self._op, self._attrs, self._step = step.op, step.attrs, step
-        self._runner, self._run = runner, run
+        self._binder, self._runner, self._run = binder, runner, run
         self._operands, self._out = operands, out
-        memory = _Memory(run.workspace)
-        self._memory = memory
-        self._bodies = [_bind_body(binder, runner, run, plan, memory) for plan in step.op.plans]
+        self._memory = _Memory(run.workspace)
         self._inits: list[tuple[int, int, int, int]] = []
         self._moves: list[tuple[int, int, int]] = []
         self._carries: list[tuple[int, int, int, int, int]] = []
         self._stacks: list[tuple[int, int, int]] = []
         self._described: HostArray = np.zeros(LoopEntry.SIZE, np.int64)
+        for entry in LoopEntry.LENGTH_AT, LoopEntry.STEPS_AT, LoopEntry.FINISHED_AT, LoopEntry.WHEN_AT:
+            self._described[entry] = _NOWHERE
 
     @property
-    def _body(self) -> _BoundBody:
-        return self._bodies[-1]
+    def _results(self) -> range:
+        """Positions of the results in the table."""
+        return range(1 + len(self._operands), 1 + len(self._operands) + len(self._out))
 
-    def calls(self) -> Sequence[KernelCall]:
-        """The loop, and a look whether it has come to its end."""
-        counted = isinstance(self._op, PlannedCountedScan)
-        given = self._operands[:-1] if counted else self._operands
-        parts = in_parts(range(1, 1 + len(given)), self._attrs["carries"], self._attrs.get("sequences", 0))
-        results = range(1 + len(self._operands), 1 + len(self._operands) + len(self._out))
-        table: HostArray = np.zeros((1, 1 + len(self._operands) + len(self._out)), np.int64)
-        self._consts(parts.consts)
-        self._carry(parts.consts, parts.carries, results)
-        self._sequences(len(parts.consts) + len(parts.carries), parts.sequences)
-        self._stack(len(parts.carries), results)
-        lists = self._describe(len(self._operands) if counted else _NOWHERE, len(parts.carries), results)
-        table[0, 0] = self._described.ctypes.data
-        call = NativeCall(self._runner.repeat, self._runner.repeat_address, 1, table, (self, lists))
-        for position, array in enumerate([*self._operands, *self._out], 1):
-            call.point(position, array)
-        ended = self._described[LoopEntry.ENDED : LoopEntry.ENDED + 1]
-        again = partial(_run_again, self._run, self._step, partial(_now, call, len(self._operands)))
-        return [(call, ()), (NativeGuard(ended, (again, ())), ())]
-
-    def _consts(self, positions: Sequence[int]) -> None:
-        for feed, position in enumerate(positions):
-            for body in self._bodies:
-                self._begin_at(body, feed, position)
+    def _bind(self, plan: Plan) -> _BoundBody:
+        return _bind_body(self._binder, self._runner, self._run, plan, self._memory)
 
     def _begin_at(self, body: _BoundBody, feed: int, position: int, last: int = 0, stride: int = 0) -> None:
         for word, offset in body.fed.get(feed, ()):
@@ -299,38 +336,9 @@ class _Loop:
             if stride:
                 self._moves.append((word, stride, 0))
 
-    def _carry(self, consts: Sequence[int], positions: Sequence[int], results: Sequence[int]) -> None:
-        for k, position in enumerate(positions):
-            array, feed = self._operands[position - 1], len(consts) + k
-            first, second = (self._memory.take(max(8, array.nbytes)).ctypes.data for _ in range(2))
-            self._carries.append((position, results[k], first, second, array.nbytes))
-            for body in self._bodies:
-                self._inits += [(word, _NOWHERE, first + offset, 0) for word, offset in body.fed.get(feed, ())]
-            self._inits += [(word, _NOWHERE, second + offset, 0) for word, offset in self._body.made[k]]
-            turned = [*self._body.fed.get(feed, ()), *self._body.made[k]]
-            self._moves += [(word, 0, (first + offset) ^ (second + offset)) for word, offset in turned]
-
-    def _sequences(self, before: int, positions: Sequence[int]) -> None:
-        backwards = bool(self._attrs.get("reverse"))
-        for feed, position in enumerate(positions, before):
-            entry = self._operands[position - 1][:1].nbytes
-            self._begin_at(self._body, feed, position, entry if backwards else 0, -entry if backwards else entry)
-
-    def _stack(self, carries: int, results: Sequence[int]) -> None:
-        """Stacks stand behind the carries; of a `while`, behind steps and finished, and the body's flag before them."""
-        backwards = bool(self._attrs.get("reverse"))
-        first = carries + self._op.beside
-        for k, array in enumerate(self._out[first:], first):
-            entry = array[:1].nbytes
-            for word, offset in self._body.made[k - self._op.beside + self._op.flags]:
-                self._inits.append((word, results[k], offset, entry if backwards else 0))
-                self._moves.append((word, -entry if backwards else entry, 0))
-            if self._op.may_end_early:
-                self._stacks.append((results[k], entry, array.nbytes))
-
-    def _describe(self, length_at: int, carries: int, results: Sequence[int]) -> Any:
-        """Write down the loop; what has to live with that."""
-        described, body = self._described, self._body
+    def _made(self, body: _BoundBody, length: int) -> Sequence[KernelCall]:
+        """The call, and a look whether it has come to its end."""
+        described = self._described
         lists = {
             LoopEntry.INITS: _rows(self._inits, InitEntry.SIZE),
             LoopEntry.MOVES: _rows(self._moves, MoveEntry.SIZE),
@@ -340,18 +348,113 @@ class _Loop:
         }
         for entry, rows in lists.items():
             described[entry], described[entry + 1] = rows.ctypes.data, len(rows)
-        described[LoopEntry.LENGTH] = self._op.most_steps(self._attrs)
-        described[LoopEntry.LENGTH_AT] = length_at
-        described[LoopEntry.STEPS_AT] = described[LoopEntry.FINISHED_AT] = _NOWHERE
-        if isinstance(self._op, PlannedWhile):
-            asked = self._bodies[0]
-            described[LoopEntry.BEFORE], described[LoopEntry.BEFORE_COUNT] = asked.steps.ctypes.data, len(asked.steps)
-            described[LoopEntry.BEFORE_FLAG] = asked.results[0]
-            described[LoopEntry.FLAG] = body.results[carries]
-            described[LoopEntry.STEPS_AT], described[LoopEntry.FINISHED_AT] = results[carries], results[carries + 1]
+        described[LoopEntry.LENGTH] = length
         described[LoopEntry.WATCH], described[LoopEntry.POOL] = self._run.watch.address, self._runner.pool
         described[LoopEntry.LOOK_STEPS] = max(1, _LOOK_NANOSECONDS // max(1, body.nanoseconds))
-        return lists
+        table: HostArray = np.zeros((1, self._results.stop), np.int64)
+        table[0, 0] = described.ctypes.data
+        call = NativeCall(self._runner.repeat, self._runner.repeat_address, 1, table, (self, lists, body))
+        for position, array in enumerate([*self._operands, *self._out], 1):
+            call.point(position, array)
+        ended = described[LoopEntry.ENDED : LoopEntry.ENDED + 1]
+        again = partial(_run_again, self._run, self._step, partial(_now, call, len(self._operands)))
+        return [(call, ()), (NativeGuard(ended, (again, ())), ())]
+
+    @abstractmethod
+    def calls(self) -> Sequence[KernelCall]:
+        """The call, and what may follow. Raises _NotNative."""
+
+
+class _Once(_Repeated):
+    """A body that runs once. Of a choice it is one of two, and runs where the predicate is what it is for."""
+
+    #: which of the two; None of a body alone
+    branch: int | None = None
+
+    def calls(self) -> Sequence[KernelCall]:
+        """The body's, of the operands behind the predicate."""
+        body, first = self._bind(self._op.plans[self.branch or 0]), int(self.branch is not None)
+        for feed in range(len(self._operands) - first):
+            self._begin_at(body, feed, 1 + first + feed)
+        for position, places in zip(self._results, body.made, strict=True):
+            self._inits += [(word, position, offset, 0) for word, offset in places]
+        if self.branch is not None:
+            self._described[LoopEntry.WHEN_AT], self._described[LoopEntry.WHEN] = 1, 1 - self.branch
+        return self._made(body, 1)
+
+
+class _Then(_Once):
+    """What runs where the predicate holds."""
+
+    branch = 0
+
+
+class _Otherwise(_Once):
+    """What runs where it does not, in the same memory."""
+
+    branch = 1
+
+
+class _Loop(_Repeated):
+    """A body that runs step by step."""
+
+    def calls(self) -> Sequence[KernelCall]:
+        """The loop."""
+        assert isinstance(self._op, (PlannedScan, PlannedWhile))
+        bodies = [self._bind(plan) for plan in self._op.plans]
+        counted = isinstance(self._op, PlannedCountedScan)
+        given = self._operands[:-1] if counted else self._operands
+        parts = in_parts(range(1, 1 + len(given)), self._attrs["carries"], self._attrs.get("sequences", 0))
+        for feed, position in enumerate(parts.consts):
+            for body in bodies:
+                self._begin_at(body, feed, position)
+        self._carry(bodies, len(parts.consts), parts.carries)
+        self._go_through(bodies[-1], len(parts.consts) + len(parts.carries), parts.sequences)
+        self._stack(self._op, bodies[-1], len(parts.carries))
+        if counted:
+            self._described[LoopEntry.LENGTH_AT] = len(self._operands)
+        if isinstance(self._op, PlannedWhile):
+            self._ask(bodies[0], bodies[-1], len(parts.carries))
+        return self._made(bodies[-1], self._op.most_steps(self._attrs))
+
+    def _carry(self, bodies: Sequence[_BoundBody], consts: int, positions: Sequence[int]) -> None:
+        body = bodies[-1]
+        for k, position in enumerate(positions):
+            array, feed = self._operands[position - 1], consts + k
+            first, second = (self._memory.take(max(8, array.nbytes)).ctypes.data for _ in range(2))
+            self._carries.append((position, self._results[k], first, second, array.nbytes))
+            for each in bodies:
+                self._inits += [(word, _NOWHERE, first + offset, 0) for word, offset in each.fed.get(feed, ())]
+            self._inits += [(word, _NOWHERE, second + offset, 0) for word, offset in body.made[k]]
+            turned = [*body.fed.get(feed, ()), *body.made[k]]
+            self._moves += [(word, 0, (first + offset) ^ (second + offset)) for word, offset in turned]
+
+    def _go_through(self, body: _BoundBody, before: int, positions: Sequence[int]) -> None:
+        backwards = bool(self._attrs.get("reverse"))
+        for feed, position in enumerate(positions, before):
+            entry = self._operands[position - 1][:1].nbytes
+            self._begin_at(body, feed, position, entry if backwards else 0, -entry if backwards else entry)
+
+    def _stack(self, op: PlannedScan | PlannedWhile, body: _BoundBody, carries: int) -> None:
+        """Stacks stand behind the carries; of a `while`, behind steps and finished, and the body's flag before them."""
+        backwards = bool(self._attrs.get("reverse"))
+        first = carries + op.beside
+        for k, array in enumerate(self._out[first:], first):
+            entry = array[:1].nbytes
+            for word, offset in body.made[k - op.beside + op.flags]:
+                self._inits.append((word, self._results[k], offset, entry if backwards else 0))
+                self._moves.append((word, -entry if backwards else entry, 0))
+            if op.may_end_early:
+                self._stacks.append((self._results[k], entry, array.nbytes))
+
+    def _ask(self, condition: _BoundBody, body: _BoundBody, carries: int) -> None:
+        """Whether to go on: at first, and after each step, which says so behind its carries."""
+        described, results = self._described, self._results
+        steps = condition.steps
+        described[LoopEntry.BEFORE], described[LoopEntry.BEFORE_COUNT] = steps.ctypes.data, len(steps)
+        described[LoopEntry.BEFORE_FLAG], described[LoopEntry.FLAG] = condition.results[0], body.results[carries]
+        described[LoopEntry.STEPS_AT], described[LoopEntry.FINISHED_AT] = results[carries], results[carries + 1]
+        self._asked = condition
 
 
 def _run_again(run: RunContext, step: Step, arrays: Callable[[], tuple[list[HostArray], list[HostArray]]]) -> None:
@@ -359,7 +462,7 @@ def _run_again(run: RunContext, step: Step, arrays: Callable[[], tuple[list[Host
 
     Raises DeadlineExceeded, where it is that, and what the steps find in their data.
     """
-    run.watch.check()
+    run.watch.deadline.check()
     operands, out = arrays()
     function, arguments = step.op.bind(run, operands, out, step.attrs)
     function(*arguments)

@@ -5,7 +5,7 @@ What a run brings along (large feeds) and takes away (large results) is not copi
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextvars import Context
 from itertools import accumulate
 from typing import Final, NamedTuple
@@ -14,6 +14,7 @@ import numpy as np
 
 from engine.executors.binding import Binder
 from engine.executors.feeds import fed
+from engine.executors.instance_pool import ReadyPlan
 from engine.executors.interpreter import Buffer, Executor
 from engine.executors.lifetimes import Lasting, Lifetimes
 from engine.executors.output_buffer import OutputBuffer
@@ -51,16 +52,15 @@ class _Loan(NamedTuple):
 
 
 class PreparedPlan:
-    """A plan on memory of its own, for one thread at a time. It refers to no feed once a run is over, nor to the plan.
+    """A plan on memory of its own, for one thread at a time.
 
-    `nbytes` is what keeping it takes, beside the plan.
+    It refers to no feed once a run is over, nor to the plan.
     """
 
     def __init__(self, plan: Plan, executor: Executor, binder: Binder = _OWN_CALLS) -> None:
         self._executor = executor
         self._binder = binder
         self._slots: list[Array] = [None] * plan.slots
-        self._inner: dict[Plan, RunPlan] = {}
         self._segments = Segments()
         self._watch = RegionWatch()
         self._is_gathered = False
@@ -75,8 +75,9 @@ class PreparedPlan:
         workspace = max(map(binder.workspace, plan.steps), default=0)
         *memory, shared = _cut(executor, [*sizes, workspace])
         self._run = executor.context(workspace=shared)
-        self._run.bind_plan, self._run.watch = self._bind_inner, self._watch
-        self.nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
+        self._inner: dict[Plan, ReadyPlan] = {}
+        self._run.bind_plan, self._run.watch = _binding_into(self._inner, executor, binder), self._watch
+        self._nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = [
             self._intake(lifetimes, plan, feed, own)
@@ -92,6 +93,11 @@ class PreparedPlan:
         own = [(k, i) for k, i in enumerate(plan.results) if k not in plan.borrowed]
         self._results = [(i, lifetimes.is_copied_out(k)) for k, i in own]
 
+    @property
+    def nbytes(self) -> int:
+        """With the plans that its steps run."""
+        return self._nbytes + sum(inner.nbytes for inner in self._inner.values())
+
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
         """As `Executor.execute`. After an error it can be called again."""
         try:
@@ -101,14 +107,6 @@ class PreparedPlan:
         return self._handed_out(feeds)
 
     # ------------------------------------------------------------ binding
-
-    def _bind_inner(self, plan: Plan) -> RunPlan:
-        """A plan that a step runs, on memory that is kept with this one's, however often the step is bound."""
-        if plan not in self._inner:
-            inner = self._executor.bind(plan, self._binder)
-            self.nbytes += inner.nbytes
-            self._inner[plan] = inner.run
-        return self._inner[plan]
 
     def _intake(self, lifetimes: Lifetimes, plan: Plan, feed: Hashable, own: Buffer) -> _Intake:
         planned, slot = plan.feed_types[feed], plan.feeds[feed]
@@ -228,6 +226,17 @@ class PreparedPlan:
         for position, feed, shape in self._loans:
             found.insert(position, feeds[feed].reshape(shape))
         return found
+
+
+def _binding_into(kept: dict[Plan, ReadyPlan], executor: Executor, binder: Binder) -> Callable[[Plan], RunPlan]:
+    """What binds a plan that steps run, once for all of them, on memory that is kept with the others'."""
+
+    def bind(plan: Plan) -> RunPlan:
+        if plan not in kept:
+            kept[plan] = executor.bind(plan, binder)
+        return kept[plan].run
+
+    return bind
 
 
 def _cut(executor: Executor, sizes: Sequence[int]) -> list[Buffer]:

@@ -36,14 +36,14 @@ class RegionWatch:
 
     def __init__(self) -> None:
         self._entries: HostArray = np.array([NEVER_COMES, 0], np.int64)
-        self._deadline = NO_DEADLINE
+        self.deadline = NO_DEADLINE
         self._stop: HostArray | None = None
         self.address: int = self._entries.ctypes.data
 
     def begin(self, deadline: Deadline) -> None:
         """From now on look at this one."""
-        if deadline is not self._deadline:
-            self._deadline = deadline
+        if deadline is not self.deadline:
+            self.deadline = deadline
             moment = min(deadline.at * 1e9 + _ROUNDING, NEVER_COMES)
             self._entries[WatchEntry.MOMENT] = NEVER_COMES if moment == NEVER_COMES else int(moment)
             self._stop = _memory(deadline)
@@ -53,14 +53,10 @@ class RegionWatch:
         """Look at nothing, and let go of the deadline's memory."""
         self.begin(NO_DEADLINE)
 
-    def check(self) -> None:
-        """Raise DeadlineExceeded, where that is why a loop has ended early."""
-        self._deadline.check()
-
     def ended(self) -> DeadlineExceeded:
         """Why a region has ended early."""
         try:
-            self._deadline.check()
+            self.deadline.check()
         except DeadlineExceeded as error:
             return error
         return DeadlineExceeded("nobody waits for the answer any more")

@@ -119,8 +119,11 @@ class Definition(ABC):
         return None
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """What is left where only these results are read, at least one. Asked of ops that `narrows`."""
-        raise NotImplementedError
+        """What is left where only these results are read, at least one.
+
+        Asked of ops that `narrows`; raises TypeError for others.
+        """
+        raise TypeError(f"{self.name} makes all of its results")
 
     @cached_property
     def decomposes(self) -> bool:
@@ -269,6 +272,11 @@ class Kernel(Definition):
         dtypes, strides and attributes.
         """
         return None
+
+    @cached_property
+    def may_be_copies(self) -> bool:
+        """Whether it is copies, for some arrays at least."""
+        return type(self).as_copies is not Kernel.as_copies
 
     @cached_property
     def joins_loops_in_elements(self) -> bool:

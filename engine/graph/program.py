@@ -21,7 +21,7 @@ from engine.graph.opset import LATEST, OPSET, admit_dtype, admit_op
 from engine.graph.registry import Registry
 from engine.graph.statement import Statement, check_functions, check_references, count_operands
 from engine.graph.tensor_type import TensorType
-from engine.graph.written import Repeats, Written
+from engine.graph.written import Repeats, WrittenValues
 
 _NOTHING: Final = Stated({})
 
@@ -181,11 +181,11 @@ class Program:
         roots: Sequence[int],
         wrt: Iterable[int],
         typing: FunctionTyping,
-    ) -> Written:
+    ) -> WrittenValues:
         needed = self.needed(roots)
         faults = Faults(self.index)
         types = self._used(types, needed, faults)
-        values = Written(builder, len(self.statements))
+        values = WrittenValues(builder, len(self.statements))
         barriers = self._barriers(wrt, needed)
         repeats = Repeats(values, self.index)
         for node in needed:

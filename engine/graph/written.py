@@ -8,7 +8,7 @@ from engine.graph.ir import Builder, Node, Origin, Value
 from engine.graph.statement import Statement
 
 
-class Written(Mapping[int, Value]):
+class WrittenValues(Mapping[int, Value]):
     """The values of a program's nodes, as far as these are written; what is kept of each is a number in the builder."""
 
     def __init__(self, builder: Builder, count: int) -> None:
@@ -40,7 +40,7 @@ class Repeats:
     ops and attributes that are large do not come twice.
     """
 
-    def __init__(self, values: Written, function: int | None = None) -> None:
+    def __init__(self, values: WrittenValues, function: int | None = None) -> None:
         """`function` is the index of the function whose statements they are."""
         self._builder, self._numbers, self._function = values.builder, values.numbers, function
         self._known: dict[Hashable, Node] = {}

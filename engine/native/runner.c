@@ -247,6 +247,8 @@ struct loop {
     word look_steps;
     /* set where it ended early */
     word ended;
+    /* which array says whether it runs at all, or -1, and what it says then */
+    word when_at, when;
 };
 
 static void move_bytes(char *to, const char *from, uword bytes)
@@ -289,9 +291,11 @@ void repeat(word first, word past, word *table)
     word length = loop->length, t = 0;
     if (first >= past)
         return;
+    loop->ended = 0;
+    if (loop->when_at >= 0 && *(const char *)table[loop->when_at] != loop->when)
+        return;
     if (loop->length_at >= 0 && *(const word *)table[loop->length_at] < length)
         length = *(const word *)table[loop->length_at];
-    loop->ended = 0;
     for (word i = 0; i < loop->carry_count; i++)
         move_bytes(loop->carries[i].buffers[0], (const char *)table[loop->carries[i].from], loop->carries[i].bytes);
     for (word i = 0; i < loop->init_count; i++) {

@@ -1,4 +1,4 @@
-; made of runner.c by scripts/runner_ir.py: 14dccd07892a8225b09d256e6f36fe1639f22a95ea79c9a971579299ccd4f156
+; made of runner.c by scripts/runner_ir.py: c0c6c3c51eddeda2f7f6576a25d24965b9c958de9fdd33dda4ff2a652c917c5f
 %struct.step = type { ptr, i64, ptr, i64, i64, i64, i64, ptr }
 %struct.bed = type { i32, [60 x i8] }
 %struct.carry = type { i64, i64, [2 x ptr], i64 }
@@ -320,400 +320,417 @@ define void @repeat(i64 %0, i64 %1, ptr readonly %2) #0 {
   %6 = getelementptr inbounds i8, ptr %5, i64 48
   %7 = load i64, ptr %6, align 8
   %8 = icmp slt i64 %0, %1
-  br i1 %8, label %9, label %288
+  br i1 %8, label %9, label %301
 
 9:
-  %10 = getelementptr inbounds i8, ptr %5, i64 56
-  %11 = load i64, ptr %10, align 8
-  %12 = icmp sgt i64 %11, -1
-  br i1 %12, label %13, label %19
+  %10 = getelementptr inbounds i8, ptr %5, i64 168
+  store i64 0, ptr %10, align 8
+  %11 = getelementptr inbounds i8, ptr %5, i64 176
+  %12 = load i64, ptr %11, align 8
+  %13 = icmp sgt i64 %12, -1
+  br i1 %13, label %14, label %23
 
-13:
-  %14 = getelementptr i64, ptr %2, i64 %11
-  %15 = load i64, ptr %14, align 8
-  %16 = inttoptr i64 %15 to ptr
-  %17 = load i64, ptr %16, align 8
-  %18 = tail call i64 @llvm.smin.i64(i64 %17, i64 %7)
-  br label %19
+14:
+  %15 = getelementptr i64, ptr %2, i64 %12
+  %16 = load i64, ptr %15, align 8
+  %17 = inttoptr i64 %16 to ptr
+  %18 = load i8, ptr %17, align 1
+  %19 = sext i8 %18 to i64
+  %20 = getelementptr inbounds i8, ptr %5, i64 184
+  %21 = load i64, ptr %20, align 8
+  %22 = icmp eq i64 %21, %19
+  br i1 %22, label %23, label %301
 
-19:
-  %20 = phi i64 [ %7, %9 ], [ %18, %13 ]
-  %21 = getelementptr inbounds i8, ptr %5, i64 168
-  store i64 0, ptr %21, align 8
-  %22 = getelementptr inbounds i8, ptr %5, i64 120
-  %23 = load i64, ptr %22, align 8
-  %24 = icmp sgt i64 %23, 0
-  br i1 %24, label %25, label %27
-
-25:
-  %26 = getelementptr inbounds i8, ptr %5, i64 112
-  br label %34
+23:
+  %24 = getelementptr inbounds i8, ptr %5, i64 56
+  %25 = load i64, ptr %24, align 8
+  %26 = icmp sgt i64 %25, -1
+  br i1 %26, label %27, label %33
 
 27:
-  %28 = getelementptr inbounds i8, ptr %5, i64 88
+  %28 = getelementptr i64, ptr %2, i64 %25
   %29 = load i64, ptr %28, align 8
-  %30 = icmp sgt i64 %29, 0
-  br i1 %30, label %31, label %92
+  %30 = inttoptr i64 %29 to ptr
+  %31 = load i64, ptr %30, align 8
+  %32 = tail call i64 @llvm.smin.i64(i64 %31, i64 %7)
+  br label %33
 
-31:
-  %32 = getelementptr inbounds i8, ptr %5, i64 80
-  %33 = add i64 %20, -1
-  br label %69
+33:
+  %34 = phi i64 [ %7, %23 ], [ %32, %27 ]
+  %35 = getelementptr inbounds i8, ptr %5, i64 120
+  %36 = load i64, ptr %35, align 8
+  %37 = icmp sgt i64 %36, 0
+  br i1 %37, label %38, label %40
 
-34:
-  %35 = phi i64 [ 0, %25 ], [ %66, %65 ]
-  %36 = load ptr, ptr %26, align 8
-  %37 = getelementptr %struct.carry, ptr %36, i64 %35
-  %38 = getelementptr inbounds i8, ptr %37, i64 16
-  %39 = load ptr, ptr %38, align 8
-  %40 = load i64, ptr %37, align 8
-  %41 = getelementptr i64, ptr %2, i64 %40
+38:
+  %39 = getelementptr inbounds i8, ptr %5, i64 112
+  br label %47
+
+40:
+  %41 = getelementptr inbounds i8, ptr %5, i64 88
   %42 = load i64, ptr %41, align 8
-  %43 = inttoptr i64 %42 to ptr
-  %44 = getelementptr inbounds i8, ptr %37, i64 32
-  %45 = load i64, ptr %44, align 8
-  %46 = icmp ult i64 %45, 8
-  br i1 %46, label %47, label %50
+  %43 = icmp sgt i64 %42, 0
+  br i1 %43, label %44, label %105
+
+44:
+  %45 = getelementptr inbounds i8, ptr %5, i64 80
+  %46 = add i64 %34, -1
+  br label %82
 
 47:
-  %48 = phi i64 [ 0, %34 ], [ %51, %50 ]
-  %49 = icmp ult i64 %48, %45
-  br i1 %49, label %58, label %65
+  %48 = phi i64 [ 0, %38 ], [ %79, %78 ]
+  %49 = load ptr, ptr %39, align 8
+  %50 = getelementptr %struct.carry, ptr %49, i64 %48
+  %51 = getelementptr inbounds i8, ptr %50, i64 16
+  %52 = load ptr, ptr %51, align 8
+  %53 = load i64, ptr %50, align 8
+  %54 = getelementptr i64, ptr %2, i64 %53
+  %55 = load i64, ptr %54, align 8
+  %56 = inttoptr i64 %55 to ptr
+  %57 = getelementptr inbounds i8, ptr %50, i64 32
+  %58 = load i64, ptr %57, align 8
+  %59 = icmp ult i64 %58, 8
+  br i1 %59, label %60, label %63
 
-50:
-  %51 = phi i64 [ %56, %50 ], [ 8, %34 ]
-  %52 = phi i64 [ %51, %50 ], [ 0, %34 ]
-  %53 = getelementptr i8, ptr %43, i64 %52
-  %54 = load i64, ptr %53, align 8
-  %55 = getelementptr i8, ptr %39, i64 %52
-  store i64 %54, ptr %55, align 8
-  %56 = add i64 %51, 8
-  %57 = icmp ugt i64 %56, %45
-  br i1 %57, label %47, label %50
+60:
+  %61 = phi i64 [ 0, %47 ], [ %64, %63 ]
+  %62 = icmp ult i64 %61, %58
+  br i1 %62, label %71, label %78
 
-58:
-  %59 = phi i64 [ %63, %58 ], [ %48, %47 ]
-  %60 = getelementptr i8, ptr %43, i64 %59
-  %61 = load i8, ptr %60, align 1
-  %62 = getelementptr i8, ptr %39, i64 %59
-  store i8 %61, ptr %62, align 1
-  %63 = add nuw i64 %59, 1
-  %64 = icmp eq i64 %63, %45
-  br i1 %64, label %65, label %58
+63:
+  %64 = phi i64 [ %69, %63 ], [ 8, %47 ]
+  %65 = phi i64 [ %64, %63 ], [ 0, %47 ]
+  %66 = getelementptr i8, ptr %56, i64 %65
+  %67 = load i64, ptr %66, align 8
+  %68 = getelementptr i8, ptr %52, i64 %65
+  store i64 %67, ptr %68, align 8
+  %69 = add i64 %64, 8
+  %70 = icmp ugt i64 %69, %58
+  br i1 %70, label %60, label %63
 
-65:
-  %66 = add nuw nsw i64 %35, 1
-  %67 = load i64, ptr %22, align 8
-  %68 = icmp slt i64 %66, %67
-  br i1 %68, label %34, label %27
+71:
+  %72 = phi i64 [ %76, %71 ], [ %61, %60 ]
+  %73 = getelementptr i8, ptr %56, i64 %72
+  %74 = load i8, ptr %73, align 1
+  %75 = getelementptr i8, ptr %52, i64 %72
+  store i8 %74, ptr %75, align 1
+  %76 = add nuw i64 %72, 1
+  %77 = icmp eq i64 %76, %58
+  br i1 %77, label %78, label %71
 
-69:
-  %70 = phi i64 [ 0, %31 ], [ %89, %79 ]
-  %71 = load ptr, ptr %32, align 8
-  %72 = getelementptr %struct.init, ptr %71, i64 %70
-  %73 = getelementptr inbounds i8, ptr %72, i64 8
-  %74 = load i64, ptr %73, align 8
-  %75 = icmp slt i64 %74, 0
-  br i1 %75, label %79, label %76
+78:
+  %79 = add nuw nsw i64 %48, 1
+  %80 = load i64, ptr %35, align 8
+  %81 = icmp slt i64 %79, %80
+  br i1 %81, label %47, label %40
 
-76:
-  %77 = getelementptr i64, ptr %2, i64 %74
-  %78 = load i64, ptr %77, align 8
-  br label %79
+82:
+  %83 = phi i64 [ 0, %44 ], [ %102, %92 ]
+  %84 = load ptr, ptr %45, align 8
+  %85 = getelementptr %struct.init, ptr %84, i64 %83
+  %86 = getelementptr inbounds i8, ptr %85, i64 8
+  %87 = load i64, ptr %86, align 8
+  %88 = icmp slt i64 %87, 0
+  br i1 %88, label %92, label %89
 
-79:
-  %80 = phi i64 [ %78, %76 ], [ 0, %69 ]
-  %81 = getelementptr inbounds i8, ptr %72, i64 16
-  %82 = load i64, ptr %81, align 8
-  %83 = add i64 %82, %80
-  %84 = getelementptr inbounds i8, ptr %72, i64 24
-  %85 = load i64, ptr %84, align 8
-  %86 = mul i64 %85, %33
-  %87 = add i64 %83, %86
-  %88 = load ptr, ptr %72, align 8
-  store i64 %87, ptr %88, align 8
-  %89 = add nuw nsw i64 %70, 1
-  %90 = load i64, ptr %28, align 8
-  %91 = icmp slt i64 %89, %90
-  br i1 %91, label %69, label %92
+89:
+  %90 = getelementptr i64, ptr %2, i64 %87
+  %91 = load i64, ptr %90, align 8
+  br label %92
 
 92:
-  %93 = getelementptr inbounds i8, ptr %5, i64 16
-  %94 = load ptr, ptr %93, align 8
-  %95 = icmp eq ptr %94, null
-  br i1 %95, label %107, label %96
-
-96:
-  %97 = getelementptr inbounds i8, ptr %5, i64 24
+  %93 = phi i64 [ %91, %89 ], [ 0, %82 ]
+  %94 = getelementptr inbounds i8, ptr %85, i64 16
+  %95 = load i64, ptr %94, align 8
+  %96 = add i64 %95, %93
+  %97 = getelementptr inbounds i8, ptr %85, i64 24
   %98 = load i64, ptr %97, align 8
-  %99 = getelementptr inbounds i8, ptr %5, i64 144
-  %100 = load ptr, ptr %99, align 8
-  %101 = getelementptr inbounds i8, ptr %5, i64 152
-  %102 = load ptr, ptr %101, align 8
-  %103 = tail call i64 @run(ptr nonnull %94, i64 0, i64 %98, ptr %100, ptr %102) #6
-  %104 = load i64, ptr %97, align 8
-  %105 = icmp ne i64 %103, %104
-  %106 = zext i1 %105 to i64
-  store i64 %106, ptr %21, align 8
-  br label %109
+  %99 = mul i64 %98, %46
+  %100 = add i64 %96, %99
+  %101 = load ptr, ptr %85, align 8
+  store i64 %100, ptr %101, align 8
+  %102 = add nuw nsw i64 %83, 1
+  %103 = load i64, ptr %41, align 8
+  %104 = icmp slt i64 %102, %103
+  br i1 %104, label %82, label %105
 
-107:
-  %108 = load i64, ptr %21, align 8
-  br label %109
+105:
+  %106 = getelementptr inbounds i8, ptr %5, i64 16
+  %107 = load ptr, ptr %106, align 8
+  %108 = icmp eq ptr %107, null
+  br i1 %108, label %120, label %109
 
 109:
-  %110 = phi i64 [ %108, %107 ], [ %106, %96 ]
-  %111 = icmp eq i64 %110, 0
-  br i1 %111, label %112, label %188
-
-112:
-  %113 = load ptr, ptr %93, align 8
-  %114 = icmp eq ptr %113, null
-  br i1 %114, label %120, label %115
-
-115:
-  %116 = getelementptr inbounds i8, ptr %5, i64 32
-  %117 = load ptr, ptr %116, align 8
-  %118 = load i8, ptr %117, align 1
-  %119 = icmp eq i8 %118, 0
-  br i1 %119, label %188, label %120
+  %110 = getelementptr inbounds i8, ptr %5, i64 24
+  %111 = load i64, ptr %110, align 8
+  %112 = getelementptr inbounds i8, ptr %5, i64 144
+  %113 = load ptr, ptr %112, align 8
+  %114 = getelementptr inbounds i8, ptr %5, i64 152
+  %115 = load ptr, ptr %114, align 8
+  %116 = tail call i64 @run(ptr nonnull %107, i64 0, i64 %111, ptr %113, ptr %115) #6
+  %117 = load i64, ptr %110, align 8
+  %118 = icmp ne i64 %116, %117
+  %119 = zext i1 %118 to i64
+  store i64 %119, ptr %10, align 8
+  br label %122
 
 120:
-  %121 = getelementptr inbounds i8, ptr %5, i64 160
-  %122 = icmp sgt i64 %20, 0
-  br i1 %122, label %123, label %185
+  %121 = load i64, ptr %10, align 8
+  br label %122
 
-123:
-  %124 = load i64, ptr %121, align 8
-  %125 = getelementptr inbounds i8, ptr %5, i64 144
-  %126 = getelementptr inbounds i8, ptr %5, i64 152
-  %127 = getelementptr inbounds i8, ptr %5, i64 8
-  %128 = getelementptr inbounds i8, ptr %5, i64 104
-  %129 = getelementptr inbounds i8, ptr %5, i64 96
-  %130 = getelementptr inbounds i8, ptr %5, i64 40
-  br label %131
+122:
+  %123 = phi i64 [ %121, %120 ], [ %119, %109 ]
+  %124 = icmp eq i64 %123, 0
+  br i1 %124, label %125, label %201
 
-131:
-  %132 = phi i1 [ true, %123 ], [ %179, %178 ]
-  %133 = phi i64 [ 0, %123 ], [ %172, %178 ]
-  %134 = phi i64 [ %124, %123 ], [ %145, %178 ]
-  %135 = add i64 %134, -1
-  %136 = icmp slt i64 %135, 0
-  br i1 %136, label %137, label %144
+125:
+  %126 = load ptr, ptr %106, align 8
+  %127 = icmp eq ptr %126, null
+  br i1 %127, label %133, label %128
 
-137:
-  %138 = load ptr, ptr %125, align 8
-  %139 = load ptr, ptr %126, align 8
-  %140 = tail call fastcc i32 @is_over(ptr %138, ptr %139) #6
-  %141 = icmp eq i32 %140, 0
-  br i1 %141, label %142, label %181
+128:
+  %129 = getelementptr inbounds i8, ptr %5, i64 32
+  %130 = load ptr, ptr %129, align 8
+  %131 = load i8, ptr %130, align 1
+  %132 = icmp eq i8 %131, 0
+  br i1 %132, label %201, label %133
 
-142:
-  %143 = load i64, ptr %121, align 8
+133:
+  %134 = getelementptr inbounds i8, ptr %5, i64 160
+  %135 = icmp sgt i64 %34, 0
+  br i1 %135, label %136, label %198
+
+136:
+  %137 = load i64, ptr %134, align 8
+  %138 = getelementptr inbounds i8, ptr %5, i64 144
+  %139 = getelementptr inbounds i8, ptr %5, i64 152
+  %140 = getelementptr inbounds i8, ptr %5, i64 8
+  %141 = getelementptr inbounds i8, ptr %5, i64 104
+  %142 = getelementptr inbounds i8, ptr %5, i64 96
+  %143 = getelementptr inbounds i8, ptr %5, i64 40
   br label %144
 
 144:
-  %145 = phi i64 [ %143, %142 ], [ %135, %131 ]
-  %146 = load ptr, ptr %5, align 8
-  %147 = load i64, ptr %127, align 8
-  %148 = load ptr, ptr %125, align 8
-  %149 = load ptr, ptr %126, align 8
-  %150 = tail call i64 @run(ptr %146, i64 0, i64 %147, ptr %148, ptr %149) #6
-  %151 = load i64, ptr %127, align 8
-  %152 = icmp eq i64 %150, %151
-  br i1 %152, label %153, label %181
+  %145 = phi i1 [ true, %136 ], [ %192, %191 ]
+  %146 = phi i64 [ 0, %136 ], [ %185, %191 ]
+  %147 = phi i64 [ %137, %136 ], [ %158, %191 ]
+  %148 = add i64 %147, -1
+  %149 = icmp slt i64 %148, 0
+  br i1 %149, label %150, label %157
 
-153:
-  %154 = load i64, ptr %128, align 8
-  %155 = icmp sgt i64 %154, 0
-  br i1 %155, label %156, label %171
+150:
+  %151 = load ptr, ptr %138, align 8
+  %152 = load ptr, ptr %139, align 8
+  %153 = tail call fastcc i32 @is_over(ptr %151, ptr %152) #6
+  %154 = icmp eq i32 %153, 0
+  br i1 %154, label %155, label %194
 
-156:
-  %157 = phi i64 [ %168, %156 ], [ 0, %153 ]
-  %158 = load ptr, ptr %129, align 8
-  %159 = getelementptr %struct.move, ptr %158, i64 %157
-  %160 = load ptr, ptr %159, align 8
-  %161 = load i64, ptr %160, align 8
-  %162 = getelementptr inbounds i8, ptr %159, i64 8
-  %163 = load i64, ptr %162, align 8
-  %164 = add i64 %163, %161
-  %165 = getelementptr inbounds i8, ptr %159, i64 16
-  %166 = load i64, ptr %165, align 8
-  %167 = xor i64 %164, %166
-  store i64 %167, ptr %160, align 8
-  %168 = add nuw nsw i64 %157, 1
-  %169 = load i64, ptr %128, align 8
-  %170 = icmp slt i64 %168, %169
-  br i1 %170, label %156, label %171
+155:
+  %156 = load i64, ptr %134, align 8
+  br label %157
 
-171:
-  %172 = add nuw nsw i64 %133, 1
-  %173 = load ptr, ptr %130, align 8
-  %174 = icmp eq ptr %173, null
-  br i1 %174, label %178, label %175
+157:
+  %158 = phi i64 [ %156, %155 ], [ %148, %144 ]
+  %159 = load ptr, ptr %5, align 8
+  %160 = load i64, ptr %140, align 8
+  %161 = load ptr, ptr %138, align 8
+  %162 = load ptr, ptr %139, align 8
+  %163 = tail call i64 @run(ptr %159, i64 0, i64 %160, ptr %161, ptr %162) #6
+  %164 = load i64, ptr %140, align 8
+  %165 = icmp eq i64 %163, %164
+  br i1 %165, label %166, label %194
 
-175:
-  %176 = load i8, ptr %173, align 1
-  %177 = icmp eq i8 %176, 0
-  br i1 %177, label %188, label %178
+166:
+  %167 = load i64, ptr %141, align 8
+  %168 = icmp sgt i64 %167, 0
+  br i1 %168, label %169, label %184
 
-178:
-  %179 = icmp slt i64 %172, %20
-  %180 = icmp eq i64 %172, %20
-  br i1 %180, label %181, label %131
+169:
+  %170 = phi i64 [ %181, %169 ], [ 0, %166 ]
+  %171 = load ptr, ptr %142, align 8
+  %172 = getelementptr %struct.move, ptr %171, i64 %170
+  %173 = load ptr, ptr %172, align 8
+  %174 = load i64, ptr %173, align 8
+  %175 = getelementptr inbounds i8, ptr %172, i64 8
+  %176 = load i64, ptr %175, align 8
+  %177 = add i64 %176, %174
+  %178 = getelementptr inbounds i8, ptr %172, i64 16
+  %179 = load i64, ptr %178, align 8
+  %180 = xor i64 %177, %179
+  store i64 %180, ptr %173, align 8
+  %181 = add nuw nsw i64 %170, 1
+  %182 = load i64, ptr %141, align 8
+  %183 = icmp slt i64 %181, %182
+  br i1 %183, label %169, label %184
 
-181:
-  %182 = phi i64 [ %20, %178 ], [ %133, %137 ], [ %133, %144 ]
-  %183 = phi i1 [ %179, %178 ], [ %132, %137 ], [ %132, %144 ]
-  %184 = zext i1 %183 to i64
-  br label %185
-
-185:
-  %186 = phi i64 [ 0, %120 ], [ %182, %181 ]
-  %187 = phi i64 [ 0, %120 ], [ %184, %181 ]
-  store i64 %187, ptr %21, align 8
-  br label %188
+184:
+  %185 = add nuw nsw i64 %146, 1
+  %186 = load ptr, ptr %143, align 8
+  %187 = icmp eq ptr %186, null
+  br i1 %187, label %191, label %188
 
 188:
-  %189 = phi i64 [ 0, %109 ], [ 0, %115 ], [ %186, %185 ], [ %172, %175 ]
-  %190 = load i64, ptr %22, align 8
-  %191 = icmp sgt i64 %190, 0
-  br i1 %191, label %192, label %195
+  %189 = load i8, ptr %186, align 1
+  %190 = icmp eq i8 %189, 0
+  br i1 %190, label %201, label %191
 
-192:
-  %193 = getelementptr inbounds i8, ptr %5, i64 112
-  %194 = and i64 %189, 1
+191:
+  %192 = icmp slt i64 %185, %34
+  %193 = icmp eq i64 %185, %34
+  br i1 %193, label %194, label %144
+
+194:
+  %195 = phi i64 [ %34, %191 ], [ %146, %150 ], [ %146, %157 ]
+  %196 = phi i1 [ %192, %191 ], [ %145, %150 ], [ %145, %157 ]
+  %197 = zext i1 %196 to i64
+  br label %198
+
+198:
+  %199 = phi i64 [ 0, %133 ], [ %195, %194 ]
+  %200 = phi i64 [ 0, %133 ], [ %197, %194 ]
+  store i64 %200, ptr %10, align 8
   br label %201
 
-195:
-  %196 = getelementptr inbounds i8, ptr %5, i64 136
-  %197 = load i64, ptr %196, align 8
-  %198 = icmp sgt i64 %197, 0
-  br i1 %198, label %199, label %265
-
-199:
-  %200 = getelementptr inbounds i8, ptr %5, i64 128
-  br label %238
-
 201:
-  %202 = phi i64 [ 0, %192 ], [ %235, %234 ]
-  %203 = load ptr, ptr %193, align 8
-  %204 = getelementptr %struct.carry, ptr %203, i64 %202
-  %205 = getelementptr inbounds i8, ptr %204, i64 8
-  %206 = load i64, ptr %205, align 8
-  %207 = getelementptr i64, ptr %2, i64 %206
-  %208 = load i64, ptr %207, align 8
-  %209 = inttoptr i64 %208 to ptr
-  %210 = getelementptr inbounds i8, ptr %204, i64 16
-  %211 = getelementptr [2 x ptr], ptr %210, i64 0, i64 %194
-  %212 = load ptr, ptr %211, align 8
-  %213 = getelementptr inbounds i8, ptr %204, i64 32
-  %214 = load i64, ptr %213, align 8
-  %215 = icmp ult i64 %214, 8
-  br i1 %215, label %216, label %219
+  %202 = phi i64 [ 0, %122 ], [ 0, %128 ], [ %199, %198 ], [ %185, %188 ]
+  %203 = load i64, ptr %35, align 8
+  %204 = icmp sgt i64 %203, 0
+  br i1 %204, label %205, label %208
 
-216:
-  %217 = phi i64 [ 0, %201 ], [ %220, %219 ]
-  %218 = icmp ult i64 %217, %214
-  br i1 %218, label %227, label %234
+205:
+  %206 = getelementptr inbounds i8, ptr %5, i64 112
+  %207 = and i64 %202, 1
+  br label %214
 
-219:
-  %220 = phi i64 [ %225, %219 ], [ 8, %201 ]
-  %221 = phi i64 [ %220, %219 ], [ 0, %201 ]
-  %222 = getelementptr i8, ptr %212, i64 %221
-  %223 = load i64, ptr %222, align 8
-  %224 = getelementptr i8, ptr %209, i64 %221
-  store i64 %223, ptr %224, align 8
-  %225 = add i64 %220, 8
-  %226 = icmp ugt i64 %225, %214
-  br i1 %226, label %216, label %219
+208:
+  %209 = getelementptr inbounds i8, ptr %5, i64 136
+  %210 = load i64, ptr %209, align 8
+  %211 = icmp sgt i64 %210, 0
+  br i1 %211, label %212, label %278
 
-227:
-  %228 = phi i64 [ %232, %227 ], [ %217, %216 ]
-  %229 = getelementptr i8, ptr %212, i64 %228
-  %230 = load i8, ptr %229, align 1
-  %231 = getelementptr i8, ptr %209, i64 %228
-  store i8 %230, ptr %231, align 1
-  %232 = add nuw i64 %228, 1
-  %233 = icmp eq i64 %232, %214
-  br i1 %233, label %234, label %227
+212:
+  %213 = getelementptr inbounds i8, ptr %5, i64 128
+  br label %251
 
-234:
-  %235 = add nuw nsw i64 %202, 1
-  %236 = load i64, ptr %22, align 8
-  %237 = icmp slt i64 %235, %236
-  br i1 %237, label %201, label %195
+214:
+  %215 = phi i64 [ 0, %205 ], [ %248, %247 ]
+  %216 = load ptr, ptr %206, align 8
+  %217 = getelementptr %struct.carry, ptr %216, i64 %215
+  %218 = getelementptr inbounds i8, ptr %217, i64 8
+  %219 = load i64, ptr %218, align 8
+  %220 = getelementptr i64, ptr %2, i64 %219
+  %221 = load i64, ptr %220, align 8
+  %222 = inttoptr i64 %221 to ptr
+  %223 = getelementptr inbounds i8, ptr %217, i64 16
+  %224 = getelementptr [2 x ptr], ptr %223, i64 0, i64 %207
+  %225 = load ptr, ptr %224, align 8
+  %226 = getelementptr inbounds i8, ptr %217, i64 32
+  %227 = load i64, ptr %226, align 8
+  %228 = icmp ult i64 %227, 8
+  br i1 %228, label %229, label %232
 
-238:
-  %239 = phi i64 [ %197, %199 ], [ %262, %261 ]
-  %240 = phi i64 [ 0, %199 ], [ %263, %261 ]
-  %241 = load ptr, ptr %200, align 8
-  %242 = getelementptr %struct.stack, ptr %241, i64 %240
-  %243 = getelementptr inbounds i8, ptr %242, i64 8
-  %244 = load i64, ptr %243, align 8
-  %245 = mul i64 %244, %189
-  %246 = getelementptr inbounds i8, ptr %242, i64 16
-  %247 = load i64, ptr %246, align 8
-  %248 = icmp ult i64 %245, %247
-  br i1 %248, label %249, label %261
+229:
+  %230 = phi i64 [ 0, %214 ], [ %233, %232 ]
+  %231 = icmp ult i64 %230, %227
+  br i1 %231, label %240, label %247
 
-249:
-  %250 = phi i64 [ %256, %249 ], [ %245, %238 ]
-  %251 = load i64, ptr %242, align 8
-  %252 = getelementptr i64, ptr %2, i64 %251
-  %253 = load i64, ptr %252, align 8
-  %254 = inttoptr i64 %253 to ptr
-  %255 = getelementptr i8, ptr %254, i64 %250
-  store i8 0, ptr %255, align 1
-  %256 = add nuw i64 %250, 1
-  %257 = load i64, ptr %246, align 8
-  %258 = icmp ult i64 %256, %257
-  br i1 %258, label %249, label %259
+232:
+  %233 = phi i64 [ %238, %232 ], [ 8, %214 ]
+  %234 = phi i64 [ %233, %232 ], [ 0, %214 ]
+  %235 = getelementptr i8, ptr %225, i64 %234
+  %236 = load i64, ptr %235, align 8
+  %237 = getelementptr i8, ptr %222, i64 %234
+  store i64 %236, ptr %237, align 8
+  %238 = add i64 %233, 8
+  %239 = icmp ugt i64 %238, %227
+  br i1 %239, label %229, label %232
 
-259:
-  %260 = load i64, ptr %196, align 8
-  br label %261
+240:
+  %241 = phi i64 [ %245, %240 ], [ %230, %229 ]
+  %242 = getelementptr i8, ptr %225, i64 %241
+  %243 = load i8, ptr %242, align 1
+  %244 = getelementptr i8, ptr %222, i64 %241
+  store i8 %243, ptr %244, align 1
+  %245 = add nuw i64 %241, 1
+  %246 = icmp eq i64 %245, %227
+  br i1 %246, label %247, label %240
 
-261:
-  %262 = phi i64 [ %260, %259 ], [ %239, %238 ]
-  %263 = add nuw nsw i64 %240, 1
-  %264 = icmp slt i64 %263, %262
-  br i1 %264, label %238, label %265
+247:
+  %248 = add nuw nsw i64 %215, 1
+  %249 = load i64, ptr %35, align 8
+  %250 = icmp slt i64 %248, %249
+  br i1 %250, label %214, label %208
 
-265:
-  %266 = getelementptr inbounds i8, ptr %5, i64 64
-  %267 = load i64, ptr %266, align 8
-  %268 = icmp sgt i64 %267, -1
-  br i1 %268, label %269, label %273
+251:
+  %252 = phi i64 [ %210, %212 ], [ %275, %274 ]
+  %253 = phi i64 [ 0, %212 ], [ %276, %274 ]
+  %254 = load ptr, ptr %213, align 8
+  %255 = getelementptr %struct.stack, ptr %254, i64 %253
+  %256 = getelementptr inbounds i8, ptr %255, i64 8
+  %257 = load i64, ptr %256, align 8
+  %258 = mul i64 %257, %202
+  %259 = getelementptr inbounds i8, ptr %255, i64 16
+  %260 = load i64, ptr %259, align 8
+  %261 = icmp ult i64 %258, %260
+  br i1 %261, label %262, label %274
 
-269:
-  %270 = getelementptr i64, ptr %2, i64 %267
-  %271 = load i64, ptr %270, align 8
-  %272 = inttoptr i64 %271 to ptr
-  store i64 %189, ptr %272, align 8
-  br label %273
+262:
+  %263 = phi i64 [ %269, %262 ], [ %258, %251 ]
+  %264 = load i64, ptr %255, align 8
+  %265 = getelementptr i64, ptr %2, i64 %264
+  %266 = load i64, ptr %265, align 8
+  %267 = inttoptr i64 %266 to ptr
+  %268 = getelementptr i8, ptr %267, i64 %263
+  store i8 0, ptr %268, align 1
+  %269 = add nuw i64 %263, 1
+  %270 = load i64, ptr %259, align 8
+  %271 = icmp ult i64 %269, %270
+  br i1 %271, label %262, label %272
 
-273:
-  %274 = getelementptr inbounds i8, ptr %5, i64 72
-  %275 = load i64, ptr %274, align 8
-  %276 = icmp sgt i64 %275, -1
-  br i1 %276, label %277, label %288
+272:
+  %273 = load i64, ptr %209, align 8
+  br label %274
 
-277:
-  %278 = icmp eq i64 %189, 0
-  %279 = select i1 %278, i64 32, i64 40
-  %280 = getelementptr inbounds i8, ptr %5, i64 %279
-  %281 = load ptr, ptr %280, align 8
-  %282 = load i8, ptr %281, align 1
-  %283 = icmp eq i8 %282, 0
-  %284 = zext i1 %283 to i8
-  %285 = getelementptr i64, ptr %2, i64 %275
-  %286 = load i64, ptr %285, align 8
-  %287 = inttoptr i64 %286 to ptr
-  store i8 %284, ptr %287, align 1
-  br label %288
+274:
+  %275 = phi i64 [ %273, %272 ], [ %252, %251 ]
+  %276 = add nuw nsw i64 %253, 1
+  %277 = icmp slt i64 %276, %275
+  br i1 %277, label %251, label %278
 
-288:
+278:
+  %279 = getelementptr inbounds i8, ptr %5, i64 64
+  %280 = load i64, ptr %279, align 8
+  %281 = icmp sgt i64 %280, -1
+  br i1 %281, label %282, label %286
+
+282:
+  %283 = getelementptr i64, ptr %2, i64 %280
+  %284 = load i64, ptr %283, align 8
+  %285 = inttoptr i64 %284 to ptr
+  store i64 %202, ptr %285, align 8
+  br label %286
+
+286:
+  %287 = getelementptr inbounds i8, ptr %5, i64 72
+  %288 = load i64, ptr %287, align 8
+  %289 = icmp sgt i64 %288, -1
+  br i1 %289, label %290, label %301
+
+290:
+  %291 = icmp eq i64 %202, 0
+  %292 = select i1 %291, i64 32, i64 40
+  %293 = getelementptr inbounds i8, ptr %5, i64 %292
+  %294 = load ptr, ptr %293, align 8
+  %295 = load i8, ptr %294, align 1
+  %296 = icmp eq i8 %295, 0
+  %297 = zext i1 %296 to i8
+  %298 = getelementptr i64, ptr %2, i64 %288
+  %299 = load i64, ptr %298, align 8
+  %300 = inttoptr i64 %299 to ptr
+  store i8 %297, ptr %300, align 1
+  br label %301
+
+301:
   ret void
 }
 

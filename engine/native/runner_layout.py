@@ -121,4 +121,7 @@ class LoopEntry(IntEnum):
     POOL = 19
     LOOK_STEPS = 20
     ENDED = 21
-    SIZE = 22
+    #: the array that says whether it runs at all, or −1, and what it says then
+    WHEN_AT = 22
+    WHEN = 23
+    SIZE = 24

@@ -36,12 +36,12 @@ class Pack(Op):
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
         """Each with the axis."""
-        return pack(operands[0].builder, expand(mapped, operands))
+        return bundled(operands[0].builder, expand(mapped, operands))
 
 
 PACK = Pack()
 
 
-def pack(builder: Builder, values: Sequence[Value]) -> Value:
+def bundled(builder: Builder, values: Sequence[Value]) -> Value:
     """Append a node whose results these are."""
     return builder.emit(PACK, values, NONE)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
-from engine.bodies.narrow import narrow, needed
+from engine.bodies.narrow import inputs_of, narrow
 from engine.bodies.runs_functions import RunsFunctions, require_count, require_results, require_same
 from engine.bodies.tidy import tidy
 from engine.bodies.way_back import way_back
@@ -16,10 +16,10 @@ from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import FLOAT64, TensorType
 from engine.oplib.batching import size
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 
 
-class Call(RunsFunctions):
+class FunctionCall(RunsFunctions):
     """body(operands).
 
     With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
@@ -60,20 +60,20 @@ class Call(RunsFunctions):
         """The body's own nodes, where nothing else is asked of it."""
         if derivative is not None or recompute or not operands:
             return None
-        return pack(operands[0].builder, tidy(body).write(operands[0].builder, operands))
+        return bundled(operands[0].builder, tidy(body).write(operands[0].builder, operands))
 
     def lowered(self, *operands: Any, body: Body, derivative: Body | None, recompute: bool) -> Value | None:
         """The body's own nodes, but where it is to be computed twice."""
         if recompute or not operands:
             return None
-        return pack(operands[0].builder, tidy(body).write(operands[0].builder, operands))
+        return bundled(operands[0].builder, tidy(body).write(operands[0].builder, operands))
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """The body without results that nobody reads; all, as long as its own derivative may ask for them."""
         body: Body = attrs["body"]
         if attrs["derivative"] is not None:
             return Narrowed(attrs, range(operands), range(len(body.outputs)))
-        results, inputs = sorted(read), sorted(needed(body, read))
+        results, inputs = sorted(read), sorted(inputs_of(body, read))
         return Narrowed({**attrs, "body": narrow(body, results, inputs)}, inputs, results)
 
     def vjp(

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
-from engine.bodies.narrow import narrow, needed
+from engine.bodies.narrow import inputs_of, narrow
 from engine.bodies.runs_functions import RunsFunctions, require_count, require_results, require_same
 from engine.bodies.stepwise import zeros
 from engine.bodies.tidy import derived
@@ -18,7 +18,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, TensorType, show_shape
 from engine.oplib.batching import size
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 from engine.ops.scan import picked
 
 
@@ -53,7 +53,7 @@ class Cond(RunsFunctions):
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """Both functions without results that nobody reads."""
         bodies, results = {name: attrs[name] for name in self.functions}, sorted(read)
-        inputs = sorted(frozenset().union(*[needed(body, results) for body in bodies.values()]))
+        inputs = sorted(frozenset().union(*[inputs_of(body, results) for body in bodies.values()]))
         fewer = {name: narrow(body, results, inputs) for name, body in bodies.items()}
         return Narrowed({**attrs, **fewer}, [0, *[1 + i for i in inputs]], results)
 
@@ -82,7 +82,7 @@ class Cond(RunsFunctions):
         call, attrs = predicate.builder.registry.ops["call"], {"derivative": None, "recompute": False}
         yes, no = (predicate.builder.emit(call, operands, {"body": body, **attrs}) for body in (many, other))
         results = range(len(then.outputs))
-        return pack(predicate.builder, [picked(predicate, yes.output(k), no.output(k)) for k in results])
+        return bundled(predicate.builder, [picked(predicate, yes.output(k), no.output(k)) for k in results])
 
 
 def _giving(body: Body, reached: Sequence[int], wanted: Sequence[int]) -> Body:

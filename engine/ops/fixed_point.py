@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar
 
 from engine.bodies.batched import batched
-from engine.bodies.narrow import narrow, needed
+from engine.bodies.narrow import inputs_of, narrow
 from engine.bodies.runs_functions import RunsFunctions, in_parts, require_count, require_same
 from engine.bodies.tidy import derived, tidy
-from engine.bodies.way_back import WayBack, way_back
+from engine.bodies.way_back import BodyBack, way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
 from engine.graph.errors import BadAttribute, DtypeMismatch
@@ -17,7 +17,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, FLOAT64, INT64, DType, TensorType
 from engine.oplib.batching import size
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 
 
 class FixedPoint(RunsFunctions):
@@ -68,7 +68,7 @@ class FixedPoint(RunsFunctions):
         """Without consts that the body does not need: all of x says when it has come to an end."""
         body, consts = attrs["body"], operands - attrs["carries"]
         results = range(attrs["carries"])
-        inputs = sorted(needed(body, results) | {*range(consts, operands)})
+        inputs = sorted(inputs_of(body, results) | {*range(consts, operands)})
         less = {**attrs, "body": narrow(body, results, inputs)}
         return Narrowed(less, inputs, range(attrs["carries"] + 2))
 
@@ -102,7 +102,7 @@ class FixedPoint(RunsFunctions):
 
     def lowered(self, *operands: Value, **attrs: Any) -> Value | None:
         """A `while` that also carries whether it has come to an end."""
-        return pack(operands[0].builder, self._looped(operands, **attrs))
+        return bundled(operands[0].builder, self._looped(operands, **attrs))
 
     def _as_loop(self, body: Body, **attrs: Any) -> Body:
         builder = body.budget.builder(body.graph.registry)
@@ -125,7 +125,7 @@ class FixedPoint(RunsFunctions):
         return [*[loop.output(k) for k in range(carries)], loop.output(carries + 2), loop.output(carries)]
 
 
-def _adjoint(way: WayBack, consts: int) -> Body:
+def _adjoint(way: BodyBack, consts: int) -> Body:
     """Of consts, x, g, and u: g + (∂body/∂x)ᵀu."""
 
     def make() -> Body:
@@ -142,7 +142,7 @@ def _adjoint(way: WayBack, consts: int) -> Body:
     return way.body.made(("adjoint", consts), make)
 
 
-def _by_consts(way: WayBack, count: int) -> Body:
+def _by_consts(way: BodyBack, count: int) -> Body:
     """The first so many results of a way back."""
 
     def make() -> Body:

@@ -169,8 +169,8 @@ class GetOutput(View):
 
     def decompose(self, x: Value, *, index: int) -> Value | None:
         """Of values that are packed, the value itself."""
-        packed = x.node
-        return x.builder.value(packed.operands[index]) if packed.op is PACK else None
+        made = x.node
+        return x.builder.value(made.operands[index]) if made.op is PACK else None
 
     def view(self, xp: Namespace, x: Sequence[Array], *, index: int) -> Array:
         """That result."""

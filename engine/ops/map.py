@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
-from engine.bodies.narrow import narrow, needed
+from engine.bodies.narrow import inputs_of, narrow
 from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_results
 from engine.bodies.stepwise import zeros
 from engine.bodies.tidy import derived, tidy
@@ -18,7 +18,7 @@ from engine.graph.ir import Builder, Value
 from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import TensorType
 from engine.oplib.batching import size
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 from engine.oplib.slices import cut
 from engine.ops.scan import behind_steps, steps_of
 
@@ -65,7 +65,7 @@ class Map(RunsFunctions):
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """The body without results that nobody reads. One sequence stays, to say how many entries there are."""
         body, first = attrs["body"], operands - attrs["sequences"]
-        results, inputs = sorted(read), sorted(needed(body, read))
+        results, inputs = sorted(read), sorted(inputs_of(body, read))
         if not any(i >= first for i in inputs):
             inputs.append(first)
         fewer = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
@@ -119,7 +119,7 @@ class Map(RunsFunctions):
         stated = {"body": batched(body, mapped, n).body, "sequences": sequences, **attrs}
         loop = operands[0].builder.emit(self, [*parts.consts, *through], stated | ({"sums": sums} if sums else {}))
         results = [loop.output(k) for k in range(len(body.outputs))]
-        return pack(loop.builder, [*results[:sums], *map(behind_steps, results[sums:])])
+        return bundled(loop.builder, [*results[:sums], *map(behind_steps, results[sums:])])
 
     def lowered(self, *operands: Value, body: Body, sequences: int, at_once: int | None, sums: int = 0) -> Value | None:
         """A scan through batches, and one batch of what is left over."""
@@ -134,7 +134,7 @@ class Map(RunsFunctions):
         if start < entries or not pieces:
             rest = [cut(x, 0, start, entries) if start else x for x in parts.sequences]
             pieces.append(_at_once(builder, body, Parts(parts.consts, (), rest), entries - start, sums))
-        return pack(builder, [_joined(k < sums, [piece[k] for piece in pieces]) for k in range(len(body.outputs))])
+        return bundled(builder, [_joined(k < sums, [piece[k] for piece in pieces]) for k in range(len(body.outputs))])
 
 
 class SummingMap(Map):

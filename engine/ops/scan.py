@@ -18,7 +18,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import FLOAT64, TensorType, show_shape
 from engine.oplib.batching import size
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 
 
 class Scan(RunsFunctions):
@@ -127,7 +127,7 @@ class Scan(RunsFunctions):
         loop = _emit(operands[0], many, steps, attrs["length"], reverse=attrs["reverse"], count=count)
         found = [with_axis(loop.output(k), is_mapped, True, n) for k, is_mapped in enumerate(moving)]
         stacks = [behind_steps(loop.output(k)) for k in range(carries, len(body.outputs))]
-        return pack(loop.builder, [*found, *stacks])
+        return bundled(loop.builder, [*found, *stacks])
 
 
 class CountedScan(Scan):
@@ -176,7 +176,7 @@ class CountedScan(Scan):
         steps = Parts(consts, initial, [numbers, *through])
         loop = _emit(counts, held, steps, length, reverse=attrs["reverse"], count=counts.max())
         stacks = [behind_steps(loop.output(k)) for k in range(carries, len(body.outputs))]
-        return pack(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
+        return bundled(loop.builder, [*[loop.output(k) for k in range(carries)], *stacks])
 
     def written_out(
         self, *operands: Value, body: Body, carries: int, sequences: int, length: int, reverse: bool

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
-from engine.bodies.narrow import narrow, needed, step_needs
+from engine.bodies.narrow import inputs_of, narrow, step_needs
 from engine.bodies.runs_functions import (
     Parts,
     RunsFunctions,
@@ -23,7 +23,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, FLOAT64, INT64, TensorType
 from engine.oplib.batching import size
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 from engine.ops.scan import batched_carries, behind_steps, bounded_scan, emit_counted, picked, with_axis
 
 
@@ -81,7 +81,7 @@ class While(RunsFunctions):
         body, condition, carries = attrs["body"], attrs["condition"], attrs["carries"]
         consts = operands - carries
         wanted = {k if k < carries else k - 2 for k in read if not 0 <= k - carries < 2}
-        results, inputs = step_needs(body, consts, carries, wanted, needed(condition, [0]))
+        results, inputs = step_needs(body, consts, carries, wanted, inputs_of(condition, [0]))
         kept = sum(i >= consts for i in inputs)
         fewer = {
             "condition": narrow(condition, [0], inputs),
@@ -141,7 +141,7 @@ class While(RunsFunctions):
         loop = _emit(operands[0], asks.body, many, Parts(parts.consts, initial, ()), max_steps)
         flagged = [*moving, False, False]
         found = [with_axis(loop.output(k), m, True, n) for k, m in enumerate(flagged)]
-        return pack(loop.builder, [*found, *[behind_steps(loop.output(carries + 2 + k)) for k in range(stacks)]])
+        return bundled(loop.builder, [*found, *[behind_steps(loop.output(carries + 2 + k)) for k in range(stacks)]])
 
     def _batch_ends(self, n: int, parts: Parts, flags: Parts, condition: Body, body: Body, max_steps: int) -> Value:
         """Where each example ends by itself: whether it goes on, and how far it has come, are carries, too."""
@@ -159,7 +159,7 @@ class While(RunsFunctions):
         finished = loop.output(carries).logical_not()
         ran = loop.output(carries + 1).cast(dtype=INT64)
         found = [*[loop.output(k) for k in range(carries)], ran, finished]
-        return pack(builder, [*found, *[behind_steps(loop.output(carries + 4 + k)) for k in range(stacks)]])
+        return bundled(builder, [*found, *[behind_steps(loop.output(carries + 4 + k)) for k in range(stacks)]])
 
 
 class StackingWhile(While):
@@ -221,7 +221,8 @@ def _any_on(many: Body, carries: int) -> Body:
         types = _types(many)
         builder = many.budget.builder(many.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        return derived(many, builder.graph([leaves[-2].any()]), types)
+        on = leaves[-2].where(builder.full((), 1.0, FLOAT64), builder.full((), 0.0, FLOAT64))
+        return derived(many, builder.graph([on.sum().greater(on.full_like(0.0, ()))]), types)
 
     return many.made(("any on", carries), make)
 

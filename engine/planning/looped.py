@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -145,7 +145,7 @@ def _go_through(run: RunContext, body: RunPlan, operands: Sequence[Array], out: 
     carries = len(state)
     steps: Iterable[int] = range(length - 1, -1, -1) if attrs["reverse"] else range(length)
     for t in steps:
-        fed = dict(enumerate([*consts, *state, *[x[t, ...] for x in sequences]]))
+        fed: dict[Hashable, Array] = dict(enumerate([*consts, *state, *[x[t, ...] for x in sequences]]))
         state = _stacked(body(fed, run.deadline), carries, out[carries:], t)
     for last, value in zip(out, state, strict=False):
         last[...] = value
@@ -190,7 +190,7 @@ class PlannedWhile(RunsPlans):
         carries, steps = len(state), 0
         (on,) = condition(dict(enumerate(operands)), run.deadline)
         while steps < attrs["max_steps"] and bool(on):
-            fed = dict(enumerate([*consts, *state]))
+            fed: dict[Hashable, Array] = dict(enumerate([*consts, *state]))
             *state, on = _stacked(step(fed, run.deadline), carries + 1, out[carries + 2 :], steps)
             steps += 1
         for last, value in zip(out, state, strict=False):

@@ -110,7 +110,8 @@ class NonfiniteWatch:
 
             def once(feeds: Mapping[Any, Array], deadline: Deadline) -> Sequence[Array]:
                 steps = _steps(place, step, op.number_of(next(runs), operands, step.attrs))
-                return self._executor.interpret(plan, feeds, deadline, _Within(self._look, _Place(origin, steps)))
+                looking = _Within(self._look, _Place(origin, steps))
+                return self._executor.interpret(plan, feeds, deadline, looking, turned=True)
 
             return once
 

@@ -11,7 +11,7 @@ from engine.bodies.tidy import tidy
 from engine.graph.body import Body
 from engine.graph.ir import Builder, Node, Value
 from engine.graph.tensor_type import BOOL, INT64
-from engine.oplib.pack import pack
+from engine.oplib.pack import bundled
 from engine.oplib.slices import cut
 
 
@@ -32,13 +32,13 @@ class Peeled:
         if node.op.name == "get_output":
             return operands[0].output(node.attrs["index"])
         if node.op.name == "scan" and node.attrs["length"]:
-            return pack(self.builder, self._steps(operands, **node.attrs))
+            return bundled(self.builder, self._steps(operands, **node.attrs))
         if index in self._ran:
             steps, finished = self._ran[index]
             body, carries = node.attrs["body"], node.attrs["carries"]
             found = self._steps(operands, body=body, carries=carries, sequences=0, length=steps, reverse=False)
             ended = self.builder.full((), steps, INT64), self.builder.full((), finished, BOOL)
-            return pack(self.builder, [*found, *ended])
+            return bundled(self.builder, [*found, *ended])
         return self.builder.copy(node, operands)
 
     def _steps(

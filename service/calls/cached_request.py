@@ -11,7 +11,7 @@ import numpy as np
 from engine import HostArray, Label, TensorType
 from engine.graph.run_tier import RunTier
 from service.calls.estimate import Estimate
-from service.wire.answers import Body, RunStats, write_result
+from service.wire.answers import AnswerBody, RunStats, write_result
 from service.wire.storing import Kept, Storing
 from service.wire.template import AnswerTemplate
 from service.wire.tensors import decode_again
@@ -68,7 +68,7 @@ class CachedRequest:
         execute_ms: float,
         tier: RunTier,
         kept: Sequence[Kept],
-    ) -> Body:
+    ) -> AnswerBody:
         """The answer with these results; those that are kept come last, and are not in it."""
         if self.storing is not None:
             count = len(arrays) - len(self.storing.nodes)

@@ -11,7 +11,7 @@ from schemas.calls.check import CheckAnswer, CheckRequest
 from service.calls.definition import CallDefinition, Engine, Guide, cost_of_analysis
 from service.calls.estimate import Estimate
 from service.calls.sample import MEAN
-from service.wire.answers import Body, RunStats, stats_fields, write_answer
+from service.wire.answers import AnswerBody, RunStats, stats_fields, write_answer
 from service.wire.request import ParsedRequest
 
 
@@ -75,7 +75,7 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
             dtype="float64",
         )
 
-    def write_body(self, outcome: tuple[Certificate, RunStats], ready: Checking, encoding: str) -> Body:
+    def write_body(self, outcome: tuple[Certificate, RunStats], ready: Checking, encoding: str) -> AnswerBody:
         """How far gradients are from differences."""
         found, stats = outcome
         answer = {

@@ -26,7 +26,7 @@ from service.calls import calls
 from service.calls.cached_request import CachedRequest
 from service.calls.definition import CallDefinition, Engine
 from service.calls.estimate import Estimate
-from service.wire.answers import FIELD_BYTES, PLACE_BYTES, Body, RunStats, write_result
+from service.wire.answers import FIELD_BYTES, PLACE_BYTES, AnswerBody, RunStats, write_result
 from service.wire.request import ParsedRequest, types_of
 from service.wire.storing import Destination, Kept, Storing, read_places
 from service.wire.template import AnswerTemplate
@@ -178,7 +178,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         kept = Storing(task.places, engine.write_behind_ms).kept(arrays[count:])
         return Result(named, _disconnected(compiled), stats, kept)
 
-    def write_body(self, outcome: Result, ready: Prepared, encoding: str) -> Body:
+    def write_body(self, outcome: Result, ready: Prepared, encoding: str) -> AnswerBody:
         """A list of tensors for each kind of result."""
         told = [one.told for one in outcome.kept]
         return write_result(outcome.arrays, outcome.disconnected, outcome.stats, encoding, told)

@@ -16,7 +16,7 @@ from engine.executors.interpreter import Executor
 from engine.planning.estimate import DENSE_FLOP, planning_seconds
 from service.calls.cached_request import CachedRequest
 from service.calls.estimate import Estimate
-from service.wire.answers import Body
+from service.wire.answers import AnswerBody
 from service.wire.request import ParsedRequest
 from service.wire.storing import Kept
 
@@ -101,7 +101,7 @@ class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
         """Do it. Raises EngineError."""
 
     @abstractmethod
-    def write_body(self, outcome: Outcome, ready: Ready, encoding: str) -> Body:
+    def write_body(self, outcome: Outcome, ready: Ready, encoding: str) -> AnswerBody:
         """The answer, its tensors in this encoding: json, base64 or binary."""
 
     def kept(self, outcome: Outcome) -> Sequence[Kept]:

@@ -11,7 +11,7 @@ from schemas import Graph, Tensor
 from schemas.calls.differentiate import DifferentiateAnswer, DifferentiateRequest
 from service.calls.definition import CallDefinition, Engine, Guide
 from service.calls.sample import TYPED
-from service.wire.answers import Body, write_answer
+from service.wire.answers import AnswerBody, write_answer
 from service.wire.node_place import NodePlace
 from service.wire.request import ParsedRequest
 from service.wire.tensors import encode
@@ -55,7 +55,7 @@ class DifferentiateCall(CallDefinition[Differentiation, Differentiation, Exporte
         """The gradient as a program."""
         return export_gradients(ready.program, ready.types, ready.call, engine.compiler.limits, deadline)
 
-    def write_body(self, outcome: Exported, ready: Differentiation, encoding: str) -> Body:
+    def write_body(self, outcome: Exported, ready: Differentiation, encoding: str) -> AnswerBody:
         """The graph; constants that came beside the JSON go back beside it."""
         constants: list[tuple[Label, HostArray]] = []
 

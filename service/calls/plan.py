@@ -14,7 +14,7 @@ from service.calls.computing import CallArguments, Computing, computing_calls
 from service.calls.definition import CallDefinition, Engine, Guide
 from service.calls.sample import TYPED
 from service.errors import Refusal
-from service.wire.answers import FIELD_BYTES, Body, int64, write_answer
+from service.wire.answers import FIELD_BYTES, AnswerBody, int64, write_answer
 from service.wire.json_codec import json_kind
 from service.wire.request import ParsedRequest
 from service.wire.tensors import encoded_bytes
@@ -77,7 +77,7 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
         admitted = analysis.within and response <= engine.max_response_bytes
         return Forecast(analysis, response, admitted, engine.limits)
 
-    def write_body(self, outcome: Forecast, ready: Planning, encoding: str) -> Body:
+    def write_body(self, outcome: Forecast, ready: Planning, encoding: str) -> AnswerBody:
         """Costs, node by node and in all."""
         analysis, statements = outcome.analysis, ready.program.statements
         nodes = [

@@ -123,18 +123,20 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     ),
     "bad_attribute": Explanation(
         "An attribute in `attrs` is one that the op does not have, is missing, is of the wrong type, or has a value "
-        "that makes no sense for these operands.",
+        "that makes no sense for these operands; or it names a function that does not come before, or that takes or "
+        "gives another number of values.",
         "The sentence names the attribute, and lists those that the op has. Other systems' attributes are not renamed "
-        "with their ops.",
+        "with their ops. A function's id is its index in `functions`, from 0.",
     ),
     "shape_mismatch": Explanation(
-        "The shapes of a node's operands do not fit its op or each other, or a feed or cotangent has not the shape "
-        "that was declared.",
+        "The shapes of a node's operands do not fit its op or each other, a function does not give the shapes that "
+        "the op which runs it needs, or a feed or cotangent has not the shape that was declared.",
         "Go to `node` and `operand`: the sentence has the shapes. `reshape`, `transpose`, `broadcast_to` and "
         "`unsqueeze` make others.",
     ),
     "dtype_mismatch": Explanation(
-        "An operand has a dtype that the op does not take, or a feed or cotangent has not the dtype that was declared.",
+        "An operand has a dtype that the op does not take, a function does not give the dtypes that the op which runs "
+        "it needs, or a feed or cotangent has not the dtype that was declared.",
         "Put a `cast` before the operand, or send the tensor in the dtype that `expected` names.",
     ),
     "index_out_of_range": Explanation(

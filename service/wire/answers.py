@@ -17,7 +17,7 @@ from engine.tools.diagnose import Nonfinite
 from service.wire.binary import write
 from service.wire.tensors import encode
 
-Body = list[bytes | memoryview]
+AnswerBody = list[bytes | memoryview]
 
 #: bytes that answers have in common: their fields, and the statistics
 FIELD_BYTES: Final = 640
@@ -46,7 +46,7 @@ class RunStats:
         return replace(self, plan_cached=True, execute_ms=execute_ms, tier=tier)
 
 
-def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> Body:
+def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> AnswerBody:
     """An answer of these fields; `tensors` go beside them where the encoding is binary."""
     if encoding == "binary":
         return write(answer, tensors)
@@ -59,7 +59,7 @@ def write_result(
     stats: RunStats,
     encoding: str,
     stored: Sequence[Mapping[str, Any]] = (),
-) -> Body:
+) -> AnswerBody:
     """Values and derivatives; `disconnected` is None where there are no gradients. Last, what is `stored`."""
     is_beside = encoding == "binary"
     named = ((label, {} if is_beside else {"tensor": encode(array, encoding)}) for label, array in arrays)
@@ -106,17 +106,14 @@ def _versions(device: str) -> dict[str, str]:
 
 
 def _nonfinite(found: Nonfinite) -> dict[str, Any]:
-    ranges = [dict(_bounds(both)) for both in found.ranges]
-    within = {} if found.function is None else {"function": found.function, "function_node": found.function_node}
-    steps = {"steps": list(found.steps)} if found.steps else {}
+    inside = {"function": found.function, "function_node": found.function_node, "steps": list(found.steps) or None}
     return {
         "node": found.node,
         "op": found.op,
         "backward": found.backward,
+        **{name: told for name, told in inside.items() if told is not None},
         "computed": found.computed,
-        "operands": ranges,
-        **within,
-        **steps,
+        "operands": [dict(_bounds(both)) for both in found.ranges],
     }
 
 

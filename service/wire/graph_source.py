@@ -18,7 +18,7 @@ from service.wire.validation import validate
 
 #: bytes that a program holds for each of its nodes beside tensors, and for each function, as counted in CPython
 NODE_BYTES: Final = 600
-FUNCTION_BYTES: Final = 1600
+FUNCTION_BYTES: Final = 800
 
 
 class GraphSource:

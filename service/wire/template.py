@@ -11,7 +11,7 @@ import orjson
 from engine import HostArray, Label, TensorType
 from engine.graph.run_tier import UNCOMPILED, RunTier
 from engine.graph.tensor_type import dtype_name
-from service.wire.answers import Body, RunStats, result_fields
+from service.wire.answers import AnswerBody, RunStats, result_fields
 
 #: bytes of the numbers of an answer, up to which it is put together from pieces: beyond, copies cost more than is saved
 MOST_ELEMENT_BYTES: Final = 1 << 16
@@ -57,7 +57,7 @@ class AnswerTemplate:
         execute_ms: float,
         tier: RunTier,
         stored: Sequence[Mapping[str, Any]] = (),
-    ) -> Body | None:
+    ) -> AnswerBody | None:
         """The answer with these elements, and what is `stored`; None where JSON has no number for one of them."""
         flat = [a.reshape(-1) if a.dtype != np.bool_ else a.reshape(-1).view(np.uint8) for a in arrays]
         elements = orjson.dumps(flat, option=orjson.OPT_SERIALIZE_NUMPY)

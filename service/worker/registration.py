@@ -9,7 +9,7 @@ from engine import Deadline, HostArray, Program, graph_id
 from schemas import Graph, Tensor
 from schemas.registered import RegisteredGraph, RegisterGraphRequest
 from service.calls.definition import CallDefinition, Engine
-from service.wire.answers import Body, write_answer
+from service.wire.answers import AnswerBody, write_answer
 from service.wire.request import ParsedRequest
 from service.wire.tensors import encode
 from service.wire.translate import written
@@ -50,7 +50,7 @@ class Registration(CallDefinition[Registering, Registering, RegisteredGraph]):
         }
         return cast("RegisteredGraph", {"graph_id": graph_id(ready.program), **described, **whole})
 
-    def write_body(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> Body:
+    def write_body(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> AnswerBody:
         """The record, the graph last."""
         return write_answer(dict(outcome), encoding)
 

@@ -128,8 +128,8 @@ def _total(g: Writer, results: Sequence[int]) -> int | None:
     """A sum whose derivatives, of any order, tell each result from the others."""
     total = None
     for k, y in enumerate(results):
-        y = g.cast(y, dtype="float64")
-        part = g.sum(g.mul_scalar(g.sin(g.add_scalar(y, scalar=0.3 + 0.7 * k)), scalar=1.0 + 0.25 * k))
+        turned = g.sin(g.add_scalar(g.cast(y, dtype="float64"), scalar=0.3 + 0.7 * k))
+        part = g.sum(g.mul_scalar(turned, scalar=1.0 + 0.25 * k))
         total = part if total is None else g.add(total, part)
     return total
 

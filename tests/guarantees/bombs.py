@@ -1,4 +1,4 @@
-"""Small requests that ask for much: of memory, arithmetic, nodes, depth, answers, steps. All are over a default limit."""
+"""Small requests that ask for much: memory, arithmetic, nodes, depth, answers, steps. All are over a default limit."""
 
 from __future__ import annotations
 

@@ -256,6 +256,9 @@ def _names() -> Iterator[Case]:
         yield Case(f"name: {name}", request([{**_W, "name": label}, node("sum", 0)], [_X]))
 
 
+_ITSELF: Json = {"nodes": [_W | {"op": "input"}, node("call", 0, body=0)], "outputs": [0]}
+
+
 def _fields() -> Iterator[Case]:
     whole = [_W, node("square", 0), node("sum", 1)]
     fields: dict[str, Json] = {
@@ -264,6 +267,10 @@ def _fields() -> Iterator[Case]:
         "encoding": {"encoding": "xml"},
         "opset": {"graph": {"opset": 99, "nodes": whole}},
         "functions": {"graph": {"nodes": whole, "functions": [{}]}},
+        "functions of opset 2": {"graph": {"opset": 2, "nodes": whole, "functions": [{}]}},
+        "functions an object": {"graph": {"opset": 2, "nodes": whole, "functions": {}}},
+        "a function that is a number": {"graph": {"opset": 2, "nodes": whole, "functions": [1]}},
+        "a function that runs itself": {"graph": {"opset": 2, "nodes": whole, "functions": [_ITSELF]}},
         "graph null": {"graph": None},
         "nodes an object": {"graph": {"nodes": {}}},
         "feeds an object": {"feeds": {}},

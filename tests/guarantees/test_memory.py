@@ -1,4 +1,4 @@
-"""Thirteenth guarantee: memory does not grow, over 100,000 mixed requests, nor by loops. `make soak` sends a million."""
+"""Thirteenth guarantee: memory does not grow, over 100,000 mixed requests, or loops. `make soak` sends a million."""
 
 from __future__ import annotations
 

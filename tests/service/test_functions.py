@@ -1,59 +1,31 @@
-"""Functions on the wire: what they answer, what is refused of them and where, what they count for, and their names."""
+"""Functions on the wire: what they answer, what is refused of them and where, and what they count for."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Sequence
-from hashlib import sha256
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
 
-from engine import registry
 from tests.conftest import Client
-from tests.docs.marked import blocks
 from tests.service.support import Json, feed, node, problem, tensor
-from tests.service.wire.safetensors_support import BINARY, KIND, SENT, answered, array, body
-
-IN, P = node("input"), node("parameter")
-X, V = feed(0, [], [1.0]), feed(0, [3], [1.0, 2.0, 3.0])
-#: four steps of a decay: 8 + 4 + 2 + 1, and by k −26
-DECAY: Json = {
-    "graph": json.loads(blocks("docs/wire.md", "functions")[0]),
-    "feeds": [feed(0, [], [1.0]), feed(1, [], [16.0])],
-}
-
-
-def function(outputs: Sequence[int], *nodes: Json, **more: Any) -> Json:
-    """A function of these nodes."""
-    return {"nodes": list(nodes), "outputs": list(outputs), **more}
-
-
-def result(i: int, index: int = 0) -> Json:
-    """One result of a node that has several."""
-    return node("get_output", i, index=index)
-
-
-def asked(functions: Sequence[Json], *nodes: Json, feeds: Sequence[Json] = (X,), **more: Any) -> Json:
-    """A request on a graph of opset 2."""
-    return {"graph": {"opset": 2, "functions": list(functions), "nodes": list(nodes)}, "feeds": list(feeds), **more}
-
-
-DOUBLE = function([1], IN, node("mul_scalar", 0, scalar=2.0))
-NARROW = function([1], IN, node("cast", 0, dtype="float32"))
-CALLED = (IN, node("call", 0, body=0), result(1))
-#: that adds two numbers to what it is given
-ADDS = function([2], IN, node("constant", value=tensor([2], [1, 2])), node("add", 0, 1))
-
-
-def values(client: Client, request: Json, call: str = "forward") -> list[Any]:
-    """The numbers that a call answers."""
-    answer = client.post(f"/v1/{call}", json=request)
-    assert answer.status_code == 200, answer.text
-    kind = "gradients" if call == "gradients" else "values"
-    return [array(each["tensor"]) for each in answer.json()[kind]]
+from tests.service.wire.safetensors_support import array
+from tests.service.with_functions import (
+    ADDS,
+    CALLED,
+    DECAY,
+    DOUBLE,
+    IN,
+    NARROW,
+    P,
+    V,
+    X,
+    asked,
+    function,
+    result,
+    values,
+)
 
 
 def test_a_graph_runs_its_function(client: Client) -> None:
@@ -97,17 +69,6 @@ def test_outputs_may_repeat_and_be_inputs(client: Client) -> None:
     nodes = [IN, node("call", 0, body=0), *(result(1, k) for k in range(3))]
     request = asked([function([0, 1, 1], *DOUBLE["nodes"])], *nodes, outputs=[2, 3, 4])
     assert [float(x) for x in values(client, request)] == [1, 2, 2]
-
-
-def test_diagnose_says_where_in_a_function(client: Client) -> None:
-    body = function([1, 2], IN, node("add_scalar", 0, scalar=-1.0), node("log", 1))
-    nodes = [IN, node("scan", 0, body=1, carries=1, length=6), result(1, 1)]
-    request = asked([DOUBLE, body], *nodes, feeds=[feed(0, [], [3.0])], diagnose=True)
-    found = client.post("/v1/forward", json=request).json()["stats"]["first_nonfinite"]
-    assert found == {
-        "node": 1, "op": "scan", "backward": False, "computed": "log", "operands": [{"low": 0.0, "high": 0.0}],
-        "function": 1, "function_node": 2, "steps": [2],
-    }  # fmt: skip
 
 
 # ---------------------------------------------------------------- refused at a use
@@ -190,6 +151,20 @@ def test_what_does_not_fit_is_said_at_the_use(client: Client, case: str) -> None
     assert (report["node"], report.get("function"), report.get("function_node")) == (used_by, inside, inner)
     place = f"/graph/nodes/{used_by}" if inside is None else f"/graph/functions/{inside}"
     assert report["pointer"] == (place if inner is None else f"{place}/nodes/{inner}")
+
+
+@pytest.mark.parametrize(("op", "attrs"), [("call", {}), ("map", {"sequences": 1})])
+def test_what_is_found_in_data_is_said_at_its_place(client: Client, op: str, attrs: Json) -> None:
+    picks = function([2], IN, IN, node("embedding", 0, 1))
+    outer = function([3], IN, IN, node("call", 0, 1, body=0, recompute=True), result(2))
+    nodes = (IN, IN, node(op, 0, 1, body=1, **attrs), result(2))
+    feeds = [feed(0, [3, 2], [1.0] * 6), feed(1, [2], [0, 7], "int64")]
+    report = problem(
+        client.post("/v1/forward", json=asked([picks, outer], *nodes, feeds=feeds)), 422, "index_out_of_range"
+    )
+    assert (report["node"], report["function"], report["function_node"]) == (2, 0, 2)
+    assert report["pointer"] == "/graph/functions/0/nodes/2/operands/1"
+    assert report["detail"].startswith(f"node 2 ({op}): function 1, node 2 (call): function 0, node 2 (embedding): ")
 
 
 # ---------------------------------------------------------------- wrong before any use
@@ -371,7 +346,9 @@ def test_functions_run_in_functions_to_a_depth(make_client: Callable[..., Client
             report = problem(answer, 413, "over_budget")
             wanted = f"functions run within functions at {depth} levels, and the limit is {most}"
             assert report["detail"] == wanted
-    told = client.post("/v1/plan", json={"graph": {"nodes": [IN]}, "types": LEAF_TYPES[:1]}).json()
+    told = client.post(
+        "/v1/plan", json={"graph": {"nodes": [IN]}, "types": [{"node": 0, "dtype": "float64", "shape": []}]}
+    ).json()
     assert told["limits"]["function_depth"] == most
 
 
@@ -411,195 +388,42 @@ def test_nodes_of_functions_count(make_client: Callable[..., Client]) -> None:
         assert report["detail"] == "the graph and its functions have 21 nodes or more, and the limit is 20"
 
 
-# ---------------------------------------------------------------- registered, in binary, as a gradient
+# ---------------------------------------------------------------- where it is not finite
 
 
-def test_a_registered_graph_keeps_its_functions(client: Client) -> None:
-    told = client.post("/v1/graphs", json={"graph": DECAY["graph"]})
-    assert told.status_code == 201, told.text
-    record = told.json()
-    assert (record["node_count"], record["graph"]) == (10, DECAY["graph"])
-    answer = client.post(f"/v1/graphs/{record['graph_id']}/gradients", json={"feeds": DECAY["feeds"]}).json()
-    assert answer["gradients"][0]["tensor"]["data"] == [-26.0]
-    assert answer["stats"]["graph_id"] == record["graph_id"]
-    again = client.get(f"/v1/graphs/{record['graph_id']}").json()["graph"]
-    assert client.post("/v1/graphs", json={"graph": again}).json()["graph_id"] == record["graph_id"]
-
-
-def test_aliases_and_names_of_functions_do_not_count(client: Client) -> None:
-    plain = {"opset": 2, "functions": [DOUBLE], "nodes": [IN]}
-    nodes = [{"op": "INPUT", "name": "x"}, {"op": "MUL_SCALAR", "operands": [0], "attrs": {"scalar": 2.0}}]
-    named = {"opset": 2, "functions": [function([1], *nodes, name="double")], "nodes": [IN]}
-    told = [client.post("/v1/graphs", json={"graph": graph}).json() for graph in (named, plain)]
-    assert told[0]["graph_id"] == told[1]["graph_id"]
-    assert [each["op"] for each in told[0]["graph"]["functions"][0]["nodes"]] == ["input", "mul_scalar"]
-    text = (
-        '{"functions":[{"nodes":[{"op":"input"},{"attrs":{"scalar":"4000000000000000"},"op":"mul_scalar",'
-        '"operands":[0]}],"outputs":[1]}],"nodes":[{"op":"input"}],"opset":2}'
-    )
-    assert told[0]["graph_id"] == sha256(text.encode()).hexdigest()
-
-
-CONSTANT = function([2], IN, node("constant"), node("add", 0, 1))
-TABLE = np.array([1.0, 2.0, 4.0])
-
-
-def test_constants_of_functions_come_beside_the_json(client: Client) -> None:
-    request = asked([DOUBLE, CONSTANT], IN, node("call", 0, body=1), result(1), feeds=[])
-    tensors = {"feeds.0": np.ones(3), "functions.1.constants.1": TABLE}
-    _, found = answered(client.post("/v1/forward", content=body(request, tensors), headers=BINARY))
-    assert found["values.2"].tolist() == [2, 3, 5]
-    sent = body({"graph": request["graph"]}, {"functions.1.constants.1": TABLE})
-    told = client.post("/v1/graphs", content=sent, headers=SENT).json()
-    value = told["graph"]["functions"][1]["nodes"][1]["attrs"]["value"]
-    assert array(value).tolist() == TABLE.tolist()
-    fed = {"feeds": [feed(0, [3], [0, 0, 0])]}
-    answer = client.post(f"/v1/graphs/{told['graph_id']}/forward", json=fed).json()
-    assert array(answer["values"][0]["tensor"]).tolist() == TABLE.tolist()
-
-
-@pytest.mark.parametrize(
-    ("name", "why"),
-    [
-        ("functions.1.constants.0", "function 1, node 0 is no constant without a value of its own"),
-        ("functions.1.constants.3", "function 1 has 3 nodes"),
-        ("functions.2.constants.0", "the graph has 2 functions"),
-        ("functions.1.feeds.0", "names are ROLE.NODE, such as feeds.0"),
-        ("functions.01.constants.1", "names are ROLE.NODE, such as feeds.0"),
-        ("constants.1", "node 1 is no constant without a value of its own"),
-    ],
-)
-def test_tensors_that_have_no_place_in_a_function_are_refused(client: Client, name: str, why: str) -> None:
-    request = asked([DOUBLE, CONSTANT], IN, node("call", 0, body=1), result(1), feeds=[])
-    tensors = {"feeds.0": np.ones(3), "functions.1.constants.1": TABLE, name: TABLE}
-    report = problem(client.post("/v1/forward", content=body(request, tensors), headers=SENT), 422, "invalid_field")
-    assert f"the body has a tensor “{name}”" in report["detail"]
-    assert report["detail"].endswith(why)
-
-
-def test_a_registered_graph_takes_no_constants_of_functions(client: Client) -> None:
-    path = client.post("/v1/graphs", json={"graph": DECAY["graph"]}).headers["location"]
-    sent = body({}, {"functions.0.constants.2": TABLE})
-    report = problem(client.post(f"{path}/forward", content=sent, headers=SENT), 422, "invalid_field")
-    assert report["got"] == "functions.0.constants.2"
-
-
-def test_a_tensor_that_is_wrong_says_its_place_in_a_function(client: Client) -> None:
-    request = asked([CONSTANT], *CALLED, feeds=[V])
-    name = "functions.0.constants.1"
-    sent = body(request, {}, **{name: {"dtype": "F64", "shape": [2], "data_offsets": [0, 8]}}) + bytes(8)
-    report = problem(client.post("/v1/forward", content=sent, headers=SENT), 422, "bad_tensor")
-    assert (report["function"], report["function_node"]) == (0, 1)
-    assert "node" not in report
-
-
-STEP = function([4, 3], IN, IN, node("mul", 0, 1), node("sin", 2), node("add", 1, 3))
-NEXT = function([4], *STEP["nodes"])
-NEAR = function([5], IN, IN, node("abs", 1), node("sum", 2), node("full", fill=3.0), node("less", 3, 4))
-WHILE = function([3], IN, IN, node("while", 0, 1, condition=0, body=1, carries=1, max_steps=3), result(2))
-NOISE = function(
-    [5], IN, IN, IN, node("random_normal", 2, shape=[3], dtype="float64"), node("mul", 0, 3), node("add", 1, 4)
-)
-EACH = function([4, 3], IN, IN, node("mul", 0, 1), node("tanh", 2), node("square", 3))
-#: functions of c [] and x [3], and nodes behind these leaves whose last is a scalar
-ROUND_TRIPS: dict[str, tuple[list[Json], list[Json]]] = {
-    "scan": ([STEP], [node("scan", 1, 0, body=0, carries=1, length=4, reverse=True), result(2), result(2, 1)]),
-    "sequences": (
-        [function([3, 2], IN, IN, node("mul", 0, 1), node("add", 0, 2))],
-        [node("scan", 1, 0, body=0, carries=1, sequences=1), result(2), result(2, 1)],
+FALLING = function([2], IN, node("add_scalar", 0, scalar=-1.0), node("sqrt", 1))
+#: nodes behind a parameter that is 2.5, functions, and where something is not finite: node, function, its node, steps
+NOT_FINITE: dict[str, tuple[list[Json], list[Json], tuple[int, int, int, list[int] | None]]] = {
+    "scan": ([node("scan", 0, body=0, carries=1, length=9), result(1)], [FALLING], (1, 0, 2, [2])),
+    "a call, written in place": (
+        [node("sub", 0, 0), node("call", 1, body=0), result(2)],
+        [function([1], IN, node("log", 0))],
+        (2, 0, 1, None),
     ),
-    "while": ([NEAR, NEXT], [node("while", 1, 0, condition=0, body=1, carries=1, max_steps=9), result(2), result(2)]),
-    "map": ([EACH], [node("map", 1, 0, body=0, sequences=1, at_once=2), result(2), result(2, 1)]),
-    "cond": (
-        [function([2], IN, IN, node("mul", 0, 1)), function([2], IN, IN, node("sub", 0, 1))],
-        [node("less", 1, 1), node("cond", 2, 0, 1, then=0, otherwise=1), result(3), result(3)],
+    "a function of a function": (
+        [node("scan", 0, body=1, carries=1, length=9), result(1)],
+        [FALLING, function([2], IN, node("call", 0, body=0, recompute=True), result(1))],
+        (1, 0, 2, [2]),
     ),
-    "an own derivative": (
-        [function([1], IN, node("round", 0)), function([2], IN, IN, IN)],
-        [node("mul", 0, 1), node("call", 2, body=0, derivative=1), result(3), result(3)],
+    "on the way back": (
+        [node("sub", 0, 0), node("scan", 1, body=0, carries=1, length=2), result(2)],
+        [function([1], IN, node("sqrt", 0))],
+        (2, 0, 1, [1]),
     ),
-    "a fixed point": (
-        [function([4], IN, IN, node("cos", 1), node("mul", 0, 2), node("mul_scalar", 3, scalar=0.5))],
-        [node("fixed_point", 1, 0, body=0, carries=1, tolerance=1e-14, max_steps=200), result(2), result(2)],
+    "from what it states": (
+        [node("scan", 0, body=0, carries=1, length=2), result(1)],
+        [function([2], IN, node("full", fill=1e300), node("square", 1))],
+        (1, 0, 2, [0]),
     ),
-    "a while in a scan": (
-        [NEAR, NEXT, WHILE],
-        [node("scan", 1, 0, body=2, carries=1, length=3), result(2), result(2)],
-    ),
-    "random numbers in a scan": (
-        [NOISE],
-        [
-            node("constant", value=tensor([4, 2], list(range(8)), "uint32")),
-            node("scan", 1, 0, 2, body=0, carries=1, sequences=1), result(3), result(3),
-        ],
-    ),
-}  # fmt: skip
-LEAF_TYPES = [{"node": 0, "dtype": "float64", "shape": [3]}, {"node": 1, "dtype": "float64", "shape": []}]
-LEAF_FEEDS = [feed(0, [3], [0.3, -0.5, 0.8]), feed(1, [], [0.7])]
+}
 
 
-def summed(behind: list[Json]) -> list[Json]:
-    """The nodes of a graph of two parameters that ends in one number, by way of the last two of these."""
-    last = len(behind) + 1
-    return [
-        P, P, *behind,
-        node("sum", last - 1), node("square", last), node("sum", last + 2), node("add", last + 1, last + 3),
-    ]  # fmt: skip
-
-
-def differentiated(client: Client, graph: Json) -> tuple[Json, list[int]]:
-    """The gradient of a graph as a graph, and the nodes that it is."""
-    told = client.post("/v1/differentiate", json={"graph": graph, "types": LEAF_TYPES})
-    assert told.status_code == 200, told.text
-    written = told.json()["graph"]
-    parts = (written, *written["functions"])
-    assert {each["op"] for part in parts for each in part["nodes"]} <= set(registry().ops)
-    return written, [each["gradient_node"] for each in told.json()["gradients"]]
-
-
-@pytest.mark.parametrize("case", ROUND_TRIPS)
-def test_a_gradient_with_functions_says_the_same_when_it_is_sent_again(client: Client, case: str) -> None:
-    functions, behind = ROUND_TRIPS[case]
-    graph: Json = {"opset": 2, "nodes": summed(behind), "functions": functions}
-    written, where = differentiated(client, graph)
-    count = len(graph["nodes"])
-    assert (written["opset"], written["nodes"][:count]) == (2, graph["nodes"])
-    assert written["functions"][: len(functions)] == functions
-    inputs = [each for f in written["functions"][len(functions) :] for each in f["nodes"] if each["op"] == "input"]
-    assert all(
-        "dtype" in each["attrs"] and ("shape" in each["attrs"]) != ("zero_d" in each["attrs"]) for each in inputs
-    )
-    direct = values(client, {"graph": graph, "feeds": LEAF_FEEDS}, "gradients")
-    again = values(client, {"graph": written, "feeds": LEAF_FEEDS, "outputs": where})
-    for x, y in zip(direct, again, strict=True):
-        np.testing.assert_allclose(y, x, rtol=1e-12, atol=1e-14)
-
-
-@pytest.mark.parametrize("case", ROUND_TRIPS)
-def test_a_gradient_with_functions_may_be_differentiated_again(client: Client, case: str) -> None:
-    """As a nested `grad` node is."""
-    functions, behind = ROUND_TRIPS[case]
-    nodes = summed(behind)
-    count = len(nodes)
-    nested = [*nodes, node("grad", count - 1, 0), node("square", count), node("sum", count + 1)]
-    graph = {"opset": 2, "nodes": nodes, "functions": functions}
-    written, (by_x, _) = differentiated(client, graph)
-    last = len(written["nodes"])
-    twice_over, where = differentiated(
-        client, written | {"nodes": [*written["nodes"], node("square", by_x), node("sum", last)]}
-    )
-    direct = values(client, {"graph": graph | {"nodes": nested}, "feeds": LEAF_FEEDS}, "gradients")
-    again = values(client, {"graph": twice_over, "feeds": LEAF_FEEDS, "outputs": where})
-    for x, y in zip(direct, again, strict=True):
-        np.testing.assert_allclose(y, x, rtol=1e-10, atol=1e-12)
-
-
-def test_constants_of_functions_go_back_beside_the_json(client: Client) -> None:
-    graph = {"opset": 2, "functions": [CONSTANT], "nodes": [P, node("call", 0, body=0), result(1), node("sum", 2)]}
-    request = {"graph": graph, "types": LEAF_TYPES[:1]}
-    sent = body(request, {"functions.0.constants.1": TABLE})
-    told, found = answered(client.post("/v1/differentiate", content=sent, headers=BINARY))
-    assert found["functions.0.constants.1"].tolist() == TABLE.tolist()
-    again = body({"graph": told["graph"], "outputs": [2]}, {"feeds.0": np.zeros(3), **found})
-    response = client.post("/v1/forward", content=again, headers=SENT | {"Accept": KIND})
-    assert answered(response)[1]["values.2"].tolist() == TABLE.tolist()
+@pytest.mark.parametrize("case", NOT_FINITE)
+def test_what_is_not_finite_is_found_in_a_function(client: Client, case: str) -> None:
+    behind, functions, (used_by, inside, inner, steps) = NOT_FINITE[case]
+    request = asked(functions, P, *behind, feeds=[feed(0, [], [2.5])], diagnose=True)
+    answer = client.post("/v1/gradients", json=request)
+    found = answer.json()["stats"]["first_nonfinite"]
+    assert (found["node"], found["op"]) == (used_by, behind[used_by - 1]["op"])
+    assert (found["function"], found["function_node"], found.get("steps")) == (inside, inner, steps)
+    assert found["backward"] == (case == "on the way back")

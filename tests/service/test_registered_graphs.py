@@ -340,7 +340,7 @@ class TestRoutes:
     def test_the_ids_of_the_contract(self, client: Client) -> None:
         """The test vectors of docs/wire.md: a graph, its canonical text, and its id."""
         vectors = VECTOR.findall(PAGE)
-        assert len(vectors) == 2
+        assert len(vectors) == 3
         for graph, _, graph_id in vectors:
             assert self.register(client, json.loads(graph))["graph_id"] == graph_id
 

@@ -7,7 +7,7 @@ from hashlib import sha256
 import numpy as np
 import pytest
 
-from engine import Program, Statement, graph_id, registry
+from engine import Function, Program, Statement, graph_id, registry
 from engine.graph.identity import canonical
 
 OPS = registry().ops
@@ -54,6 +54,20 @@ def test_vectors(statements: list[Statement], text: str, digest: str) -> None:
     program = Program(registry(), statements)
     assert canonical(program) == text
     assert graph_id(program) == digest == sha256(text.encode()).hexdigest()
+
+
+def test_functions_come_first() -> None:
+    def written(name: str, *outputs: int) -> Program:
+        inside = [s("input", name=name), s("mul_scalar", 0, scalar=2.0)]
+        function = Function(registry(), inside, outputs, name=name)
+        return Program(registry(), [s("input"), s("call", 0, body=0)], opset=2, functions=[function])
+
+    assert canonical(written("double", 1, 0)) == (
+        '{"functions":[{"nodes":[{"op":"input"},{"attrs":{"scalar":"4000000000000000"},"op":"mul_scalar",'
+        '"operands":[0]}],"outputs":[1,0]}],'
+        '"nodes":[{"op":"input"},{"attrs":{"body":0},"op":"call","operands":[0]}],"opset":2}'
+    )
+    assert graph_id(written("double", 1, 0)) == graph_id(written("twice", 1, 0)) != graph_id(written("double", 0, 1))
 
 
 def test_names_and_stated_defaults_do_not_count() -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Compiler, EngineError, Limits, Program, Statement, TensorType, open_executor, registry
+from engine import Compiler, EngineError, Function, Limits, Program, Statement, TensorType, open_executor, registry
+from engine.graph.errors import BadAttribute, TooManyNodes
 
 F = TensorType((2,), np.dtype("float64"))
 M = TensorType((2, 3), np.dtype("float64"))
@@ -285,6 +286,34 @@ def test_an_unknown_op_is_told_the_nearest() -> None:
     assert caught.value.code == "unknown_op"
     with pytest.raises(EngineError, match="GET /v1/ops lists all ops"):
         registry().get("x" * 500)
+
+
+def chained(count: int) -> list[Function]:
+    """Functions of which each runs the one before it."""
+    functions: list[Function] = []
+    for index in range(count):
+        called = [node("call", 0, body=index - 1), node("get_output", 1, index=0)] if index else [node("neg", 0)]
+        functions.append(Function(registry(), [node("input"), *called], [len(called)], functions=functions))
+    return functions
+
+
+def test_a_function_is_as_deep_as_those_that_it_runs() -> None:
+    """However many these are: none is looked at again."""
+    assert [function.depth for function in chained(3000)] == list(range(1, 3001))
+
+
+def test_a_program_is_as_large_as_its_functions_and_itself() -> None:
+    functions = chained(3)
+    program = Program(registry(), [node("input"), node("neg", 0)], opset=2, functions=functions)
+    assert (program.size, [function.size for function in functions]) == (2 + 8, [2, 3, 3])
+    with pytest.raises(TooManyNodes):
+        Program(registry(), [node("input")], Limits(nodes=8), opset=2, functions=functions)
+
+
+def test_a_function_names_none_of_those_that_join_it() -> None:
+    functions = chained(2)
+    with pytest.raises(BadAttribute, match="must be the index of an earlier function, 0 to 1, but is 2"):
+        Function(registry(), [node("input"), node("call", 0, body=2)], [0], functions=functions)
 
 
 def test_names_do_not_count_in_the_digest_but_types_and_bits_do() -> None:

@@ -8,7 +8,7 @@ import pytest
 from engine import Builder, TensorType
 from engine.graph.limits import NO_LIMITS
 from engine.graph.run_context import RunContext
-from engine.oplib.pack import PACK, pack
+from engine.oplib.pack import PACK, bundled
 from engine.ops import registry
 from engine.transforms.vjp import vjp
 from engine.transforms.vmap import vmap
@@ -23,24 +23,24 @@ def builder() -> Builder:
 
 def test_a_result_of_it_is_the_value_itself(builder: Builder) -> None:
     values = [builder.leaf(VECTOR, 0), builder.leaf(MATRIX, 1)]
-    packed = pack(builder, values)
-    assert packed.node.types == (VECTOR, MATRIX)
-    assert [packed.output(k).index for k in (0, 1)] == [value.index for value in values]
+    both = bundled(builder, values)
+    assert both.node.types == (VECTOR, MATRIX)
+    assert [both.output(k).index for k in (0, 1)] == [value.index for value in values]
 
 
 def test_its_rules_are_those_of_its_operands(builder: Builder) -> None:
     x, y = builder.leaf(VECTOR, 0), builder.leaf(VECTOR, 1)
-    packed = builder.emit(PACK, [x, y], {})
+    both = builder.emit(PACK, [x, y], {})
     g = builder.leaf(VECTOR, 2)
-    assert PACK.vjp((None, g), packed, x, y) == (None, g)
-    second = packed.output(1).identity()
+    assert PACK.vjp((None, g), both, x, y) == (None, g)
+    second = both.output(1).identity()
     assert [None if found is None else found.index for found in vjp(builder, [(second, g)], [x, y])] == [None, g.index]
 
 
 def test_of_a_batch_all_have_the_axis(builder: Builder) -> None:
     x, y = builder.leaf(VECTOR, "x"), builder.leaf(VECTOR, "y")
-    packed = pack(builder, [x, y])
-    many = vmap(builder.graph([packed.output(0).identity(), packed.output(1).identity()]), {"x"}, 5)
+    both = bundled(builder, [x, y])
+    many = vmap(builder.graph([both.output(0).identity(), both.output(1).identity()]), {"x"}, 5)
     assert [many.nodes[i].type.shape for i in many.outputs] == [(5, 3), (5, 3)]
     both = PACK.batch([True, False], builder.leaf(TensorType((5, 3), VECTOR.dtype), "many"), y)
     assert [type.shape for type in both.node.types] == [(5, 3), (5, 3)]

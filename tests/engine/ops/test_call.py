@@ -20,7 +20,7 @@ from tests.engine.looping import (
 )
 
 
-def several(g: Writer, a: int, b: int, unread: int) -> list[int]:
+def several(g: Writer, a: int, b: int, _unread: int) -> list[int]:
     y = g.tanh(g.mul(a, b))
     return [y, g.sum(g.mul(y, a)), b, y]
 
@@ -85,7 +85,7 @@ def own(g: Writer, a: int, n: int, b: int) -> list[int]:
     return [g.mul(a, b), g.add(n, n), g.sin(a)]
 
 
-def lie(g: Writer, a: int, n: int, b: int, y: int, m: int, s: int, gy: int, gm: int, gs: int) -> list[int]:
+def lie(g: Writer, _a: int, _n: int, b: int, y: int, _m: int, _s: int, gy: int, gm: int, gs: int) -> list[int]:
     """In place of b and a: y·gy + gm, and 3·b²·gy + gs."""
     twice = g.add(g.mul(y, gy), gm)
     return [twice, g.add(g.mul(g.mul_scalar(g.square(b), scalar=3.0), gy), gs)]
@@ -117,8 +117,9 @@ def test_an_own_derivative_is_what_is_differentiated_to_second_order() -> None:
 
 
 def test_cotangents_of_results_that_are_not_read_and_of_integers_are_zeros() -> None:
-    def derivative(g: Writer, a: int, n: int, y: int, m: int, s: int, gy: int, gm: int, gs: int) -> list[int]:
-        return [g.add(g.add(gy, g.mul_scalar(gm, scalar=7.0)), g.mul_scalar(gs, scalar=5.0))]
+    def derivative(g: Writer, *given: int) -> list[int]:
+        *_, gy, gm, gs = given
+        return [g.add(g.add(gy, g.sin(gm)), g.mul_scalar(gs, scalar=5.0))]
 
     def write(g: Writer, a: int, n: int) -> list[int]:
         found = g.call(a, n, body=lambda g, a, n: [g.mul(a, a), g.add(n, n), g.sin(a)], derivative=derivative)
@@ -132,9 +133,23 @@ def test_cotangents_of_results_that_are_not_read_and_of_integers_are_zeros() -> 
     same(many[1:], [np.stack([np.cos(a * a + 0.3)] * 2)], 1e-15)
 
 
+def test_cotangents_of_integers_and_bools_are_float64() -> None:
+    """They are given on as those of a float64 operand, and so would be refused were they of another dtype."""
+
+    def write(g: Writer, a: int) -> list[int]:
+        found = g.call(
+            a,
+            body=lambda g, a: [g.cast(a, dtype="int64"), g.greater(a, g.number(0.0))],
+            derivative=lambda g, a, n, p, gn, gp: [g.add(gn, gp)],
+        )
+        return [g.add(a, g.cast(found[0], dtype="float64"))]
+
+    same(gradients(write, 1.5), [np.asarray(np.cos(2.8))], 1e-15)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32"])
 def test_a_derivative_in_narrow_floats(dtype: str) -> None:
-    def derivative(g: Writer, x: int, y: int, n: int, u: int, un: int) -> list[int]:
+    def derivative(g: Writer, _x: int, y: int, _n: int, u: int, un: int) -> list[int]:
         """The cotangent of the integer result is float64, whatever x is."""
         return [g.add(g.mul(y, u), g.cast(un, dtype=dtype))]
 
@@ -163,7 +178,7 @@ def test_calls_with_a_derivative_within_scans_and_conds() -> None:
         (y,) = g.cond(
             g.less(x, g.number(100.0)),
             g.mul(k, x),
-            then=lambda g, x: straight_through(g, x),
+            then=straight_through,
             otherwise=lambda g, x: [x],
         )
         return [y]
@@ -199,7 +214,7 @@ def test_calls_within_calls() -> None:
 
     for recompute in (False, True):
         agree(
-            lambda g, x: at(3, recompute)(g, x),  # noqa: B023
+            at(3, recompute),
             lambda g, x: [g.sin(g.mul(g.mul(g.mul(x, x), g.mul(x, x)), g.mul(g.mul(x, x), g.mul(x, x))))],
             random(2),
             exact=False,

@@ -20,12 +20,12 @@ from tests.engine.looping import (
 )
 
 
-def product(g: Writer, a: int, b: int, c: int) -> list[int]:
+def product(g: Writer, a: int, b: int, _c: int) -> list[int]:
     y = g.mul(g.sin(a), b)
     return [y, b, g.number(3, "int64")]
 
 
-def quotient(g: Writer, a: int, b: int, c: int) -> list[int]:
+def quotient(g: Writer, _a: int, b: int, c: int) -> list[int]:
     y = g.div(g.cos(b), g.exp(c))
     return [y, y, g.number(4, "int64")]
 

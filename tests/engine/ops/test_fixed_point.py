@@ -113,6 +113,16 @@ def test_where_it_began_is_reached_in_one_step_and_counts() -> None:
     assert [x.item() for x in found] == [2.0, 1, True]
 
 
+def test_how_much_may_change_is_relative_to_the_new_x() -> None:
+    """From 0 to 10, by 0.95 · (1 + 10): done in one step. From 10 to 0, by 0.95 · (1 + 0): in two."""
+
+    def write(g: Writer, k: int, x: int) -> list[int]:
+        return g.fixed_point(k, x, body=lambda g, k, x: [g.identity(k)], carries=1, tolerance=0.95, max_steps=9)
+
+    assert [x.item() for x in values(write, 10.0, 0.0)] == [10.0, 1, True]
+    assert [x.item() for x in values(write, 0.0, 10.0)] == [0.0, 2, True]
+
+
 def test_without_a_step_it_is_unfinished_and_x_as_it_came() -> None:
     found = values(solved(max_steps=0), E, M, 1.0)
     assert [x.item() for x in found] == [1.0, 0, False]
@@ -190,7 +200,7 @@ def test_mixed_dtypes_and_tensors_without_elements() -> None:
         return g.fixed_point(*given, body=body, carries=3, tolerance=1e-6, max_steps=100)
 
     arrays = (0.5, np.array(0.0), np.array(0.0, "float32"), np.zeros((0, 2)))
-    x, y, z, steps, finished = values(write, *arrays)
+    x, _, _, steps, finished = values(write, *arrays)
     assert finished
     assert steps > 2
     assert abs(x - 0.5 * np.cos(x / 4)) < 1e-6

@@ -25,7 +25,7 @@ LENGTH = 5
 AT_ONCE = [None, 1, 2, 4, 5, 7]
 
 
-def body(g: Writer, w: int, unread: int, x: int, n: int, y: int) -> list[int]:
+def body(g: Writer, w: int, _unread: int, x: int, n: int, y: int) -> list[int]:
     """Of two consts, and an entry each of floats, integers and floats."""
     scaled = g.mul(y, g.cast(n, dtype="float64"))
     new = g.tanh(g.add(g.matmul(w, x), scaled))

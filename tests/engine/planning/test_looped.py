@@ -99,7 +99,7 @@ def test_a_loop_of_any_length_is_cut_in_pieces_without_a_look_at_all_divisors(le
         plan_of(asked, differentiated=True)
 
 
-def test_a_gradient_that_would_have_to_keep_too_much_is_refused() -> None:
+def test_a_gradient_that_would_have_to_keep_too_much_keeps_less() -> None:
     """The carries of a million steps, 8 kB each; the values alone are no more than two of them."""
 
     def write(g: Writer, x: int) -> list[int]:
@@ -107,8 +107,7 @@ def test_a_gradient_that_would_have_to_keep_too_much_is_refused() -> None:
 
     asked = written(write, np.zeros(1000), floats=[0])
     assert plan_of(written(write, np.zeros(1000), floats=())).peak_bytes < 100_000
-    with pytest.raises(OverBudget):
-        plan_of(asked, differentiated=True)
+    assert plan_of(asked, differentiated=True).peak_bytes <= Limits().bytes
 
 
 # ---------------------------------------------------------------- time

@@ -27,6 +27,7 @@ from service.transport.job import Job, Reply
 from service.wire.binary import read, write
 from service.wire.graph_source import Programs
 from service.wire.json_reader import JsonReader
+from service.wire.node_place import NodePlace
 from service.wire.tensors import encoded_bytes
 from service.wire.translate import Translator
 from service.worker.worker import Worker
@@ -80,10 +81,10 @@ def test_the_widest_first_leaves_all_aligned() -> None:
 def test_what_lies_askew_is_copied() -> None:
     content = buffer(body(ECHO, {"feeds.0": np.ones(1, np.int8), "feeds.1": np.arange(3.0)}))
     tensors = message(content)
-    assert np.shares_memory(tensors["feeds", 0], content)
-    assert not np.shares_memory(tensors["feeds", 1], content)
-    assert tensors["feeds", 1].flags.aligned
-    assert tensors["feeds", 1].tolist() == [0.0, 1.0, 2.0]
+    assert np.shares_memory(tensors["feeds", NodePlace(0)], content)
+    assert not np.shares_memory(tensors["feeds", NodePlace(1)], content)
+    assert tensors["feeds", NodePlace(1)].flags.aligned
+    assert tensors["feeds", NodePlace(1)].tolist() == [0.0, 1.0, 2.0]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -1,0 +1,109 @@
+"""Ops that the engine writes for itself, written out in ops of the registry: the same results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, Limits, TensorType, Value, open_executor, registry
+from engine.graph.body import AnswerBody
+from engine.graph.op import Definition
+from engine.graph.tensor_type import FLOAT64, INT64
+from engine.ops.map import SummingMap
+from engine.ops.scan import CountedScan
+from engine.ops.while_loop import StackingWhile
+from engine.passes.allowance import Allowance
+from engine.planning.bodies import runnable
+from engine.planning.plan import make_plan
+from engine.tools.written_out import body_written_out
+
+Array = np.ndarray[Any, Any]
+EXECUTOR, LIMITS = open_executor("cpu"), Limits()
+NUMBER, PAIR = TensorType((), FLOAT64), TensorType((2,), FLOAT64)
+X, K, SEQUENCE = np.array([0.5, -2.0]), np.array(0.75), np.arange(10.0).reshape(5, 2)
+
+
+def body(types: Sequence[TensorType], write: Callable[..., Sequence[Value]]) -> AnswerBody:
+    """A body that is written by a function of its inputs."""
+    builder = Builder(registry())
+    return AnswerBody(builder.graph(write(*[builder.leaf(type, i) for i, type in enumerate(types)])), types)
+
+
+STEP = body([NUMBER, PAIR], lambda k, x: [x * k, x.sin()])
+STEP_ON_SEQUENCE = body([NUMBER, PAIR, PAIR], lambda k, x, s: [x * k + s, x.sin(), s * x])
+LARGE = body([NUMBER, PAIR], lambda k, x: [x.abs().sum().greater(k)])
+SUMS = body([NUMBER, PAIR], lambda k, s: [k * s.sum(), s.cos(), s * k])
+
+
+def counted(length: int, reverse: bool, sequences: int = 1) -> dict[str, Any]:
+    step = STEP_ON_SEQUENCE if sequences else STEP
+    return {"body": step, "carries": 1, "sequences": sequences, "length": length, "reverse": reverse}
+
+
+STACKING = {"condition": LARGE, "body": STEP, "carries": 1, "max_steps": 12}
+#: an op, its operands and its attributes
+CASES: dict[str, tuple[Definition, list[Array], dict[str, Any]]] = {
+    **{
+        f"{count} of 5 steps{' from the last' * reverse}": (
+            CountedScan(), [K, X, SEQUENCE, np.array(count)], counted(5, reverse)
+        )
+        for count in (0, 3, 5)
+        for reverse in (False, True)
+    },
+    "no step of none": (CountedScan(), [K, X, np.array(0)], counted(0, False, 0)),
+    "a while": (StackingWhile(), [K, X], STACKING),
+    "a while that does not begin": (StackingWhile(), [np.array(9.0), X], STACKING),
+    "a while that is ended": (StackingWhile(), [np.array(-1.0), X], STACKING),
+    "sums": (SummingMap(), [K, SEQUENCE], {"body": SUMS, "sequences": 1, "at_once": None, "sums": 1}),
+    "sums of none": (SummingMap(), [K, SEQUENCE[:0]], {"body": SUMS, "sequences": 1, "at_once": 2, "sums": 2}),
+}  # fmt: skip
+
+
+def run(arrays: Sequence[Array], write: Callable[[Builder, list[Value]], Sequence[Value]]) -> list[Array]:
+    """What is written on these operands, computed."""
+    builder = Builder(registry(), LIMITS)
+    leaves = [builder.leaf(TensorType.of(array), i) for i, array in enumerate(arrays)]
+    graph = builder.graph(write(builder, leaves))
+    plan = make_plan(runnable(graph, LIMITS, Allowance(LIMITS.flops)), LIMITS)
+    return EXECUTOR.run(plan, dict(enumerate(arrays)))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_it_computes_the_same(case: str) -> None:
+    op, arrays, attrs = CASES[case]
+
+    def as_it_is(builder: Builder, operands: list[Value]) -> Sequence[Value]:
+        loop = builder.emit(op, operands, attrs)
+        return [loop.output(k) for k in range(len(loop.node.types))]
+
+    def written(builder: Builder, operands: list[Value]) -> Sequence[Value]:
+        results = op.written_out(*operands, **attrs)
+        assert not [node.op for node in builder.nodes if node.op.internal]
+        return results
+
+    for found, wanted in zip(run(arrays, written), run(arrays, as_it_is), strict=True):
+        assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
+        np.testing.assert_allclose(found, wanted, rtol=1e-14)
+
+
+def test_so_are_bodies() -> None:
+    count = TensorType((), INT64)
+    attrs = counted(5, False, 0)
+
+    def write(k: Value, x: Value, n: Value) -> Sequence[Value]:
+        loop = k.builder.emit(CountedScan(), (k, x, n), attrs)
+        return [loop.output(1), loop.output(0)]
+
+    outer = body([NUMBER, PAIR, count], write)
+    public = body_written_out(outer)
+    assert public.outputs == outer.outputs
+    assert {node.op.name for node in outer.graph.nodes} >= {"counted_scan"}
+    assert not [node.op for node in public.graph.nodes if node.op.internal]
+
+
+def test_what_is_nowhere_written_says_so() -> None:
+    with pytest.raises(TypeError, match="sin is nowhere written out"):
+        registry().ops["sin"].written_out()
