@@ -14,7 +14,7 @@ from tests.guarantees.soak import FLOOR, run
 from tests.guarantees.started import Started
 
 pytestmark = pytest.mark.guarantee(13)
-REQUESTS, LOOPS = 100_000, 20_000
+REQUESTS, LOOPS = 100_000, 60_000
 MIB = 1 << 20
 
 
