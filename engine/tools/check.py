@@ -148,5 +148,6 @@ def _silenced(program: Program, node: int, of: int, silent: Sequence[int]) -> Un
     names = {program.statements[i].op.name for i in silent}
     reason = "stop_gradient" if names == {"stop_gradient"} else "integer_path"
     listed = ", ".join(f"node {i} ({program.statements[i].op.name})" for i in silent[:3])
-    carry = "carries" if len(silent) == 1 else "carry"
-    return Uncertified(node, reason, f"its value also reaches node {of} through {listed}, which {carry} no derivative")
+    within = any(program.statements[i].op.functions for i in silent)
+    carry = "in which something carries" if within else f"which {'carries' if len(silent) == 1 else 'carry'}"
+    return Uncertified(node, reason, f"its value also reaches node {of} through {listed}, {carry} no derivative")
