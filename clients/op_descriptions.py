@@ -11,7 +11,7 @@ from engine import Registry, describe
 
 @dataclass(frozen=True)
 class Operand:
-    """An earlier node that an op works on. A variadic one stands for one or more."""
+    """An earlier node that an op works on. A variadic one stands for a list, which some ops take empty."""
 
     name: str
     optional: bool
@@ -22,8 +22,8 @@ class Operand:
 class Attribute:
     """What else an op is told.
 
-    `kind` is the word of the catalogue: int, ints, float, bool, string, dtype or tensor; it may be one that a printer
-    does not know. `default` says what holds where it is not stated; None: what `doc` says.
+    `kind` is the word of the catalogue: int, ints, float, bool, string, dtype, tensor or function; it may be one
+    that a printer does not know. `default` says what holds where it is not stated; None: what `doc` says.
     """
 
     name: str
@@ -71,12 +71,17 @@ def _described(row: dict[str, Any], *, fed: bool) -> OpDescription:
         name=row["name"],
         doc=row["doc"] if row["since"] == 1 else f"{row['doc']}\n\nSince opset {row['since']}.",
         gradient=row["gradient"],
-        operands=tuple(Operand(name.rstrip("?."), "?" in name, "..." in name) for name in row["operands"]),
+        operands=tuple(_operand(name) for name in row["operands"]),
         attributes=tuple(_attribute(stated) for stated in row["attributes"]),
         fed=fed,
         several=row["several_outputs"],
         since=row["since"],
     )
+
+
+def _operand(stated: str) -> Operand:
+    variadic = "..." in stated
+    return Operand(stated.rstrip("?."), optional="?" in stated and not variadic, variadic=variadic)
 
 
 def _attribute(stated: dict[str, Any]) -> Attribute:

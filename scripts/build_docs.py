@@ -13,7 +13,7 @@ import orjson
 
 from engine import describe, registry
 from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
-from scripts import job_states, python_page, rooms
+from scripts import job_states, loop_picture, python_page, rooms
 from scripts.calls_table import PAGE, page_of_calls
 from scripts.write_openapi import made_document
 from service.pages.documents import SHIPPED
@@ -21,6 +21,7 @@ from service.pages.documents import SHIPPED
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 NOTES = DOCS / "porting_notes.toml"
+LOOPS = DOCS / "guide" / "loops.md"
 OPENAPI = ROOT / "service" / "pages" / SHIPPED
 Row = Mapping[str, Any]
 
@@ -93,6 +94,28 @@ In Python, a function that is written with operators or against the Array API st
 - `topk` looks along axis 0 unless `axis` is given, where the others take the last.
 - `mod` has the sign of the divisor, as `%` of Python, NumPy and JAX. ONNX's has it for integers alone.
 - `identity` is its operand. NumPy's and JAX's is a matrix: `one_hot` of `arange`.
+
+## Loops and functions
+
+A [function](guide/loops.md) sees its parameters alone: what a body of JAX, PyTorch or ONNX takes from around it is
+passed, as a const, which comes first. Trees are lists: each leaf is an operand and a result.
+
+- `jax.lax.scan(f, init, xs)`: [`scan`](ops.md#scan) of the body (consts, carries, entries) → carries, stacks. `length`
+  and `reverse` are the same; `unroll` is not needed.
+- `jax.lax.fori_loop(a, b, f, x)`: `scan` of b − a steps, whose numbers are a sequence, `arange`.
+- `jax.lax.while_loop(cond, body, x)`: [`while`](ops.md#while) with `max_steps`; it has a gradient.
+- `jax.lax.map(f, xs, batch_size=n)`: [`map`](ops.md#map) with `at_once` n.
+- `jax.lax.cond(p, f, g, *x)`: [`cond`](ops.md#cond); `switch` is one within another.
+- `jax.lax.custom_root`, and solvers of JAXopt and Optimistix: [`fixed_point`](ops.md#fixed_point), with its implicit
+  gradient.
+- `jax.custom_vjp`, `torch.autograd.Function`: [`call`](ops.md#call) with `derivative`, which is given operands, results
+  and cotangents. What else it is to be given is one more result of the body.
+- `jax.checkpoint`, `torch.utils.checkpoint`: `call` with `recompute`. Of a loop nothing needs to be said.
+- `jax.random`: [`random_*`](guide/random.md), with the same keys and the same bits.
+- ONNX's `Scan`: `scan`. State variables are carries; the last `num_scan_inputs` operands are sequences, along axis 0.
+- ONNX's `Loop`: `while`. The trip count is `max_steps`, the condition a function, the iteration's number a carry. Where
+  all iterations run, or there are scan outputs: `scan`.
+- ONNX's `If`: `cond`. What either branch reads is an operand of both.
 """
 
 COMING_FROM_ATTRIBUTES = """## Attributes
@@ -265,6 +288,7 @@ def pages() -> dict[Path, str]:
         OPENAPI: orjson.dumps(made_document()).decode() + "\n",
         python_page.PAGE: python_page.page_of_python(),
         DOCS / "coming-from.md": coming_from_page(familiar_ops(), familiar_systems()),
+        LOOPS: loop_picture.with_loops(LOOPS.read_text(encoding="utf-8")),
         **of_rooms,
         rooms.PAGE: job_states.with_states(of_rooms[rooms.PAGE]),
     }

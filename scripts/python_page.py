@@ -21,6 +21,7 @@ TITLES: Final = {
     "graph": "Graphs",
     "recording/function": "Recorded functions",
     "recording/async_function": "Recorded functions, awaited",
+    "recording/loops": "Loops and branches",
     "recording/lines": "Lines",
     "answers": "Answers",
     "fields": "Fields of calls",

@@ -142,7 +142,7 @@ def _ours(op: str, sample: Sample, ops: Any, *operands: Any) -> Any:
 
 def names() -> list[str]:
     """The ops that have a row."""
-    return [name for name in registry().ops if name not in ABSENT]
+    return [name for name, op in registry().ops.items() if name not in ABSENT and not op.functions]
 
 
 OPS: Final[dict[str, Callable[[], Workload]]] = {f"op-{name}": partial(of_op, name) for name in names()}

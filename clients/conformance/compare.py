@@ -14,7 +14,7 @@ _MISSING: Final = object()
 #: members of requests and nodes in which a tensor may stand
 TENSOR_MEMBERS: Final = frozenset({"tensor", "cotangent", "value"})
 #: members of results that are JSON in a string
-_TEXTS: Final = frozenset({"nodes", "graph", "extra"})
+_TEXTS: Final = frozenset({"nodes", "functions", "graph", "extra"})
 #: members of a node that are as if absent where they are empty
 _OPTIONAL: Final = frozenset({"operands", "attrs", "name"})
 _SHOWN: Final = 160
@@ -126,7 +126,8 @@ def _build(case: Case, got: Mapping[str, Any]) -> str | None:
         return _error(want["error"], got.get("error", _MISSING), "error")
     if "nodes" not in got:
         return _said("nodes", want["nodes"], got)
-    return difference(plain(want["nodes"], "nodes"), plain(got["nodes"], "nodes", closed=True), "nodes", closed=True)
+    built = {name: made for name, made in got.items() if name in ("nodes", "functions")}
+    return difference(plain(want), plain(built, closed=True), closed=True)
 
 
 def _calls(case: Case, got: Mapping[str, Any]) -> str | None:

@@ -10,6 +10,7 @@ from itertools import chain
 from typing import Final
 
 from clients.conformance.cases import FOLDER, Case
+from clients.conformance.making import function_cases
 from clients.conformance.making.answer_cases import answer_cases
 from clients.conformance.making.graph_cases import graph_cases
 from clients.conformance.making.live_cases import live_cases
@@ -19,15 +20,23 @@ from clients.conformance.making.state_cases import state_cases
 from clients.conformance.making.tensor_cases import tensor_cases
 
 
+def _graphs() -> Iterator[Case]:
+    return chain(graph_cases(), function_cases.build_cases())
+
+
 def _exchanges() -> Iterator[Case]:
-    return chain(refusal_cases(), retry_cases(), answer_cases(), state_cases())
+    return chain(refusal_cases(), retry_cases(), answer_cases(), state_cases(), function_cases.exchange_cases())
+
+
+def _live() -> Iterator[Case]:
+    return chain(live_cases(), function_cases.live_cases())
 
 
 MADE: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {
     "tensors": tensor_cases,
-    "graphs": graph_cases,
+    "graphs": _graphs,
     "exchanges": _exchanges,
-    "live": live_cases,
+    "live": _live,
 }
 
 

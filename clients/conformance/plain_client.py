@@ -23,6 +23,8 @@ _LEFT_OUT: Final = {"register": {"graph"}}
 _NOT_COMPARED: Final = frozenset({"etag", "request_id", "response_bytes"})
 #: of stats, what does not depend on the moment
 _LASTING: Final = ("device", "graph_id", "opset", "dtype")
+#: of a problem, what does not depend on the moment
+_PLACES: Final = ("status", "code", "node", "function", "function_node", "operand", "pointer")
 _TYPES: Final = {401: "authentication", 403: "authentication", 404: "not_found", 408: "deadline", 504: "deadline"} | {
     409: "condition",
     412: "condition",
@@ -133,7 +135,7 @@ def _error(problem: Json, status: int) -> Json:
 
 def _report(problem: Json) -> Json:
     """What of a problem does not depend on the moment; a sentence may name an etag."""
-    named: Json = {name: problem[name] for name in ("status", "code", "node", "operand", "pointer") if name in problem}
+    named: Json = {name: problem[name] for name in _PLACES if name in problem}
     if "errors" in problem:
         named["errors"] = [_report(error) for error in problem["errors"]]
     return named

@@ -80,7 +80,10 @@ def body_of(came: Came) -> Any:
 def _put(request: Json, name: str, bits: Bits, path: str) -> None:
     """Write a tensor that came beside the JSON where it would stand in it."""
     role, _, node = name.partition(".")
-    if role == "constants":
+    if role == "functions":
+        function, _, place = node.partition(".")
+        _put({"graph": request["graph"]["functions"][int(function)]}, place, bits, path)
+    elif role == "constants":
         request["graph"]["nodes"][int(node)].setdefault("attrs", {})["value"] = bits
     elif role == "cotangents" and path.endswith("/gradients"):
         request["cotangent"] = bits

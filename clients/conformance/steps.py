@@ -9,6 +9,8 @@ from clients.conformance.bits import Json, to_json
 from engine import registry
 from engine.graph.dtypes import ELEMENT_TYPES
 
+#: the opset that graphs have functions since
+_FUNCTIONS: Final = 2
 #: the opset that graphs have a dtype since
 _SINCE: Final = {element.name: element.since for element in ELEMENT_TYPES}
 
@@ -24,9 +26,29 @@ def on(op: str, *operands: Any, **attrs: Any) -> Json:
 
 
 def graph_of(stated: Json) -> Json:
-    """The graph of `steps`, as it is sent: of the `opset` that is stated, or else of the first that has all of it."""
-    opset = stated.get("opset") or max(map(_needed_by, stated["steps"]))
-    return ({} if opset == 1 else {"opset": opset}) | {"nodes": nodes_of(stated["steps"])}
+    """The graph of `steps` and `functions`, as it is sent.
+
+    It is of the `opset` that is stated, or else of the first that has all of it.
+    """
+    functions = functions_of(stated.get("functions", ()))
+    opset = stated.get("opset") or _opset_of(stated)
+    of_functions = {"functions": functions} if functions else {}
+    return ({} if opset == 1 else {"opset": opset}) | of_functions | {"nodes": nodes_of(stated["steps"])}
+
+
+def functions_of(stated: Sequence[Json]) -> list[Json]:
+    """Functions, as they are sent."""
+    return [
+        {name: function[name] for name in ("name",) if name in function}
+        | {"nodes": nodes_of(function["steps"]), "outputs": function["outputs"]}
+        for function in stated
+    ]
+
+
+def _opset_of(stated: Json) -> int:
+    functions = stated.get("functions", ())
+    steps = [*stated["steps"], *(step for function in functions for step in function["steps"])]
+    return max([_FUNCTIONS if functions else 1, *map(_needed_by, steps)])
 
 
 def _needed_by(step: Json) -> int:
@@ -49,5 +71,5 @@ def _as_sent(value: Any) -> Any:
     if isinstance(value, list):
         return [_as_sent(each) for each in value]
     if isinstance(value, Mapping):
-        return int(value["int"]) if "int" in value else to_json(dict(value))
+        return to_json(dict(value)) if "dtype" in value else int(value.get("int", value.get("function")))
     return value

@@ -1,6 +1,6 @@
 """Generate, compile and run each client against a server: `python -m clients.generated.run [NAME …]`.
 
-What is made lies in build/generated. The programs all print the same two lines. With `--future` each runs once more,
+What is made lies in build/generated. The programs all print the same three lines. With `--future` each runs once more,
 against a server that answers with fields and codes that the document does not know.
 """
 
@@ -23,7 +23,7 @@ from examples.server import running_server
 
 ROOT: Final = HERE.parents[1]
 MADE: Final = ROOT / "build" / "generated"
-EXPECTED: Final = "gradient -2 -2\nrefused {code} 1\n"
+EXPECTED: Final = "gradient -2 -2\nfunctions 15 -26\nrefused {code} 1\n"
 REFUSED: Final = "bad_reference"
 
 

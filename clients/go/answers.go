@@ -289,8 +289,21 @@ func (r *reader) differentiate() DifferentiateAnswer {
 
 // placeConstants puts the tensors beside a graph where they belong. Those whose role is not known are passed over.
 func placeConstants(graph *Graph, beside map[string]*Tensor) error {
+	if err := graph.placeConstants(beside, ""); err != nil {
+		return err
+	}
+	for _, function := range graph.functions {
+		if err := function.nodes.placeConstants(beside, fmt.Sprintf("functions.%d.", function.index)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// placeConstants puts those that are called so, behind where the graph is.
+func (g *Graph) placeConstants(beside map[string]*Tensor, where string) error {
 	for place, tensor := range beside {
-		stated, is := strings.CutPrefix(place, "constants.")
+		stated, is := strings.CutPrefix(place, where+"constants.")
 		if !is {
 			continue
 		}
@@ -298,7 +311,7 @@ func placeConstants(graph *Graph, beside map[string]*Tensor) error {
 		if err != nil {
 			return inputErrorf("there is a tensor %q beside it", place)
 		}
-		node, err := graph.Node(id)
+		node, err := g.Node(id)
 		if err != nil {
 			return within(fmt.Sprintf("the tensor %q beside it", place), err)
 		}

@@ -83,8 +83,8 @@ func compute[A any](
 	ctx context.Context, c *Client, call string, on Computable, asked asked, read func(*reader) A,
 ) (*A, error) {
 	graph, count := on.stated()
-	if graph.err != nil {
-		return nil, graph.err
+	if err := graph.sendable(); err != nil {
+		return nil, err
 	}
 	registered, isRegistered := on.(*RegisteredGraph)
 	request, err := computing(call, graph, count, asked, isRegistered)
@@ -137,6 +137,9 @@ func explained(err error, graph *Graph, hasKey bool) error {
 		if node, err := graph.Node(*refusal.Node); err == nil {
 			refusal.add(fmt.Sprintf("that is %v", node))
 		}
+	}
+	if index := refusal.Function; index != nil && *index >= 0 && *index < len(graph.functions) {
+		refusal.add(fmt.Sprintf("in %v", graph.functions[*index]))
 	}
 	if hasKey && refusal.Status == 413 && refusal.Code == "over_budget" {
 		refusal.add("where it is the answer that is too long to be given again: the client made an Idempotency-Key, so " +

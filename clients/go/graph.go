@@ -16,8 +16,11 @@ import (
 type Graph struct {
 	// Opset is the version of the set of ops. With 0 the graph says by itself which it needs, where that is not the
 	// first.
-	Opset int
-	nodes []*Node
+	Opset     int
+	nodes     []*Node
+	functions []*GraphFunction
+	// outer is the graph that it is a function of, if it is one.
+	outer *Graph
 	err   error
 }
 
@@ -52,7 +55,7 @@ func (g *Graph) Op(op string, operands []*Node, attrs Attrs) *Node {
 		node.operands[i] = operand.id
 	}
 	for name, value := range attrs {
-		stated, err := plain(value)
+		stated, err := g.attribute(value)
 		if err != nil {
 			g.fail(node, within("attribute "+name, err))
 		} else if tensor, is := stated.(*Tensor); is {
@@ -178,8 +181,8 @@ func (n *Node) String() string {
 
 // MarshalJSON is the graph as it would be sent, its tensors in it as base64. It fails as Err does.
 func (g *Graph) MarshalJSON() ([]byte, error) {
-	if g.err != nil {
-		return nil, g.err
+	if err := g.sendable(); err != nil {
+		return nil, err
 	}
 	message := message{}
 	message.fields = message.graph(g, len(g.nodes))
@@ -196,11 +199,22 @@ func (g *Graph) UnmarshalJSON(text []byte) error {
 	if err != nil {
 		return malformed(err)
 	}
-	g.Opset, g.nodes, g.err = read.Opset, read.nodes, nil
+	g.Opset, g.nodes, g.functions, g.err = read.Opset, read.nodes, read.functions, nil
 	for _, node := range g.nodes {
 		node.graph = g
 	}
+	for _, function := range g.functions {
+		function.graph, function.nodes.outer = g, g
+	}
 	return nil
+}
+
+// sendable says why a graph cannot be sent.
+func (g *Graph) sendable() error {
+	if g.err == nil && g.outer != nil {
+		return inputErrorf("the graph of a function is sent within the graph around it, and not by itself")
+	}
+	return g.err
 }
 
 func graphFromJSON(text []byte) (*Graph, error) {
@@ -212,16 +226,56 @@ func graphFromJSON(text []byte) (*Graph, error) {
 	if graph.Opset, err = optional(members["opset"], wholeOf); err != nil {
 		return nil, within("opset of a graph", err)
 	}
-	nodes, err := objectsOf(members["nodes"])
+	functions, err := optional(members["functions"], objectsOf)
 	if err != nil {
-		return nil, within("nodes of a graph", err)
+		return nil, within("functions of a graph", err)
 	}
-	for _, stated := range nodes {
-		if err := graph.read(stated); err != nil {
-			return nil, within("a node of a graph", err)
+	for _, stated := range functions {
+		if err := graph.readFunction(stated); err != nil {
+			return nil, within("a function of a graph", err)
 		}
 	}
+	if err := graph.readNodes(members["nodes"]); err != nil {
+		return nil, err
+	}
 	return graph, graph.err
+}
+
+// readFunction appends a function as the wire has it.
+func (g *Graph) readFunction(stated object) error {
+	inner := &Graph{outer: g}
+	if err := inner.readNodes(stated["nodes"]); err != nil {
+		return err
+	}
+	ids, err := shapeOf(stated["outputs"])
+	if err != nil {
+		return within("outputs", err)
+	}
+	outputs := make([]*Node, len(ids))
+	for i, id := range ids {
+		if outputs[i], err = inner.Node(id); err != nil {
+			return err
+		}
+	}
+	name, err := optional(stated["name"], textOf)
+	if err != nil {
+		return err
+	}
+	g.appendFunction(name, inner, outputs)
+	return inner.err
+}
+
+func (g *Graph) readNodes(text json.RawMessage) error {
+	nodes, err := objectsOf(text)
+	if err != nil {
+		return within("nodes of a graph", err)
+	}
+	for _, stated := range nodes {
+		if err := g.read(stated); err != nil {
+			return within("a node of a graph", err)
+		}
+	}
+	return nil
 }
 
 // read appends a node as the wire has it. Its attributes stay as they are written, but for tensors.

@@ -63,21 +63,46 @@ func (m *message) encoded(form Form) (string, [][]byte, error) {
 	return mediaJSON, [][]byte{text}, err
 }
 
-// graph is the first nodes of a graph as the wire has it.
+// graph is the first nodes of a graph, and its functions, as the wire has it.
 func (m *message) graph(graph *Graph, count int) map[string]any {
 	stated := map[string]any{}
-	if opset := opsetOf(graph.Opset, graph.nodes[:count]); opset != 0 {
+	if opset := opsetOf(graph, count); opset != 0 {
 		stated["opset"] = opset
 	}
-	nodes := make([]any, count)
-	for i, node := range graph.nodes[:count] {
-		nodes[i] = m.node(node)
+	if len(graph.functions) > 0 {
+		functions := make([]any, len(graph.functions))
+		for i, function := range graph.functions {
+			functions[i] = m.function(function)
+		}
+		stated["functions"] = functions
 	}
-	stated["nodes"] = nodes
+	stated["nodes"] = m.nodes(graph.nodes[:count], "")
 	return stated
 }
 
-func (m *message) node(node *Node) map[string]any {
+func (m *message) function(function *GraphFunction) map[string]any {
+	outputs := make([]int, len(function.outputs))
+	for i, output := range function.outputs {
+		outputs[i] = output.id
+	}
+	nodes := m.nodes(function.nodes.nodes, fmt.Sprintf("functions.%d.", function.index))
+	stated := map[string]any{"nodes": nodes, "outputs": outputs}
+	if function.name != "" {
+		stated["name"] = function.name
+	}
+	return stated
+}
+
+// nodes are nodes as the wire has them; the names of their tensors begin with where they are.
+func (m *message) nodes(nodes []*Node, where string) []any {
+	stated := make([]any, len(nodes))
+	for i, node := range nodes {
+		stated[i] = m.node(node, where)
+	}
+	return stated
+}
+
+func (m *message) node(node *Node, where string) map[string]any {
 	stated := map[string]any{"op": node.op}
 	if len(node.operands) > 0 {
 		stated["operands"] = node.operands
@@ -91,7 +116,7 @@ func (m *message) node(node *Node) map[string]any {
 	attrs := map[string]any{}
 	for name, value := range node.attrs {
 		if tensor, is := value.(*Tensor); is {
-			m.place(tensor, fmt.Sprintf("constants.%d", node.id), attrs, name)
+			m.place(tensor, fmt.Sprintf("%sconstants.%d", where, node.id), attrs, name)
 		} else {
 			attrs[name] = value
 		}

@@ -4,6 +4,10 @@ package gradserve
 
 // opsSince has the opset that graphs have an op since, where it is not the first.
 var opsSince = map[string]int{
+	"call":               2,
+	"cond":               2,
+	"fixed_point":        2,
+	"map":                2,
 	"random_bernoulli":   2,
 	"random_bits":        2,
 	"random_categorical": 2,
@@ -15,6 +19,8 @@ var opsSince = map[string]int{
 	"random_permutation": 2,
 	"random_split":       2,
 	"random_uniform":     2,
+	"scan":               2,
+	"while":              2,
 }
 
 // Abs is the op abs: y = |x|. At 0 the gradient is 0, in every order.
@@ -316,6 +322,37 @@ func (g *Graph) BroadcastTo(x *Node, options ...BroadcastToOptions) *Node {
 	return g.typed("broadcast_to", 1, []*Node{x}, Attrs{"shape": o.Shape})
 }
 
+// CallOpOptions are what Call takes beside what is required.
+type CallOpOptions struct {
+	// Derivative: of operands, results and cotangents: a cotangent for each float operand; absent: the body's.
+	Derivative *GraphFunction
+
+	// Recompute: keep nothing inside for the way back, but compute it again; false unless stated.
+	Recompute *bool
+}
+
+// Call is the op call: body(operands).
+//
+// With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
+// cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`, nothing inside is
+// kept for the way back, which computes the body once more.
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: that of the body, or its own `derivative`.
+//
+// body: of the operands.
+func (g *Graph) Call(body *GraphFunction, operands []*Node, options ...CallOpOptions) *Node {
+	o := given(options)
+	return g.typed("call", len(operands), operands, Attrs{
+		"body":       body,
+		"derivative": o.Derivative,
+		"recompute":  o.Recompute,
+	})
+}
+
 // Cast is the op cast: y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
 //
 // float → float is differentiable; through integers and bool there is no path.
@@ -407,6 +444,27 @@ func (g *Graph) Clamp(x *Node, options ...ClampOptions) *Node {
 	return g.typed("clamp", 1, []*Node{x}, Attrs{
 		"min": number(o.Min),
 		"max": number(o.Max),
+	})
+}
+
+// Cond is the op cond: then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of
+// them runs.
+//
+// Both give results of the same types.
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: that of the function that ran; the other adds exact zeros.
+//
+// then: of the operands behind the predicate, where that holds.
+//
+// otherwise: of the same, where it does not.
+func (g *Graph) Cond(then *GraphFunction, otherwise *GraphFunction, predicate *Node, operands ...*Node) *Node {
+	return g.typed("cond", len(operands)+1, append([]*Node{predicate}, operands...), Attrs{
+		"then":      then,
+		"otherwise": otherwise,
 	})
 }
 
@@ -770,6 +828,39 @@ func (g *Graph) Exp(x *Node) *Node {
 // Gradient: g · eˣ.
 func (g *Graph) Expm1(x *Node) *Node {
 	return g.typed("expm1", 1, []*Node{x}, Attrs{})
+}
+
+// FixedPointOptions are what FixedPoint takes beside what is required.
+type FixedPointOptions struct {
+	// Carries: how many operands, the last ones, are x at first; at least one; 0 unless stated.
+	Carries *int
+}
+
+// FixedPoint is the op fixed_point: x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at
+// most `max_steps` times.
+//
+// x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends the
+// iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool [].
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x.
+//
+// body: of consts and x: the next x.
+//
+// tolerance: how much may change, relative to 1 + max |x|; 0: nothing.
+//
+// maxSteps: how many steps there may be at most.
+func (g *Graph) FixedPoint(body *GraphFunction, tolerance float64, maxSteps int, operands []*Node, options ...FixedPointOptions) *Node {
+	o := given(options)
+	return g.typed("fixed_point", len(operands), operands, Attrs{
+		"body":      body,
+		"carries":   o.Carries,
+		"tolerance": tolerance,
+		"max_steps": maxSteps,
+	})
 }
 
 // FlattenOptions are what Flatten takes beside what is required.
@@ -1152,6 +1243,36 @@ func (g *Graph) LogSumExp(x *Node, options ...LogSumExpOptions) *Node {
 	return g.typed("logsumexp", 1, []*Node{x}, Attrs{
 		"axes":     o.Axes,
 		"keepdims": o.KeepDims,
+	})
+}
+
+// MapOptions are what Map takes beside what is required.
+type MapOptions struct {
+	// Sequences: how many operands, the last ones, are gone through; at least one; 0 unless stated.
+	Sequences *int
+
+	// AtOnce: how many entries are computed in one batch; absent: as many as fit.
+	AtOnce *int
+}
+
+// Map is the op map: stacks = body(consts, entry t of each sequence), for every t, in no order.
+//
+// Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one batch.
+// Results: for each of the body's a stack [entries, …].
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: a map of the body's, summed over the entries for consts.
+//
+// body: of consts and one entry of each sequence: what is stacked.
+func (g *Graph) Map(body *GraphFunction, operands []*Node, options ...MapOptions) *Node {
+	o := given(options)
+	return g.typed("map", len(operands), operands, Attrs{
+		"body":      body,
+		"sequences": o.Sequences,
+		"at_once":   o.AtOnce,
 	})
 }
 
@@ -1776,6 +1897,47 @@ func (g *Graph) Rsqrt(x *Node) *Node {
 	return g.typed("rsqrt", 1, []*Node{x}, Attrs{})
 }
 
+// ScanOptions are what Scan takes beside what is required.
+type ScanOptions struct {
+	// Carries: how many operands are initial values of carries; 0 unless stated.
+	Carries *int
+
+	// Sequences: how many operands, the last ones, are gone through; 0 unless stated.
+	Sequences *int
+
+	// Length: how many steps; absent: as many as the sequences have entries.
+	Length *int
+
+	// Reverse: from the last entry to the first; false unless stated.
+	Reverse *bool
+}
+
+// Scan is the op scan: carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of
+// each sequence).
+//
+// The body gives the carries for the next step, of the same types, and then values that are stacked. Operands are
+// consts, then `carries` initial values, then `sequences` tensors whose entries along the leading axis it goes through,
+// with `reverse` from the last; entry t of a stack is what step t gave. Results: the last carries, then the stacks
+// [length, …].
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: a scan the other way round, which computes each step again.
+//
+// body: of consts, carries and one entry of each sequence: carries, and what is stacked.
+func (g *Graph) Scan(body *GraphFunction, operands []*Node, options ...ScanOptions) *Node {
+	o := given(options)
+	return g.typed("scan", len(operands), operands, Attrs{
+		"body":      body,
+		"carries":   o.Carries,
+		"sequences": o.Sequences,
+		"length":    o.Length,
+		"reverse":   o.Reverse,
+	})
+}
+
 // ScatterAddOptions are what ScatterAdd takes beside what is required.
 type ScatterAddOptions struct {
 	// Axis: the axis that is indexed; 0 unless stated.
@@ -2275,4 +2437,37 @@ func (g *Graph) Var(x *Node, options ...VarOptions) *Node {
 // Gradient: d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond.
 func (g *Graph) Where(cond *Node, onTrue *Node, onFalse *Node) *Node {
 	return g.typed("where", 3, []*Node{cond, onTrue, onFalse}, Attrs{})
+}
+
+// WhileOptions are what While takes beside what is required.
+type WhileOptions struct {
+	// Carries: how many operands, the last ones, are initial values of carries; 0 unless stated.
+	Carries *int
+}
+
+// While is the op while: carries = body(consts, carries), again and again while condition(consts, carries) holds.
+//
+// At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more after the
+// last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`, bool [], false where
+// the bound ended it.
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: back over the steps that ran, each computed again; none by the condition, and none of `steps`.
+//
+// condition: of consts and carries: whether to go on, a bool [].
+//
+// body: of consts and carries: the carries after a step.
+//
+// maxSteps: how many steps there may be at most.
+func (g *Graph) While(condition *GraphFunction, body *GraphFunction, maxSteps int, operands []*Node, options ...WhileOptions) *Node {
+	o := given(options)
+	return g.typed("while", len(operands), operands, Attrs{
+		"condition": condition,
+		"body":      body,
+		"carries":   o.Carries,
+		"max_steps": maxSteps,
+	})
 }

@@ -1,17 +1,27 @@
 package gradserve
 
-// firstOpset is of a graph that does not say: a server has no later op or dtype in it.
-const firstOpset = 1
+const (
+	// firstOpset is of a graph that does not say: a server has no later op or dtype in it.
+	firstOpset = 1
+	// functionsOpset is since when graphs have functions.
+	functionsOpset = 2
+)
 
-// opsetOf is what a graph of these nodes says it is of: what is stated, or else the first that has all of their ops and
-// dtypes; 0 where nothing is to be said.
-func opsetOf(stated int, nodes []*Node) int {
-	if stated != 0 {
-		return stated
+// opsetOf is what the first nodes of a graph, and its functions, say that they are of: what is stated, or else the first
+// that has all of their ops and dtypes; 0 where nothing is to be said.
+func opsetOf(graph *Graph, count int) int {
+	if graph.Opset != 0 {
+		return graph.Opset
 	}
 	needed := firstOpset
-	for _, node := range nodes {
+	for _, node := range graph.nodes[:count] {
 		needed = max(needed, node.opset())
+	}
+	for _, function := range graph.functions {
+		needed = max(needed, functionsOpset)
+		for _, node := range function.nodes.nodes {
+			needed = max(needed, node.opset())
+		}
 	}
 	if needed == firstOpset {
 		return 0

@@ -22,9 +22,10 @@ type Refusal struct {
 	// Type leads to the page of the code, whose heading is Title.
 	Type, Title string
 	RequestID   string
-	// Node is the node that it is about, Operand the place of the operand.
-	Node, Operand *int
-	Expected, Got string
+	// Node is the node that it is about, Operand the place of the operand. In a function Node is what runs it, Function is
+	// its index, and FunctionNode the node in it.
+	Node, Function, FunctionNode, Operand *int
+	Expected, Got                         string
 	// Pointer is a JSON pointer into the request.
 	Pointer string
 	// Errors has all that was found wrong, where that was more than one thing.
@@ -88,13 +89,15 @@ func (r *Refusal) readMember(name string, value json.RawMessage) bool {
 	if text, known := texts[name]; known {
 		return json.Unmarshal(value, text) == nil
 	}
+	numbers := map[string]**int{
+		"node": &r.Node, "function": &r.Function, "function_node": &r.FunctionNode, "operand": &r.Operand,
+	}
+	if number, known := numbers[name]; known {
+		return json.Unmarshal(value, number) == nil
+	}
 	switch name {
 	case "status":
 		return json.Unmarshal(value, &r.Status) == nil
-	case "node":
-		return json.Unmarshal(value, &r.Node) == nil
-	case "operand":
-		return json.Unmarshal(value, &r.Operand) == nil
 	case "errors":
 		return r.readErrors(value)
 	}

@@ -56,8 +56,8 @@ func (r *RegisteredGraph) stated() (*Graph, int) { return r.graph, r.count }
 
 // RegisterLater is a graph that the first call which needs it registers, within its own time.
 func (c *Client) RegisterLater(graph *Graph, options ...RegisterOptions) (*RegisteredGraph, error) {
-	if graph.err != nil {
-		return nil, graph.err
+	if err := graph.sendable(); err != nil {
+		return nil, err
 	}
 	request, err := registering(graph, given(options))
 	if err != nil {

@@ -18,6 +18,7 @@ _WRITTEN: Final = "// Written by `python -m clients.ops` from the registry of op
 _HEADER: Final = f"""{_WRITTEN}#pragma once
 
 #include <gradserve/appender.hpp>
+#include <gradserve/graph_function.hpp>
 #include <gradserve/json.hpp>
 #include <gradserve/listed.hpp>
 #include <gradserve/node.hpp>
@@ -92,12 +93,13 @@ _TYPES: Final = {
     "string": "std::string",
     "dtype": "DType",
     "tensor": "Tensor",
+    "function": "GraphFunction",
 }
 #: types that are passed as they are
 _SMALL: Final = frozenset({"bool", "std::int64_t", "double"})
 #: words of the language, and names that methods have for something else
 _TAKEN: Final = frozenset(
-    {"and", "auto", "default", "name", "not", "operator", "options", "or", "switch", "union", "xor"}
+    {"and", "auto", "default", "name", "not", "operator", "options", "or", "switch", "union", "while", "xor"}
 )
 
 
@@ -131,11 +133,8 @@ def _definition(op: OpDescription) -> str:
         return f"\n{head} {{\n    {call}\n}}\n"
     (first,) = _fixed(op)
     rest = _identifier(_variadic_of(op).name)
-    every = (
-        f"    std::vector<Node> operands{{{first}}};\n"
-        f"    operands.insert(operands.end(), {rest}.begin(), {rest}.end());\n"
-    )
-    return f"\n{head} {{\n{every}    {call}\n}}\n"
+    listed = f"    std::vector<Node> every{{{first}}};\n    every.insert(every.end(), {rest}.begin(), {rest}.end());\n"
+    return f"\n{head} {{\n{listed}    {call}\n}}\n"
 
 
 def _stated(op: OpDescription) -> Iterator[str]:
@@ -151,7 +150,7 @@ def _fixed(op: OpDescription) -> list[str]:
 def _operands(op: OpDescription) -> str:
     """Those that are there, and of those that may be absent what the options say."""
     if _variadic(op) is not None:
-        return "operands" if _fixed(op) else _identifier(_variadic_of(op).name)
+        return "every" if _fixed(op) else _identifier(_variadic_of(op).name)
     optional = [f"options.{_identifier(operand.name)}" for operand in op.operands if operand.optional]
     return f"{{{', '.join(_fixed(op) + optional)}}}" if op.operands else "{}"
 

@@ -44,11 +44,12 @@ _TYPES: Final = {
     "string": "string",
     "dtype": "DType",
     "tensor": "*Tensor",
+    "function": "*GraphFunction",
 }
 #: types whose empty value says that an attribute is absent
-_MAY_BE_ABSENT: Final = frozenset({"[]int", "string", "DType", "Number", "any", "*Tensor"})
+_MAY_BE_ABSENT: Final = frozenset({"[]int", "string", "DType", "Number", "any", "*Tensor", "*GraphFunction"})
 #: types of the package, which other packages name with it
-_OF_THE_PACKAGE: Final = frozenset({"DType", "Number", "*Tensor"})
+_OF_THE_PACKAGE: Final = frozenset({"DType", "Number", "*Tensor", "*GraphFunction"})
 _WORDS: Final = {"bce": "BCE", "ddof": "DDOF", "dtype": "DType", "keepdims": "KeepDims", "mlp": "MLP", "mse": "MSE"}
 _WORDS_OF_OPS: Final = {**_WORDS, "lu": "LU", "rms": "RMS", "topk": "TopK", "logsumexp": "LogSumExp"}
 #: words of the language, and names that methods have for something else
@@ -122,7 +123,7 @@ def _parameters(op: OpDescription) -> Iterator[str]:
     if variadic is not None:
         yield f"{_identifier(variadic.name)} {'[]' if _has_options(op) else '...'}*Node"
     if _has_options(op):
-        yield f"options ...{_camel(op.name)}Options"
+        yield f"options ...{_options_name(op)}"
 
 
 def _variadic(op: OpDescription) -> Operand | None:
@@ -143,7 +144,7 @@ def _options(op: OpDescription) -> str:
     """The struct of what is optional, if anything is. Blank lines keep the formatter from aligning its fields."""
     if not _has_options(op):
         return ""
-    name = _camel(op.name)
+    name = _options_name(op)
     fields = [f"\t{_camel(o.name)} *Node\n" for o in op.operands if o.optional]
     for attribute in op.attributes:
         if not attribute.required:
@@ -151,9 +152,14 @@ def _options(op: OpDescription) -> str:
             kind = _type(attribute) if _type(attribute) in _MAY_BE_ABSENT else f"*{_type(attribute)}"
             comment = _comment(told, indent="\t")
             fields.append(f"{comment}\t{_camel(attribute.name)} {kind}\n")
-    return f"// {name}Options are what {name} takes beside what is required.\ntype {name}Options struct {{\n" + (
+    return f"// {name} are what {_camel(op.name)} takes beside what is required.\ntype {name} struct {{\n" + (
         "\n".join(fields) + "}\n\n"
     )
+
+
+def _options_name(op: OpDescription) -> str:
+    """The type of what is optional; calls of a client have another of the plain name."""
+    return "CallOpOptions" if op.name == "call" else f"{_camel(op.name)}Options"
 
 
 def _told(attribute: Attribute) -> str:
@@ -185,7 +191,7 @@ def _case(op: OpDescription) -> str:
     """A case of the program: options are set one by one."""
     lines = [f'case "{op.name}":']
     if _has_options(op):
-        lines.append(f"\tvar o gs.{_camel(op.name)}Options")
+        lines.append(f"\tvar o gs.{_options_name(op)}")
         lines += [f"\to.{_camel(o.name)} = s.operand({i})" for i, o in enumerate(op.operands) if o.optional]
         lines += [f"\to.{_camel(a.name)} = {_read(a)}" for a in op.attributes if not a.required]
     lines.append(f"\treturn g.{_camel(op.name)}({', '.join(_arguments(op))})")

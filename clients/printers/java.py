@@ -89,7 +89,10 @@ _TYPES: Final = {
     "string": "String",
     "dtype": "DType",
     "tensor": "Tensor",
+    "function": "GraphFunction",
 }
+#: words of the language that ops have for a name
+_TAKEN: Final = frozenset({"while"})
 #: what reads them in a step
 _READERS: Final = {
     "boolean": "truth",
@@ -99,6 +102,7 @@ _READERS: Final = {
     "String": "text",
     "DType": "dtype",
     "Tensor": "tensor",
+    "GraphFunction": "function",
     "Number": "number",
     "Object": "value",
 }
@@ -152,7 +156,7 @@ def _methods(op: OpDescription) -> str:
 
 
 def _method(op: OpDescription, parameters: Sequence[str], body: str) -> str:
-    return f"{_doc(op, parameters)}    public Node {_camel(op.name)}({', '.join(parameters)}) {{\n{body}    }}\n"
+    return f"{_doc(op, parameters)}    public Node {_identifier(op.name)}({', '.join(parameters)}) {{\n{body}    }}\n"
 
 
 def _body(op: OpDescription, *, optional: str) -> str:
@@ -229,7 +233,8 @@ def _required(op: OpDescription, *, last: bool) -> Iterator[str]:
 
 
 def _options_name(op: OpDescription) -> str:
-    name = _camel(op.name)
+    """The class of what is optional; calls of a client have another of the plain name."""
+    name = "callOp" if op.name == "call" else _camel(op.name)
     return f"{name[:1].upper()}{name[1:]}Options"
 
 
@@ -330,7 +335,7 @@ def _case(op: OpDescription) -> str:
     """A case of the program: options are stated one by one."""
     target = "s.operand(0)" if op.is_of_a_node else "graph"
     arguments = ", ".join([*_arguments(op), *([_stating(op)] if _has_options(op) else [])])
-    return f'            case "{op.name}" -> {target}.{_camel(op.name)}({arguments});\n'
+    return f'            case "{op.name}" -> {target}.{_identifier(op.name)}({arguments});\n'
 
 
 def _stating(op: OpDescription) -> str:
@@ -365,4 +370,7 @@ def _camel(name: str) -> str:
     return first + "".join(word[:1].upper() + word[1:] for word in others)
 
 
-_identifier = _camel
+def _identifier(name: str) -> str:
+    """A name of the wire as Java writes it, where it is no word of the language."""
+    made = _camel(name)
+    return f"{made}_" if made in _TAKEN else made

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from gradserve_client.graph import Node
+    from gradserve_client.graph import GraphFunction, Node
 
 #: attributes whose values are tensors
 TENSOR_ATTRIBUTES: Final = frozenset({%s})
@@ -57,6 +57,7 @@ _TYPES: Final = {
     "string": "str",
     "dtype": "npt.DTypeLike",
     "tensor": "npt.ArrayLike",
+    "function": "GraphFunction",
 }
 
 

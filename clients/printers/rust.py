@@ -53,10 +53,13 @@ _TYPES: Final = {
     "string": "&str",
     "dtype": "DType",
     "tensor": "Tensor",
+    "function": "&GraphFunction",
 }
-#: types of the crate; parameters only have to become them, or a list
-_OF_THE_CRATE: Final = frozenset({"Attribute", "DType", "Number", "Tensor"})
-_MADE: Final = _OF_THE_CRATE | {"Vec<i64>"}
+#: what parameters only have to become, types of the crate and a list; and the types of the crate
+_MADE: Final = frozenset({"Attribute", "DType", "Number", "Tensor", "Vec<i64>"})
+_OF_THE_CRATE: Final = _MADE - {"Vec<i64>"} | {"GraphFunction"}
+#: types that are passed by reference, and what a program has of them
+_OWNED: Final = {"&str": "String", "&GraphFunction": "GraphFunction"}
 #: words of the language, and names that methods have for something else
 _WORDS: Final = """
 as box const else enum false fn for if impl in let loop match mod move mut pub ref return self static struct super trait
@@ -85,7 +88,7 @@ def program(ops: Sequence[OpDescription]) -> str:
 
 def _imported(ops: Sequence[OpDescription], *others: str) -> str:
     """Types of the crate, of which attributes have some."""
-    kinds = {_type(attribute) for op in ops for attribute in op.attributes}
+    kinds = {_owned(_type(attribute)) for op in ops for attribute in op.attributes}
     return ", ".join(sorted({*others, *(kinds & _OF_THE_CRATE)}))
 
 
@@ -247,6 +250,8 @@ def _arm(op: OpDescription) -> str:
     if not _has_options(op):
         appending = _appending(op, _identifier(op.name), [])
         line = f'        "{op.name}" => {appending},\n'
+        if "\n" in appending:
+            return textwrap.indent(textwrap.dedent(f"    {line}"), "        ")
         return line if len(line) <= _WIDTH + 1 else _block(op, [appending])
     lines = [f"let o = {_options_name(op)}::new();"]
     for i, operand in enumerate(op.operands):
@@ -263,8 +268,8 @@ def _block(op: OpDescription, lines: Sequence[str]) -> str:
 
 def _setting(attribute: Attribute) -> str:
     kind, name = _type(attribute), _identifier(attribute.name)
-    read, passed = ("String", "&v") if kind == "&str" else (kind, "v")
-    return f'let o = step.set(o, "{attribute.name}", |o, v: {read}| o.{name}({passed}))?;'
+    passed = "&v" if kind in _OWNED else "v"
+    return f'let o = step.set(o, "{attribute.name}", |o, v: {_owned(kind)}| o.{name}({passed}))?;'
 
 
 def _appending(op: OpDescription, name: str, others: Sequence[str]) -> str:
@@ -273,13 +278,18 @@ def _appending(op: OpDescription, name: str, others: Sequence[str]) -> str:
     on = fixed.pop(0) if op.is_of_a_node else "graph"
     required = [_required(a) for a in op.attributes if a.required]
     fed = ["&step.name"] if op.fed else []
-    return f"{on}.{name}({', '.join([*fed, *fixed, *rest, *required, *others])})"
+    return _wrapped(f"            {on}.{name}(", [*fed, *fixed, *rest, *required, *others], ")").lstrip()
 
 
 def _required(attribute: Attribute) -> str:
     kind = _type(attribute)
-    read = f'step.attr::<{kind.replace("&str", "String")}>("{attribute.name}")?'
-    return f"&{read}" if kind == "&str" else read
+    read = f'step.attr::<{_owned(kind)}>("{attribute.name}")?'
+    return f"&{read}" if kind in _OWNED else read
+
+
+def _owned(kind: str) -> str:
+    """What a program has of a type."""
+    return _OWNED.get(kind, kind)
 
 
 def _identifier(name: str, ending: str = "") -> str:

@@ -15,7 +15,7 @@ _ROOM: Final = _WIDTH - 5
 _OPS: Final = """/** The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that. */
 
 import type { Dtype } from "./dtypes.js";
-import type { Node, StatedAttributes } from "./graph.js";
+import type { GraphFunction, Node, StatedAttributes } from "./graph.js";
 import type { TensorLike } from "./tensor.js";
 
 /** Attributes whose values are tensors. */
@@ -67,6 +67,7 @@ _TYPES: Final = {
     "string": "string",
     "dtype": "DtypeName",
     "tensor": "TensorLike",
+    "function": "GraphFunction",
 }
 _WHOLE: Final = frozenset({"int", "ints"})
 

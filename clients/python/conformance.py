@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import count
+from keyword import iskeyword
 from typing import Any, Final
 
 import numpy as np
@@ -41,7 +42,18 @@ TYPES: Final[tuple[tuple[type[gs.GradserveError], str], ...]] = (
 )
 FORMS: Final = {"json": "json", "binary": "safetensors"}
 #: members of a report that have a result of their own
-REPORTED: Final = ("code", "detail", "node", "operand", "expected", "got", "pointer", "request_id")
+REPORTED: Final = (
+    "code",
+    "detail",
+    "node",
+    "function",
+    "function_node",
+    "operand",
+    "expected",
+    "got",
+    "pointer",
+    "request_id",
+)
 LISTS: Final = frozenset({"feeds", "cotangents", "tangents", "vectors"})
 
 
@@ -77,9 +89,10 @@ def decoded(case: Json) -> Json:
 
 
 def built(case: Json) -> Json:
-    """The nodes of a graph."""
+    """The nodes of a graph, and its functions."""
     try:
-        return {"nodes": json.dumps(to_wire(graph_of(case))["nodes"])}
+        wire = to_wire(graph_of(case))
+        return {name: json.dumps(wire[name]) for name in ("nodes", "functions") if name in wire}
     except gs.GradserveError as error:
         return {"error": told(error)}
 
@@ -87,16 +100,33 @@ def built(case: Json) -> Json:
 def graph_of(stated: Json) -> gs.Graph:
     """The graph that steps of the builder give."""
     graph = gs.Graph(stated.get("opset"))
-    for step in stated["steps"]:
-        operands = [node_of(graph, operand) for operand in step.get("operands", ())]
-        attrs = {name: attribute(value) for name, value in step.get("attrs", {}).items()}
-        method_of(graph, step["op"], operands)(*operands, name=step.get("name"), **attrs)
+    for function in stated.get("functions", ()):
+        append_function(graph, function)
+    append_steps(graph, stated["steps"], graph)
     return graph
+
+
+def append_function(outer: gs.Graph, stated: Json) -> None:
+    """Have a function built."""
+
+    def body(graph: gs.Graph) -> list[gs.Node]:
+        append_steps(graph, stated["steps"], outer)
+        return [node_of(graph, output, outer) for output in stated["outputs"]]
+
+    outer.function(body, stated.get("name"))
+
+
+def append_steps(graph: gs.Graph, steps: list[Json], outer: gs.Graph) -> None:
+    """Call the methods of steps on a graph, which may be that of a function."""
+    for step in steps:
+        operands = [node_of(graph, operand, outer) for operand in step.get("operands", ())]
+        attrs = {name: attribute(value, outer) for name, value in step.get("attrs", {}).items()}
+        method_of(graph, step["op"], operands)(*operands, name=step.get("name"), **attrs)
 
 
 def key_of(stated: Json) -> str:
     """What equal graphs of a case have in common."""
-    return json.dumps([stated["steps"], stated.get("opset")])
+    return json.dumps([stated["steps"], stated.get("functions"), stated.get("opset")])
 
 
 def method_of(graph: gs.Graph, op: str, operands: list[gs.Node]) -> Callable[..., gs.Node]:
@@ -104,24 +134,30 @@ def method_of(graph: gs.Graph, op: str, operands: list[gs.Node]) -> Callable[...
 
     A method of a node of another graph would write into that one.
     """
-    if hasattr(GraphOps, op):
-        return partial(getattr(GraphOps, op), graph)
-    return getattr(NodeOps, op) if hasattr(NodeOps, op) and operands[0].graph is graph else partial(graph.op, op)
+    name = f"{op}_" if iskeyword(op) else op
+    if hasattr(GraphOps, name):
+        return partial(getattr(GraphOps, name), graph)
+    return getattr(NodeOps, name) if hasattr(NodeOps, name) and operands[0].graph is graph else partial(graph.op, op)
 
 
-def node_of(graph: gs.Graph, place: int | str) -> gs.Node:
-    """A node by its place, or one of another graph."""
+def node_of(graph: gs.Graph, place: int | str, outer: gs.Graph | None = None) -> gs.Node:
+    """A node by its place, one of another graph, or one of the graph around a function."""
+    if place == "outer" and outer is not None:
+        return outer.input()
     return gs.Graph().input() if place == "other" else graph.find(place)
 
 
-def attribute(value: Any) -> Any:
-    """An attribute, of which JSON may not keep the value."""
+def attribute(value: Any, graph: gs.Graph) -> Any:
+    """An attribute, of which JSON may not keep the value; a function is one of the graph's, or of another."""
     if isinstance(value, list):
-        return [attribute(each) for each in value]
+        return [attribute(each, graph) for each in value]
     if not isinstance(value, dict):
         return value
     if "dtype" in value:
         return array_of(value)
+    if "function" in value:
+        index = value["function"]
+        return gs.Graph().function(lambda other: other.input()) if index == "other" else graph.functions[index]
     return int(value["int"]) if "int" in value else float(value["float"])
 
 

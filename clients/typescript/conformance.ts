@@ -58,25 +58,37 @@ function decoded({ wire, file }: Json): Json {
   return { tensor: bits(fromJson(new Response(200, headers, new TextEncoder().encode(wire)).json())) };
 }
 
-/** The nodes of a graph. */
+/** The nodes of a graph, and its functions. */
 function built(stated: Json): Json {
-  return { nodes: write(toWire(graphOf(stated))["nodes"]) };
+  const { nodes, functions } = toWire(graphOf(stated));
+  return { nodes: write(nodes), functions: functions && write(functions) };
 }
 
 /** The graph that steps of the builder give. */
-function graphOf({ steps, opset }: Json): Graph {
+function graphOf({ steps, functions = [], opset }: Json): Graph {
   const graph = new Graph(opset);
-  for (const { op, operands = [], attrs = {}, name } of steps) {
-    const nodes = operands.map((operand: Json) => nodeOf(graph, operand));
-    const stated = Object.entries(attrs).map(([key, value]) => [key, attribute(value)]);
-    written(graph, op, nodes, Object.fromEntries(stated), name);
+  for (const { steps, outputs, name } of functions) {
+    graph.function((inner) => {
+      append(inner, steps, graph);
+      return outputs.map((output: Json) => nodeOf(inner, output, graph));
+    }, name);
   }
+  append(graph, steps, graph);
   return graph;
 }
 
+/** Call the methods of steps on a graph, which may be that of a function. */
+function append(graph: Graph, steps: Json, outer: Graph): void {
+  for (const { op, operands = [], attrs = {}, name } of steps) {
+    const nodes = operands.map((operand: Json) => nodeOf(graph, operand, outer));
+    const stated = Object.entries(attrs).map(([key, value]) => [key, attribute(value, outer)]);
+    written(graph, op, nodes, Object.fromEntries(stated), name);
+  }
+}
+
 /** What equal graphs of a case have in common. */
-function keyOf({ steps, opset }: Json): string {
-  return JSON.stringify([steps, opset]);
+function keyOf({ steps, functions, opset }: Json): string {
+  return JSON.stringify([steps, functions, opset]);
 }
 
 /** Call the method of an op; for one that is newer, the method of any. */
@@ -104,16 +116,19 @@ function camel(name: string): string {
   return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
-/** A node by its place, or one of another graph. */
-function nodeOf(graph: Graph, place: number | string): Node {
+/** A node by its place, one of another graph, or one of the graph around a function. */
+function nodeOf(graph: Graph, place: number | string, outer = graph): Node {
+  if (place === "outer") return outer.input();
   return place === "other" ? new Graph().input() : graph.find(place);
 }
 
-/** An attribute, of which JSON may not keep the value. */
-function attribute(value: Json): Json {
-  if (Array.isArray(value)) return value.map(attribute);
+/** An attribute, of which JSON may not keep the value; a function is one of the graph's, or of another. */
+function attribute(value: Json, graph: Graph): Json {
+  if (Array.isArray(value)) return value.map((each) => attribute(each, graph));
   if (typeof value !== "object") return value;
   if ("dtype" in value) return tensorOf(value);
+  if (value.function === "other") return new Graph().function((other) => other.input());
+  if ("function" in value) return graph.functions[value.function];
   return "int" in value ? BigInt(value.int) : Number(value.float.replace("inf", "Infinity"));
 }
 
@@ -324,12 +339,14 @@ function told(error: unknown): Json {
 
 /** What came of a report. */
 function report(error: Refusal): Json {
-  const { status, node, operand, expected, got, pointer, extra } = error;
+  const { status, node, function: index, functionNode, operand, expected, got, pointer, extra } = error;
   return {
     status,
     code: error.code || undefined,
     detail: error.detail || undefined,
     node,
+    function: index,
+    function_node: functionNode,
     operand,
     expected,
     got,

@@ -7,6 +7,7 @@ Files:
     bounded         Steps of a loop that has a known length, of which only the first ones are taken: in ops of the
                     registry
     hoist           What depends on nothing that changes from step to step, once in front of the loop
+    keep            What a loop keeps for its way back, of what each step computes: what is dear to compute again
     lower           Ops that run functions, in terms of those that an executor runs
     merge           Loops that go through the same steps, as one: a rule writes a loop once more, to have what came to
                     each step

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from engine.bodies.keep import BackWithKept, with_kept
 from engine.bodies.runs_functions import Parts
 from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import BodyBack, paths, way_back
@@ -18,25 +19,26 @@ from engine.graph.tensor_type import TensorType
 
 #: appends a loop of a body the other way round
 EmitLoop = Callable[[Body, Parts], Value]
-#: appends the loop once more, and gives these carries as they came to each step, stacked
-StackCarries = Callable[[Sequence[int]], Sequence[Value]]
+#: appends the loop once more, and gives these carries as they came to each step, and what a body makes of it, stacked
+StackCarries = Callable[[Sequence[int], Body | None], Sequence[Value]]
 
 
 def loop_gradients(
-    body: Body, operands: Parts, arrived: Parts, stack: StackCarries, emit: EmitLoop, *, may_be_empty: bool
+    body: Body, operands: Parts, arrived: Parts, stack: StackCarries, emit: EmitLoop, *, may_be_empty: bool, keeps: bool
 ) -> list[Value | None]:
     """Cotangents of the operands, from those that have `arrived` at carries and stacks (under `sequences`).
 
     `may_be_empty`: where there may be no step, what arrives at a carry may arrive at its initial value, whatever the
-    body does with it.
+    body does with it. `keeps`: what is dear to compute again is stacked beside the carries.
     """
     moving = _moving(body, operands, arrived)
     stacks = [k for k, g in enumerate(arrived.sequences) if g is not None]
-    if not moving and not stacks:
-        return [None] * sum(map(len, operands))
     carries = len(operands.carries)
     back = way_back(body, (*moving, *[carries + k for k in stacks]))
-    plan = _Layout.of(body, operands, moving, stacks, back)
+    if not moving and not back.reached:
+        return [None] * sum(map(len, operands))
+    kept = with_kept(back, len(body.inputs), len(operands.consts)) if keeps else BackWithKept(back, None)
+    plan = _Layout.of(body, operands, moving, stacks, kept)
     loop = emit(plan.body, plan.operands(arrived, stack))
     return plan.gradients(loop, may_be_empty=may_be_empty)
 
@@ -67,15 +69,20 @@ class _Layout:
     moving: Sequence[int]
     stacks: Sequence[int]
     back: BodyBack
+    front: Body | None
     read: Parts
     summed: Sequence[int]
     body: Body
 
     @classmethod
-    def of(cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], back: BodyBack) -> _Layout:
+    def of(
+        cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], kept: BackWithKept
+    ) -> _Layout:
+        back = kept.back
         read = _by_part(operands, sorted(back.read))
         summed = _by_part(operands, back.reached).consts
-        return cls(operands, moving, stacks, back, read, summed, _step_back(body, operands, moving, back, read, summed))
+        step = _step_back(body, operands, moving, kept, read, summed)
+        return cls(operands, moving, stacks, back, kept.front, read, summed, step)
 
     def operands(self, arrived: Parts, stack: StackCarries) -> Parts:
         """Those of the loop back."""
@@ -83,9 +90,11 @@ class _Layout:
         came_last = enumerate(zip(given.carries, arrived.carries, strict=True))
         seeds = [x.full_like(0.0) if g is None else g for k, (x, g) in came_last if k in self.moving]
         sums = [given.consts[i].full_like(0.0) for i in self.summed]
-        came = stack(self.read.carries) if self.read.carries else ()
+        came = stack(self.read.carries, self.front) if self.read.carries or self.front else ()
         stacks = [arrived.sequences[k] for k in self.stacks]
-        through = [*came, *[given.sequences[i] for i in self.read.sequences], *stacks]
+        sequences = [given.sequences[i] for i in self.read.sequences]
+        count = len(self.read.carries)
+        through = [*came[:count], *sequences, *stacks, *came[count:]]
         return Parts([given.consts[i] for i in self.read.consts], [*seeds, *sums], through)
 
     def gradients(self, loop: Value, *, may_be_empty: bool) -> list[Value | None]:
@@ -115,10 +124,10 @@ def _by_part(operands: Parts, inputs: Sequence[int]) -> Parts:
 
 
 def _step_back(
-    body: Body, operands: Parts, moving: Sequence[int], back: BodyBack, read: Parts, summed: Sequence[int]
+    body: Body, operands: Parts, moving: Sequence[int], kept: BackWithKept, read: Parts, summed: Sequence[int]
 ) -> Body:
     """From the step's way back: sums go on, cotangents of what no path leads to are zeros."""
-    consts, carries, _ = map(len, operands)
+    (consts, carries, _), back = map(len, operands), kept.back
     builder = body.budget.builder(body.graph.registry)
     types: list[TensorType] = []
 
@@ -145,14 +154,16 @@ def zeros(builder: Builder, type: TensorType) -> Value:
     return builder.full(type.shape, 0.0, type.dtype)
 
 
-def stacking(body: Body, consts: int, carries: Sequence[int]) -> Body:
-    """The body with these carries, as they come to a step, behind its results."""
-    return body.made(("stacking", consts, tuple(carries)), lambda: _stacking(body, consts, carries))
+def stacking(body: Body, consts: int, carries: Sequence[int], front: Body | None = None) -> Body:
+    """The body with these carries, as they come to a step, behind its results; then what `front` makes of a step."""
+    name = "stacking", consts, tuple(carries), front and front.digest
+    return body.made(name, lambda: _stacking(body, consts, carries, front))
 
 
-def _stacking(body: Body, consts: int, carries: Sequence[int]) -> Body:
+def _stacking(body: Body, consts: int, carries: Sequence[int], front: Body | None) -> Body:
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
     results = tidy(body).write(builder, leaves)
     came = [leaves[consts + k] for k in carries]
-    return derived(body, builder.graph([*results, *came]), body.inputs)
+    made = front.write(builder, leaves) if front else []
+    return derived(body, builder.graph([*results, *came, *made]), body.inputs)

@@ -72,7 +72,8 @@ def is_native(binder: Binder, step: Step) -> bool:
 def _needed(binder: Binder, step: Step) -> int:
     """Of two bodies of which one runs, what the larger takes; carries lie in two buffers."""
     assert isinstance(step.op, RunsPlans)
-    needs = [sum(_sizes(binder, plan)) for plan in step.op.plans]
+    flags = [(0,), (step.attrs["carries"],)] if isinstance(step.op, PlannedWhile) else [()] * len(step.op.plans)
+    needs = [sum(_sizes(binder, plan, fixed)) for plan, fixed in zip(step.op.plans, flags, strict=True)]
     if not isinstance(step.op, (PlannedScan, PlannedWhile)):
         return ALIGNMENT + max(needs)
     moved = step.op.plans[-1].result_types[: step.attrs["carries"]]
@@ -101,7 +102,7 @@ def bind_loop(
         return None
 
 
-def _kinds(op: RunsPlans) -> Sequence[type[_Repeated]]:
+def _kinds(op: RunsPlans) -> Sequence[type[_NativeBodies]]:
     if isinstance(op, (PlannedScan, PlannedWhile)):
         return (_Loop,)
     return (_Then, _Otherwise) if isinstance(op, PlannedCond) else (_Once,)
@@ -130,10 +131,20 @@ class _BoundBody:
     kept: Any
 
 
-def _sizes(binder: Binder, plan: Plan) -> list[int]:
-    """Of the memory that a body's calls work in: buffers, copies of results, and workspace."""
-    copied = [type.nbytes for type, is_own in zip(plan.result_types, _owned(plan), strict=True) if not is_own]
-    return [aligned(n) for n in (*plan.buffers, *copied, max(map(binder.workspace, plan.steps), default=0))]
+def _sizes(binder: Binder, plan: Plan, fixed: Sequence[int]) -> list[int]:
+    """Of the memory that a body's calls work in: buffers and copies that do not lie elsewhere, and workspace."""
+    away = _away(plan, fixed)
+    buffers = [nbytes for k, nbytes in enumerate(plan.buffers) if k not in away]
+    copied = [plan.result_types[k].nbytes for k in fixed if not _owned(plan)[k]]
+    return [aligned(n) for n in (*buffers, *copied, max(map(binder.workspace, plan.steps), default=0))]
+
+
+def _away(plan: Plan, fixed: Sequence[int]) -> set[int]:
+    """The buffers of results that are not `fixed`, and lie in memory of their own: in that of the loop."""
+    owned, roots = _owned(plan), roots_of(plan)
+    moved = {root for k, root in enumerate(roots) if owned[k] and k not in fixed}
+    placed = ((Root(step.result, which), place) for step in plan.steps for which, place in enumerate(step.places))
+    return {place.buffer for root, place in placed if root in moved}
 
 
 def _owned(plan: Plan) -> list[bool]:
@@ -174,18 +185,34 @@ class _Memory:
         return self._whole[start : start + nbytes]
 
 
-def _bind_body(binder: Binder, runner: Runner, run: RunContext, plan: Plan, memory: _Memory) -> _BoundBody:
-    """Raises _NotNative."""
-    buffers = [memory.take(nbytes) for nbytes in plan.buffers]
+class _Elsewhere:
+    """Addresses where there is no memory: of what will lie elsewhere, and until then is not looked at."""
+
+    def __init__(self) -> None:
+        self._next = _NO_MEMORY
+
+    def take(self, nbytes: int) -> Any:
+        """The next so many bytes, and one at least."""
+        address, self._next = self._next, self._next + aligned(max(1, nbytes))
+        return (ctypes.c_char * max(1, nbytes)).from_address(address)
+
+
+def _bind_body(
+    binder: Binder, runner: Runner, run: RunContext, plan: Plan, memory: _Memory, fixed: Sequence[int]
+) -> _BoundBody:
+    """Its results go elsewhere, but for those that are `fixed`. Raises _NotNative."""
+    away, moved = _Elsewhere(), _away(plan, fixed)
+    buffers = [(away if k in moved else memory).take(nbytes) for k, nbytes in enumerate(plan.buffers)]
     inner = RunContext(run.xp)
     inner.watch = run.watch
-    fed = _stand_ins(plan)
+    fed: dict[Any, HostArray] = {feed: _placed(type, away.take(type.nbytes)) for feed, type in plan.feed_types.items()}
     slots: list[Any] = [None] * plan.slots
     for feed, slot in plan.feeds.items():
         slots[slot] = fed[feed]
     owned = _owned(plan)
     copies = [
-        None if is_own else memory.take(type.nbytes) for is_own, type in zip(owned, plan.result_types, strict=True)
+        None if owned[k] else (memory if k in fixed else away).take(type.nbytes)
+        for k, type in enumerate(plan.result_types)
     ]
     inner.workspace = memory.take(max(map(binder.workspace, plan.steps), default=0))
     made: list[NativeStep] = []
@@ -213,17 +240,8 @@ def _bind_body(binder: Binder, runner: Runner, run: RunContext, plan: Plan, memo
     return body
 
 
-def _stand_ins(plan: Plan) -> dict[Any, HostArray]:
-    """Arrays for what is fed, which lies elsewhere: at addresses where there is no memory, and nobody looks."""
-    found, address = {}, _NO_MEMORY
-    for feed, type in plan.feed_types.items():
-        found[feed] = _placed(type, (ctypes.c_char * max(1, type.nbytes)).from_address(address))
-        address += aligned(max(1, type.nbytes))
-    return found
-
-
 def _bind_step(
-    binder: Binder, runner: Runner, run: RunContext, step: Step, slots: list[Any], buffers: Sequence[HostArray]
+    binder: Binder, runner: Runner, run: RunContext, step: Step, slots: list[Any], buffers: Sequence[Any]
 ) -> list[NativeStep]:
     operands = [slots[i] for i in step.operands]
     if not step.places and isinstance(step.op, View):
@@ -294,7 +312,7 @@ def _places(words: Sequence[tuple[int, int]], array: HostArray) -> list[_Place]:
     return [_Place(word, address - first) for word, address in words if first <= address < past]
 
 
-class _Repeated(ABC):
+class _NativeBodies(ABC):
     """Bodies as one call on operands and results, which its table points at: behind its own description, in this order.
 
     Where these move, the table is told; the rest is found from it when the call begins.
@@ -327,8 +345,8 @@ class _Repeated(ABC):
         """Positions of the results in the table."""
         return range(1 + len(self._operands), 1 + len(self._operands) + len(self._out))
 
-    def _bind(self, plan: Plan) -> _BoundBody:
-        return _bind_body(self._binder, self._runner, self._run, plan, self._memory)
+    def _bind(self, plan: Plan, fixed: Sequence[int] = ()) -> _BoundBody:
+        return _bind_body(self._binder, self._runner, self._run, plan, self._memory, fixed)
 
     def _begin_at(self, body: _BoundBody, feed: int, position: int, last: int = 0, stride: int = 0) -> None:
         for word, offset in body.fed.get(feed, ()):
@@ -365,7 +383,7 @@ class _Repeated(ABC):
         """The call, and what may follow. Raises _NotNative."""
 
 
-class _Once(_Repeated):
+class _Once(_NativeBodies):
     """A body that runs once. Of a choice it is one of two, and runs where the predicate is what it is for."""
 
     #: which of the two; None of a body alone
@@ -395,13 +413,15 @@ class _Otherwise(_Once):
     branch = 1
 
 
-class _Loop(_Repeated):
+class _Loop(_NativeBodies):
     """A body that runs step by step."""
 
     def calls(self) -> Sequence[KernelCall]:
         """The loop."""
         assert isinstance(self._op, (PlannedScan, PlannedWhile))
-        bodies = [self._bind(plan) for plan in self._op.plans]
+        *asked, step = self._op.plans
+        flag = (self._attrs["carries"],) if asked else ()
+        bodies = [*[self._bind(plan, (0,)) for plan in asked], self._bind(step, flag)]
         counted = isinstance(self._op, PlannedCountedScan)
         given = self._operands[:-1] if counted else self._operands
         parts = in_parts(range(1, 1 + len(given)), self._attrs["carries"], self._attrs.get("sequences", 0))

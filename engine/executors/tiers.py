@@ -20,7 +20,7 @@ from engine.ops import registry
 from engine.planning.compiled_bodies import with_compiled_bodies
 from engine.planning.fit import compiled_within
 from engine.planning.heaviest import first_parts, heaviest_first
-from engine.planning.looped import has_long_loops
+from engine.planning.looped import RunsPlans, has_long_loops
 from engine.planning.plan import Plan, graph_of, make_plan
 
 Determinism = Literal["fast", "bitwise"]
@@ -193,16 +193,16 @@ class ExecutionTiers:
         if state.rest is not None:
             self._put(plan, state, *state.rest)
             return
-        before, kernels = graph_of(plan, registry()), self._kernels
-        graph = with_compiled_bodies(before, microkernels=kernels.has_microkernels)
+        kernels = self._kernels
+        alike = _with_kernels_in_bodies(plan, microkernels=kernels.has_microkernels)
+        graph = graph_of(alike, registry())
         within = compiled_within(graph, plan.peak_bytes, kernels.threads, microkernels=kernels.has_microkernels)
-        alike = plan if graph is before else make_plan(graph, NO_LIMITS)
         whole = replace(within.plan if within else alike, digest=plan.digest)
         found = heaviest_first(whole, plan, state.seconds)
         order, parts = [op for shared in found for op in shared.ops], first_parts(found)
         if within and parts:
             self._put_by_parts(plan, state, whole, order, map(within.partly, parts))
-        elif found or graph is not before:
+        elif found or alike is not plan:
             self._put(plan, state, whole, order)
 
     def _put_by_parts(
@@ -250,7 +250,8 @@ class ExecutionTiers:
         """How a plan runs, whoever asks first: others wait, so that all compute the same."""
         with state.lock:
             if state.decided is None:
-                state.decided = _tier(plan, self._decide(plan), COMPILED)
+                instead = _with_kernels_in_bodies(plan, microkernels=self._kernels.has_microkernels)
+                state.decided = _tier(instead, self._decide(instead), COMPILED)
             return state.decided
 
     def _decide(self, plan: Plan) -> Binder:
@@ -268,6 +269,14 @@ class ExecutionTiers:
         if reason not in self._said and len(self._said) < MOST_SAID:
             self._said.add(reason)
             _logger.warning("kernels are not compiled, and NumPy computes them: %s", reason)
+
+
+def _with_kernels_in_bodies(plan: Plan, *, microkernels: bool) -> Plan:
+    """The plan with the bodies of its loops as kernels make them; itself, where it has none."""
+    if not any(isinstance(step.op, RunsPlans) for step in plan.steps):
+        return plan
+    found = with_compiled_bodies(graph_of(plan, registry()), microkernels=microkernels)
+    return replace(make_plan(found, NO_LIMITS), digest=plan.digest)
 
 
 def _tier(plan: Plan, binder: Binder, name: RunTier) -> ExecutionTier:

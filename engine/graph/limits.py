@@ -22,7 +22,8 @@ class Limits:
     """Budgets of one request. `bytes` bounds the peak of an execution, `flops` its arithmetic.
 
     `nodes` bounds a graph with the nodes of its gradients and functions; `expansion` how many of these there may be for
-    each node that was sent, beyond `FREE_NODES`. `depth` bounds functions that run within functions.
+    each node that was sent, beyond `FREE_NODES`. `depth` bounds functions that run within functions. `keeps`: loops
+    keep for their way back what is dear to compute again.
     """
 
     nodes: int = 100_000
@@ -31,6 +32,7 @@ class Limits:
     flops: int = 10**12
     expansion: int = NO_END
     depth: int = 16
+    keeps: bool = True
 
     def of_graph(self, sent: int) -> Limits:
         """The budgets of a graph of which `sent` nodes were sent.

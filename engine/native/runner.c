@@ -263,19 +263,23 @@ static void move_bytes(char *to, const char *from, uword bytes)
 /* The steps of a loop; how many were run. */
 static word go_on(struct loop *loop, word length)
 {
-    word left = loop->look_steps, t = 0;
+    const struct step *steps = loop->steps;
+    const struct move *moves = loop->moves, *end = moves + loop->move_count;
+    word left = loop->look_steps, t = 0, count = loop->count;
+    /* of one small kernel, most of the time would be spent around it */
+    kernel *alone = count == 1 ? steps->function : 0;
     while (t < length) {
         if (--left < 0) {
             if (is_over(loop->watch, loop->pool))
                 break;
             left = loop->look_steps;
         }
-        if (run(loop->steps, 0, loop->count, loop->watch, loop->pool) != loop->count)
+        if (alone)
+            alone(0, (word)steps->items, steps->table);
+        else if (run(steps, 0, count, loop->watch, loop->pool) != count)
             break;
-        for (word i = 0; i < loop->move_count; i++) {
-            const struct move *move = loop->moves + i;
+        for (const struct move *move = moves; move < end; move++)
             *move->place = (*move->place + move->stride) ^ move->mask;
-        }
         t++;
         if (loop->flag && !*loop->flag)
             return t;

@@ -1,4 +1,4 @@
-; made of runner.c by scripts/runner_ir.py: c0c6c3c51eddeda2f7f6576a25d24965b9c958de9fdd33dda4ff2a652c917c5f
+; made of runner.c by scripts/runner_ir.py: 7c62ccf38c4bcff2e01c06230142ee9e8a0755d91207817e1666a31338e1ae12
 %struct.step = type { ptr, i64, ptr, i64, i64, i64, i64, ptr }
 %struct.bed = type { i32, [60 x i8] }
 %struct.carry = type { i64, i64, [2 x ptr], i64 }
@@ -320,7 +320,7 @@ define void @repeat(i64 %0, i64 %1, ptr readonly %2) #0 {
   %6 = getelementptr inbounds i8, ptr %5, i64 48
   %7 = load i64, ptr %6, align 8
   %8 = icmp slt i64 %0, %1
-  br i1 %8, label %9, label %301
+  br i1 %8, label %9, label %311
 
 9:
   %10 = getelementptr inbounds i8, ptr %5, i64 168
@@ -339,7 +339,7 @@ define void @repeat(i64 %0, i64 %1, ptr readonly %2) #0 {
   %20 = getelementptr inbounds i8, ptr %5, i64 184
   %21 = load i64, ptr %20, align 8
   %22 = icmp eq i64 %21, %19
-  br i1 %22, label %23, label %301
+  br i1 %22, label %23, label %311
 
 23:
   %24 = getelementptr inbounds i8, ptr %5, i64 56
@@ -481,7 +481,7 @@ define void @repeat(i64 %0, i64 %1, ptr readonly %2) #0 {
 122:
   %123 = phi i64 [ %121, %120 ], [ %119, %109 ]
   %124 = icmp eq i64 %123, 0
-  br i1 %124, label %125, label %201
+  br i1 %124, label %125, label %211
 
 125:
   %126 = load ptr, ptr %106, align 8
@@ -493,244 +493,263 @@ define void @repeat(i64 %0, i64 %1, ptr readonly %2) #0 {
   %130 = load ptr, ptr %129, align 8
   %131 = load i8, ptr %130, align 1
   %132 = icmp eq i8 %131, 0
-  br i1 %132, label %201, label %133
+  br i1 %132, label %211, label %133
 
 133:
-  %134 = getelementptr inbounds i8, ptr %5, i64 160
-  %135 = icmp sgt i64 %34, 0
-  br i1 %135, label %136, label %198
+  %134 = load ptr, ptr %5, align 8
+  %135 = getelementptr inbounds i8, ptr %5, i64 96
+  %136 = load ptr, ptr %135, align 8
+  %137 = getelementptr inbounds i8, ptr %5, i64 104
+  %138 = load i64, ptr %137, align 8
+  %139 = getelementptr %struct.move, ptr %136, i64 %138
+  %140 = getelementptr inbounds i8, ptr %5, i64 160
+  %141 = load i64, ptr %140, align 8
+  %142 = getelementptr inbounds i8, ptr %5, i64 8
+  %143 = load i64, ptr %142, align 8
+  %144 = icmp eq i64 %143, 1
+  br i1 %144, label %145, label %147
 
-136:
-  %137 = load i64, ptr %134, align 8
-  %138 = getelementptr inbounds i8, ptr %5, i64 144
-  %139 = getelementptr inbounds i8, ptr %5, i64 152
-  %140 = getelementptr inbounds i8, ptr %5, i64 8
-  %141 = getelementptr inbounds i8, ptr %5, i64 104
-  %142 = getelementptr inbounds i8, ptr %5, i64 96
-  %143 = getelementptr inbounds i8, ptr %5, i64 40
-  br label %144
+145:
+  %146 = load ptr, ptr %134, align 8
+  br label %147
 
-144:
-  %145 = phi i1 [ true, %136 ], [ %192, %191 ]
-  %146 = phi i64 [ 0, %136 ], [ %185, %191 ]
-  %147 = phi i64 [ %137, %136 ], [ %158, %191 ]
-  %148 = add i64 %147, -1
-  %149 = icmp slt i64 %148, 0
-  br i1 %149, label %150, label %157
+147:
+  %148 = phi ptr [ %146, %145 ], [ null, %133 ]
+  %149 = icmp sgt i64 %34, 0
+  br i1 %149, label %150, label %208
 
 150:
-  %151 = load ptr, ptr %138, align 8
-  %152 = load ptr, ptr %139, align 8
-  %153 = tail call fastcc i32 @is_over(ptr %151, ptr %152) #6
-  %154 = icmp eq i32 %153, 0
-  br i1 %154, label %155, label %194
+  %151 = getelementptr inbounds i8, ptr %5, i64 144
+  %152 = getelementptr inbounds i8, ptr %5, i64 152
+  %153 = icmp eq ptr %148, null
+  %154 = getelementptr inbounds i8, ptr %134, i64 8
+  %155 = getelementptr inbounds i8, ptr %134, i64 16
+  %156 = icmp ult ptr %136, %139
+  %157 = getelementptr inbounds i8, ptr %5, i64 40
+  br label %158
 
-155:
-  %156 = load i64, ptr %134, align 8
-  br label %157
+158:
+  %159 = phi i1 [ true, %150 ], [ %202, %201 ]
+  %160 = phi i64 [ %141, %150 ], [ %172, %201 ]
+  %161 = phi i64 [ 0, %150 ], [ %195, %201 ]
+  %162 = add i64 %160, -1
+  %163 = icmp slt i64 %162, 0
+  br i1 %163, label %164, label %171
 
-157:
-  %158 = phi i64 [ %156, %155 ], [ %148, %144 ]
-  %159 = load ptr, ptr %5, align 8
-  %160 = load i64, ptr %140, align 8
-  %161 = load ptr, ptr %138, align 8
-  %162 = load ptr, ptr %139, align 8
-  %163 = tail call i64 @run(ptr %159, i64 0, i64 %160, ptr %161, ptr %162) #6
-  %164 = load i64, ptr %140, align 8
-  %165 = icmp eq i64 %163, %164
-  br i1 %165, label %166, label %194
-
-166:
-  %167 = load i64, ptr %141, align 8
-  %168 = icmp sgt i64 %167, 0
-  br i1 %168, label %169, label %184
+164:
+  %165 = load ptr, ptr %151, align 8
+  %166 = load ptr, ptr %152, align 8
+  %167 = tail call fastcc i32 @is_over(ptr %165, ptr %166) #6
+  %168 = icmp eq i32 %167, 0
+  br i1 %168, label %169, label %204
 
 169:
-  %170 = phi i64 [ %181, %169 ], [ 0, %166 ]
-  %171 = load ptr, ptr %142, align 8
-  %172 = getelementptr %struct.move, ptr %171, i64 %170
-  %173 = load ptr, ptr %172, align 8
-  %174 = load i64, ptr %173, align 8
-  %175 = getelementptr inbounds i8, ptr %172, i64 8
-  %176 = load i64, ptr %175, align 8
-  %177 = add i64 %176, %174
-  %178 = getelementptr inbounds i8, ptr %172, i64 16
-  %179 = load i64, ptr %178, align 8
-  %180 = xor i64 %177, %179
-  store i64 %180, ptr %173, align 8
-  %181 = add nuw nsw i64 %170, 1
-  %182 = load i64, ptr %141, align 8
-  %183 = icmp slt i64 %181, %182
-  br i1 %183, label %169, label %184
+  %170 = load i64, ptr %140, align 8
+  br label %171
 
-184:
-  %185 = add nuw nsw i64 %146, 1
-  %186 = load ptr, ptr %143, align 8
-  %187 = icmp eq ptr %186, null
-  br i1 %187, label %191, label %188
+171:
+  %172 = phi i64 [ %170, %169 ], [ %162, %158 ]
+  br i1 %153, label %176, label %173
 
-188:
-  %189 = load i8, ptr %186, align 1
-  %190 = icmp eq i8 %189, 0
-  br i1 %190, label %201, label %191
+173:
+  %174 = load i64, ptr %154, align 8
+  %175 = load ptr, ptr %155, align 8
+  tail call void %148(i64 0, i64 %174, ptr %175) #7
+  br label %181
 
-191:
-  %192 = icmp slt i64 %185, %34
-  %193 = icmp eq i64 %185, %34
-  br i1 %193, label %194, label %144
+176:
+  %177 = load ptr, ptr %151, align 8
+  %178 = load ptr, ptr %152, align 8
+  %179 = tail call i64 @run(ptr %134, i64 0, i64 %143, ptr %177, ptr %178) #6
+  %180 = icmp eq i64 %179, %143
+  br i1 %180, label %181, label %204
+
+181:
+  br i1 %156, label %182, label %194
+
+182:
+  %183 = phi ptr [ %192, %182 ], [ %136, %181 ]
+  %184 = load ptr, ptr %183, align 8
+  %185 = load i64, ptr %184, align 8
+  %186 = getelementptr inbounds i8, ptr %183, i64 8
+  %187 = load i64, ptr %186, align 8
+  %188 = add i64 %187, %185
+  %189 = getelementptr inbounds i8, ptr %183, i64 16
+  %190 = load i64, ptr %189, align 8
+  %191 = xor i64 %188, %190
+  store i64 %191, ptr %184, align 8
+  %192 = getelementptr i8, ptr %183, i64 24
+  %193 = icmp ult ptr %192, %139
+  br i1 %193, label %182, label %194
 
 194:
-  %195 = phi i64 [ %34, %191 ], [ %146, %150 ], [ %146, %157 ]
-  %196 = phi i1 [ %192, %191 ], [ %145, %150 ], [ %145, %157 ]
-  %197 = zext i1 %196 to i64
-  br label %198
+  %195 = add nuw nsw i64 %161, 1
+  %196 = load ptr, ptr %157, align 8
+  %197 = icmp eq ptr %196, null
+  br i1 %197, label %201, label %198
 
 198:
-  %199 = phi i64 [ 0, %133 ], [ %195, %194 ]
-  %200 = phi i64 [ 0, %133 ], [ %197, %194 ]
-  store i64 %200, ptr %10, align 8
-  br label %201
+  %199 = load i8, ptr %196, align 1
+  %200 = icmp eq i8 %199, 0
+  br i1 %200, label %211, label %201
 
 201:
-  %202 = phi i64 [ 0, %122 ], [ 0, %128 ], [ %199, %198 ], [ %185, %188 ]
-  %203 = load i64, ptr %35, align 8
-  %204 = icmp sgt i64 %203, 0
-  br i1 %204, label %205, label %208
+  %202 = icmp slt i64 %195, %34
+  %203 = icmp eq i64 %195, %34
+  br i1 %203, label %204, label %158
 
-205:
-  %206 = getelementptr inbounds i8, ptr %5, i64 112
-  %207 = and i64 %202, 1
-  br label %214
+204:
+  %205 = phi i64 [ %34, %201 ], [ %161, %164 ], [ %161, %176 ]
+  %206 = phi i1 [ %202, %201 ], [ %159, %164 ], [ %159, %176 ]
+  %207 = zext i1 %206 to i64
+  br label %208
 
 208:
-  %209 = getelementptr inbounds i8, ptr %5, i64 136
-  %210 = load i64, ptr %209, align 8
-  %211 = icmp sgt i64 %210, 0
-  br i1 %211, label %212, label %278
+  %209 = phi i64 [ 0, %147 ], [ %205, %204 ]
+  %210 = phi i64 [ 0, %147 ], [ %207, %204 ]
+  store i64 %210, ptr %10, align 8
+  br label %211
 
-212:
-  %213 = getelementptr inbounds i8, ptr %5, i64 128
-  br label %251
+211:
+  %212 = phi i64 [ 0, %122 ], [ 0, %128 ], [ %209, %208 ], [ %195, %198 ]
+  %213 = load i64, ptr %35, align 8
+  %214 = icmp sgt i64 %213, 0
+  br i1 %214, label %215, label %218
 
-214:
-  %215 = phi i64 [ 0, %205 ], [ %248, %247 ]
-  %216 = load ptr, ptr %206, align 8
-  %217 = getelementptr %struct.carry, ptr %216, i64 %215
-  %218 = getelementptr inbounds i8, ptr %217, i64 8
-  %219 = load i64, ptr %218, align 8
-  %220 = getelementptr i64, ptr %2, i64 %219
-  %221 = load i64, ptr %220, align 8
-  %222 = inttoptr i64 %221 to ptr
-  %223 = getelementptr inbounds i8, ptr %217, i64 16
-  %224 = getelementptr [2 x ptr], ptr %223, i64 0, i64 %207
-  %225 = load ptr, ptr %224, align 8
-  %226 = getelementptr inbounds i8, ptr %217, i64 32
-  %227 = load i64, ptr %226, align 8
-  %228 = icmp ult i64 %227, 8
-  br i1 %228, label %229, label %232
+215:
+  %216 = getelementptr inbounds i8, ptr %5, i64 112
+  %217 = and i64 %212, 1
+  br label %224
 
-229:
-  %230 = phi i64 [ 0, %214 ], [ %233, %232 ]
-  %231 = icmp ult i64 %230, %227
-  br i1 %231, label %240, label %247
+218:
+  %219 = getelementptr inbounds i8, ptr %5, i64 136
+  %220 = load i64, ptr %219, align 8
+  %221 = icmp sgt i64 %220, 0
+  br i1 %221, label %222, label %288
 
-232:
-  %233 = phi i64 [ %238, %232 ], [ 8, %214 ]
-  %234 = phi i64 [ %233, %232 ], [ 0, %214 ]
-  %235 = getelementptr i8, ptr %225, i64 %234
-  %236 = load i64, ptr %235, align 8
-  %237 = getelementptr i8, ptr %222, i64 %234
-  store i64 %236, ptr %237, align 8
-  %238 = add i64 %233, 8
-  %239 = icmp ugt i64 %238, %227
-  br i1 %239, label %229, label %232
+222:
+  %223 = getelementptr inbounds i8, ptr %5, i64 128
+  br label %261
 
-240:
-  %241 = phi i64 [ %245, %240 ], [ %230, %229 ]
-  %242 = getelementptr i8, ptr %225, i64 %241
-  %243 = load i8, ptr %242, align 1
-  %244 = getelementptr i8, ptr %222, i64 %241
-  store i8 %243, ptr %244, align 1
-  %245 = add nuw i64 %241, 1
-  %246 = icmp eq i64 %245, %227
-  br i1 %246, label %247, label %240
+224:
+  %225 = phi i64 [ 0, %215 ], [ %258, %257 ]
+  %226 = load ptr, ptr %216, align 8
+  %227 = getelementptr %struct.carry, ptr %226, i64 %225
+  %228 = getelementptr inbounds i8, ptr %227, i64 8
+  %229 = load i64, ptr %228, align 8
+  %230 = getelementptr i64, ptr %2, i64 %229
+  %231 = load i64, ptr %230, align 8
+  %232 = inttoptr i64 %231 to ptr
+  %233 = getelementptr inbounds i8, ptr %227, i64 16
+  %234 = getelementptr [2 x ptr], ptr %233, i64 0, i64 %217
+  %235 = load ptr, ptr %234, align 8
+  %236 = getelementptr inbounds i8, ptr %227, i64 32
+  %237 = load i64, ptr %236, align 8
+  %238 = icmp ult i64 %237, 8
+  br i1 %238, label %239, label %242
 
-247:
-  %248 = add nuw nsw i64 %215, 1
-  %249 = load i64, ptr %35, align 8
-  %250 = icmp slt i64 %248, %249
-  br i1 %250, label %214, label %208
+239:
+  %240 = phi i64 [ 0, %224 ], [ %243, %242 ]
+  %241 = icmp ult i64 %240, %237
+  br i1 %241, label %250, label %257
 
-251:
-  %252 = phi i64 [ %210, %212 ], [ %275, %274 ]
-  %253 = phi i64 [ 0, %212 ], [ %276, %274 ]
-  %254 = load ptr, ptr %213, align 8
-  %255 = getelementptr %struct.stack, ptr %254, i64 %253
-  %256 = getelementptr inbounds i8, ptr %255, i64 8
-  %257 = load i64, ptr %256, align 8
-  %258 = mul i64 %257, %202
-  %259 = getelementptr inbounds i8, ptr %255, i64 16
-  %260 = load i64, ptr %259, align 8
-  %261 = icmp ult i64 %258, %260
-  br i1 %261, label %262, label %274
+242:
+  %243 = phi i64 [ %248, %242 ], [ 8, %224 ]
+  %244 = phi i64 [ %243, %242 ], [ 0, %224 ]
+  %245 = getelementptr i8, ptr %235, i64 %244
+  %246 = load i64, ptr %245, align 8
+  %247 = getelementptr i8, ptr %232, i64 %244
+  store i64 %246, ptr %247, align 8
+  %248 = add i64 %243, 8
+  %249 = icmp ugt i64 %248, %237
+  br i1 %249, label %239, label %242
 
-262:
-  %263 = phi i64 [ %269, %262 ], [ %258, %251 ]
-  %264 = load i64, ptr %255, align 8
-  %265 = getelementptr i64, ptr %2, i64 %264
-  %266 = load i64, ptr %265, align 8
-  %267 = inttoptr i64 %266 to ptr
-  %268 = getelementptr i8, ptr %267, i64 %263
-  store i8 0, ptr %268, align 1
-  %269 = add nuw i64 %263, 1
-  %270 = load i64, ptr %259, align 8
-  %271 = icmp ult i64 %269, %270
-  br i1 %271, label %262, label %272
+250:
+  %251 = phi i64 [ %255, %250 ], [ %240, %239 ]
+  %252 = getelementptr i8, ptr %235, i64 %251
+  %253 = load i8, ptr %252, align 1
+  %254 = getelementptr i8, ptr %232, i64 %251
+  store i8 %253, ptr %254, align 1
+  %255 = add nuw i64 %251, 1
+  %256 = icmp eq i64 %255, %237
+  br i1 %256, label %257, label %250
+
+257:
+  %258 = add nuw nsw i64 %225, 1
+  %259 = load i64, ptr %35, align 8
+  %260 = icmp slt i64 %258, %259
+  br i1 %260, label %224, label %218
+
+261:
+  %262 = phi i64 [ %220, %222 ], [ %285, %284 ]
+  %263 = phi i64 [ 0, %222 ], [ %286, %284 ]
+  %264 = load ptr, ptr %223, align 8
+  %265 = getelementptr %struct.stack, ptr %264, i64 %263
+  %266 = getelementptr inbounds i8, ptr %265, i64 8
+  %267 = load i64, ptr %266, align 8
+  %268 = mul i64 %267, %212
+  %269 = getelementptr inbounds i8, ptr %265, i64 16
+  %270 = load i64, ptr %269, align 8
+  %271 = icmp ult i64 %268, %270
+  br i1 %271, label %272, label %284
 
 272:
-  %273 = load i64, ptr %209, align 8
-  br label %274
-
-274:
-  %275 = phi i64 [ %273, %272 ], [ %252, %251 ]
-  %276 = add nuw nsw i64 %253, 1
-  %277 = icmp slt i64 %276, %275
-  br i1 %277, label %251, label %278
-
-278:
-  %279 = getelementptr inbounds i8, ptr %5, i64 64
-  %280 = load i64, ptr %279, align 8
-  %281 = icmp sgt i64 %280, -1
-  br i1 %281, label %282, label %286
+  %273 = phi i64 [ %279, %272 ], [ %268, %261 ]
+  %274 = load i64, ptr %265, align 8
+  %275 = getelementptr i64, ptr %2, i64 %274
+  %276 = load i64, ptr %275, align 8
+  %277 = inttoptr i64 %276 to ptr
+  %278 = getelementptr i8, ptr %277, i64 %273
+  store i8 0, ptr %278, align 1
+  %279 = add nuw i64 %273, 1
+  %280 = load i64, ptr %269, align 8
+  %281 = icmp ult i64 %279, %280
+  br i1 %281, label %272, label %282
 
 282:
-  %283 = getelementptr i64, ptr %2, i64 %280
-  %284 = load i64, ptr %283, align 8
-  %285 = inttoptr i64 %284 to ptr
-  store i64 %202, ptr %285, align 8
-  br label %286
+  %283 = load i64, ptr %219, align 8
+  br label %284
 
-286:
-  %287 = getelementptr inbounds i8, ptr %5, i64 72
-  %288 = load i64, ptr %287, align 8
-  %289 = icmp sgt i64 %288, -1
-  br i1 %289, label %290, label %301
+284:
+  %285 = phi i64 [ %283, %282 ], [ %262, %261 ]
+  %286 = add nuw nsw i64 %263, 1
+  %287 = icmp slt i64 %286, %285
+  br i1 %287, label %261, label %288
 
-290:
-  %291 = icmp eq i64 %202, 0
-  %292 = select i1 %291, i64 32, i64 40
-  %293 = getelementptr inbounds i8, ptr %5, i64 %292
-  %294 = load ptr, ptr %293, align 8
-  %295 = load i8, ptr %294, align 1
-  %296 = icmp eq i8 %295, 0
-  %297 = zext i1 %296 to i8
-  %298 = getelementptr i64, ptr %2, i64 %288
-  %299 = load i64, ptr %298, align 8
-  %300 = inttoptr i64 %299 to ptr
-  store i8 %297, ptr %300, align 1
-  br label %301
+288:
+  %289 = getelementptr inbounds i8, ptr %5, i64 64
+  %290 = load i64, ptr %289, align 8
+  %291 = icmp sgt i64 %290, -1
+  br i1 %291, label %292, label %296
 
-301:
+292:
+  %293 = getelementptr i64, ptr %2, i64 %290
+  %294 = load i64, ptr %293, align 8
+  %295 = inttoptr i64 %294 to ptr
+  store i64 %212, ptr %295, align 8
+  br label %296
+
+296:
+  %297 = getelementptr inbounds i8, ptr %5, i64 72
+  %298 = load i64, ptr %297, align 8
+  %299 = icmp sgt i64 %298, -1
+  br i1 %299, label %300, label %311
+
+300:
+  %301 = icmp eq i64 %212, 0
+  %302 = select i1 %301, i64 32, i64 40
+  %303 = getelementptr inbounds i8, ptr %5, i64 %302
+  %304 = load ptr, ptr %303, align 8
+  %305 = load i8, ptr %304, align 1
+  %306 = icmp eq i8 %305, 0
+  %307 = zext i1 %306 to i8
+  %308 = getelementptr i64, ptr %2, i64 %298
+  %309 = load i64, ptr %308, align 8
+  %310 = inttoptr i64 %309 to ptr
+  store i8 %307, ptr %310, align 1
+  br label %311
+
+311:
   ret void
 }
 

@@ -88,10 +88,10 @@ class Scan(RunsFunctions):
         """Cotangents of the operands; where there is a `count`, of all but that."""
         parts = in_parts(operands, carries, sequences)
 
-        def stack(which: Sequence[int]) -> Sequence[Value]:
-            wide = stacking(body, len(parts.consts), which)
+        def stack(which: Sequence[int], front: Body | None) -> Sequence[Value]:
+            wide = stacking(body, len(parts.consts), which, front)
             loop = _emit(y, wide, parts, length, reverse=reverse, count=count)
-            return [loop.output(len(body.outputs) + place) for place in range(len(which))]
+            return [loop.output(k) for k in range(len(body.outputs), len(wide.outputs))]
 
         return loop_gradients(
             body,
@@ -100,6 +100,7 @@ class Scan(RunsFunctions):
             stack,
             lambda back, given: _emit(y, back, given, length, reverse=not reverse, count=count),
             may_be_empty=length == 0 or count is not None,
+            keeps=y.builder.limits.keeps,
         )
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:

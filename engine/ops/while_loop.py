@@ -107,10 +107,10 @@ class While(RunsFunctions):
         """A scan the other way round, over as many steps as ran."""
         parts = in_parts(operands, carries)
 
-        def stack(which: Sequence[int]) -> Sequence[Value]:
-            wide = stacking(body, len(parts.consts), which)
+        def stack(which: Sequence[int], front: Body | None) -> Sequence[Value]:
+            wide = stacking(body, len(parts.consts), which, front)
             loop = _emit(y, condition, wide, parts, max_steps)
-            return [loop.output(len(body.outputs) + 2 + place) for place in range(len(which))]
+            return [loop.output(2 + k) for k in range(len(body.outputs), len(wide.outputs))]
 
         return loop_gradients(
             body,
@@ -119,6 +119,7 @@ class While(RunsFunctions):
             stack,
             lambda back, given: emit_counted(back, given, max_steps, y.output(carries), reverse=True),
             may_be_empty=True,
+            keeps=y.builder.limits.keeps,
         )
 
     def batch(

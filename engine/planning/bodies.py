@@ -39,7 +39,7 @@ def runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: i
     graph = optimise(graph, allowance)
     if not _runs_functions(graph):
         return graph
-    graph = merge(optimise(lower(graph, limits, allowance.deadline), allowance))
+    graph = _merged(optimise(lower(graph, limits, allowance.deadline), allowance), allowance)
     graph = optimise(hoist(dce(graph, allowance)), allowance)
     return with_planned_bodies(graph, limits, allowance, loop_threads)
 
@@ -51,6 +51,13 @@ def with_planned_bodies(graph: Graph, limits: Limits, allowance: Allowance, loop
     graph = _with_dense_operands(lower(graph, limits, allowance.deadline))
     nodes = [_planned(node, limits, allowance, loop_threads) for node in graph.nodes]
     return graph.rewritten(nodes, graph.outputs)
+
+
+def _merged(graph: Graph, allowance: Allowance) -> Graph:
+    """Loops that are one make those one that read them."""
+    while (found := merge(graph)) is not graph:
+        graph = optimise(found, allowance)
+    return graph
 
 
 def as_written(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Graph:

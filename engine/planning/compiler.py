@@ -183,6 +183,7 @@ def plan_within(
         if not spares:
             raise
         refused = error
+    limits = replace(limits, keeps=False)
     for levels in range(MOST_LEVELS_OF_PIECES + 1):
         with suppress(OverMemory):
             found, plan = plan_call(
@@ -194,7 +195,7 @@ def plan_within(
 
 def _recomputed(program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, plan: Plan) -> int:
     """FLOPs of a plan beyond those of the fastest."""
-    endless = replace(limits, bytes=NO_END, flops=NO_END)
+    endless = replace(limits, bytes=NO_END, flops=NO_END, keeps=True)
     _, fastest = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops)
     return max(0, plan.flops - fastest.flops)
 

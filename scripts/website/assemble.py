@@ -30,6 +30,7 @@ NAVIGATION: Final = (
             "guide/bridges",
             "guide/porting",
             "guide/higher-order",
+            "guide/loops",
             "guide/random",
             "guide/calls/*",
             "guide/errors",

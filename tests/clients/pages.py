@@ -18,19 +18,32 @@ LOCAL: Final = "http://127.0.0.1:8000"
 
 @dataclass(frozen=True)
 class Page:
-    """A page: the blocks that are marked with the language, one behind the other, are what `source` has in it."""
+    """A page: the blocks that are marked with the language, one behind the other, are what `source` has in it.
+
+    Of several programs on a page, the marks of a later one end with its `part`, as `rust_functions`.
+    """
 
     path: str
     language: str
     source: str
+    part: str = ""
 
     def __str__(self) -> str:
-        return f"{self.language}-{self.path}"
+        return f"{self.marked(self.language)}-{self.path}"
+
+    def marked(self, kind: str) -> str:
+        """The mark of a kind of its blocks."""
+        return f"{kind}_{self.part}" if self.part else kind
+
+    @property
+    def program(self) -> str:
+        """What `source` has in it."""
+        return "\n".join(blocks(self.path, self.marked(self.language)))
 
     @property
     def shown(self) -> str:
         """What the page says that its program prints."""
-        return "".join(blocks(self.path, "output"))
+        return "".join(blocks(self.path, self.marked("output")))
 
 
 @dataclass(frozen=True)
@@ -52,7 +65,7 @@ class Project:
         known = {"client": str(client), "source": page.source}
         for name, text in self.files.items():
             (folder / name).write_text(text.format(**known), encoding="utf-8")
-        program = "\n".join(blocks(page.path, page.language)).replace(LOCAL, url)
+        program = page.program.replace(LOCAL, url)
         (folder / page.source).write_text(program, encoding="utf-8")
         environment = os.environ | {name: value.format(**known) for name, value in self.environment.items()}
         for command in (*self.build, (*self.start, url)):
@@ -65,11 +78,15 @@ class Project:
 PAGES: Final = (
     Page("clients/README.md", "python", "ten_lines.py"),
     Page("clients/cpp/README.md", "cpp", "main.cpp"),
+    Page("clients/cpp/README.md", "cpp", "main.cpp", "functions"),
     Page("clients/go/README.md", "go", "main.go"),
     Page("clients/java/README.md", "java", "Main.java"),
+    Page("clients/java/README.md", "java", "Main.java", "functions"),
     Page("clients/python/README.md", "python", "ten_lines.py"),
     Page("clients/rust/README.md", "rust", "main.rs"),
+    Page("clients/rust/README.md", "rust", "main.rs", "functions"),
     Page("clients/typescript/README.md", "typescript", "lines.ts"),
+    Page("docs/guide/loops.md", "python", "loops.py"),
     Page("docs/guide/random.md", "python", "random_numbers.py"),
     Page("docs/guide/ten-minutes-cpp.md", "cpp", "main.cpp"),
     Page("docs/guide/ten-minutes-curl.md", "sh", "ten-minutes.sh"),

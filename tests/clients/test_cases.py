@@ -11,10 +11,13 @@ import pytest
 from clients.conformance.bits import SAFETENSORS
 from clients.conformance.cases import FOLDER, KINDS, Case, cases, read, told
 from clients.conformance.make import content
+from clients.conformance.making.function_cases import DECAY
+from clients.conformance.steps import graph_of
 from engine import registry
 from engine.graph.dtypes import ELEMENT_TYPES
 from service.calls import calls
 from service.errors import KINDS as CODES
+from tests.docs.marked import blocks
 
 SCHEMA = json.loads((FOLDER / "schema.json").read_text(encoding="utf-8"))
 #: cases in which ops are named that there are not
@@ -60,6 +63,12 @@ def test_files_of_another_form_are_told(kind: str, changes: dict[str, Any]) -> N
 def test_ids_are_unique_and_many() -> None:
     ids = [case["id"] for case in cases()]
     assert len(ids) == len(set(ids)) >= 400
+
+
+def test_the_loop_that_clients_are_asked_is_the_one_of_the_page() -> None:
+    assert graph_of(DECAY) == json.loads(blocks("docs/wire.md", "functions")[0])
+    (register, _) = next(case["calls"] for case in cases(["live"], "live-functions-registration"))
+    assert {name: register[name] for name in DECAY} == DECAY
 
 
 def test_the_dtypes_are_those_of_the_wire() -> None:

@@ -105,7 +105,7 @@ def other(value: Any, name: Any) -> Any:
             return 0
     if name in ("hex", "file"):
         return value[:-1] + ("0" if value[-1:] != "0" else "1") if value else "00"
-    if name in ("nodes", "graph", "extra"):
+    if name in ("nodes", "functions", "graph", "extra"):
         parsed = json.loads(value)
         path = next(leaves(parsed))
         place = parsed

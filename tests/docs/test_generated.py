@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import subprocess
 import sys
 import tomllib
@@ -14,7 +15,7 @@ import pytest
 import gradserve_client
 from engine import describe, registry
 from engine.graph.familiar import familiar_attributes, familiar_ops, familiar_systems
-from scripts import build_docs, python_page
+from scripts import build_docs, loop_picture, python_page
 
 NOTES: dict[str, Any] = tomllib.loads(build_docs.NOTES.read_text(encoding="utf-8"))
 PAGES = ["ops.md", "porting.md", "coming-from.md", "python.md"]
@@ -42,6 +43,15 @@ def test_drift_is_noticed(page: str, tmp_path: Path) -> None:
     drifted = tmp_path / page
     drifted.write_text(drifted.read_text(encoding="utf-8").replace("softmax", "hardmax"), encoding="utf-8")
     assert build_docs.stale(written) == [drifted]
+
+
+def test_the_drawing_of_a_loop_says_what_is_kept_and_what_is_computed_again() -> None:
+    page = build_docs.LOOPS.read_text(encoding="utf-8")
+    before, _, rest = page.partition(loop_picture.START)
+    drawing, _, after = rest.partition(loop_picture.END)
+    assert re.findall(r'\("(\S+): float64\[1000\], 8,000 bytes"\)', drawing) == ["y", "sin(y)", "cos(y)"]
+    assert re.findall(r'"(\w+)"\]:::again', drawing) == ["mul"]
+    assert loop_picture.with_loops(f"{before}{loop_picture.START}{loop_picture.END}{after}") == page
 
 
 def test_a_missing_page_is_noticed(tmp_path: Path) -> None:

@@ -95,7 +95,9 @@ static Options asked_of(const gs::Graph& graph, const json& call) {
 }
 
 /// What equal graphs of a case have in common.
-static json key_of(const json& graph) { return json::array({graph.at("steps"), graph.value("opset", 0)}); }
+static json key_of(const json& graph) {
+    return json::array({graph.at("steps"), graph.value("functions", json()), graph.value("opset", 0)});
+}
 
 gs::Graph& Conversation::graph(const json& of) {
     const json key = key_of(of);

@@ -25,7 +25,7 @@ public:
 private:
     gs::ClientOptions options_of(const json& stated, bool is_scripted);
 
-    /// The graph of some steps, and an opset; equal ones are the same.
+    /// The graph of some steps, functions and an opset; equal ones are the same.
     gs::Graph& graph(const json& of);
     gs::Computable target(const json& stated);
     json registered(const json& call);

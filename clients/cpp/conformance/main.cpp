@@ -30,10 +30,12 @@ static json decoded(const json& stated) {
     return {{"tensor", bits_of(gs::decode_safetensor(bytes_of(stated.at("file")), "t"))}};
 }
 
-/// The nodes of a graph.
+/// The nodes of a graph, and its functions if there are any.
 static json built(const json& stated) {
     const gs::Json graph = gs::Json::parse(graph_of(stated).text());
-    return {{"nodes", graph.find("nodes")->text()}};
+    json made{{"nodes", graph.find("nodes")->text()}};
+    if (const gs::Json* const functions = graph.find("functions")) made["functions"] = functions->text();
+    return made;
 }
 
 /// The results of calls; where there can be no client, each says why.

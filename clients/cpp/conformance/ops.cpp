@@ -107,6 +107,12 @@ static const std::map<std::string, Append>& methods() {
             step.read("shape", options.shape);
             return graph.broadcast_to(step.operand(0), options);
         }},
+        {"call", [](gs::Graph& graph, const Step& step) {
+            gs::CallOptions options;
+            step.read("derivative", options.derivative);
+            step.read("recompute", options.recompute);
+            return graph.call(step.attr<gs::GraphFunction>("body"), step.operands_from(0), options);
+        }},
         {"cast", [](gs::Graph& graph, const Step& step) {
             return graph.cast(step.operand(0), step.attr<gs::DType>("dtype"));
         }},
@@ -132,6 +138,13 @@ static const std::map<std::string, Append>& methods() {
             step.read("min", options.min);
             step.read("max", options.max);
             return graph.clamp(step.operand(0), options);
+        }},
+        {"cond", [](gs::Graph& graph, const Step& step) {
+            return graph.cond(
+                step.attr<gs::GraphFunction>("then"),
+                step.attr<gs::GraphFunction>("otherwise"),
+                step.operand(0),
+                step.operands_from(1));
         }},
         {"constant", [](gs::Graph& graph, const Step& step) {
             return graph.constant(step.attr<gs::Tensor>("value"));
@@ -242,6 +255,16 @@ static const std::map<std::string, Append>& methods() {
         }},
         {"expm1", [](gs::Graph& graph, const Step& step) {
             return graph.expm1(step.operand(0));
+        }},
+        {"fixed_point", [](gs::Graph& graph, const Step& step) {
+            gs::FixedPointOptions options;
+            step.read("carries", options.carries);
+            return graph.fixed_point(
+                step.attr<gs::GraphFunction>("body"),
+                step.attr<double>("tolerance"),
+                step.attr<std::int64_t>("max_steps"),
+                step.operands_from(0),
+                options);
         }},
         {"flatten", [](gs::Graph& graph, const Step& step) {
             gs::FlattenOptions options;
@@ -375,6 +398,12 @@ static const std::map<std::string, Append>& methods() {
             step.read("axes", options.axes);
             step.read("keepdims", options.keepdims);
             return graph.logsumexp(step.operand(0), options);
+        }},
+        {"map", [](gs::Graph& graph, const Step& step) {
+            gs::MapOptions options;
+            step.read("sequences", options.sequences);
+            step.read("at_once", options.at_once);
+            return graph.map(step.attr<gs::GraphFunction>("body"), step.operands_from(0), options);
         }},
         {"map_lookup", [](gs::Graph& graph, const Step& step) {
             return graph.map_lookup(
@@ -581,6 +610,14 @@ static const std::map<std::string, Append>& methods() {
         {"rsqrt", [](gs::Graph& graph, const Step& step) {
             return graph.rsqrt(step.operand(0));
         }},
+        {"scan", [](gs::Graph& graph, const Step& step) {
+            gs::ScanOptions options;
+            step.read("carries", options.carries);
+            step.read("sequences", options.sequences);
+            step.read("length", options.length);
+            step.read("reverse", options.reverse);
+            return graph.scan(step.attr<gs::GraphFunction>("body"), step.operands_from(0), options);
+        }},
         {"scatter_add", [](gs::Graph& graph, const Step& step) {
             gs::ScatterAddOptions options;
             step.read("axis", options.axis);
@@ -738,6 +775,16 @@ static const std::map<std::string, Append>& methods() {
         }},
         {"where", [](gs::Graph& graph, const Step& step) {
             return graph.where(step.operand(0), step.operand(1), step.operand(2));
+        }},
+        {"while", [](gs::Graph& graph, const Step& step) {
+            gs::WhileOptions options;
+            step.read("carries", options.carries);
+            return graph.while_(
+                step.attr<gs::GraphFunction>("condition"),
+                step.attr<gs::GraphFunction>("body"),
+                step.attr<std::int64_t>("max_steps"),
+                step.operands_from(0),
+                options);
         }},
     };
     return all;

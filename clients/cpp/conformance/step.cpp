@@ -21,10 +21,15 @@ gs::Node node_of(const gs::Graph& graph, const json& place) {
     return place == "other" ? gs::Graph().input() : graph.node(place.get<std::size_t>());
 }
 
-Step::Step(const gs::Graph& graph, const json& stated)
-    : stated_(stated), op_(stated.at("op")), attrs_(stated.value("attrs", json::object())) {
-    for (const json& place : stated.value("operands", json::array())) operands_.push_back(node_of(graph, place));
+std::vector<gs::Node> operands_of(const gs::Graph& graph, gs::Graph& around, const json& places) {
+    std::vector<gs::Node> nodes;
+    for (const json& place : places) nodes.push_back(place == "outer" ? around.input() : node_of(graph, place));
+    return nodes;
 }
+
+Step::Step(const gs::Graph& graph, gs::Graph& around, const json& stated)
+    : stated_(stated), op_(stated.at("op")), attrs_(stated.value("attrs", json::object())),
+      operands_(operands_of(graph, around, stated.value("operands", json::array()))), functions_(graph.functions()) {}
 
 std::optional<gs::Node> Step::operand_if_any(std::size_t place) const {
     return place < operands_.size() ? std::optional(operands_[place]) : std::nullopt;
@@ -74,6 +79,18 @@ gs::Tensor Step::attr(const char* name) const {
     return tensor_of(attrs_.at(name));
 }
 
+/// A function by its index, or one of another graph.
+gs::GraphFunction Step::function(const json& stated) const {
+    const json& index = stated.at("function");
+    if (index.is_number()) return functions_.at(index.get<std::size_t>());
+    return gs::Graph().function([](gs::Graph& body) { return std::vector{body.input()}; });
+}
+
+template <>
+gs::GraphFunction Step::attr(const char* name) const {
+    return function(attrs_.at(name));
+}
+
 template <>
 std::vector<std::int64_t> Step::attr(const char* name) const {
     std::vector<std::int64_t> made;
@@ -87,18 +104,29 @@ void Step::read(const char* name, gs::Ints& option) const {
 
 gs::Node Step::any(gs::Graph& graph) const {
     gs::Attrs attrs;
-    for (const auto& [name, value] : attrs_.items()) attrs[name] = value_of(value);
+    for (const auto& [name, value] : attrs_.items())
+        attrs[name] = value.contains("function") ? gs::Json(function(value)) : value_of(value);
     return graph.op(op_, operands_, std::move(attrs));
+}
+
+/// Appends steps to a graph, or to a function of the one around.
+static void append(gs::Graph& graph, gs::Graph& around, const json& steps) {
+    for (const json& stated : steps) {
+        const Step step(graph, around, stated);
+        const gs::Node made = appended(graph, step);
+        if (!step.name().empty()) made.named(step.name());
+    }
 }
 
 gs::Graph graph_of(const json& of) {
     gs::Graph graph;
     if (of.contains("opset")) graph.set_opset(of["opset"].get<std::int64_t>());
-    for (const json& stated : of.at("steps")) {
-        const Step step(graph, stated);
-        const gs::Node made = appended(graph, step);
-        if (!step.name().empty()) made.named(step.name());
-    }
+    for (const json& stated : of.value("functions", json::array()))
+        graph.function(stated.value("name", ""), [&](gs::Graph& body) {
+            append(body, graph, stated.at("steps"));
+            return operands_of(body, graph, stated.at("outputs"));
+        });
+    append(graph, graph, of.at("steps"));
     return graph;
 }
 

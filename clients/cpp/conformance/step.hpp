@@ -15,13 +15,17 @@ namespace conformance {
 /// A value of a case as the client takes it, also where JSON may not keep it.
 gs::Json value_of(const json& stated);
 
+/// The nodes of places, where "outer" is one of the graph around.
+std::vector<gs::Node> operands_of(const gs::Graph& graph, gs::Graph& around, const json& places);
+
 /// A node by its place, or one of another graph.
 gs::Node node_of(const gs::Graph& graph, const json& place);
 
 /// One call of the builder, as a case states it.
 class Step {
 public:
-    Step(const gs::Graph& graph, const json& stated);
+    /// A step on a graph, or in a function of the one around.
+    Step(const gs::Graph& graph, gs::Graph& around, const json& stated);
 
     [[nodiscard]] const std::string& op() const { return op_; }
     [[nodiscard]] std::string name() const { return stated_.value("name", ""); }
@@ -47,10 +51,13 @@ public:
 private:
     [[nodiscard]] bool has(const char* name) const { return attrs_.contains(name); }
 
+    [[nodiscard]] gs::GraphFunction function(const json& stated) const;
+
     const json& stated_;
     std::string op_;
     json attrs_;
     std::vector<gs::Node> operands_;
+    std::vector<gs::GraphFunction> functions_;
 };
 
 template <>
@@ -67,6 +74,8 @@ template <>
 gs::DType Step::attr(const char* name) const;
 template <>
 gs::Tensor Step::attr(const char* name) const;
+template <>
+gs::GraphFunction Step::attr(const char* name) const;
 template <>
 std::vector<std::int64_t> Step::attr(const char* name) const;
 

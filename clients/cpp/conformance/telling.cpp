@@ -142,6 +142,8 @@ static json report(const gs::Problem& problem) {
     tell("got", problem.got);
     tell("pointer", problem.pointer);
     if (problem.node) made["node"] = *problem.node;
+    if (problem.function) made["function"] = *problem.function;
+    if (problem.function_node) made["function_node"] = *problem.function_node;
     if (problem.operand) made["operand"] = *problem.operand;
     for (const gs::Problem& each : problem.errors) made["errors"].push_back(report(each));
     if (!problem.extra.empty()) made["extra"] = gs::Json(problem.extra).text();

@@ -5,8 +5,6 @@
 #include "tensor_json.hpp"
 #include "within.hpp"
 
-#include <charconv>
-
 namespace gradserve {
 
 const Json* Answer::stats() const { return member(fields, "stats"); }
@@ -36,18 +34,19 @@ Resident resident_in(const Json::Object& stated) {
     return made;
 }
 
-/// Puts the tensors beside a graph where they belong. Those whose role is not known are passed over.
-static void place_constants(const Graph& graph, const std::map<std::string, Tensor, std::less<>>& beside) {
-    for (const auto& [place, tensor] : beside) {
-        static constexpr std::string_view role = "constants.";
-        if (!place.starts_with(role)) continue;
-        std::size_t id = 0;
-        const char* const end = place.data() + place.size();
-        const auto read = std::from_chars(place.data() + role.size(), end, id);
-        if (read.ec != std::errc() || read.ptr != end || id >= graph.size())
-            throw InputError("there is a tensor “" + place + "” beside it");
-        GraphState::of(graph).nodes[id].attrs.insert_or_assign("value", tensor);
-    }
+using Beside = std::map<std::string, Tensor, std::less<>>;
+
+/// Puts tensors that lie beside into the nodes of a graph, or of a function. Others are passed over.
+static void place_constants(GraphState& graph, const Beside& beside, const std::string& role) {
+    for (std::size_t id = 0; id < graph.nodes.size(); ++id)
+        if (const auto found = beside.find(role + std::to_string(id)); found != beside.end())
+            graph.nodes[id].attrs.insert_or_assign("value", found->second);
+}
+
+static void place_constants(GraphState& graph, const Beside& beside) {
+    place_constants(graph, beside, "constants.");
+    for (std::size_t index = 0; index < graph.functions.size(); ++index)
+        place_constants(*graph.functions[index], beside, "functions." + std::to_string(index) + ".constants.");
 }
 
 namespace {
@@ -114,7 +113,7 @@ public:
         return within(name, [&] {
             const Json stated = taken(parts_.fields, name);
             Graph made = graph_in(&stated);
-            place_constants(made, parts_.beside);
+            place_constants(GraphState::of(made), parts_.beside);
             return made;
         });
     }

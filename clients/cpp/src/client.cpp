@@ -9,6 +9,7 @@
 #include "within.hpp"
 
 #include <cstdlib>
+#include <utility>
 
 namespace gradserve {
 
@@ -24,13 +25,30 @@ Client::Client(const std::string& url, ClientOptions options)
           Transport(url, options.api_key.value_or(key_of_the_environment()), options.max_response_bytes),
           options.timeout, options.retries, options.idempotency, std::move(options.surroundings)}) {}
 
+/// The node of an id, if there is one.
+static std::optional<Node> node_if_any(const Graph& graph, std::optional<std::int64_t> id) {
+    if (!id || *id < 0 || std::cmp_greater_equal(*id, graph.size())) return std::nullopt;
+    return graph.node(static_cast<std::size_t>(*id));
+}
+
+/// What a report is about: a node of the graph, and where it is in a function.
+static std::string places_in(const Problem& problem, const Graph& graph) {
+    const auto used = node_if_any(graph, problem.node);
+    std::string places = used ? used->describe() : "";
+    for (const GraphFunction& function : graph.functions()) {
+        if (!std::cmp_equal(problem.function.value_or(-1), function.index())) continue;
+        const auto node = node_if_any(function.body(), problem.function_node);
+        places += (places.empty() ? "" : ": ") + (node ? node->describe() : function.describe());
+    }
+    return places;
+}
+
 /// The same report, with what the client knows beside it: which node it is, and that it made a key.
 static Problem explained(Problem problem, const Graph& graph, bool has_key) {
     const auto add = [&](const std::string& sentence) {
         problem.remark += (problem.remark.empty() ? "" : "; ") + sentence;
     };
-    if (problem.node && *problem.node >= 0 && static_cast<std::size_t>(*problem.node) < graph.size())
-        add("that is " + graph.node(static_cast<std::size_t>(*problem.node)).describe());
+    if (const std::string places = places_in(problem, graph); !places.empty()) add("that is " + places);
     if (has_key && problem.status == 413 && problem.code == "over_budget")
         add("where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that "
             "nothing is done twice, and makes none with .idempotency = false");

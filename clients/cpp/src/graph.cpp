@@ -9,9 +9,29 @@
 
 namespace gradserve {
 
-std::string NodeEntry::describe(std::size_t id) const {
-    const std::string known = "node " + std::to_string(id) + " (" + op;
-    return name.empty() ? known + ")" : known + ", \"" + name + "\")";
+std::string GraphState::describe() const {
+    if (around == nullptr) return "the graph";
+    return function_name.empty() ? "a function" : "the function \"" + function_name + "\"";
+}
+
+std::string GraphState::describe(const NodeEntry& node, std::size_t id) const {
+    const std::string named = node.name.empty() ? "" : ", \"" + node.name + "\"";
+    const std::string told = "node " + std::to_string(id) + " (" + node.op + named + ")";
+    return around == nullptr ? told : told + " of " + describe();
+}
+
+void GraphState::check(const Node& node) const {
+    if (node.graph_.get() == this) return;
+    const char* const elsewhere = &node.graph_->whole() != &whole() ? " is a node of another graph"
+                                  : around == nullptr
+                                      ? " is inside of a function, of which only results are seen"
+                                      : " is outside of this function, which sees only what is passed to it";
+    throw InputError(node.describe() + elsewhere);
+}
+
+void GraphState::check(const GraphFunction& function) const {
+    if (&function.body_->whole() != &whole())
+        throw InputError(function.describe() + " is a function of another graph");
 }
 
 const std::string& Node::op() const { return graph_->nodes[id_].op; }
@@ -26,23 +46,58 @@ const Node& Node::named(std::string name) const {
     return *this;
 }
 
-std::string Node::describe() const { return graph_->nodes[id_].describe(id_); }
+std::string Node::describe() const { return graph_->describe(graph_->nodes[id_], id_); }
+
+const std::string& GraphFunction::name() const { return body_->function_name; }
+
+Graph GraphFunction::body() const { return Graph(body_); }
+
+std::vector<Node> GraphFunction::parameters() const {
+    std::vector<Node> inputs = body().nodes();
+    std::erase_if(inputs, [](const Node& node) { return node.op() != "input"; });
+    return inputs;
+}
+
+std::vector<Node> GraphFunction::outputs() const {
+    std::vector<Node> made;
+    for (const std::size_t id : *body_->outputs) made.push_back(body().node(id));
+    return made;
+}
+
+std::string GraphFunction::describe() const {
+    const std::string known = "function " + std::to_string(index_);
+    return name().empty() ? known : known + " (\"" + name() + "\")";
+}
+
+/// Has a value be what a graph can keep.
+static void settle(Json& value, const GraphState& graph) {
+    if (auto* const list = std::get_if<Json::List>(&value.value())) {
+        for (Json& each : *list) settle(each, graph);
+    } else if (const auto* const tensor = value.get_if<Tensor>()) {
+        // What happens later to memory that is borrowed is none of the graph's.
+        value = tensor->owned();
+    } else if (const auto* const function = value.get_if<GraphFunction>()) {
+        graph.check(*function);
+        // With its handle, the graph would keep itself.
+        value = function->index();
+    }
+}
 
 Node Appender::op(std::string name, const std::vector<Node>& operands, Attrs attrs) {
     NodeEntry made{std::move(name), {}, {}, {}};
     const std::size_t id = state_->nodes.size();
-    return within(made.describe(id), [&] {
+    return within(state_->describe(made, id), [&] {
+        if (state_->outputs) throw InputError("the function is complete");
         check_that_json_has(made.op);
         for (const Node& operand : operands) {
-            if (operand.graph_ != state_)
-                throw InputError("operand " + std::to_string(made.operands.size()) + ": " + operand.describe() +
-                                 " is a node of another graph");
+            within("operand " + std::to_string(made.operands.size()), [&] { state_->check(operand); });
             made.operands.push_back(static_cast<std::int64_t>(operand.id_));
         }
         for (auto& [attribute, value] : attrs) {
-            within("attribute " + attribute, [&] { check_that_json_has(value); });
-            // What happens later to memory that is borrowed is none of the graph's.
-            if (const auto* const tensor = value.get_if<Tensor>()) value = tensor->owned();
+            within("attribute " + attribute, [&] {
+                check_that_json_has(value);
+                settle(value, *state_);
+            });
         }
         made.attrs = std::move(attrs);
         state_->nodes.push_back(std::move(made));
@@ -77,6 +132,30 @@ void Graph::set_opset(std::int64_t version) { state_->opset = version; }
 
 std::optional<std::int64_t> Graph::opset() const { return state_->opset; }
 
+GraphFunction Graph::function(std::string name, const Body& write) {
+    within("the name of a function", [&] { check_that_json_has(name); });
+    GraphState& around = state_->around == nullptr ? *state_ : *state_->around;
+    Graph body(std::shared_ptr<GraphState>(state_, &around.bodies.emplace_back()));
+    body.state_->around = &around;
+    body.state_->function_name = std::move(name);
+    const std::vector<Node> outputs = write(body);
+    within(body.state_->describe(), [&] {
+        for (std::size_t place = 0; place < outputs.size(); ++place)
+            within("output " + std::to_string(place), [&] { body.state_->check(outputs[place]); });
+    });
+    auto& ids = body.state_->outputs.emplace();
+    for (const Node& output : outputs) ids.push_back(output.id());
+    around.functions.push_back(body.state_.get());
+    return functions().back();
+}
+
+std::vector<GraphFunction> Graph::functions() const {
+    std::vector<GraphFunction> all;
+    for (GraphState* const body : state_->whole().functions)
+        all.push_back(GraphFunction(std::shared_ptr<GraphState>(state_, body), all.size()));
+    return all;
+}
+
 std::size_t Graph::size() const { return state_->nodes.size(); }
 
 std::vector<Node> Graph::nodes() const {
@@ -102,9 +181,7 @@ Node Graph::find(std::string_view name) const {
     return *found;
 }
 
-void check_owner(const Graph& graph, const Node& node) {
-    if (!graph.owns(node)) throw InputError(node.describe() + " is a node of another graph");
-}
+void check_owner(const Graph& graph, const Node& node) { GraphState::of(graph).check(node); }
 
 std::string Graph::text() const { return Json(Message(Form::base64).graph(*this, size())).text(); }
 
@@ -122,11 +199,30 @@ static void read_node(Graph& graph, const Json& stated) {
     if (const Json* const name = member(members, "name")) made.named(text_in(name));
 }
 
+static void read_nodes(Graph& graph, const Json::Object& members) {
+    for (const Json& stated : list_in(member(members, "nodes"))) within("a node", [&] { read_node(graph, stated); });
+}
+
+/// Appends a function as the wire has it.
+static void read_function(Graph& graph, const Json& stated) {
+    const Json::Object& members = object_in(&stated);
+    const Json* const name = member(members, "name");
+    graph.function(name == nullptr ? "" : text_in(name), [&](Graph& body) {
+        read_nodes(body, members);
+        std::vector<Node> outputs;
+        if (const Json* const ids = member(members, "outputs"))
+            for (const std::int64_t id : shape_in(ids)) outputs.push_back(body.node(static_cast<std::size_t>(id)));
+        return outputs;
+    });
+}
+
 Graph graph_in(const Json* value) {
     const Json::Object& members = object_in(value);
     Graph graph;
     if (const Json* const opset = member(members, "opset")) graph.set_opset(whole_in(opset));
-    for (const Json& stated : list_in(member(members, "nodes"))) within("a node", [&] { read_node(graph, stated); });
+    if (const Json* const functions = member(members, "functions"))
+        for (const Json& stated : list_in(functions)) within("a function", [&] { read_function(graph, stated); });
+    read_nodes(graph, members);
     return graph;
 }
 

@@ -71,6 +71,7 @@ struct Writer {
         text += '}';
     }
     void operator()(const Tensor& tensor) const { append_tensor(text, tensor, form); }
+    void operator()(const GraphFunction& function) const { append_digits(text, function.index()); }
 };
 
 }  // namespace

@@ -13,24 +13,39 @@ void Message::place(const Tensor& tensor, const std::string& where, Json::Object
     else holder[key] = tensor;
 }
 
-Json::Object Message::graph(const Graph& graph, std::size_t count) {
+Json::List Message::nodes(const GraphState& graph, std::size_t count, const std::string& constants) {
     Json::List nodes;
     for (std::size_t id = 0; id < count; ++id) {
-        const NodeEntry& node = GraphState::of(graph).nodes[id];
+        const NodeEntry& node = graph.nodes[id];
         Json::Object stated{{"op", node.op}};
         if (!node.operands.empty()) stated["operands"] = node.operands;
         if (!node.name.empty()) stated["name"] = node.name;
         Json::Object attrs;
         for (const auto& [name, value] : node.attrs) {
             if (const auto* const tensor = value.get_if<Tensor>())
-                place(*tensor, "constants." + std::to_string(id), attrs, name);
+                place(*tensor, constants + std::to_string(id), attrs, name);
             else attrs[name] = value;
         }
         if (!node.attrs.empty()) stated["attrs"] = std::move(attrs);
         nodes.emplace_back(std::move(stated));
     }
-    Json::Object stated{{"nodes", std::move(nodes)}};
-    if (const auto opset = opset_of(GraphState::of(graph), count)) stated["opset"] = *opset;
+    return nodes;
+}
+
+Json::Object Message::graph(const Graph& graph, std::size_t count) {
+    const GraphState& state = GraphState::of(graph);
+    if (state.around != nullptr)
+        throw InputError(state.describe() + " is sent with the graph around it, and not by itself");
+    Json::Object stated{{"nodes", nodes(state, count, "constants.")}};
+    if (const auto opset = opset_of(state, count)) stated["opset"] = *opset;
+    Json::List functions;
+    for (const GraphState* const body : state.functions) {
+        const std::string constants = "functions." + std::to_string(functions.size()) + ".constants.";
+        Json::Object function{{"nodes", nodes(*body, body->nodes.size(), constants)}, {"outputs", *body->outputs}};
+        if (!body->function_name.empty()) function["name"] = body->function_name;
+        functions.emplace_back(std::move(function));
+    }
+    if (!functions.empty()) stated["functions"] = std::move(functions);
     return stated;
 }
 
@@ -110,11 +125,19 @@ Body Message::body() const {
 
 Form form_of(std::optional<Form> asked, std::size_t size) { return asked.value_or(default_form(size)); }
 
-std::size_t size_of(const Graph& graph, std::size_t count) {
+static std::size_t size_of_node(const NodeEntry& node) {
     std::size_t size = 0;
-    for (std::size_t id = 0; id < count; ++id)
-        for (const auto& [name, value] : GraphState::of(graph).nodes[id].attrs)
-            if (const auto* const tensor = value.get_if<Tensor>()) size += tensor->bytes().size();
+    for (const auto& [name, value] : node.attrs)
+        if (const auto* const tensor = value.get_if<Tensor>()) size += tensor->bytes().size();
+    return size;
+}
+
+std::size_t size_of(const Graph& graph, std::size_t count) {
+    const GraphState& state = GraphState::of(graph);
+    std::size_t size = 0;
+    for (std::size_t id = 0; id < count; ++id) size += size_of_node(state.nodes[id]);
+    for (const GraphState* const body : state.functions)
+        for (const NodeEntry& node : body->nodes) size += size_of_node(node);
     return size;
 }
 

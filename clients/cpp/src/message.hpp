@@ -29,7 +29,7 @@ public:
 
     Json::Object fields;
 
-    /// The first nodes of a graph as the wire has it.
+    /// The first nodes of a graph as the wire has it, and its functions.
     Json::Object graph(const Graph& graph, std::size_t count);
 
     /// Writes what a call is asked of these nodes. Throws InputError for nodes of another graph.
@@ -39,6 +39,8 @@ public:
     [[nodiscard]] Body body() const;
 
 private:
+    /// Nodes, whose tensors are called so beside the JSON, and by their ids.
+    Json::List nodes(const GraphState& graph, std::size_t count, const std::string& constants);
     void place(const Tensor& tensor, const std::string& where, Json::Object& holder, const std::string& key);
     void fill_nodes(const Graph& graph, const Asked& asked);
     void fill_tensors(const std::string& role, const Feeds& feeds, const Graph& graph);
@@ -50,7 +52,8 @@ private:
 /// The form that is asked for, or else the one that the size of all tensors suggests.
 Form form_of(std::optional<Form> asked, std::size_t size);
 
-/// The size of the constants of the first nodes of a graph, and of the tensors that a call is asked with.
+/// The size of the constants of the first nodes of a graph and of its functions, and of the tensors that a call is asked
+/// with.
 std::size_t size_of(const Graph& graph, std::size_t count);
 std::size_t size_of(const Asked& asked);
 

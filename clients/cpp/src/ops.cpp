@@ -10,6 +10,10 @@ namespace gradserve {
 
 std::int64_t opset_of_op(std::string_view op) {
     static const std::map<std::string_view, std::int64_t> since{
+        {"call", 2},
+        {"cond", 2},
+        {"fixed_point", 2},
+        {"map", 2},
         {"random_bernoulli", 2},
         {"random_bits", 2},
         {"random_categorical", 2},
@@ -21,6 +25,8 @@ std::int64_t opset_of_op(std::string_view op) {
         {"random_permutation", 2},
         {"random_split", 2},
         {"random_uniform", 2},
+        {"scan", 2},
+        {"while", 2},
     };
     const auto found = since.find(op);
     return found == since.end() ? first_opset : found->second;
@@ -121,6 +127,13 @@ Node Ops::broadcast_to(const Node& x, const BroadcastToOptions& options) {
     return typed("broadcast_to", {x}, {{"shape", options.shape}});
 }
 
+Node Ops::call(const GraphFunction& body, const std::vector<Node>& operands, const CallOptions& options) {
+    return typed("call", operands, {
+        {"body", body},
+        {"derivative", options.derivative},
+        {"recompute", options.recompute}});
+}
+
 Node Ops::cast(const Node& x, const DType& dtype) {
     return typed("cast", {x}, {{"dtype", dtype}});
 }
@@ -143,6 +156,16 @@ Node Ops::chunk(const Node& x, std::int64_t chunks, const ChunkOptions& options)
 
 Node Ops::clamp(const Node& x, const ClampOptions& options) {
     return typed("clamp", {x}, {{"min", options.min}, {"max", options.max}});
+}
+
+Node Ops::cond(
+    const GraphFunction& then,
+    const GraphFunction& otherwise,
+    const Node& predicate,
+    const std::vector<Node>& operands) {
+    std::vector<Node> every{predicate};
+    every.insert(every.end(), operands.begin(), operands.end());
+    return typed("cond", every, {{"then", then}, {"otherwise", otherwise}});
 }
 
 Node Ops::constant(const Tensor& value) {
@@ -228,9 +251,9 @@ Node Ops::div_scalar(const Node& x, double scalar) {
 }
 
 Node Ops::einsum(const std::string& equation, const Node& a, const std::vector<Node>& b) {
-    std::vector<Node> operands{a};
-    operands.insert(operands.end(), b.begin(), b.end());
-    return typed("einsum", operands, {{"equation", equation}});
+    std::vector<Node> every{a};
+    every.insert(every.end(), b.begin(), b.end());
+    return typed("einsum", every, {{"equation", equation}});
 }
 
 Node Ops::elu(const Node& x, const EluOptions& options) {
@@ -263,6 +286,19 @@ Node Ops::exp(const Node& x) {
 
 Node Ops::expm1(const Node& x) {
     return typed("expm1", {x}, {});
+}
+
+Node Ops::fixed_point(
+    const GraphFunction& body,
+    double tolerance,
+    std::int64_t max_steps,
+    const std::vector<Node>& operands,
+    const FixedPointOptions& options) {
+    return typed("fixed_point", operands, {
+        {"body", body},
+        {"carries", options.carries},
+        {"tolerance", tolerance},
+        {"max_steps", max_steps}});
 }
 
 Node Ops::flatten(const Node& x, const FlattenOptions& options) {
@@ -394,6 +430,10 @@ Node Ops::logical_or(const Node& a, const Node& b) {
 
 Node Ops::logsumexp(const Node& x, const LogsumexpOptions& options) {
     return typed("logsumexp", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::map(const GraphFunction& body, const std::vector<Node>& operands, const MapOptions& options) {
+    return typed("map", operands, {{"body", body}, {"sequences", options.sequences}, {"at_once", options.at_once}});
 }
 
 Node Ops::map_lookup(const Node& x, std::int64_t key_index, std::int64_t total_keys) {
@@ -587,6 +627,15 @@ Node Ops::rsqrt(const Node& x) {
     return typed("rsqrt", {x}, {});
 }
 
+Node Ops::scan(const GraphFunction& body, const std::vector<Node>& operands, const ScanOptions& options) {
+    return typed("scan", operands, {
+        {"body", body},
+        {"carries", options.carries},
+        {"sequences", options.sequences},
+        {"length", options.length},
+        {"reverse", options.reverse}});
+}
+
 Node Ops::scatter_add(const Node& x, const Node& index, const Node& updates, const ScatterAddOptions& options) {
     return typed("scatter_add", {x, index, updates}, {{"axis", options.axis}});
 }
@@ -737,6 +786,19 @@ Node Ops::var(const Node& x, const VarOptions& options) {
 
 Node Ops::where(const Node& cond, const Node& on_true, const Node& on_false) {
     return typed("where", {cond, on_true, on_false}, {});
+}
+
+Node Ops::while_(
+    const GraphFunction& condition,
+    const GraphFunction& body,
+    std::int64_t max_steps,
+    const std::vector<Node>& operands,
+    const WhileOptions& options) {
+    return typed("while", operands, {
+        {"condition", condition},
+        {"body", body},
+        {"carries", options.carries},
+        {"max_steps", max_steps}});
 }
 
 }  // namespace gradserve

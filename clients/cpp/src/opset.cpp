@@ -21,6 +21,10 @@ std::optional<std::int64_t> opset_of(const GraphState& graph, std::size_t count)
     if (graph.opset) return graph.opset;
     std::int64_t needed = first_opset;
     for (std::size_t id = 0; id < count; ++id) needed = std::max(needed, opset_of_node(graph.nodes[id]));
+    for (const GraphState* const body : graph.functions) {
+        needed = std::max(needed, opset_of_functions);
+        for (const NodeEntry& node : body->nodes) needed = std::max(needed, opset_of_node(node));
+    }
     return needed > first_opset ? std::optional(needed) : std::nullopt;
 }
 

@@ -40,6 +40,8 @@ static bool read_member(Problem& problem, const std::string& name, const Json& v
         }
         if (name == "status") problem.status = static_cast<int>(whole_in(&value));
         else if (name == "node") problem.node = whole_or_none(value);
+        else if (name == "function") problem.function = whole_or_none(value);
+        else if (name == "function_node") problem.function_node = whole_or_none(value);
         else if (name == "operand") problem.operand = whole_or_none(value);
         else if (name == "errors") problem.errors = reports_in(value);
         else return false;

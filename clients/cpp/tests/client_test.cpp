@@ -203,6 +203,21 @@ static void nodes_of_a_refusal_are_named() {
           R"(c: d (that is node 1 (square, "loss")))");
 }
 
+static void places_in_functions_are_named() {
+    std::string place = R"("function_node": 1)";
+    Server server([&](Seen& seen) {
+        seen.answer(422, R"({"code": "c", "detail": "d", "node": 0, "function": 0, )" + place + "}");
+    });
+    gs::Graph graph;
+    graph.call(graph.function("f", [](gs::Graph& body) { return std::vector{-body.input()}; }), {});
+    const gs::Client client(server.url());
+    CHECK(thrown<gs::GraphError>([&] { client.forward(graph, {}); }) ==
+          R"(c: d (that is node 0 (call): node 1 (neg) of the function "f"))");
+    place = R"("function_node": null)";
+    CHECK(thrown<gs::GraphError>([&] { client.forward(graph, {}); }) ==
+          R"(c: d (that is node 0 (call): function 0 ("f")))");
+}
+
 static void keys_and_passwords_are_in_no_error() {
     const Square on;
     // Where nobody listens any more.
@@ -249,6 +264,7 @@ int main() {
                 {"fields that are newer travel", fields_that_are_newer_travel},
                 {"errors are told apart", errors_are_told_apart},
                 {"nodes of a refusal are named", nodes_of_a_refusal_are_named},
+                {"places in functions are named", places_in_functions_are_named},
                 {"keys and passwords are in no error", keys_and_passwords_are_in_no_error},
                 {"what has no key is sent once", what_has_no_key_is_sent_once}});
 }

@@ -21,9 +21,37 @@ std::shared_ptr<model::GraphNode> node(const std::string& op, const std::vector<
   return made;
 }
 
+std::shared_ptr<model::GraphNode> node(
+    const std::string& op, const std::vector<int64_t>& operands, const std::shared_ptr<model::Attrs>& attrs) {
+  auto made = node(op, operands);
+  made->setAttrs(attrs);
+  return made;
+}
+
 std::shared_ptr<model::Graph> graph_of(const std::vector<std::shared_ptr<model::GraphNode>>& nodes) {
   auto made = std::make_shared<model::Graph>();
   made->setNodes(nodes);
+  return made;
+}
+
+/// Four steps of a decay, as a function that a scan runs.
+std::shared_ptr<model::Graph> decay() {
+  auto half = std::make_shared<model::Attrs>();
+  half->setScalar(-0.5);
+  auto steps = std::make_shared<model::Attrs>();
+  steps->setBody(0);
+  steps->setCarries(1);
+  steps->setLength(4);
+  auto stack = std::make_shared<model::Attrs>();
+  stack->setIndex(1);
+  auto euler = std::make_shared<model::GraphFunction>();
+  euler->setNodes({node("input", {}), node("input", {}), node("mul", {0, 1}), node("mul_scalar", {2}, half),
+                   node("add", {1, 3})});
+  euler->setOutputs({4, 4});
+  auto made = graph_of({node("parameter", {}), node("input", {}), node("scan", {0, 1}, steps),
+                        node("get_output", {2}, stack), node("sum", {3})});
+  made->setOpset(2);
+  made->setFunctions({euler});
   return made;
 }
 
@@ -54,6 +82,13 @@ int main(int, char* arguments[]) {
   auto answer = compute.gradientsOfGraph(registered->getGraphId(), request, boost::none, boost::none).get();
   auto gradient = answer->getGradients()[0]->getTensor()->getData();
   std::cout << "gradient " << gradient[0] << ' ' << gradient[1] << '\n';
+
+  auto looped = std::make_shared<model::GradientsRequest>();
+  looped->setGraph(decay());
+  looped->setFeeds({feed(0, {}, {1}), feed(1, {}, {16})});
+  auto loop = compute.gradients(looped, boost::none, boost::none).get();
+  std::cout << "functions " << loop->getValues()[0]->getTensor()->getData()[0] << ' '
+            << loop->getGradients()[0]->getTensor()->getData()[0] << '\n';
 
   auto wrong = std::make_shared<model::GradientsRequest>();
   wrong->setGraph(graph_of({node("input", {}), node("matmul", {0, 7})}));

@@ -17,6 +17,31 @@ func node(op string, operands ...int64) gradserve.GraphNode {
 	return *made
 }
 
+func stated(attrs gradserve.Attrs, op string, operands ...int64) gradserve.GraphNode {
+	made := node(op, operands...)
+	made.SetAttrs(attrs)
+	return made
+}
+
+// decay is four steps of one, as a function that a scan runs.
+func decay() *gradserve.Graph {
+	var half, steps, stack gradserve.Attrs
+	half.SetScalar(-0.5)
+	steps.SetBody(0)
+	steps.SetCarries(1)
+	steps.SetLength(4)
+	stack.SetIndex(1)
+	euler := gradserve.NewGraphFunction([]gradserve.GraphNode{
+		node("input"), node("input"), node("mul", 0, 1), stated(half, "mul_scalar", 2), node("add", 1, 3),
+	}, []int64{4, 4})
+	made := gradserve.NewGraph([]gradserve.GraphNode{
+		node("parameter"), node("input"), stated(steps, "scan", 0, 1), stated(stack, "get_output", 2), node("sum", 3),
+	})
+	made.SetOpset(2)
+	made.SetFunctions([]gradserve.GraphFunction{*euler})
+	return made
+}
+
 func feed(node int64, shape []int64, data ...float64) gradserve.Feed {
 	tensor := gradserve.NewTensor("float64", shape)
 	tensor.Data = data
@@ -51,6 +76,14 @@ func main() {
 	}
 	gradient := answer.Gradients[0].Tensor.Data
 	fmt.Println("gradient", gradient[0], gradient[1])
+
+	looped := gradserve.NewGradientsRequest(*decay())
+	looped.Feeds = []gradserve.Feed{feed(0, []int64{}, 1), feed(1, []int64{}, 16)}
+	loop, _, err := client.ComputeAPI.Gradients(ctx).GradientsRequest(*looped).Execute()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println("functions", loop.Values[0].Tensor.Data[0], loop.Gradients[0].Tensor.Data[0])
 
 	wrong := gradserve.NewGradientsRequest(*gradserve.NewGraph([]gradserve.GraphNode{node("input"), node("matmul", 0, 7)}))
 	_, _, err = client.ComputeAPI.Gradients(ctx).GradientsRequest(*wrong).Execute()

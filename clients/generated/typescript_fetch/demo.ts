@@ -13,10 +13,32 @@ const graph: Graph = {
 const feed = (node: number, shape: number[], data: number[]): Feed => ({ node, tensor: { dtype: 'float64', shape, data } });
 const feeds = [feed(0, [2, 2], [1, 2, 3, 4]), feed(1, [2], [1, 1]), feed(2, [2], [2, 8])];
 const wrong: Graph = { nodes: [{ op: 'input' }, { op: 'matmul', operands: [0, 7] }] };
+const decay: Graph = {
+  opset: 2,
+  functions: [
+    {
+      name: 'euler',
+      outputs: [4, 4],
+      nodes: [
+        { op: 'input', name: 'k' }, { op: 'input', name: 'y' }, { op: 'mul', operands: [0, 1] },
+        { op: 'mul_scalar', operands: [2], attrs: { scalar: -0.5 } }, { op: 'add', operands: [1, 3] },
+      ],
+    },
+  ],
+  nodes: [
+    { op: 'parameter', name: 'k' }, { op: 'input', name: 'y0' },
+    { op: 'scan', operands: [0, 1], attrs: { body: 0, carries: 1, length: 4 } },
+    { op: 'get_output', operands: [2], attrs: { index: 1 } }, { op: 'sum', operands: [3] },
+  ],
+};
+const start = [feed(0, [], [1]), feed(1, [], [16])];
 
 const registered = await new GraphsApi(configuration).registerGraph({ registerGraphRequest: { graph } });
 const answer = await compute.gradientsOfGraph({ graphId: registered.graphId, registeredGradientsRequest: { feeds } });
 console.log('gradient', ...(answer.gradients[0]?.tensor.data ?? []));
+
+const loop = await compute.gradients({ gradientsRequest: { graph: decay, feeds: start } });
+console.log('functions', ...(loop.values[0]?.tensor.data ?? []), ...(loop.gradients[0]?.tensor.data ?? []));
 
 try {
   await compute.gradients({ gradientsRequest: { graph: wrong, feeds: [] } });

@@ -47,8 +47,19 @@ from gradserve_client.errors import (
     StoreFullError,
     TransportError,
 )
-from gradserve_client.graph import Graph, Node
-from gradserve_client.recording import AsyncFunction, Function, RecordingError, function
+from gradserve_client.graph import Graph, GraphFunction, Node
+from gradserve_client.recording import (
+    AsyncFunction,
+    Function,
+    RecordingError,
+    call,
+    cond,
+    fixed_point,
+    function,
+    map,
+    scan,
+    while_loop,
+)
 from gradserve_client.registered import GraphSummary, Registered
 from gradserve_client.resident import Resident, ResidentTensor, Store
 
@@ -74,6 +85,7 @@ __all__ = [
     "GradserveError",
     "Graph",
     "GraphError",
+    "GraphFunction",
     "GraphSummary",
     "Hessian",
     "Hvp",
@@ -97,5 +109,11 @@ __all__ = [
     "Tangents",
     "TransportError",
     "Values",
+    "call",
+    "cond",
+    "fixed_point",
     "function",
+    "map",
+    "scan",
+    "while_loop",
 ]

@@ -315,10 +315,11 @@ class Derivative(Answer):
 
     def placed(self, beside: Mapping[str, Array]) -> Self:
         """With the graph that came, its constants in it."""
-        for place, node in enumerate(self.fields["graph"]["nodes"]):
-            if f"constants.{place}" in beside:
-                node.setdefault("attrs", {})["value"] = beside[f"constants.{place}"]
-        self.graph = Graph.from_wire(self.fields["graph"])
+        stated = self.fields["graph"]
+        _fill(stated["nodes"], beside, "")
+        for index, function in enumerate(stated.get("functions", ())):
+            _fill(function["nodes"], beside, f"functions.{index}.")
+        self.graph = Graph.from_wire(stated)
         return self
 
     def find(self, node: NodeLike) -> Node:
@@ -336,3 +337,10 @@ class Derivative(Answer):
     def disconnected(self) -> list[Node]:
         """The nodes of `wrt`, as they were sent, that have no path to what was differentiated."""
         return [self._graph.find(node) for node in self.fields["disconnected"]]
+
+
+def _fill(nodes: Sequence[dict[str, Any]], beside: Mapping[str, Array], within: str) -> None:
+    """Write constants that came beside the JSON where they would stand in it."""
+    for place, node in enumerate(nodes):
+        if f"{within}constants.{place}" in beside:
+            node.setdefault("attrs", {})["value"] = beside[f"{within}constants.{place}"]

@@ -70,6 +70,8 @@ class Refusal(GradserveError):
         self.title = _text(problem, "title") or ""
         self.request_id = _text(problem, "request_id") or ""
         self.node = _whole(problem, "node")
+        self.function = _whole(problem, "function")
+        self.function_node = _whole(problem, "function_node")
         self.operand = _whole(problem, "operand")
         self.expected = _text(problem, "expected")
         self.got = _text(problem, "got")
@@ -137,6 +139,8 @@ _KNOWN: Final = frozenset(
         "title",
         "request_id",
         "node",
+        "function",
+        "function_node",
         "operand",
         "expected",
         "got",

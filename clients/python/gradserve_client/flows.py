@@ -102,9 +102,14 @@ def _is_of_the_graph(error: NotFoundError) -> bool:
 
 
 def _explain(error: Refusal, graph: Graph, *, has_key: bool) -> None:
-    """What the client knows beside the report: the line that wrote a node, and that it made a key."""
+    """What the client knows beside the report: the lines that wrote nodes, and that it made a key."""
     if error.node is not None and 0 <= error.node < len(graph):
         error.add(f"node {error.node} was written at {graph.find(error.node).line}")
+    if error.function is not None and 0 <= error.function < len(graph.functions):
+        nodes = graph.functions[error.function].nodes
+        if error.function_node is not None and 0 <= error.function_node < len(nodes):
+            line = nodes.find(error.function_node).line
+            error.add(f"node {error.function_node} of function {error.function} was written at {line}")
     if has_key and isinstance(error, GraphError) and error.code == "over_budget":
         error.add(
             "where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from pathlib import Path
@@ -53,7 +53,7 @@ class Node(NodeOps):
         return f"<node {self.id}: {self.op}{called}>"
 
     def __bool__(self) -> bool:
-        raise InputError(f"{self.told} has no value before the graph is run; where() chooses within it")
+        raise InputError(f"{self.told} has no value before the graph is run; where() and cond() choose within it")
 
     @property
     def told(self) -> str:
@@ -132,6 +132,32 @@ class Node(NodeOps):
         return self.greater_equal(self._compared(other))
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class GraphFunction:
+    """A function of a graph: the handle under which ops run it. It sees nothing of the graph but what is passed to it.
+
+    `nodes` are its own, under ids of its own: those of `parameters` in the order in which it is given operands, and
+    `outputs` in that of its results.
+    """
+
+    graph: Graph
+    index: int
+    nodes: Graph
+    outputs: tuple[Node, ...]
+    name: str | None
+
+    def __repr__(self) -> str:
+        called = f" {self.name!r}" if self.name else ""
+        return f"<function {self.index}{called} of {len(self.parameters)}, with {len(self.outputs)} results>"
+
+    @property
+    def parameters(self) -> tuple[Node, ...]:
+        """Its inputs."""
+        return tuple(node for node in self.nodes if node.op == "input")
+
+
+#: what writes the nodes of a function, and gives back its outputs
+Body = Callable[["Graph"], Node | Sequence[Node]]
 #: a node by its handle, by its name, or by its id, which is its place in the list of nodes
 NodeLike = Node | str | int
 
@@ -140,11 +166,13 @@ class Graph(GraphOps):
     """A computation graph. What has operands is written as methods and operators of nodes, all else as methods here.
 
     `opset` is the version of the set of ops. A graph that is told none says by itself which it needs, where that is not
-    the first.
+    the first. `functions` are what its ops may run; `outer` is the graph that it is a function of, if it is one.
     """
 
-    def __init__(self, opset: int | None = None) -> None:
+    def __init__(self, opset: int | None = None, outer: Graph | None = None) -> None:
         self.opset = opset
+        self.outer = outer
+        self.functions: list[GraphFunction] = []
         self._nodes: list[Node] = []
         self._by_name: dict[str, list[Node]] = {}
 
@@ -160,10 +188,38 @@ class Graph(GraphOps):
     def copy(self) -> Graph:
         """Another graph of the same nodes under the same ids, to be gone on with."""
         made = Graph(self.opset)
+        made.functions = [replace(function, graph=made) for function in self.functions]
         made._nodes = [replace(node, graph=made) for node in self._nodes]
         for node in made._nodes:
             if node.name:
                 made._by_name.setdefault(node.name, []).append(node)
+        return made
+
+    def function(self, body: Body, name: str | None = None) -> GraphFunction:
+        """A function for ops of this graph, which may be written as a decorator.
+
+        `body` is given a graph of the function's own, whose inputs are the parameters, and gives back a node or
+        several: the outputs. Nodes of other graphs are none of it. Functions that it makes itself are made before it.
+
+        Raises InputError for outputs that are no nodes of the function.
+        """
+        if self.outer is not None:
+            return self.outer.function(body, name)
+        inner = type(self)(outer=self)
+        written = body(inner)
+        outputs = (written,) if isinstance(written, Node) else tuple(written)
+        for i, output in enumerate(outputs):
+            _check_output(output, inner, i, _line_of_the_caller())
+        return self._append_function(inner, outputs, name)
+
+    @property
+    def owner(self) -> Graph:
+        """The graph that has the functions: the one around, where this is of a function."""
+        return self if self.outer is None else self.outer
+
+    def _append_function(self, nodes: Graph, outputs: Sequence[Node], name: str | None) -> GraphFunction:
+        made = GraphFunction(self, len(self.functions), nodes, tuple(outputs), name)
+        self.functions.append(made)
         return made
 
     def op(self, op: str, /, *operands: Node | None, name: str | None = None, **attrs: Any) -> Node:
@@ -179,7 +235,7 @@ class Graph(GraphOps):
     ) -> Node:
         stated_operands = operands[: len(operands) - _absent_at_the_end(operands)]
         ids = tuple(self._own(operand, op, line, i) for i, operand in enumerate(stated_operands))
-        stated = {key: _sent(value, key, op, line) for key, value in attrs.items() if value is not None}
+        stated = {key: self._stated(value, key, op, line) for key, value in attrs.items() if value is not None}
         node = Node(self, len(self), op, ids, stated, name, line)
         self._nodes.append(node)
         if name:
@@ -192,6 +248,13 @@ class Graph(GraphOps):
         if operand.graph is not self:
             raise InputError(f"{_told(op, line)} has {operand.told} as operand {i}, which is a node of another graph")
         return operand.id
+
+    def _stated(self, value: Any, name: str, op: str, line: Line) -> Any:
+        if not isinstance(value, GraphFunction):
+            return _sent(value, name, op, line)
+        if value.graph is not self.owner:
+            raise InputError(f"{_told(op, line)}, attribute {name}: {value!r} is a function of another graph")
+        return value.index
 
     def find(self, node: NodeLike) -> Node:
         """A node of this graph. Raises InputError where there is none, or there are several of the name."""
@@ -215,14 +278,27 @@ class Graph(GraphOps):
         return found[0]
 
     @classmethod
-    def from_wire(cls, graph: Mapping[str, Any]) -> Graph:
-        """The graph that an answer holds, whatever its ops are."""
-        made, line = cls(graph.get("opset")), Line("the server", 0)
+    def from_wire(cls, graph: Mapping[str, Any], outer: Graph | None = None) -> Graph:
+        """The graph that an answer holds, or a function of that one, whatever its ops are."""
+        made, line = cls(graph.get("opset"), outer), Line("the server", 0)
+        for function in graph.get("functions", ()):
+            inner = cls.from_wire(function, made)
+            made._append_function(inner, [inner.find(i) for i in function["outputs"]], function.get("name"))
         for node in graph["nodes"]:
             operands = [made.find(i) for i in node.get("operands", ())]
             attrs = {name: _received(value) for name, value in node.get("attrs", {}).items()}
             made._append(node["op"], operands, attrs, node.get("name"), line)
         return made
+
+
+def _check_output(output: object, graph: Graph, i: int, line: Line) -> None:
+    if not isinstance(output, Node):
+        got = type(output).__name__
+        raise InputError(f"the function ({line}) gives back {got} as output {i}, where a node is expected")
+    if output.graph is not graph:
+        raise InputError(
+            f"the function ({line}) gives back {output.told} as output {i}, which is not a node of its own"
+        )
 
 
 def _sent(value: Any, name: str, op: str, line: Line) -> Any:

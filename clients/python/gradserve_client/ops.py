@@ -8,12 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy.typing as npt
 
 if TYPE_CHECKING:
-    from gradserve_client.graph import Node
+    from gradserve_client.graph import GraphFunction, Node
 
 #: attributes whose values are tensors
 TENSOR_ATTRIBUTES: Final = frozenset({"value"})
 #: the opset that graphs have an op since, where it is not the first
 SINCE: Final = {
+    "call": 2,
+    "cond": 2,
+    "fixed_point": 2,
+    "map": 2,
     "random_bernoulli": 2,
     "random_bits": 2,
     "random_categorical": 2,
@@ -25,6 +29,8 @@ SINCE: Final = {
     "random_permutation": 2,
     "random_split": 2,
     "random_uniform": 2,
+    "scan": 2,
+    "while": 2,
 }
 
 
@@ -1834,6 +1840,34 @@ class GraphOps:
         """
         return self.op("arange", name=name, start=start, stop=stop, step=step, dtype=dtype)
 
+    def call(
+        self,
+        *operands: Node,
+        body: GraphFunction,
+        derivative: GraphFunction | None = None,
+        recompute: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """body(operands).
+
+        With `derivative`, a function of the operands, the results and the cotangents of the results, which gives
+        one cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`,
+        nothing inside is kept for the way back, which computes the body once more.
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: that of the body, or its own `derivative`.
+
+        Attributes:
+            body: of the operands
+            derivative: of operands, results and cotangents: a cotangent for each float operand; absent: the
+                body's
+            recompute: keep nothing inside for the way back, but compute it again; False unless stated
+        """
+        return self.op("call", *operands, name=name, body=body, derivative=derivative, recompute=recompute)
+
     def cat(
         self, *x: Node, axis: int | None = None, sizes: Sequence[int] | None = None, name: str | None = None
     ) -> Node:
@@ -1848,6 +1882,25 @@ class GraphOps:
             sizes: the operands' extents on the axis, checked where given
         """
         return self.op("cat", *x, name=name, axis=axis, sizes=sizes)
+
+    def cond(
+        self, predicate: Node, *operands: Node, then: GraphFunction, otherwise: GraphFunction, name: str | None = None
+    ) -> Node:
+        """then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them runs.
+
+        Both give results of the same types.
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: that of the function that ran; the other adds exact zeros.
+
+        Attributes:
+            then: of the operands behind the predicate, where that holds
+            otherwise: of the same, where it does not
+        """
+        return self.op("cond", predicate, *operands, name=name, then=then, otherwise=otherwise)
 
     def constant(self, value: npt.ArrayLike, *, name: str | None = None) -> Node:
         """A tensor that is part of the graph: y = value.
@@ -1874,6 +1927,38 @@ class GraphOps:
             equation: letters of each operand, and after -> those of the result
         """
         return self.op("einsum", a, *b, name=name, equation=equation)
+
+    def fixed_point(
+        self,
+        *operands: Node,
+        body: GraphFunction,
+        tolerance: float,
+        max_steps: int,
+        carries: int | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps`
+        times.
+
+        x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends
+        the iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool [].
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first
+        x.
+
+        Attributes:
+            body: of consts and x: the next x
+            carries: how many operands, the last ones, are x at first; at least one; 0 unless stated
+            tolerance: how much may change, relative to 1 + max |x|; 0: nothing
+            max_steps: how many steps there may be at most
+        """
+        return self.op(
+            "fixed_point", *operands, name=name, body=body, carries=carries, tolerance=tolerance, max_steps=max_steps
+        )
 
     def full(
         self,
@@ -1914,6 +1999,32 @@ class GraphOps:
         """
         return self.op("input", name=name, dtype=dtype, shape=shape, zero_d=zero_d)
 
+    def map(
+        self,
+        *operands: Node,
+        body: GraphFunction,
+        sequences: int | None = None,
+        at_once: int | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """stacks = body(consts, entry t of each sequence), for every t, in no order.
+
+        Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in
+        one batch. Results: for each of the body's a stack [entries, …].
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: a map of the body's, summed over the entries for consts.
+
+        Attributes:
+            body: of consts and one entry of each sequence: what is stacked
+            sequences: how many operands, the last ones, are gone through; at least one; 0 unless stated
+            at_once: how many entries are computed in one batch; absent: as many as fit
+        """
+        return self.op("map", *operands, name=name, body=body, sequences=sequences, at_once=at_once)
+
     def parameter(
         self,
         name: str | None = None,
@@ -1933,6 +2044,48 @@ class GraphOps:
         """
         return self.op("parameter", name=name, dtype=dtype, shape=shape, zero_d=zero_d)
 
+    def scan(
+        self,
+        *operands: Node,
+        body: GraphFunction,
+        carries: int | None = None,
+        sequences: int | None = None,
+        length: int | None = None,
+        reverse: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each
+        sequence).
+
+        The body gives the carries for the next step, of the same types, and then values that are stacked.
+        Operands are consts, then `carries` initial values, then `sequences` tensors whose entries along the
+        leading axis it goes through, with `reverse` from the last; entry t of a stack is what step t gave.
+        Results: the last carries, then the stacks [length, …].
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: a scan the other way round, which computes each step again.
+
+        Attributes:
+            body: of consts, carries and one entry of each sequence: carries, and what is stacked
+            carries: how many operands are initial values of carries; 0 unless stated
+            sequences: how many operands, the last ones, are gone through; 0 unless stated
+            length: how many steps; absent: as many as the sequences have entries
+            reverse: from the last entry to the first; False unless stated
+        """
+        return self.op(
+            "scan",
+            *operands,
+            name=name,
+            body=body,
+            carries=carries,
+            sequences=sequences,
+            length=length,
+            reverse=reverse,
+        )
+
     def stack(self, *x: Node, axis: int | None = None, name: str | None = None) -> Node:
         """y = the operands, all of one shape, one after the other along a new axis; `axis` is its place in the
         result.
@@ -1945,3 +2098,34 @@ class GraphOps:
             axis: the new axis, counted in the result; 0 unless stated
         """
         return self.op("stack", *x, name=name, axis=axis)
+
+    def while_(
+        self,
+        *operands: Node,
+        condition: GraphFunction,
+        body: GraphFunction,
+        max_steps: int,
+        carries: int | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """carries = body(consts, carries), again and again while condition(consts, carries) holds.
+
+        At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more
+        after the last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`,
+        bool [], false where the bound ended it.
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: back over the steps that ran, each computed again; none by the condition, and none of `steps`.
+
+        Attributes:
+            condition: of consts and carries: whether to go on, a bool []
+            body: of consts and carries: the carries after a step
+            carries: how many operands, the last ones, are initial values of carries; 0 unless stated
+            max_steps: how many steps there may be at most
+        """
+        return self.op(
+            "while", *operands, name=name, condition=condition, body=body, carries=carries, max_steps=max_steps
+        )

@@ -12,13 +12,17 @@ from gradserve_client.graph import Graph, Node
 
 #: of a graph that does not say
 FIRST: Final = 1
+#: since which graphs have functions
+_FUNCTIONS: Final = 2
 
 
 def opset_of(graph: Graph) -> int | None:
     """What its program states, or else the first that has all of its ops and dtypes; None where it need not say."""
     if graph.opset is not None:
         return graph.opset
-    needed = max((opset for node in graph for opset in _needed_by(node)), default=FIRST)
+    nodes = (node for part in (graph, *(function.nodes for function in graph.functions)) for node in part)
+    of_nodes = (opset for node in nodes for opset in _needed_by(node))
+    needed = max(_FUNCTIONS if graph.functions else FIRST, *of_nodes, FIRST)
     return needed if needed > FIRST else None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from gradserve_client import safetensors
 from gradserve_client.errors import InputError
 from gradserve_client.fields import Tensors, Types
-from gradserve_client.graph import Graph, Node
+from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.opset import opset_of
 from gradserve_client.resident import Resident, Store, etag_of
 from gradserve_client.tensors import Array, ArrayLike, Buffer, Form, as_array, default_form, dtype_name, to_json
@@ -198,11 +198,22 @@ def to_wire(graph: Graph) -> dict[str, Any]:
 
 
 def _stated(graph: Graph, message: Message) -> dict[str, Any]:
+    if graph.outer is not None:
+        raise InputError("the graph of a function is sent within the graph around it, and not by itself")
     opset = opset_of(graph)
-    return {**({} if opset is None else {"opset": opset}), "nodes": _nodes(graph, message)}
+    stated: dict[str, Any] = {} if opset is None else {"opset": opset}
+    if graph.functions:
+        stated["functions"] = [_function(function, message) for function in graph.functions]
+    return {**stated, "nodes": _nodes(graph, message)}
 
 
-def _nodes(graph: Graph, message: Message) -> list[dict[str, Any]]:
+def _function(function: GraphFunction, message: Message) -> dict[str, Any]:
+    stated: dict[str, Any] = {"name": function.name} if function.name else {}
+    nodes = _nodes(function.nodes, message, within=f"functions.{function.index}.")
+    return {**stated, "nodes": nodes, "outputs": [output.id for output in function.outputs]}
+
+
+def _nodes(graph: Graph, message: Message, within: str = "") -> list[dict[str, Any]]:
     nodes = []
     for node in graph:
         stated: dict[str, Any] = {"op": node.op}
@@ -212,7 +223,7 @@ def _nodes(graph: Graph, message: Message) -> list[dict[str, Any]]:
             attrs = stated["attrs"] = dict(node.attrs)
             for name, value in node.attrs.items():
                 if isinstance(value, np.ndarray):
-                    message.place(attrs.pop(name), f"constants.{node.id}", attrs, name)
+                    message.place(attrs.pop(name), f"{within}constants.{node.id}", attrs, name)
         if node.name:
             stated["name"] = node.name
         nodes.append(stated)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
@@ -196,8 +197,9 @@ def test_the_opset_of_every_op_is_the_registrys() -> None:
 @pytest.mark.parametrize("name", registry().ops)
 def test_every_op_has_its_method_with_all_that_it_takes(name: str) -> None:
     op = registry().ops[name]
-    owner = Node if hasattr(Node, name) else Graph
-    parameters = [*inspect.signature(getattr(owner, name)).parameters][1:]
+    method = f"{name}_" if iskeyword(name) else name
+    owner = Node if hasattr(Node, method) else Graph
+    parameters = [*inspect.signature(getattr(owner, method)).parameters][1:]
     operands = [operand.rstrip("?.") for operand in op.operands][1 if owner is Node else 0 :]
     assert sorted(parameters) == sorted([*operands, *op.attrs, "name"])
-    assert getattr(owner, name).__doc__
+    assert getattr(owner, method).__doc__

@@ -301,9 +301,15 @@ impl Reader {
 /// Puts the tensors beside a graph where they belong. Those whose role is not known are passed over.
 fn place_constants(graph: &Graph, beside: BTreeMap<String, Tensor>) -> Result<()> {
     for (place, tensor) in beside {
-        if let Some(id) = place.strip_prefix("constants.") {
-            let id = id.parse().map_err(|_| Error::input(format!("there is a tensor {place:?} beside it")))?;
-            graph.set_constant(id, tensor)?;
+        let unknown = || Error::input(format!("there is a tensor {place:?} beside it"));
+        let whole = |stated: &str| stated.parse().map_err(|_| unknown());
+        match place.split('.').collect::<Vec<_>>()[..] {
+            ["constants", id] => graph.set_constant(whole(id)?, tensor)?,
+            ["functions", index, "constants", id] => {
+                let function = graph.functions().nth(whole(index)?).ok_or_else(unknown)?;
+                function.body().set_constant(whole(id)?, tensor)?;
+            }
+            _ => {}
         }
     }
     Ok(())

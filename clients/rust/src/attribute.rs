@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::{json, DType, Error, Form, Result, Tensor};
+use crate::{json, DType, Error, Form, Graph, GraphFunction, Result, Tensor};
 
 /// The value of an attribute.
 #[derive(Clone, Debug, PartialEq)]
@@ -14,6 +14,8 @@ pub enum Attribute {
     Tensor(Tensor),
     /// A number, which has to be finite.
     Float(f64),
+    /// A function of the same graph.
+    Function(GraphFunction),
     /// Several values.
     List(Vec<Attribute>),
     /// Anything that JSON has.
@@ -21,14 +23,18 @@ pub enum Attribute {
 }
 
 impl Attribute {
-    /// Fails for a number that JSON lacks.
-    fn check(&self) -> Result<()> {
+    /// The value as a graph has it: functions are their indices. Fails for one of another graph, and for a number that JSON
+    /// lacks.
+    fn settled(self, graph: &Graph) -> Result<Attribute> {
         match self {
             Attribute::Float(number) if !number.is_finite() => {
                 Err(Error::input(format!("{number} is no number of JSON")))
             }
-            Attribute::List(entries) => entries.iter().try_for_each(Attribute::check),
-            _ => Ok(()),
+            Attribute::Function(function) => graph.owned_index(&function).map(Attribute::from),
+            Attribute::List(entries) => {
+                entries.into_iter().map(|entry| entry.settled(graph)).collect::<Result<_>>().map(Attribute::List)
+            }
+            value => Ok(value),
         }
     }
 
@@ -37,6 +43,7 @@ impl Attribute {
         match self {
             Attribute::Tensor(tensor) => tensor.to_value(Form::Base64),
             Attribute::Float(number) => json::number(*number).map_or(Value::Null, Value::Number),
+            Attribute::Function(function) => function.index().into(),
             Attribute::List(entries) => entries.iter().map(Attribute::to_json).collect(),
             Attribute::Json(value) => value.clone(),
         }
@@ -70,6 +77,18 @@ impl From<f32> for Attribute {
 impl From<DType> for Attribute {
     fn from(dtype: DType) -> Self {
         dtype.as_str().into()
+    }
+}
+
+impl From<GraphFunction> for Attribute {
+    fn from(function: GraphFunction) -> Self {
+        Attribute::Function(function)
+    }
+}
+
+impl From<&GraphFunction> for Attribute {
+    fn from(function: &GraphFunction) -> Self {
+        Attribute::Function(function.clone())
     }
 }
 
@@ -156,9 +175,12 @@ impl Attrs {
         self
     }
 
-    pub(crate) fn check(&self) -> Result<()> {
-        self.0
-            .iter()
-            .try_for_each(|(name, value)| value.check().map_err(|error| error.within(format_args!("attribute {name}"))))
+    /// The same as a graph has them.
+    pub(crate) fn settled(self, graph: &Graph) -> Result<Self> {
+        let settled = self.0.into_iter().map(|(name, value)| match value.settled(graph) {
+            Ok(value) => Ok((name, value)),
+            Err(error) => Err(error.within(format_args!("attribute {name}"))),
+        });
+        settled.collect::<Result<_>>().map(Self)
     }
 }

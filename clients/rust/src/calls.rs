@@ -163,7 +163,7 @@ impl<K: Kind> Ask for Compute<K> {
 
     async fn run<T: Transport>(self, running: &Running<'_, T>) -> Result<K::Answer> {
         let Self { on, asked, .. } = self;
-        on.graph().check()?;
+        on.graph().check_sent()?;
         let is_registered = on.registered().is_some();
         let request = request::computing(K::NAME, on.graph(), on.count(), &asked, is_registered)?;
         let reply = running.compute(&on, request).await?;

@@ -6,7 +6,7 @@ use crate::registered::{RegisteredGraph, Target};
 use crate::request::{self, Request};
 use crate::retries::{Deadline, Policy, Tries};
 use crate::transport::{self, Reply, Transport};
-use crate::{Error, ErrorKind, Graph, Result};
+use crate::{Error, ErrorKind, Graph, Refusal, Result};
 
 const KEY: &str = "Idempotency-Key";
 
@@ -131,12 +131,9 @@ fn explained(error: Error, graph: &Graph, has_key: bool) -> Error {
     let Some(refusal) = error.refusal() else {
         return error;
     };
-    let node = refusal.node.and_then(|id| graph.node(id).ok());
     let is_over = has_key && refusal.status == 413 && refusal.code.as_deref() == Some("over_budget");
-    let error = match node {
-        Some(node) => error.remarked(&format!("that is {node}")),
-        None => error,
-    };
+    let places = places_of(refusal, graph);
+    let error = if places.is_empty() { error } else { error.remarked(&format!("that is {}", places.join(": "))) };
     if !is_over {
         return error;
     }
@@ -144,4 +141,15 @@ fn explained(error: Error, graph: &Graph, has_key: bool) -> Error {
         "where it is the answer that is too long to be given again: the client made an Idempotency-Key, so that nothing is \
          done twice, and makes none with idempotency(false)",
     )
+}
+
+/// The node that a refusal is about, and where it is in a function.
+fn places_of(refusal: &Refusal, graph: &Graph) -> Vec<String> {
+    let node = refusal.node.and_then(|id| graph.node(id).ok()).map(|node| node.to_string());
+    let function = refusal.function.and_then(|index| graph.functions().nth(index));
+    let inside = function.map(|function| match refusal.function_node.and_then(|id| function.body().node(id).ok()) {
+        Some(node) => node.to_string(),
+        None => function.to_string(),
+    });
+    node.into_iter().chain(inside).collect()
 }

@@ -15,14 +15,33 @@ use crate::{tensor_json, Attribute, Attrs, Error, Form, Result};
 ///
 /// What has operands is written as methods and operators of nodes, all else as methods here; each appends a node. What
 /// goes wrong is kept, and told by [`check`](Self::check) and by every call: a program looks at errors once.
-#[derive(Clone, Default)]
-pub struct Graph(Arc<RwLock<Inner>>);
+///
+/// The body of a [function](Self::function) is written as a graph is, and is sent with the one that it is within.
+#[derive(Clone)]
+pub struct Graph {
+    inner: Arc<RwLock<Inner>>,
+    /// Which of the bodies this is.
+    place: usize,
+}
 
+/// A graph, and its functions.
 #[derive(Default)]
 pub(crate) struct Inner {
     pub(crate) opset: Option<usize>,
-    pub(crate) nodes: Vec<Stated>,
+    /// What the graph itself consists of, then the bodies of functions as they were begun.
+    bodies: Vec<Body>,
+    /// The places of complete bodies, in their order on the wire: each uses only what was complete before it.
+    functions: Vec<usize>,
     error: Option<Error>,
+}
+
+/// What a graph or a function consists of.
+#[derive(Default)]
+pub(crate) struct Body {
+    pub(crate) name: Option<String>,
+    pub(crate) nodes: Vec<Stated>,
+    /// Those of a complete function.
+    pub(crate) outputs: Option<Vec<usize>>,
 }
 
 /// A node as it is sent.
@@ -43,6 +62,40 @@ pub struct Node {
     id: usize,
 }
 
+/// A function of a graph, which is told to the ops that run it, such as `scan`. Made by [`Graph::function`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphFunction {
+    body: Graph,
+    index: usize,
+}
+
+/// The place of the graph itself among bodies.
+const ITSELF: usize = 0;
+
+impl Inner {
+    /// What the graph itself consists of.
+    pub(crate) fn itself(&self) -> &Body {
+        &self.bodies[ITSELF]
+    }
+
+    /// The functions as they are sent.
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &Body> {
+        self.functions.iter().map(|&place| &self.bodies[place])
+    }
+
+    /// The first nodes, and all of functions.
+    pub(crate) fn sent(&self, count: usize) -> impl Iterator<Item = &Stated> {
+        self.itself().nodes.iter().take(count).chain(self.functions().flat_map(|body| &body.nodes))
+    }
+}
+
+impl Default for Graph {
+    fn default() -> Self {
+        let inner = Inner { bodies: vec![Body::default()], ..Inner::default() };
+        Self { inner: Arc::new(RwLock::new(inner)), place: ITSELF }
+    }
+}
+
 impl Graph {
     /// A graph without nodes, which says by itself which version of the set of ops it needs, where that is not the first.
     pub fn new() -> Self {
@@ -57,11 +110,11 @@ impl Graph {
     }
 
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, Inner> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.inner.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Inner> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.inner.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Appends any op by its name, also one that is newer than this client.
@@ -70,9 +123,10 @@ impl Graph {
             let owned = self.owned(operand);
             owned.map_err(|error| error.within(format_args!("operand {place}")))
         });
-        let checked = checked.collect::<Result<Vec<_>>>().and_then(|ids| attrs.check().map(|()| ids));
+        let checked = checked.collect::<Result<_>>().and_then(|ids| Ok((ids, attrs.settled(self)?)));
         let failed = checked.as_ref().err().cloned();
-        let node = self.append(Stated { op: op.to_owned(), operands: checked.unwrap_or_default(), attrs, name: None });
+        let (operands, attrs) = checked.unwrap_or_default();
+        let node = self.append(Stated { op: op.to_owned(), operands, attrs, name: None });
         if let Some(error) = failed {
             node.fail(error);
         }
@@ -80,9 +134,72 @@ impl Graph {
     }
 
     fn append(&self, stated: Stated) -> Node {
+        let (id, is_late) = {
+            let mut inner = self.write();
+            let body = &mut inner.bodies[self.place];
+            body.nodes.push(stated);
+            (body.nodes.len() - 1, body.outputs.is_some())
+        };
+        let node = self.handle(id);
+        if is_late {
+            node.fail(Error::input("the function is complete"));
+        }
+        node
+    }
+
+    /// Appends a function, which ops such as `scan` run: what `body` writes, with the outputs that it returns. An empty name
+    /// is none.
+    ///
+    /// It is written as a graph is. Its inputs are its parameters, in their order, and it sees no other node but its own. It
+    /// may use functions that are there, and have functions in it.
+    ///
+    /// ```
+    /// # use gradserve_client::Graph;
+    /// let graph = Graph::new();
+    /// let euler = graph.function("euler", |body| {
+    ///     let (k, y) = (body.input("k"), body.input("y"));
+    ///     let next = &y - &k * &y * 0.5;
+    ///     [next.clone(), next]
+    /// });
+    /// assert_eq!((euler.parameters().len(), euler.outputs().len()), (2, 2));
+    /// ```
+    pub fn function<O>(&self, name: &str, body: impl FnOnce(&Graph) -> O) -> GraphFunction
+    where
+        O: IntoIterator<Item = Node>,
+    {
+        let begun = self.begin(name);
+        let outputs = body(&begun);
+        begun.complete(outputs)
+    }
+
+    /// The body of a function that is to be written.
+    fn begin(&self, name: &str) -> Graph {
         let mut inner = self.write();
-        inner.nodes.push(stated);
-        Node { graph: self.clone(), id: inner.nodes.len() - 1 }
+        inner.bodies.push(Body { name: (!name.is_empty()).then(|| name.to_owned()), ..Body::default() });
+        Graph { inner: Arc::clone(&self.inner), place: inner.bodies.len() - 1 }
+    }
+
+    /// The function whose body this is.
+    fn complete(&self, outputs: impl IntoIterator<Item = Node>) -> GraphFunction {
+        let owned = |(place, node)| self.owned(&node).map_err(|error| error.within(format_args!("output {place}")));
+        let checked = outputs.into_iter().enumerate().map(owned).collect::<Result<_>>();
+        let failed = checked.as_ref().err().cloned();
+        let told = self.to_string();
+        let mut inner = self.write();
+        inner.bodies[self.place].outputs = Some(checked.unwrap_or_default());
+        inner.functions.push(self.place);
+        if let Some(error) = failed {
+            inner.error.get_or_insert(error.within(told));
+        }
+        GraphFunction { body: self.clone(), index: inner.functions.len() - 1 }
+    }
+
+    /// The functions, by their places on the wire.
+    pub fn functions(&self) -> impl Iterator<Item = GraphFunction> {
+        let places = self.read().functions.clone();
+        let inner = Arc::clone(&self.inner);
+        let body = move |place| Graph { inner: Arc::clone(&inner), place };
+        places.into_iter().enumerate().map(move |(index, place)| GraphFunction { body: body(place), index })
     }
 
     /// The first thing that went wrong in building the graph.
@@ -90,9 +207,17 @@ impl Graph {
         self.read().error.clone().map_or(Ok(()), Err)
     }
 
+    /// As [`check`](Self::check); fails for the body of a function, too.
+    pub(crate) fn check_sent(&self) -> Result<()> {
+        if self.place != ITSELF {
+            return Err(Error::input(format!("{self} is sent with its graph, and not by itself")));
+        }
+        self.check()
+    }
+
     /// The number of nodes.
     pub fn len(&self) -> usize {
-        self.read().nodes.len()
+        self.read().bodies[self.place].nodes.len()
     }
 
     /// Whether there are no nodes.
@@ -129,17 +254,36 @@ impl Graph {
         }
     }
 
+    /// Whether they are the same graph, or a function of it each.
+    fn is_with(&self, other: &Graph) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     /// The id of a node, which has to be of this graph.
     pub(crate) fn owned(&self, node: &Node) -> Result<usize> {
-        if node.graph != *self {
-            return Err(Error::input(format!("{node} is a node of another graph")));
+        if node.graph == *self {
+            return Ok(node.id);
         }
-        Ok(node.id)
+        Err(Error::input(if !self.is_with(&node.graph) {
+            format!("{node} is a node of another graph")
+        } else if self.place == ITSELF {
+            format!("{node} is inside of a function, of which only results are seen")
+        } else {
+            format!("{node} is outside of this function, which sees only what is passed to it")
+        }))
+    }
+
+    /// The index of a function, which has to be of this graph.
+    pub(crate) fn owned_index(&self, function: &GraphFunction) -> Result<usize> {
+        if !self.is_with(&function.body) {
+            return Err(Error::input(format!("{function} is a function of another graph")));
+        }
+        Ok(function.index)
     }
 
     /// The graph as it would be sent, its tensors in it as base64. Fails as [`check`](Self::check) does.
     pub fn to_json(&self) -> Result<String> {
-        self.check()?;
+        self.check_sent()?;
         Ok(Message::new(Form::Base64).graph(self, self.len()).to_string())
     }
 
@@ -151,7 +295,7 @@ impl Graph {
 
     pub(crate) fn set_constant(&self, id: usize, value: crate::Tensor) -> Result<()> {
         self.node(id)?;
-        let attrs = &mut self.write().nodes[id].attrs.0;
+        let attrs = &mut self.write().bodies[self.place].nodes[id].attrs.0;
         attrs.insert("value".to_owned(), value.into());
         Ok(())
     }
@@ -161,11 +305,27 @@ impl Graph {
 pub(crate) fn graph_of(members: &Object) -> Result<Graph> {
     let graph = Graph::new();
     graph.write().opset = json::optional_whole(members, "opset")?;
-    for stated in json::objects(members, "nodes")? {
-        append_stated(&graph, stated).map_err(|error| error.within("a node of a graph"))?;
+    for stated in json::optional_objects(members, "functions")?.unwrap_or_default() {
+        read_function(&graph, stated).map_err(|error| error.within("a function of a graph"))?;
     }
+    read_nodes(&graph, members)?;
     graph.check()?;
     Ok(graph)
+}
+
+fn read_function(graph: &Graph, stated: &Object) -> Result<()> {
+    let body = graph.begin(json::optional_text(stated, "name")?.unwrap_or_default());
+    read_nodes(&body, stated)?;
+    let outputs = json::optional_wholes(stated, "outputs")?.unwrap_or_default();
+    body.complete(outputs.into_iter().map(|id| body.node(id)).collect::<Result<Vec<_>>>()?);
+    Ok(())
+}
+
+fn read_nodes(graph: &Graph, members: &Object) -> Result<()> {
+    for stated in json::objects(members, "nodes")? {
+        append_stated(graph, stated).map_err(|error| error.within("a node of a graph"))?;
+    }
+    Ok(())
 }
 
 /// Appends a node as the wire has it. Its attributes stay as they are written, but for tensors.
@@ -195,11 +355,22 @@ fn attribute_of(value: &Value) -> Result<Attribute> {
 /// Handles are equal that are of the same graph.
 impl PartialEq for Graph {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        self.is_with(other) && self.place == other.place
     }
 }
 
 impl Eq for Graph {}
+
+/// Names the graph, or the function whose body it is, as messages do.
+impl fmt::Display for Graph {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.read().bodies[self.place] {
+            _ if self.place == ITSELF => formatter.write_str("the graph"),
+            Body { name: Some(name), .. } => write!(formatter, "the function {name:?}"),
+            Body { name: None, .. } => formatter.write_str("a function"),
+        }
+    }
+}
 
 impl fmt::Debug for Graph {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -220,18 +391,18 @@ impl Node {
 
     /// The name of the node's op.
     pub fn op(&self) -> String {
-        self.graph.read().nodes[self.id].op.clone()
+        self.graph.read().bodies[self.graph.place].nodes[self.id].op.clone()
     }
 
     /// A label for messages and look-ups, if there is one.
     pub fn name(&self) -> Option<String> {
-        self.graph.read().nodes[self.id].name.clone()
+        self.graph.read().bodies[self.graph.place].nodes[self.id].name.clone()
     }
 
     /// Gives the node a name, which refers to nothing; an empty one takes it away.
     pub fn named(self, name: &str) -> Self {
         let name = (!name.is_empty()).then(|| name.to_owned());
-        self.graph.write().nodes[self.id].name = name;
+        self.graph.write().bodies[self.graph.place].nodes[self.id].name = name;
         self
     }
 
@@ -252,18 +423,23 @@ impl Eq for Node {}
 
 impl Hash for Node {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (Arc::as_ptr(&self.graph.0), self.id).hash(state);
+        (Arc::as_ptr(&self.graph.inner), self.graph.place, self.id).hash(state);
     }
 }
 
 /// Names the node as messages do.
 impl fmt::Display for Node {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let inner = self.graph.read();
-        let Stated { op, name, .. } = &inner.nodes[self.id];
-        match name {
-            Some(name) => write!(formatter, "node {} ({op}, {name:?})", self.id),
-            None => write!(formatter, "node {} ({op})", self.id),
+        let told = {
+            let inner = self.graph.read();
+            let Stated { op, name, .. } = &inner.bodies[self.graph.place].nodes[self.id];
+            let name = name.as_ref().map_or(String::new(), |name| format!(", {name:?}"));
+            format!("node {} ({op}{name})", self.id)
+        };
+        formatter.write_str(&told)?;
+        match self.graph.place {
+            ITSELF => Ok(()),
+            _ => write!(formatter, " of {}", self.graph),
         }
     }
 }
@@ -271,6 +447,44 @@ impl fmt::Display for Node {
 impl fmt::Debug for Node {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Node({self})")
+    }
+}
+
+impl GraphFunction {
+    /// The place of the function in the list of functions.
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// What it was written as: nothing can be appended any more.
+    pub fn body(&self) -> &Graph {
+        &self.body
+    }
+
+    /// A label for messages, if there is one.
+    pub fn name(&self) -> Option<String> {
+        self.body.read().bodies[self.body.place].name.clone()
+    }
+
+    /// What it takes, in the order of operands: the inputs of its body.
+    pub fn parameters(&self) -> Vec<Node> {
+        self.body.nodes().filter(|node| node.op() == "input").collect()
+    }
+
+    /// What it gives, in the order of results: nodes of its body, which may repeat.
+    pub fn outputs(&self) -> Vec<Node> {
+        let ids = self.body.read().bodies[self.body.place].outputs.clone().unwrap_or_default();
+        ids.into_iter().map(|id| self.body.handle(id)).collect()
+    }
+}
+
+/// Names the function as messages do.
+impl fmt::Display for GraphFunction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.name() {
+            Some(name) => write!(formatter, "function {} ({name:?})", self.index),
+            None => write!(formatter, "function {}", self.index),
+        }
     }
 }
 

@@ -76,6 +76,10 @@ pub(crate) fn objects<'a>(object: &'a Object, name: &str) -> Result<Vec<&'a Obje
     read(object, name, "a list of objects", |value| value.as_array()?.iter().map(Value::as_object).collect())
 }
 
+pub(crate) fn optional_objects<'a>(object: &'a Object, name: &str) -> Result<Option<Vec<&'a Object>>> {
+    optional(object, name, objects)
+}
+
 pub(crate) fn inner<'a>(object: &'a Object, name: &str) -> Result<&'a Object> {
     read(object, name, "an object", Value::as_object)
 }

@@ -20,7 +20,8 @@
 //! Every op that has operands is a method of [`Node`], or of [`Graph`] where these are a list, and appends a node. What an op
 //! takes beside what is required is stated in the second method that it has:
 //! `x.softmax_with(SoftmaxOptions::new().axis(0))`. [`Graph::op`] appends any op by its name. What goes wrong is kept by the
-//! graph, and told by [`Graph::check`] and by every call.
+//! graph, and told by [`Graph::check`] and by every call. A [`GraphFunction`] is written inside of its graph, by
+//! [`Graph::function`], and run by ops such as `scan`.
 //!
 //! # Tensors
 //!
@@ -91,7 +92,7 @@ pub use dtype::DType;
 pub use error::{Error, ErrorKind, Result};
 pub use feeds::{Feed, Feeds, Store, Types};
 pub use float16::Float16;
-pub use graph::{Graph, Node};
+pub use graph::{Graph, GraphFunction, Node};
 pub use listing::Listing;
 pub use memory::Element;
 pub use refusal::Refusal;

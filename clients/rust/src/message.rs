@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{json, Value};
 
-use crate::graph::Stated;
+use crate::graph::{Body, Stated};
 use crate::json::Object;
 use crate::memory::Memory;
 use crate::safetensors::Safetensors;
@@ -46,19 +46,37 @@ impl Message {
         (SAFETENSORS, file.pieces())
     }
 
-    /// The first nodes of a graph as the wire has it.
+    /// The first nodes of a graph as the wire has it, and its functions.
     pub(crate) fn graph(&mut self, graph: &Graph, count: usize) -> Value {
         let inner = graph.read();
-        let nodes = inner.nodes.iter().take(count);
-        let opset = inner.opset.or_else(|| opset::needed(nodes.clone()));
-        let nodes: Vec<_> = nodes.enumerate().map(|(id, node)| self.node(id, node)).collect();
-        match opset {
-            Some(opset) => json!({"opset": opset, "nodes": nodes}),
-            None => json!({"nodes": nodes}),
+        let mut stated = Object::new();
+        if let Some(opset) = inner.opset.or_else(|| opset::needed(&inner, count)) {
+            stated.insert("opset".into(), opset.into());
         }
+        let functions: Vec<_> = inner.functions().enumerate().map(|(index, body)| self.function(index, body)).collect();
+        if !functions.is_empty() {
+            stated.insert("functions".into(), functions.into());
+        }
+        let nodes = inner.itself().nodes.iter().take(count);
+        stated.insert("nodes".into(), self.nodes("constants", nodes));
+        stated.into()
     }
 
-    fn node(&mut self, id: usize, node: &Stated) -> Value {
+    fn function(&mut self, index: usize, body: &Body) -> Value {
+        let nodes = self.nodes(&format!("functions.{index}.constants"), &body.nodes);
+        let mut stated = Object::from_iter([("nodes".to_owned(), nodes), ("outputs".to_owned(), json!(body.outputs))]);
+        if let Some(name) = &body.name {
+            stated.insert("name".into(), json!(name));
+        }
+        stated.into()
+    }
+
+    fn nodes<'a>(&mut self, constants: &str, nodes: impl IntoIterator<Item = &'a Stated>) -> Value {
+        nodes.into_iter().enumerate().map(|(id, node)| self.node(node, format!("{constants}.{id}"))).collect()
+    }
+
+    /// A node, whose tensor is called `constant` where it is beside the JSON.
+    fn node(&mut self, node: &Stated, constant: String) -> Value {
         let mut stated = Object::new();
         stated.insert("op".into(), json!(node.op));
         if !node.operands.is_empty() {
@@ -70,7 +88,7 @@ impl Message {
         let mut attrs = Object::new();
         for (name, value) in &node.attrs.0 {
             if let Attribute::Tensor(tensor) = value {
-                self.place(tensor, format!("constants.{id}"), &mut attrs, name);
+                self.place(tensor, constant.clone(), &mut attrs, name);
             } else {
                 attrs.insert(name.clone(), value.to_json());
             }
@@ -187,10 +205,10 @@ impl Asked {
     }
 }
 
-/// The bytes of all tensors that the first nodes of a graph have.
+/// The bytes of all tensors that the first nodes of a graph have, and its functions.
 pub(crate) fn size_of_constants(graph: &Graph, count: usize) -> usize {
     let inner = graph.read();
-    let values = inner.nodes.iter().take(count).flat_map(|node| node.attrs.0.values());
+    let values = inner.sent(count).flat_map(|node| node.attrs.0.values());
     let sizes = values.map(|value| match value {
         Attribute::Tensor(tensor) => tensor.bytes().len(),
         _ => 0,

@@ -1,11 +1,15 @@
 //! The ops, each as a method. Written by `python -m clients.ops` from the registry of ops: edit that.
 
 use crate::graph::Options;
-use crate::{DType, Graph, Node, Number, Tensor};
+use crate::{DType, Graph, GraphFunction, Node, Number, Tensor};
 
 /// The opset that graphs have an op since.
 pub(crate) fn since(op: &str) -> usize {
     match op {
+        "call" => 2,
+        "cond" => 2,
+        "fixed_point" => 2,
+        "map" => 2,
         "random_bernoulli" => 2,
         "random_bits" => 2,
         "random_categorical" => 2,
@@ -17,6 +21,8 @@ pub(crate) fn since(op: &str) -> usize {
         "random_permutation" => 2,
         "random_split" => 2,
         "random_uniform" => 2,
+        "scan" => 2,
+        "while" => 2,
         _ => 1,
     }
 }
@@ -1729,6 +1735,33 @@ impl Graph {
         self.typed("arange", [], options.0.made::<Number>("stop", stop))
     }
 
+    /// body(operands).
+    ///
+    /// With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
+    /// cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`, nothing inside
+    /// is kept for the way back, which computes the body once more.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: that of the body, or its own `derivative`.
+    ///
+    /// `body`: of the operands.
+    pub fn call<'n>(&self, operands: impl IntoIterator<Item = &'n Node>, body: &GraphFunction) -> Node {
+        self.call_with(operands, body, CallOptions::new())
+    }
+
+    /// [`call`](Self::call) with options.
+    pub fn call_with<'n>(
+        &self,
+        operands: impl IntoIterator<Item = &'n Node>,
+        body: &GraphFunction,
+        options: CallOptions,
+    ) -> Node {
+        self.typed("call", operands, options.0.with("body", body))
+    }
+
     /// y = the operands one after the other along `axis`; elsewhere their extents are the same.
     ///
     /// The result has their common dtype. `sizes`, where given, must be their extents on the axis.
@@ -1741,6 +1774,33 @@ impl Graph {
     /// [`cat`](Self::cat) with options.
     pub fn cat_with<'n>(&self, x: impl IntoIterator<Item = &'n Node>, options: CatOptions) -> Node {
         self.typed("cat", x, options.0)
+    }
+
+    /// then(operands), where the predicate, a bool \[\], holds; else otherwise(operands). Only one of them runs.
+    ///
+    /// Both give results of the same types.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: that of the function that ran; the other adds exact zeros.
+    ///
+    /// `then`: of the operands behind the predicate, where that holds.
+    ///
+    /// `otherwise`: of the same, where it does not.
+    pub fn cond<'n>(
+        &self,
+        predicate: &'n Node,
+        operands: impl IntoIterator<Item = &'n Node>,
+        then: &GraphFunction,
+        otherwise: &GraphFunction,
+    ) -> Node {
+        self.typed(
+            "cond",
+            [predicate].into_iter().chain(operands),
+            Options::default().with("then", then).with("otherwise", otherwise),
+        )
     }
 
     /// A tensor that is part of the graph: y = value.
@@ -1767,6 +1827,48 @@ impl Graph {
         self.typed("einsum", [a].into_iter().chain(b), Options::default().with("equation", equation))
     }
 
+    /// x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
+    ///
+    /// x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends the
+    /// iteration, unfinished. Results: x; `steps`, int64 \[\], those that ran; `finished`, bool \[\].
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x.
+    ///
+    /// `body`: of consts and x: the next x.
+    ///
+    /// `tolerance`: how much may change, relative to 1 + max |x|; 0: nothing.
+    ///
+    /// `max_steps`: how many steps there may be at most.
+    pub fn fixed_point<'n>(
+        &self,
+        operands: impl IntoIterator<Item = &'n Node>,
+        body: &GraphFunction,
+        tolerance: f64,
+        max_steps: i64,
+    ) -> Node {
+        self.fixed_point_with(operands, body, tolerance, max_steps, FixedPointOptions::new())
+    }
+
+    /// [`fixed_point`](Self::fixed_point) with options.
+    pub fn fixed_point_with<'n>(
+        &self,
+        operands: impl IntoIterator<Item = &'n Node>,
+        body: &GraphFunction,
+        tolerance: f64,
+        max_steps: i64,
+        options: FixedPointOptions,
+    ) -> Node {
+        self.typed(
+            "fixed_point",
+            operands,
+            options.0.with("body", body).with("tolerance", tolerance).with("max_steps", max_steps),
+        )
+    }
+
     /// A tensor of one number, made on the server: y\[…\] = fill.
     ///
     /// An absent or empty `shape` makes a 0-d tensor.
@@ -1791,6 +1893,32 @@ impl Graph {
         self.typed("input", [], options.0).named(name)
     }
 
+    /// stacks = body(consts, entry t of each sequence), for every t, in no order.
+    ///
+    /// Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one
+    /// batch. Results: for each of the body's a stack \[entries, …\].
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: a map of the body's, summed over the entries for consts.
+    ///
+    /// `body`: of consts and one entry of each sequence: what is stacked.
+    pub fn map<'n>(&self, operands: impl IntoIterator<Item = &'n Node>, body: &GraphFunction) -> Node {
+        self.map_with(operands, body, MapOptions::new())
+    }
+
+    /// [`map`](Self::map) with options.
+    pub fn map_with<'n>(
+        &self,
+        operands: impl IntoIterator<Item = &'n Node>,
+        body: &GraphFunction,
+        options: MapOptions,
+    ) -> Node {
+        self.typed("map", operands, options.0.with("body", body))
+    }
+
     /// A trainable tensor, fed with the request.
     ///
     /// As `input`, but part of `wrt` by default.
@@ -1801,6 +1929,34 @@ impl Graph {
     /// [`parameter`](Self::parameter) with options.
     pub fn parameter_with(&self, name: &str, options: ParameterOptions) -> Node {
         self.typed("parameter", [], options.0).named(name)
+    }
+
+    /// carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each sequence).
+    ///
+    /// The body gives the carries for the next step, of the same types, and then values that are stacked. Operands are
+    /// consts, then `carries` initial values, then `sequences` tensors whose entries along the leading axis it goes
+    /// through, with `reverse` from the last; entry t of a stack is what step t gave. Results: the last carries, then
+    /// the stacks \[length, …\].
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: a scan the other way round, which computes each step again.
+    ///
+    /// `body`: of consts, carries and one entry of each sequence: carries, and what is stacked.
+    pub fn scan<'n>(&self, operands: impl IntoIterator<Item = &'n Node>, body: &GraphFunction) -> Node {
+        self.scan_with(operands, body, ScanOptions::new())
+    }
+
+    /// [`scan`](Self::scan) with options.
+    pub fn scan_with<'n>(
+        &self,
+        operands: impl IntoIterator<Item = &'n Node>,
+        body: &GraphFunction,
+        options: ScanOptions,
+    ) -> Node {
+        self.typed("scan", operands, options.0.with("body", body))
     }
 
     /// y = the operands, all of one shape, one after the other along a new axis; `axis` is its place in the result.
@@ -1815,6 +1971,49 @@ impl Graph {
     /// [`stack`](Self::stack) with options.
     pub fn stack_with<'n>(&self, x: impl IntoIterator<Item = &'n Node>, options: StackOptions) -> Node {
         self.typed("stack", x, options.0)
+    }
+
+    /// carries = body(consts, carries), again and again while condition(consts, carries) holds.
+    ///
+    /// At most `max_steps` times. The condition gives a bool \[\]; it is looked at before each step, and once more
+    /// after the last one that is allowed. Results: the carries; `steps`, int64 \[\], those that ran; `finished`, bool
+    /// \[\], false where the bound ended it.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: back over the steps that ran, each computed again; none by the condition, and none of `steps`.
+    ///
+    /// `condition`: of consts and carries: whether to go on, a bool \[\].
+    ///
+    /// `body`: of consts and carries: the carries after a step.
+    ///
+    /// `max_steps`: how many steps there may be at most.
+    pub fn while_<'n>(
+        &self,
+        operands: impl IntoIterator<Item = &'n Node>,
+        condition: &GraphFunction,
+        body: &GraphFunction,
+        max_steps: i64,
+    ) -> Node {
+        self.while_with(operands, condition, body, max_steps, WhileOptions::new())
+    }
+
+    /// [`while_`](Self::while_) with options.
+    pub fn while_with<'n>(
+        &self,
+        operands: impl IntoIterator<Item = &'n Node>,
+        condition: &GraphFunction,
+        body: &GraphFunction,
+        max_steps: i64,
+        options: WhileOptions,
+    ) -> Node {
+        self.typed(
+            "while",
+            operands,
+            options.0.with("condition", condition).with("body", body).with("max_steps", max_steps),
+        )
     }
 }
 
@@ -2025,6 +2224,27 @@ impl BroadcastToOptions {
     /// The result's shape; \[\] unless stated.
     pub fn shape(self, shape: impl Into<Vec<i64>>) -> Self {
         Self(self.0.made::<Vec<i64>>("shape", shape))
+    }
+}
+
+/// What [`Graph::call_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct CallOptions(Options);
+
+impl CallOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of operands, results and cotangents: a cotangent for each float operand; absent: the body's.
+    pub fn derivative(self, derivative: &GraphFunction) -> Self {
+        Self(self.0.with("derivative", derivative))
+    }
+
+    /// Keep nothing inside for the way back, but compute it again; false unless stated.
+    pub fn recompute(self, recompute: bool) -> Self {
+        Self(self.0.with("recompute", recompute))
     }
 }
 
@@ -2324,6 +2544,22 @@ impl EluOptions {
     }
 }
 
+/// What [`Graph::fixed_point_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct FixedPointOptions(Options);
+
+impl FixedPointOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many operands, the last ones, are x at first; at least one; 0 unless stated.
+    pub fn carries(self, carries: i64) -> Self {
+        Self(self.0.with("carries", carries))
+    }
+}
+
 /// What [`Node::flatten_with`] takes beside what is required.
 #[derive(Clone, Debug, Default)]
 pub struct FlattenOptions(Options);
@@ -2585,6 +2821,27 @@ impl LogsumexpOptions {
     /// Keep the reduced axes, with extent 1; false unless stated.
     pub fn keepdims(self, keepdims: bool) -> Self {
         Self(self.0.with("keepdims", keepdims))
+    }
+}
+
+/// What [`Graph::map_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct MapOptions(Options);
+
+impl MapOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many operands, the last ones, are gone through; at least one; 0 unless stated.
+    pub fn sequences(self, sequences: i64) -> Self {
+        Self(self.0.with("sequences", sequences))
+    }
+
+    /// How many entries are computed in one batch; absent: as many as fit.
+    pub fn at_once(self, at_once: i64) -> Self {
+        Self(self.0.with("at_once", at_once))
     }
 }
 
@@ -2979,6 +3236,37 @@ impl RollOptions {
     }
 }
 
+/// What [`Graph::scan_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct ScanOptions(Options);
+
+impl ScanOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many operands are initial values of carries; 0 unless stated.
+    pub fn carries(self, carries: i64) -> Self {
+        Self(self.0.with("carries", carries))
+    }
+
+    /// How many operands, the last ones, are gone through; 0 unless stated.
+    pub fn sequences(self, sequences: i64) -> Self {
+        Self(self.0.with("sequences", sequences))
+    }
+
+    /// How many steps; absent: as many as the sequences have entries.
+    pub fn length(self, length: i64) -> Self {
+        Self(self.0.with("length", length))
+    }
+
+    /// From the last entry to the first; false unless stated.
+    pub fn reverse(self, reverse: bool) -> Self {
+        Self(self.0.with("reverse", reverse))
+    }
+}
+
 /// What [`Node::scatter_add_with`] takes beside what is required.
 #[derive(Clone, Debug, Default)]
 pub struct ScatterAddOptions(Options);
@@ -3262,5 +3550,21 @@ impl VarOptions {
     /// What is taken off n: 1 for the unbiased estimate; 0 unless stated.
     pub fn ddof(self, ddof: i64) -> Self {
         Self(self.0.with("ddof", ddof))
+    }
+}
+
+/// What [`Graph::while_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct WhileOptions(Options);
+
+impl WhileOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many operands, the last ones, are initial values of carries; 0 unless stated.
+    pub fn carries(self, carries: i64) -> Self {
+        Self(self.0.with("carries", carries))
     }
 }

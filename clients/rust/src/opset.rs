@@ -2,15 +2,18 @@
 
 use serde_json::Value;
 
-use crate::graph::Stated;
+use crate::graph::{Inner, Stated};
 use crate::{ops, Attribute, DType};
 
 /// Of a graph that does not say.
 const FIRST: usize = 1;
+/// The first that has functions.
+const OF_FUNCTIONS: usize = 2;
 
-/// The first that has all ops and dtypes of some nodes; None where nothing is to be said.
-pub(crate) fn needed<'a>(nodes: impl IntoIterator<Item = &'a Stated>) -> Option<usize> {
-    nodes.into_iter().map(needed_by).max().filter(|&opset| opset > FIRST)
+/// The first that has all that the first nodes of a graph are of, and its functions; None where nothing is to be said.
+pub(crate) fn needed(graph: &Inner, count: usize) -> Option<usize> {
+    let of_functions = graph.functions().map(|_| OF_FUNCTIONS);
+    graph.sent(count).map(needed_by).chain(of_functions).max().filter(|&opset| opset > FIRST)
 }
 
 fn needed_by(node: &Stated) -> usize {

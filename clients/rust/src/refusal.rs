@@ -27,8 +27,12 @@ pub struct Refusal {
     pub title: Option<String>,
     /// What the server's log has it under.
     pub request_id: Option<String>,
-    /// The id of the node that it is about.
+    /// The id of the node that it is about: of the graph, also where it is about something inside of a function.
     pub node: Option<usize>,
+    /// The index of the function that it is about.
+    pub function: Option<usize>,
+    /// The id of the node in the function.
+    pub function_node: Option<usize>,
     /// The place of the operand that it is about.
     pub operand: Option<usize>,
     /// What was expected.
@@ -90,6 +94,8 @@ impl Refusal {
         match (name, whole) {
             ("status", Some(status)) => self.status = status.try_into().unwrap_or_default(),
             ("node", Some(_)) => self.node = whole,
+            ("function", Some(_)) => self.function = whole,
+            ("function_node", Some(_)) => self.function_node = whole,
             ("operand", Some(_)) => self.operand = whole,
             ("errors", _) => return self.read_errors(value),
             _ => return Some(value).filter(|value| !value.is_null()),

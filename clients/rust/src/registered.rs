@@ -36,7 +36,7 @@ impl RegisteredGraph {
     }
 
     pub(crate) fn described(graph: &Graph, description: Option<&str>, form: Option<Form>) -> Result<Self> {
-        graph.check()?;
+        graph.check_sent()?;
         let count = graph.len();
         Ok(Self(Arc::new(Inner {
             graph: graph.clone(),

@@ -187,6 +187,25 @@ fn what_is_of_another_graph_is_not_sent() {
 }
 
 #[test]
+fn places_in_functions_are_named() {
+    for (place, wanted) in [
+        (r#""function_node": 1"#, r#"c: d (that is node 0 (call): node 1 (neg) of the function "f")"#),
+        (r#""function_node": null"#, r#"c: d (that is node 0 (call): function 0 ("f"))"#),
+        (r#""function": 7"#, r#"c: d (that is node 0 (call))"#),
+    ] {
+        let (url, _) = serve(move |_, stream| {
+            reply(stream, 422, &format!(r#"{{"code": "c", "detail": "d", "node": 0, "function": 0, {place}}}"#));
+        });
+        let graph = Graph::new();
+        let f = graph.function("f", |body| [body.input("").neg()]);
+        graph.call([], &f);
+        let error = still(&url).build().unwrap().forward(&graph, Feeds::new()).send().unwrap_err();
+        assert_eq!(error.to_string(), wanted);
+        assert_eq!(error.refusal().unwrap().extra.len(), 0);
+    }
+}
+
+#[test]
 fn nodes_of_a_refusal_are_named() {
     let (url, _) = serve(|_, stream| {
         let report = r#"{"code": "shape_mismatch", "detail": "No.", "node": 1, "expected": "this", "hint": [1]}"#;

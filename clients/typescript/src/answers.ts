@@ -26,8 +26,6 @@ const NODES: { readonly [field: string]: readonly string[] } = {
   hessian: ["row", "column"],
 };
 
-/** What the names of constants begin with, beside an answer. */
-const CONSTANTS = "constants.";
 
 /** The answer that came. Throws MalformedAnswerError. */
 export function answerOf<A>(Kind: AnswerType<A>, response: Response, graph: Graph): A {
@@ -163,11 +161,7 @@ export class Derivative extends Answer {
 
   constructor(parts: Parts, sent: Graph) {
     super(parts, sent);
-    const constants = [...parts.beside].filter(([place]) => place.startsWith(CONSTANTS));
-    this.graph = Graph.fromWire(
-      parts.fields["graph"],
-      new Map(constants.map(([place, tensor]) => [place.slice(CONSTANTS.length), tensor])),
-    );
+    this.graph = Graph.fromWire(parts.fields["graph"], parts.beside);
     this.gradients = this.byNode("gradients", (entry) => this.graph.find(number(entry, "gradient_node")));
   }
 

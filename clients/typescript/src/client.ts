@@ -250,12 +250,17 @@ function residentOf(name: string, response: Response): ResidentTensor {
   return { handle: new Resident(name, etag, { dtype, shape, nbytes: data.byteLength }), tensor };
 }
 
-/** An error with what the client knows beside the report: the line that wrote a node, and that it made a key. */
+/** An error with what the client knows beside the report: the lines that wrote nodes, and that it made a key. */
 function explained(error: unknown, graph: Graph, hasKey: boolean): unknown {
   if (!(error instanceof Refusal)) return error;
-  if (error.node !== undefined && error.node >= 0 && error.node < graph.size) {
-    const { line } = graph.find(error.node);
-    if (line) error.add(`node ${error.node} was written at ${line}`);
+  const inner = graph.functions[error.function ?? -1]?.nodes;
+  for (const [part, id, where] of [
+    [graph, error.node, ""],
+    [inner, error.functionNode, ` of function ${error.function}`],
+  ] as const) {
+    if (!part || id === undefined || id < 0 || id >= part.size) continue;
+    const { line } = part.find(id);
+    if (line) error.add(`node ${id}${where} was written at ${line}`);
   }
   if (hasKey && error instanceof GraphError && error.code === "over_budget") {
     error.add(

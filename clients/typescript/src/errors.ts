@@ -99,6 +99,8 @@ export abstract class Refusal extends GradserveError {
   readonly title: string;
   readonly requestId: string;
   readonly node: number | undefined;
+  readonly function: number | undefined;
+  readonly functionNode: number | undefined;
   readonly operand: number | undefined;
   readonly expected: string | undefined;
   readonly got: string | undefined;
@@ -118,6 +120,8 @@ export abstract class Refusal extends GradserveError {
     this.title = text(problem["title"]) ?? "";
     this.requestId = text(problem["request_id"]) ?? "";
     this.node = whole(problem["node"]);
+    this.function = whole(problem["function"]);
+    this.functionNode = whole(problem["function_node"]);
     this.operand = whole(problem["operand"]);
     this.expected = text(problem["expected"]);
     this.got = text(problem["got"]);
@@ -198,6 +202,8 @@ const KNOWN: ReadonlySet<string> = new Set([
   "title",
   "request_id",
   "node",
+  "function",
+  "function_node",
   "operand",
   "expected",
   "got",

@@ -10,7 +10,7 @@ import { fromJson } from "./tensor-json.js";
 /** What an op is told beside its operands, as the wire has it, but for tensors, which travel in several forms. */
 export type Attributes = { readonly [name: string]: Json | Tensor };
 /** Attributes as programs state them. What is undefined is not stated. */
-export type StatedAttributes = { readonly [name: string]: Json | TensorLike | undefined };
+export type StatedAttributes = { readonly [name: string]: Json | TensorLike | GraphFunction | undefined };
 
 /** A node of a graph: the handle under which it is an operand, is fed, and has its results looked up. */
 export class Node {
@@ -32,18 +32,50 @@ export class Node {
   }
 }
 
+/**
+ * A function of a graph: the handle under which ops run it. It sees nothing of the graph but what is passed to it.
+ *
+ * `nodes` are its own, under ids of its own; `outputs` are in the order of its results.
+ */
+export class GraphFunction {
+  constructor(
+    readonly graph: Graph,
+    /** Its place in the list of functions. */
+    readonly index: number,
+    readonly nodes: Graph,
+    readonly outputs: readonly Node[],
+    readonly name: string | undefined,
+  ) {}
+
+  /** Its inputs, in the order in which it is given operands. */
+  get parameters(): readonly Node[] {
+    return [...this.nodes].filter((node) => node.op === "input");
+  }
+}
+
+/** What writes the nodes of a function, and gives back its outputs. */
+export type FunctionBody = (graph: Graph) => Node | readonly Node[];
 /** A node by its handle, by its name, or by its id. */
 export type NodeLike = Node | string | number;
 
 /**
  * A computation graph. `opset` is the version of the set of ops. A graph that is told none says by itself which it needs,
- * where that is not the first.
+ * where that is not the first. `outer` is the graph that it is a function of, if it is one.
  */
 export class Graph extends Ops implements Iterable<Node> {
   readonly #nodes: Node[] = [];
+  readonly #functions: GraphFunction[] = [];
 
-  constructor(readonly opset?: number) {
+  constructor(
+    readonly opset?: number,
+    readonly outer?: Graph,
+  ) {
     super();
+  }
+
+  /** What its ops may run. */
+  get functions(): readonly GraphFunction[] {
+    return this.#functions;
   }
 
   /** How many nodes there are. */
@@ -53,6 +85,29 @@ export class Graph extends Ops implements Iterable<Node> {
 
   [Symbol.iterator](): Iterator<Node> {
     return this.#nodes[Symbol.iterator]();
+  }
+
+  /**
+   * A function for ops of this graph. `body` is given a graph of the function's own, whose inputs are the parameters, and
+   * gives back a node or several: the outputs. Nodes of other graphs are none of it. Functions that it makes itself are
+   * made before it.
+   *
+   * Throws InputError for outputs that are no nodes of the function.
+   */
+  function(body: FunctionBody, name?: string): GraphFunction {
+    if (this.outer) return this.outer.function(body, name);
+    const inner = new Graph(undefined, this);
+    const written = body(inner);
+    const outputs = written instanceof Node ? [written] : written;
+    const stray = outputs.findIndex((output) => !(output instanceof Node && output.graph === inner));
+    if (stray >= 0) throw new InputError(`output ${stray} of the function is not a node of its own`);
+    return this.#appended(inner, outputs, name);
+  }
+
+  #appended(nodes: Graph, outputs: readonly Node[], name: string | undefined): GraphFunction {
+    const made = new GraphFunction(this, this.#functions.length, nodes, [...outputs], name);
+    this.#functions.push(made);
+    return made;
   }
 
   /**
@@ -73,7 +128,7 @@ export class Graph extends Ops implements Iterable<Node> {
   ): Node {
     const ids = withoutTheLast(operands).map((operand, place) => this.#own(operand, place, op, line));
     const sent = Object.entries(attrs).flatMap(([key, value]) =>
-      value === undefined ? [] : [[key, attribute(value, key, op, line)] as const],
+      value === undefined ? [] : [[key, this.#stated(value, key, op, line)] as const],
     );
     const node = new Node(this, this.size, op, ids, Object.fromEntries(sent), name, line);
     this.#nodes.push(node);
@@ -91,6 +146,14 @@ export class Graph extends Ops implements Iterable<Node> {
       );
     }
     return operand.id;
+  }
+
+  #stated(value: Json | TensorLike | GraphFunction, key: string, op: string, line: string): Json | Tensor {
+    if (!(value instanceof GraphFunction)) return attribute(value, key, op, line);
+    if (value.graph !== (this.outer ?? this)) {
+      throw new InputError(`${told(op, line)}, attribute ${key}: this is a function of another graph`);
+    }
+    return value.index;
   }
 
   /** A node of this graph. Throws InputError where there is none, or there are several of the name. */
@@ -116,18 +179,37 @@ export class Graph extends Ops implements Iterable<Node> {
     return found;
   }
 
-  /** The graph that an answer holds, whatever its ops are. `constants` are tensors beside it, by ids of nodes. */
-  static fromWire(stated: Json | undefined, constants: ReadonlyMap<string, Tensor> = new Map()): Graph {
-    const { opset, nodes } = stated as unknown as { opset?: number; nodes: readonly WireNode[] };
-    const graph = new Graph(opset);
+  /** The graph that an answer holds, whatever its ops are. `beside` are tensors that came beside it, by their places. */
+  static fromWire(stated: Json | undefined, beside: ReadonlyMap<string, Tensor> = new Map()): Graph {
+    return Graph.#received(stated as unknown as WireGraph, beside, "");
+  }
+
+  static #received(stated: WireGraph, beside: ReadonlyMap<string, Tensor>, within: string, outer?: Graph): Graph {
+    const { opset, functions = [], nodes } = stated;
+    const graph = new Graph(opset, outer);
+    for (const [index, each] of functions.entries()) {
+      const inner = Graph.#received(each, beside, `functions.${index}.`, graph);
+      graph.#appended(inner, each.outputs.map((output) => inner.find(output)), each.name);
+    }
     for (const [id, { op, operands = [], attrs = {}, name }] of nodes.entries()) {
       const received = Object.entries(attrs).map(([key, value]) => [key, isTensor(value) ? fromJson(value) : value]);
-      const constant = constants.get(String(id));
+      const constant = beside.get(`${within}constants.${id}`);
       const all = { ...Object.fromEntries(received), ...(constant && { value: constant }) } as Attributes;
       graph.append(op, operands.map((operand) => graph.find(operand)), all, name, "the server");
     }
     return graph;
   }
+}
+
+interface WireGraph {
+  readonly opset?: number;
+  readonly functions?: readonly WireFunction[];
+  readonly nodes: readonly WireNode[];
+}
+
+interface WireFunction extends WireGraph {
+  readonly outputs: readonly number[];
+  readonly name?: string;
 }
 
 interface WireNode {

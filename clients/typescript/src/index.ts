@@ -14,7 +14,15 @@ export * from "./answers.js";
 export { Client, type ClientOptions, type GraphLike } from "./client.js";
 export { type Dtype, type Elements, type TypedArray } from "./dtypes.js";
 export * from "./errors.js";
-export { type Attributes, Graph, Node, type NodeLike, type StatedAttributes } from "./graph.js";
+export {
+  type Attributes,
+  type FunctionBody,
+  Graph,
+  GraphFunction,
+  Node,
+  type NodeLike,
+  type StatedAttributes,
+} from "./graph.js";
 export type { Json, JsonObject } from "./json.js";
 export type { DtypeName, Float, Int, Ints } from "./ops.js";
 export * from "./options.js";

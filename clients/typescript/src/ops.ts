@@ -1,19 +1,24 @@
 /** The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that. */
 
 import type { Dtype } from "./dtypes.js";
-import type { Node, StatedAttributes } from "./graph.js";
+import type { GraphFunction, Node, StatedAttributes } from "./graph.js";
 import type { TensorLike } from "./tensor.js";
 
 /** Attributes whose values are tensors. */
 export const TENSOR_ATTRIBUTES: ReadonlySet<string> = new Set(["value"]);
 /** Attributes whose values are whole numbers, or lists of these. */
 export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
-  "axes", "axis", "chunks", "classes", "ddof", "dilation", "field_index", "groups", "index", "indices", "k",
-  "kernel_size", "key_index", "offset", "order", "original_shape", "output_padding", "pad_width", "padding", "repeats",
-  "segments", "shape", "shifts", "sizes", "starts", "steps", "stops", "stride", "total_fields", "total_keys",
+  "at_once", "axes", "axis", "carries", "chunks", "classes", "ddof", "dilation", "field_index", "groups", "index",
+  "indices", "k", "kernel_size", "key_index", "length", "max_steps", "offset", "order", "original_shape",
+  "output_padding", "pad_width", "padding", "repeats", "segments", "sequences", "shape", "shifts", "sizes", "starts",
+  "steps", "stops", "stride", "total_fields", "total_keys",
 ]);
 /** The opset that graphs have an op since, where it is not the first. */
 export const SINCE: { readonly [op: string]: number } = {
+  call: 2,
+  cond: 2,
+  fixed_point: 2,
+  map: 2,
   random_bernoulli: 2,
   random_bits: 2,
   random_categorical: 2,
@@ -25,6 +30,8 @@ export const SINCE: { readonly [op: string]: number } = {
   random_permutation: 2,
   random_split: 2,
   random_uniform: 2,
+  scan: 2,
+  while: 2,
 };
 
 /** A whole number; a bigint where a number would not hold it. */
@@ -314,6 +321,37 @@ export abstract class Ops {
   }
 
   /**
+   * body(operands).
+   *
+   * With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
+   * cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`, nothing inside is
+   * kept for the way back, which computes the body once more.
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: that of the body, or its own `derivative`.
+   *
+   * @param body of the operands
+   * @param options.derivative of operands, results and cotangents: a cotangent for each float operand; absent: the
+   *   body's
+   * @param options.recompute keep nothing inside for the way back, but compute it again; false unless stated
+   */
+  call(
+    operands: readonly Node[],
+    body: GraphFunction,
+    options: Optional<{ derivative: GraphFunction; recompute: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "call",
+      [...operands],
+      { body, derivative: options.derivative, recompute: options.recompute },
+      options.name,
+    );
+  }
+
+  /**
    * y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
    *
    * float → float is differentiable; through integers and bool there is no path.
@@ -389,6 +427,30 @@ export abstract class Ops {
    */
   clamp(x: Node, options: Optional<{ min: Float; max: Float; name: string }> = {}): Node {
     return this.append("clamp", [x], { min: options.min, max: options.max }, options.name);
+  }
+
+  /**
+   * then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them runs.
+   *
+   * Both give results of the same types.
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: that of the function that ran; the other adds exact zeros.
+   *
+   * @param then of the operands behind the predicate, where that holds
+   * @param otherwise of the same, where it does not
+   */
+  cond(
+    predicate: Node,
+    operands: readonly Node[],
+    then: GraphFunction,
+    otherwise: GraphFunction,
+    options: Optional<{ name: string }> = {},
+  ): Node {
+    return this.append("cond", [predicate, ...operands], { then, otherwise }, options.name);
   }
 
   /**
@@ -760,6 +822,38 @@ export abstract class Ops {
   }
 
   /**
+   * x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
+   *
+   * x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends the
+   * iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool [].
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x.
+   *
+   * @param body of consts and x: the next x
+   * @param options.carries how many operands, the last ones, are x at first; at least one; 0 unless stated
+   * @param tolerance how much may change, relative to 1 + max |x|; 0: nothing
+   * @param maxSteps how many steps there may be at most
+   */
+  fixedPoint(
+    operands: readonly Node[],
+    body: GraphFunction,
+    tolerance: Float,
+    maxSteps: Int,
+    options: Optional<{ carries: Int; name: string }> = {},
+  ): Node {
+    return this.append(
+      "fixed_point",
+      [...operands],
+      { body, carries: options.carries, tolerance, max_steps: maxSteps },
+      options.name,
+    );
+  }
+
+  /**
    * y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes [1].
    *
    * Gradient: g, reshaped back.
@@ -1082,6 +1176,35 @@ export abstract class Ops {
    */
   logsumexp(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
     return this.append("logsumexp", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * stacks = body(consts, entry t of each sequence), for every t, in no order.
+   *
+   * Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one batch.
+   * Results: for each of the body's a stack [entries, …].
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: a map of the body's, summed over the entries for consts.
+   *
+   * @param body of consts and one entry of each sequence: what is stacked
+   * @param options.sequences how many operands, the last ones, are gone through; at least one; 0 unless stated
+   * @param options.atOnce how many entries are computed in one batch; absent: as many as fit
+   */
+  map(
+    operands: readonly Node[],
+    body: GraphFunction,
+    options: Optional<{ sequences: Int; atOnce: Int; name: string }> = {},
+  ): Node {
+    return this.append(
+      "map",
+      [...operands],
+      { body, sequences: options.sequences, at_once: options.atOnce },
+      options.name,
+    );
   }
 
   /**
@@ -1618,6 +1741,45 @@ export abstract class Ops {
   }
 
   /**
+   * carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each sequence).
+   *
+   * The body gives the carries for the next step, of the same types, and then values that are stacked. Operands are
+   * consts, then `carries` initial values, then `sequences` tensors whose entries along the leading axis it goes
+   * through, with `reverse` from the last; entry t of a stack is what step t gave. Results: the last carries, then the
+   * stacks [length, …].
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: a scan the other way round, which computes each step again.
+   *
+   * @param body of consts, carries and one entry of each sequence: carries, and what is stacked
+   * @param options.carries how many operands are initial values of carries; 0 unless stated
+   * @param options.sequences how many operands, the last ones, are gone through; 0 unless stated
+   * @param options.length how many steps; absent: as many as the sequences have entries
+   * @param options.reverse from the last entry to the first; false unless stated
+   */
+  scan(
+    operands: readonly Node[],
+    body: GraphFunction,
+    options: Optional<{ carries: Int; sequences: Int; length: Int; reverse: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "scan",
+      [...operands],
+      {
+        body,
+        carries: options.carries,
+        sequences: options.sequences,
+        length: options.length,
+        reverse: options.reverse,
+      },
+      options.name,
+    );
+  }
+
+  /**
    * y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
    *
    * `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
@@ -2082,5 +2244,38 @@ export abstract class Ops {
    */
   where(cond: Node, onTrue: Node, onFalse: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("where", [cond, onTrue, onFalse], {}, options.name);
+  }
+
+  /**
+   * carries = body(consts, carries), again and again while condition(consts, carries) holds.
+   *
+   * At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more after the
+   * last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`, bool [], false where
+   * the bound ended it.
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: back over the steps that ran, each computed again; none by the condition, and none of `steps`.
+   *
+   * @param condition of consts and carries: whether to go on, a bool []
+   * @param body of consts and carries: the carries after a step
+   * @param options.carries how many operands, the last ones, are initial values of carries; 0 unless stated
+   * @param maxSteps how many steps there may be at most
+   */
+  while(
+    operands: readonly Node[],
+    condition: GraphFunction,
+    body: GraphFunction,
+    maxSteps: Int,
+    options: Optional<{ carries: Int; name: string }> = {},
+  ): Node {
+    return this.append(
+      "while",
+      [...operands],
+      { condition, body, carries: options.carries, max_steps: maxSteps },
+      options.name,
+    );
   }
 }

@@ -8,12 +8,16 @@ import { Tensor } from "./tensor.js";
 
 /** Of a graph that does not say. */
 const FIRST = 1;
+/** Since which graphs have functions. */
+const FUNCTIONS = 2;
 
 /** What its program states, or else the first that has all of its ops and dtypes; undefined where nothing is to be said. */
 export function opsetOf(graph: Graph): number | undefined {
   if (graph.opset !== undefined) return graph.opset;
-  let needed = FIRST;
-  for (const node of graph) needed = Math.max(needed, neededBy(node));
+  let needed = graph.functions.length ? FUNCTIONS : FIRST;
+  for (const part of [graph, ...graph.functions.map(({ nodes }) => nodes)]) {
+    for (const node of part) needed = Math.max(needed, neededBy(node));
+  }
   return needed > FIRST ? needed : undefined;
 }
 

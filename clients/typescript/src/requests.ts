@@ -3,7 +3,7 @@
 import type { Bytes } from "./bytes.js";
 import { DTYPES, type Dtype, isDtype } from "./dtypes.js";
 import { InputError } from "./errors.js";
-import { type Graph, Node, type NodeLike } from "./graph.js";
+import { type Graph, type GraphFunction, Node, type NodeLike } from "./graph.js";
 import { type JsonObject } from "./json.js";
 import { alone, type Fields, JSON_TYPE, Message, SAFETENSORS_TYPE } from "./message.js";
 import { opsetOf } from "./opset.js";
@@ -141,13 +141,26 @@ export function toWire(graph: Graph): JsonObject {
 }
 
 function stated(graph: Graph, message: Message): Fields {
-  return { opset: opsetOf(graph), nodes: [...graph].map((node) => statedNode(node, message)) };
+  if (graph.outer) {
+    throw new InputError("the graph of a function is sent within the graph around it, and not by itself");
+  }
+  const functions = graph.functions.map((each) => statedFunction(each, message));
+  return { opset: opsetOf(graph), functions: functions.length ? functions : undefined, nodes: allOf(graph, message, "") };
 }
 
-function statedNode({ id, op, operands, attrs, name }: Node, message: Message): Fields {
+function statedFunction({ index, nodes, outputs, name }: GraphFunction, message: Message): Fields {
+  const within = `functions.${index}.`;
+  return { name: name || undefined, nodes: allOf(nodes, message, within), outputs: outputs.map(({ id }) => id) };
+}
+
+function allOf(graph: Graph, message: Message, within: string): readonly Fields[] {
+  return [...graph].map((node) => statedNode(node, message, within));
+}
+
+function statedNode({ id, op, operands, attrs, name }: Node, message: Message, within: string): Fields {
   const stated: Fields = {};
   for (const [key, value] of Object.entries(attrs)) {
-    if (value instanceof Tensor) message.place(value, `constants.${id}`, stated, key);
+    if (value instanceof Tensor) message.place(value, `${within}constants.${id}`, stated, key);
     else stated[key] = value;
   }
   return {

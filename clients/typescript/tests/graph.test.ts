@@ -147,3 +147,38 @@ test("types hold what the ops' methods take", () => {
   // @ts-expect-error a number is no node
   assert.throws(() => graph.add(x, 1), InputError);
 });
+
+test("a function is a graph within the graph", () => {
+  const graph = new Graph();
+  const step = graph.function((f) => {
+    const [k, y] = [f.input("k"), f.input("y")];
+    const next = f.add(y, f.mulScalar(f.mul(k, y), -0.5));
+    return [next, next];
+  }, "euler");
+  const last = graph.scan([graph.parameter("k"), graph.input("y0")], step, { carries: 1, length: 4 });
+  graph.sum(graph.getOutput(last, 1));
+  assert.deepEqual([step.index, step.parameters.length, step.outputs.length], [0, 2, 2]);
+  const wire = toWire(graph);
+  assert.deepEqual([wire["opset"], last.attrs], [2, { body: 0, carries: 1, length: 4 }]);
+  assert.deepEqual(toWire(Graph.fromWire(wire)), wire);
+  assert.throws(() => toWire(step.nodes), InputError);
+});
+
+test("a function may make those that it uses", () => {
+  const graph = new Graph();
+  const outer = graph.function((f) => {
+    const inner = f.function((g) => g.neg(g.input()));
+    return f.getOutput(f.call([f.input()], inner), 0);
+  });
+  assert.deepEqual([outer.index, graph.functions.length], [1, 2]);
+});
+
+test("functions share neither nodes nor graphs", () => {
+  const graph = new Graph();
+  const x = graph.input();
+  assert.throws(() => graph.function((f) => f.add(f.input(), x)), /as operand 1, which is a node of another graph/);
+  assert.throws(() => graph.function((f) => [f.input(), x]), /output 1 of the function is not a node of its own/);
+  assert.equal(graph.functions.length, 0);
+  const other = new Graph().function((f) => f.input());
+  assert.throws(() => graph.call([x], other), /call \(graph\.test\.js:\d+\), attribute body: .* another graph/);
+});

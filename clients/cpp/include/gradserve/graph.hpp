@@ -3,6 +3,7 @@
 #include <gradserve/ops.hpp>
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,6 +12,8 @@
 namespace gradserve {
 
 /// A computation graph. Every method that is an op appends a node and returns its handle.
+///
+/// The body of a function is written as a graph is, and is sent with the one around it.
 ///
 /// Copies are the same graph. It is built by one thread at a time; when it is built, any number may call with it.
 class Graph : public Ops {
@@ -22,6 +25,18 @@ public:
     /// first.
     void set_opset(std::int64_t version);
     [[nodiscard]] std::optional<std::int64_t> opset() const;
+
+    /// Writes the body of a function on a graph of its own, and returns its outputs, which may repeat.
+    using Body = std::function<std::vector<Node>(Graph& body)>;
+
+    /// Appends a function, which ops such as scan run. It is written as a graph is: its inputs are its parameters, in
+    /// their order, and it sees no other nodes but its own. It may use the functions that are there, and have functions
+    /// in it. Throws InputError for outputs that are no nodes of it.
+    GraphFunction function(const Body& write) { return function({}, write); }
+    GraphFunction function(std::string name, const Body& write);
+
+    /// The functions, by index.
+    [[nodiscard]] std::vector<GraphFunction> functions() const;
 
     /// The number of nodes.
     [[nodiscard]] std::size_t size() const;
@@ -48,6 +63,7 @@ public:
 
 private:
     friend class Node;
+    friend class GraphFunction;
     friend struct GraphState;
 
     explicit Graph(std::shared_ptr<GraphState> state) : Ops(std::move(state)) {}

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <gradserve/dtype.hpp>
+#include <gradserve/graph_function.hpp>
 #include <gradserve/tensor.hpp>
 
 #include <concepts>
@@ -16,7 +17,7 @@
 namespace gradserve {
 
 /// A value of JSON: an attribute of an op, or what an answer says. Whole numbers keep all of their digits. It may have
-/// tensors in it, which are written as the wire has them.
+/// tensors in it, which are written as the wire has them, and functions, which are written as their indices.
 class Json {
 public:
     using List = std::vector<Json>;
@@ -30,7 +31,7 @@ public:
 
     /// What it may be. A whole number is std::uint64_t only where it is beyond std::int64_t.
     using Value = std::variant<std::nullptr_t, bool, std::int64_t, std::uint64_t, double, Digits, std::string, List,
-                               Object, Tensor>;
+                               Object, Tensor, GraphFunction>;
 
     Json() : value_(nullptr) {}
     Json(std::nullptr_t) : value_(nullptr) {}
@@ -50,6 +51,7 @@ public:
     Json(std::string text) : value_(std::move(text)) {}
     Json(const DType& dtype) : value_(dtype.word()) {}
     Json(Tensor tensor) : value_(std::move(tensor)) {}
+    Json(GraphFunction function) : value_(std::move(function)) {}
     Json(List list) : value_(std::move(list)) {}
     Json(Object object) : value_(std::move(object)) {}
     template <class T>

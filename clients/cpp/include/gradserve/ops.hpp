@@ -2,6 +2,7 @@
 #pragma once
 
 #include <gradserve/appender.hpp>
+#include <gradserve/graph_function.hpp>
 #include <gradserve/json.hpp>
 #include <gradserve/listed.hpp>
 #include <gradserve/node.hpp>
@@ -91,6 +92,14 @@ struct BceWithLogitsOptions {
 struct BroadcastToOptions {
     /// The result's shape; [] unless stated.
     Ints shape{};
+};
+
+/// What call takes beside what is required.
+struct CallOptions {
+    /// Of operands, results and cotangents: a cotangent for each float operand; absent: the body's.
+    std::optional<GraphFunction> derivative{};
+    /// Keep nothing inside for the way back, but compute it again; false unless stated.
+    std::optional<bool> recompute{};
 };
 
 /// What cat takes beside what is required.
@@ -202,6 +211,12 @@ struct EluOptions {
     std::optional<double> alpha{};
 };
 
+/// What fixed_point takes beside what is required.
+struct FixedPointOptions {
+    /// How many operands, the last ones, are x at first; at least one; 0 unless stated.
+    std::optional<std::int64_t> carries{};
+};
+
 /// What flatten takes beside what is required.
 struct FlattenOptions {
     /// Neighbouring axes to merge; absent: all.
@@ -296,6 +311,14 @@ struct LogsumexpOptions {
     Ints axes{};
     /// Keep the reduced axes, with extent 1; false unless stated.
     std::optional<bool> keepdims{};
+};
+
+/// What map takes beside what is required.
+struct MapOptions {
+    /// How many operands, the last ones, are gone through; at least one; 0 unless stated.
+    std::optional<std::int64_t> sequences{};
+    /// How many entries are computed in one batch; absent: as many as fit.
+    std::optional<std::int64_t> at_once{};
 };
 
 /// What max takes beside what is required.
@@ -445,6 +468,18 @@ struct RollOptions {
     Ints axes{};
 };
 
+/// What scan takes beside what is required.
+struct ScanOptions {
+    /// How many operands are initial values of carries; 0 unless stated.
+    std::optional<std::int64_t> carries{};
+    /// How many operands, the last ones, are gone through; 0 unless stated.
+    std::optional<std::int64_t> sequences{};
+    /// How many steps; absent: as many as the sequences have entries.
+    std::optional<std::int64_t> length{};
+    /// From the last entry to the first; false unless stated.
+    std::optional<bool> reverse{};
+};
+
 /// What scatter_add takes beside what is required.
 struct ScatterAddOptions {
     /// The axis that is indexed; 0 unless stated.
@@ -551,6 +586,12 @@ struct VarOptions {
     std::optional<bool> keepdims{};
     /// What is taken off n: 1 for the unbiased estimate; 0 unless stated.
     std::optional<std::int64_t> ddof{};
+};
+
+/// What while takes beside what is required.
+struct WhileOptions {
+    /// How many operands, the last ones, are initial values of carries; 0 unless stated.
+    std::optional<std::int64_t> carries{};
 };
 
 /// The ops, each a method that appends a node and returns its handle.
@@ -692,6 +733,21 @@ public:
     /// Gradient: g, summed over the axes that were repeated.
     Node broadcast_to(const Node& x, const BroadcastToOptions& options = {});
 
+    /// body(operands).
+    ///
+    /// With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
+    /// cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`, nothing inside
+    /// is kept for the way back, which computes the body once more.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: that of the body, or its own `derivative`.
+    ///
+    /// body: of the operands.
+    Node call(const GraphFunction& body, const std::vector<Node>& operands, const CallOptions& options = {});
+
     /// y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
     ///
     /// float → float is differentiable; through integers and bool there is no path.
@@ -740,6 +796,25 @@ public:
     ///
     /// Gradient: g where min ≤ x ≤ max or x is NaN, else 0.
     Node clamp(const Node& x, const ClampOptions& options = {});
+
+    /// then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them runs.
+    ///
+    /// Both give results of the same types.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: that of the function that ran; the other adds exact zeros.
+    ///
+    /// then: of the operands behind the predicate, where that holds.
+    ///
+    /// otherwise: of the same, where it does not.
+    Node cond(
+        const GraphFunction& then,
+        const GraphFunction& otherwise,
+        const Node& predicate,
+        const std::vector<Node>& operands);
 
     /// A tensor that is part of the graph: y = value.
     ///
@@ -902,6 +977,29 @@ public:
     ///
     /// Gradient: g · eˣ.
     Node expm1(const Node& x);
+
+    /// x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
+    ///
+    /// x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends the
+    /// iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool [].
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x.
+    ///
+    /// body: of consts and x: the next x.
+    ///
+    /// tolerance: how much may change, relative to 1 + max |x|; 0: nothing.
+    ///
+    /// max_steps: how many steps there may be at most.
+    Node fixed_point(
+        const GraphFunction& body,
+        double tolerance,
+        std::int64_t max_steps,
+        const std::vector<Node>& operands,
+        const FixedPointOptions& options = {});
 
     /// y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes [1].
     ///
@@ -1074,6 +1172,20 @@ public:
     ///
     /// Gradient: g · exp(x − y).
     Node logsumexp(const Node& x, const LogsumexpOptions& options = {});
+
+    /// stacks = body(consts, entry t of each sequence), for every t, in no order.
+    ///
+    /// Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one
+    /// batch. Results: for each of the body's a stack [entries, …].
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: a map of the body's, summed over the entries for consts.
+    ///
+    /// body: of consts and one entry of each sequence: what is stacked.
+    Node map(const GraphFunction& body, const std::vector<Node>& operands, const MapOptions& options = {});
 
     /// The value under one key of a map that is kept as one tensor, keys in insertion order.
     ///
@@ -1372,6 +1484,22 @@ public:
     /// Gradient: −g · y³ / 2.
     Node rsqrt(const Node& x);
 
+    /// carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each sequence).
+    ///
+    /// The body gives the carries for the next step, of the same types, and then values that are stacked. Operands are
+    /// consts, then `carries` initial values, then `sequences` tensors whose entries along the leading axis it goes
+    /// through, with `reverse` from the last; entry t of a stack is what step t gave. Results: the last carries, then
+    /// the stacks [length, …].
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: a scan the other way round, which computes each step again.
+    ///
+    /// body: of consts, carries and one entry of each sequence: carries, and what is stacked.
+    Node scan(const GraphFunction& body, const std::vector<Node>& operands, const ScanOptions& options = {});
+
     /// y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
     ///
     /// `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
@@ -1637,6 +1765,30 @@ public:
     ///
     /// Gradient: d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond.
     Node where(const Node& cond, const Node& on_true, const Node& on_false);
+
+    /// carries = body(consts, carries), again and again while condition(consts, carries) holds.
+    ///
+    /// At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more after
+    /// the last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`, bool [],
+    /// false where the bound ended it.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: back over the steps that ran, each computed again; none by the condition, and none of `steps`.
+    ///
+    /// condition: of consts and carries: whether to go on, a bool [].
+    ///
+    /// body: of consts and carries: the carries after a step.
+    ///
+    /// max_steps: how many steps there may be at most.
+    Node while_(
+        const GraphFunction& condition,
+        const GraphFunction& body,
+        std::int64_t max_steps,
+        const std::vector<Node>& operands,
+        const WhileOptions& options = {});
 
 protected:
     explicit Ops(std::shared_ptr<GraphState> state) : Appender(std::move(state)) {}

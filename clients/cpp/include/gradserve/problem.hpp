@@ -19,8 +19,9 @@ struct Problem {
     /// Where the page of the code is, and its heading.
     std::string type, title;
     std::string request_id;
-    /// The node that it is about, and the place of the operand.
-    std::optional<std::int64_t> node, operand;
+    /// The node that it is about, also where that runs a function in which something is wrong; the function, and the node
+    /// in it; and the place of the operand.
+    std::optional<std::int64_t> node, function, function_node, operand;
     std::string expected, got;
     /// A JSON pointer into the request.
     std::string pointer;

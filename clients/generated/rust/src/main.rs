@@ -2,11 +2,41 @@
 
 use openapi::apis::{compute_api, configuration::Configuration, graphs_api, Error};
 use openapi::models::{
-    Feed, GradientsRequest, Graph, GraphNode, RegisterGraphRequest, RegisteredGradientsRequest, Tensor,
+    Attrs, Feed, GradientsRequest, Graph, GraphFunction, GraphNode, RegisterGraphRequest, RegisteredGradientsRequest,
+    Tensor,
 };
 
 fn node(op: &str, operands: &[i64]) -> GraphNode {
     GraphNode { operands: Some(operands.to_vec()), ..GraphNode::new(op.to_owned()) }
+}
+
+fn stated(op: &str, operands: &[i64], attrs: Attrs) -> GraphNode {
+    GraphNode { attrs: Some(Box::new(attrs)), ..node(op, operands) }
+}
+
+/// Four steps of a decay, as a function that a scan runs.
+fn decay() -> Graph {
+    let half = Attrs { scalar: Some(-0.5), ..Attrs::new() };
+    let steps = Attrs { body: Some(0), carries: Some(1), length: Some(4), ..Attrs::new() };
+    let stack = Attrs { index: Some(1), ..Attrs::new() };
+    let euler = GraphFunction::new(
+        vec![
+            node("input", &[]),
+            node("input", &[]),
+            node("mul", &[0, 1]),
+            stated("mul_scalar", &[2], half),
+            node("add", &[1, 3]),
+        ],
+        vec![4, 4],
+    );
+    let nodes = vec![
+        node("parameter", &[]),
+        node("input", &[]),
+        stated("scan", &[0, 1], steps),
+        stated("get_output", &[2], stack),
+        node("sum", &[3]),
+    ];
+    Graph { opset: Some(2), functions: Some(vec![euler]), ..Graph::new(nodes) }
 }
 
 fn feed(node: i64, shape: &[i64], data: &[f64]) -> Feed {
@@ -43,6 +73,12 @@ async fn main() {
         .expect("an answer");
     let gradient = answer.gradients[0].tensor.data.as_ref().expect("numbers");
     println!("gradient {} {}", gradient[0], gradient[1]);
+
+    let start = vec![feed(0, &[], &[1.0]), feed(1, &[], &[16.0])];
+    let request = GradientsRequest { feeds: Some(start), ..GradientsRequest::new(decay()) };
+    let answer = compute_api::gradients(&configuration, request, None, None).await.expect("an answer");
+    let (value, slope) = (&answer.values[0].tensor.data, &answer.gradients[0].tensor.data);
+    println!("functions {} {}", value.as_ref().expect("numbers")[0], slope.as_ref().expect("numbers")[0]);
 
     let wrong = Graph::new(vec![node("input", &[]), node("matmul", &[0, 7])]);
     match compute_api::gradients(&configuration, GradientsRequest::new(wrong), None, None).await {

@@ -8,9 +8,8 @@ import (
 )
 
 type graphCase struct {
-	Steps      []step `json:"steps"`
-	Opset      int    `json:"opset"`
-	Registered bool   `json:"registered"`
+	built
+	Registered bool `json:"registered"`
 }
 
 type entry struct {
@@ -25,10 +24,9 @@ type entry struct {
 
 // call is one as a case states it.
 type call struct {
-	Do          string            `json:"do"`
-	Graph       graphCase         `json:"graph"`
-	Steps       []step            `json:"steps"`
-	Opset       int               `json:"opset"`
+	Do    string    `json:"do"`
+	Graph graphCase `json:"graph"`
+	built
 	Description string            `json:"description"`
 	Name        string            `json:"name"`
 	Tensor      *tensor           `json:"tensor"`

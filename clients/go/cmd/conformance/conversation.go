@@ -107,26 +107,25 @@ func (c *conversation) do(call call) (members, error) {
 	return c.compute(ctx, call)
 }
 
-// graph is that of some steps and an opset; equal ones are the same.
-func (c *conversation) graph(steps []step, opset int) (string, *gs.Graph, error) {
-	text, err := json.Marshal([]any{steps, opset})
+// graph is that of some steps, functions and an opset; equal ones are the same.
+func (c *conversation) graph(stated built) (string, *gs.Graph, error) {
+	text, err := json.Marshal(stated)
 	if err != nil {
 		return "", nil, err
 	}
 	known := string(text)
 	if c.graphs[known] == nil {
-		made, err := graphOf(steps)
+		made, err := graphOf(stated)
 		if err != nil {
 			return "", nil, err
 		}
-		made.Opset = opset
 		c.graphs[known] = made
 	}
 	return known, c.graphs[known], nil
 }
 
 func (c *conversation) register(ctx context.Context, call call) (members, error) {
-	known, graph, err := c.graph(call.Steps, call.Opset)
+	known, graph, err := c.graph(call.built)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +139,7 @@ func (c *conversation) register(ctx context.Context, call call) (members, error)
 
 // target is what a call is made on.
 func (c *conversation) target(stated graphCase) (gs.Computable, *gs.Graph, error) {
-	known, graph, err := c.graph(stated.Steps, stated.Opset)
+	known, graph, err := c.graph(stated.built)
 	if err != nil || !stated.Registered {
 		return graph, graph, err
 	}

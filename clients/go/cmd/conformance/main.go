@@ -16,13 +16,13 @@ import (
 type members = map[string]any
 
 type request struct {
-	ID     string     `json:"id"`
-	Kind   string     `json:"kind"`
-	Form   string     `json:"form"`
-	Tensor *tensor    `json:"tensor"`
-	Wire   *string    `json:"wire"`
-	File   string     `json:"file"`
-	Steps  []step     `json:"steps"`
+	ID     string  `json:"id"`
+	Kind   string  `json:"kind"`
+	Form   string  `json:"form"`
+	Tensor *tensor `json:"tensor"`
+	Wire   *string `json:"wire"`
+	File   string  `json:"file"`
+	built
 	URL    string     `json:"url"`
 	Client clientCase `json:"client"`
 	Calls  []call     `json:"calls"`
@@ -58,7 +58,7 @@ func answered(stated request) members {
 	case "decode":
 		result, err = decoded(stated)
 	case "build":
-		result, err = built(stated)
+		result, err = nodesOfGraph(stated)
 	default:
 		return exchanged(stated)
 	}
@@ -107,9 +107,9 @@ func decoded(stated request) (members, error) {
 	return members{"tensor": bits(tensor)}, nil
 }
 
-// built are the nodes of a graph.
-func built(stated request) (members, error) {
-	graph, err := graphOf(stated.Steps)
+// nodesOfGraph are the nodes of a graph, and its functions.
+func nodesOfGraph(stated request) (members, error) {
+	graph, err := graphOf(stated.built)
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +118,15 @@ func built(stated request) (members, error) {
 		return nil, err
 	}
 	var made struct {
-		Nodes json.RawMessage `json:"nodes"`
+		Nodes     json.RawMessage `json:"nodes"`
+		Functions json.RawMessage `json:"functions"`
 	}
 	err = json.Unmarshal(text, &made)
-	return members{"nodes": string(made.Nodes)}, err
+	result := members{"nodes": string(made.Nodes)}
+	if made.Functions != nil {
+		result["functions"] = string(made.Functions)
+	}
+	return result, err
 }
 
 // exchanged are the results of calls.

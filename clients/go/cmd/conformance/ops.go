@@ -81,6 +81,11 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		var o gs.BroadcastToOptions
 		o.Shape = attr[[]int](s, "shape")
 		return g.BroadcastTo(s.operand(0), o)
+	case "call":
+		var o gs.CallOpOptions
+		o.Derivative = attr[*gs.GraphFunction](s, "derivative")
+		o.Recompute = optional[bool](s, "recompute")
+		return g.Call(attr[*gs.GraphFunction](s, "body"), s.nodes[0:], o)
 	case "cast":
 		return g.Cast(s.operand(0), attr[gs.DType](s, "dtype"))
 	case "cat":
@@ -101,6 +106,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Min = attr[gs.Number](s, "min")
 		o.Max = attr[gs.Number](s, "max")
 		return g.Clamp(s.operand(0), o)
+	case "cond":
+		return g.Cond(attr[*gs.GraphFunction](s, "then"), attr[*gs.GraphFunction](s, "otherwise"), s.operand(0), s.nodes[1:]...)
 	case "constant":
 		return g.Constant(attr[*gs.Tensor](s, "value"))
 	case "conv1d":
@@ -187,6 +194,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Exp(s.operand(0))
 	case "expm1":
 		return g.Expm1(s.operand(0))
+	case "fixed_point":
+		var o gs.FixedPointOptions
+		o.Carries = optional[int](s, "carries")
+		return g.FixedPoint(attr[*gs.GraphFunction](s, "body"), attr[float64](s, "tolerance"), attr[int](s, "max_steps"), s.nodes[0:], o)
 	case "flatten":
 		var o gs.FlattenOptions
 		o.Axes = attr[[]int](s, "axes")
@@ -288,6 +299,11 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Axes = attr[[]int](s, "axes")
 		o.KeepDims = optional[bool](s, "keepdims")
 		return g.LogSumExp(s.operand(0), o)
+	case "map":
+		var o gs.MapOptions
+		o.Sequences = optional[int](s, "sequences")
+		o.AtOnce = optional[int](s, "at_once")
+		return g.Map(attr[*gs.GraphFunction](s, "body"), s.nodes[0:], o)
 	case "map_lookup":
 		return g.MapLookup(s.operand(0), attr[int](s, "key_index"), attr[int](s, "total_keys"))
 	case "matmul":
@@ -428,6 +444,13 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Round(s.operand(0))
 	case "rsqrt":
 		return g.Rsqrt(s.operand(0))
+	case "scan":
+		var o gs.ScanOptions
+		o.Carries = optional[int](s, "carries")
+		o.Sequences = optional[int](s, "sequences")
+		o.Length = optional[int](s, "length")
+		o.Reverse = optional[bool](s, "reverse")
+		return g.Scan(attr[*gs.GraphFunction](s, "body"), s.nodes[0:], o)
 	case "scatter_add":
 		var o gs.ScatterAddOptions
 		o.Axis = optional[int](s, "axis")
@@ -542,6 +565,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Var(s.operand(0), o)
 	case "where":
 		return g.Where(s.operand(0), s.operand(1), s.operand(2))
+	case "while":
+		var o gs.WhileOptions
+		o.Carries = optional[int](s, "carries")
+		return g.While(attr[*gs.GraphFunction](s, "condition"), attr[*gs.GraphFunction](s, "body"), attr[int](s, "max_steps"), s.nodes[0:], o)
 	}
 	return s.any(g)
 }

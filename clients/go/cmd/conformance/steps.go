@@ -8,38 +8,101 @@ import (
 	gs "gradserve.example/gradserve"
 )
 
+// built is a graph as a case states it.
+type built struct {
+	Steps     []step     `json:"steps"`
+	Functions []function `json:"functions"`
+	Opset     int        `json:"opset"`
+}
+
+// function is a function as a case states it.
+type function struct {
+	Name    string            `json:"name"`
+	Steps   []step            `json:"steps"`
+	Outputs []json.RawMessage `json:"outputs"`
+}
+
 // step is one call of the builder.
 type step struct {
 	Op       string                     `json:"op"`
 	Operands []json.RawMessage          `json:"operands"`
 	Attrs    map[string]json.RawMessage `json:"attrs"`
 	Name     string                     `json:"name"`
-	// nodes are the operands in the graph, and err what was wrong with an attribute.
-	nodes []*gs.Node
-	err   error
+	// nodes are the operands in the graph, functions those of the graph around, and err what was wrong with an attribute.
+	nodes     []*gs.Node
+	functions []*gs.GraphFunction
+	err       error
+}
+
+// builder has what steps refer to: their graph, the one around it, and the functions of that.
+type builder struct {
+	graph, outer *gs.Graph
+	functions    []*gs.GraphFunction
 }
 
 // graphOf is the graph that steps give.
-func graphOf(steps []step) (*gs.Graph, error) {
+func graphOf(stated built) (*gs.Graph, error) {
 	graph := gs.NewGraph()
-	for _, each := range steps {
-		each.nodes = make([]*gs.Node, len(each.Operands))
-		for i, place := range each.Operands {
-			node, err := nodeOf(graph, place)
-			if err != nil {
-				return nil, err
-			}
-			each.nodes[i] = node
+	graph.Opset = stated.Opset
+	outer := builder{graph: graph, outer: graph}
+	for _, each := range stated.Functions {
+		made, err := outer.function(each)
+		if err != nil {
+			return nil, err
 		}
-		made := each.appended(graph)
+		outer.functions = append(outer.functions, made)
+	}
+	return graph, outer.append(stated.Steps)
+}
+
+func (b builder) function(stated function) (*gs.GraphFunction, error) {
+	var err error
+	made := b.graph.Function(stated.Name, func(graph *gs.Graph) []*gs.Node {
+		inner := builder{graph: graph, outer: b.graph, functions: b.functions}
+		if err = inner.append(stated.Steps); err != nil {
+			return nil
+		}
+		var outputs []*gs.Node
+		outputs, err = inner.nodes(stated.Outputs)
+		return outputs
+	})
+	return made, err
+}
+
+// append calls the methods of steps.
+func (b builder) append(steps []step) error {
+	for _, each := range steps {
+		nodes, err := b.nodes(each.Operands)
+		if err != nil {
+			return err
+		}
+		each.nodes, each.functions = nodes, b.functions
+		made := each.appended(b.graph)
 		if each.err != nil {
-			return nil, each.err
+			return each.err
 		}
 		if each.Name != "" {
 			made.Named(each.Name)
 		}
 	}
-	return graph, nil
+	return nil
+}
+
+// nodes are nodes by their places, of which one may be of the graph around.
+func (b builder) nodes(places []json.RawMessage) ([]*gs.Node, error) {
+	nodes := make([]*gs.Node, len(places))
+	for i, place := range places {
+		if string(place) == `"outer"` {
+			nodes[i] = b.outer.Input("")
+			continue
+		}
+		node, err := nodeOf(b.graph, place)
+		if err != nil {
+			return nil, err
+		}
+		nodes[i] = node
+	}
+	return nodes, nil
 }
 
 // nodeOf is a node by its place, or one of another graph.
@@ -110,8 +173,12 @@ func attr[T any](s *step, name string) (value T) {
 		if number, err = valueOf(stated); err == nil {
 			*into = floatOf(number)
 		}
+	case **gs.GraphFunction:
+		*into, err = s.function(stated)
 	case *any:
-		*into, err = valueOf(stated)
+		if *into, err = s.function(stated); err != nil {
+			*into, err = valueOf(stated)
+		}
 	case *gs.Number:
 		*into, err = valueOf(stated)
 	case *[]int:
@@ -123,6 +190,24 @@ func attr[T any](s *step, name string) (value T) {
 		s.err = err
 	}
 	return value
+}
+
+// function is one of the graph's, by its index, or one of another graph.
+func (s *step) function(stated json.RawMessage) (*gs.GraphFunction, error) {
+	var named struct {
+		Function json.RawMessage `json:"function"`
+	}
+	if err := json.Unmarshal(stated, &named); err != nil {
+		return nil, err
+	}
+	if string(named.Function) == `"other"` {
+		return gs.NewGraph().Function("", func(g *gs.Graph) []*gs.Node { return []*gs.Node{g.Input("")} }), nil
+	}
+	index, err := strconv.Atoi(string(named.Function))
+	if err != nil {
+		return nil, err
+	}
+	return s.functions[index], nil
 }
 
 func floatOf(number any) float64 {

@@ -167,11 +167,13 @@ func report(refusal *gs.Refusal) members {
 			made[name] = text
 		}
 	}
-	if refusal.Node != nil {
-		made["node"] = *refusal.Node
-	}
-	if refusal.Operand != nil {
-		made["operand"] = *refusal.Operand
+	for name, number := range map[string]*int{
+		"node": refusal.Node, "function": refusal.Function, "function_node": refusal.FunctionNode,
+		"operand": refusal.Operand,
+	} {
+		if number != nil {
+			made[name] = *number
+		}
 	}
 	errors := []members{}
 	for _, each := range refusal.Errors {

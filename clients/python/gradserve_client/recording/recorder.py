@@ -41,12 +41,29 @@ class RecordedGraph(Graph):
         """As of every graph."""
         return self._append(op, operands, attrs, name, users_line())
 
+    def again(self, node: Node, operands: Sequence[Node]) -> Node:
+        """A node of another graph on operands of this one, as from the line that wrote it."""
+        return self._append(node.op, operands, node.attrs, node.name, node.line)
+
+
+class Captured(NamedTuple):
+    """An array of the function around, and what stands for it in the one that is passed it."""
+
+    outer: Traced
+    own: Traced
+
 
 class Recorder:
-    """What is being recorded. `look` gives values, where the function may ask for any."""
+    """What is being recorded. `look` gives values, where the function may ask for any.
 
-    def __init__(self, array_type: type[Traced], look: Look | None) -> None:
-        self.graph = RecordedGraph()
+    `outer` is the recording of the function around, where it is one for an op to run.
+    """
+
+    def __init__(self, array_type: type[Traced], look: Look | None, outer: Recorder | None = None) -> None:
+        self.graph: RecordedGraph = RecordedGraph(outer=outer.graph.owner if outer else None)
+        self.outer = outer
+        #: what is read of the function around, by the ids of its nodes there
+        self.captured: dict[int, Captured] = {}
         self.leaves: list[Node] = []
         self.guards: list[Guard] = []
         self._array_type = array_type
@@ -65,8 +82,41 @@ class Recorder:
         self.leaves.append(node)
         return self.array(node, shape, dtype)
 
+    def inner(self) -> Recorder:
+        """For a function within this one. It may not look at values: they differ from step to step."""
+        return Recorder(self._array_type, None, self)
+
+    def parameter(self, dtype: DType, shape: Sequence[int]) -> Traced:
+        """What a function is given by the op that runs it."""
+        return self.array(self.graph.input(), shape, dtype)
+
+    def own(self, array: Traced) -> Traced:
+        """An array as it is here: what is of the function around is passed to this one.
+
+        Raises RecordingError for what is neither.
+        """
+        if array.recorder is self:
+            return array
+        if self.outer is None:
+            raise RecordingError(
+                f"{array.told} ({users_line()}): is of another function that is recorded, of which only what it gives "
+                "back is seen"
+            )
+        outer = self.outer.own(array)
+        if outer.node.id not in self.captured:
+            kept = self.outer.array(outer.node, outer.shape, outer.dtype)
+            self.captured[outer.node.id] = Captured(kept, self.parameter(outer.dtype, outer.shape))
+            self._know(self.captured[outer.node.id].own, self.outer.known(outer))
+        return self.captured[outer.node.id].own
+
+    def several(self, op: str, operands: Sequence[Traced], types: Sequence[Any], /, **attrs: Any) -> list[Traced]:
+        """An op of several results, of which dtypes and shapes are known."""
+        node = self.graph.op(op, *(self.own(operand).node for operand in operands), **attrs)
+        return [self.array(node.get_output(i), shape, dtype) for i, (dtype, shape) in enumerate(types)]
+
     def emit(self, op: str, operands: Sequence[Traced], shape: Sequence[int], dtype: DType, /, **attrs: Any) -> Traced:
         """An op, of whose result shape and dtype are known."""
+        operands = [self.own(operand) for operand in operands]
         node = self.graph.op(op, *(operand.node for operand in operands), **attrs)
         if all(operand.node.id in self._fixed for operand in operands):
             self._fixed.add(node.id)
@@ -76,8 +126,14 @@ class Recorder:
         """A tensor that is part of the graph."""
         dtype_name(value.dtype)
         made = self.emit("constant", (), value.shape, value.dtype, value=value)
-        self._constants[made.node.id] = value
+        self._know(made, value)
         return made
+
+    def _know(self, array: Traced, value: Array | None) -> None:
+        """Keep what the elements are, if that is known."""
+        if value is not None:
+            self._fixed.add(array.node.id)
+            self._constants[array.node.id] = value
 
     def known(self, array: Traced) -> Array | None:
         """The elements of a constant; None where they depend on something."""
@@ -99,9 +155,10 @@ class Recorder:
     def _looked_at(self, array: Traced, asked: str) -> Array:
         line = users_line()
         if self._look is None:
+            guarded = "" if self.outer else ', or record with values="guarded"'
             raise RecordingError(
-                f"{asked} ({line}): a recorded array has no value yet; choose between values with where(), or record "
-                'with values="guarded"'
+                f"{asked} ({line}): a recorded array has no value yet; choose with where() or gs.cond(), loop with "
+                f"gs.while_loop() or gs.scan(){guarded}"
             )
         guard = self._comparable(array)
         value = self._look(self.graph, self.leaves, guard)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradserve_client.graph import Node
+from gradserve_client.recording.lines import RecordingError, users_line
 
 if TYPE_CHECKING:
     from gradserve_client.recording.recorder import Recorder
@@ -47,5 +48,13 @@ class Traced:
         return f"{self.dtype.name}{list(self.shape)}"
 
     def become(self, other: Traced) -> None:
-        """Stand for another node from now on, as after an assignment to elements."""
+        """Stand for another node from now on, as after an assignment to elements.
+
+        Raises RecordingError for an array of the function around, which is not this one's to change.
+        """
+        if other.recorder is not self.recorder:
+            raise RecordingError(
+                f"in place ({users_line()}): {self.told} is of the function around this one, which would not see that "
+                "it is another: make it a carry, or give it back"
+            )
         self.node, self.shape, self.dtype = other.node, other.shape, other.dtype

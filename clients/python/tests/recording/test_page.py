@@ -1,4 +1,4 @@
-"""The page on recording is true: its program runs, and prints what it shows."""
+"""The page on recording is true: its programs run, and print what it shows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ PAGE = "docs/guide/recording.md"
 PYTHON = Path(__file__).parents[2]
 
 
+PROGRAMS = [*zip(blocks(PAGE, "python"), blocks(PAGE, "output"), strict=True)]
+
+
 @pytest.mark.slow
-def test_the_program_prints_what_the_page_shows(server: RunningServer, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("code", "shown"), PROGRAMS, ids=["fit", "loops"])
+def test_the_program_prints_what_the_page_shows(code: str, shown: str, server: RunningServer, tmp_path: Path) -> None:
     pytest.importorskip("scipy", reason="SciPy is not installed")
-    (code,), (shown,) = blocks(PAGE, "python"), blocks(PAGE, "output")
     (tmp_path / "fit.py").write_text(code, encoding="utf-8")
     command = [sys.executable, "fit.py", server.url]
     environment = {**os.environ, "PYTHONPATH": str(PYTHON)}

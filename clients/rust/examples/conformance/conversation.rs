@@ -85,7 +85,7 @@ fn client_of(case: &Value, script: &Script) -> Result<Client> {
     builder.build()
 }
 
-/// Graphs by their steps and opsets; equal ones are the same.
+/// Graphs by their steps, functions and opsets; equal ones are the same.
 #[derive(Default)]
 struct Graphs {
     built: HashMap<String, Graph>,
@@ -116,7 +116,7 @@ impl Graphs {
 
 /// What equal graphs of a case have in common.
 fn key(stated: &Value) -> String {
-    json!([stated["steps"], stated["opset"]]).to_string()
+    json!([stated["steps"], stated["functions"], stated["opset"]]).to_string()
 }
 
 /// One call.

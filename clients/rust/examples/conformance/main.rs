@@ -54,9 +54,13 @@ fn decoded(case: &Value) -> Result<Value> {
     Ok(json!({"tensor": tensors::bits(&tensor)}))
 }
 
-/// The nodes of a graph.
+/// The nodes of a graph, and its functions if there are any.
 fn built(case: &Value) -> Result<Value> {
     let text = steps::graph(case)?.to_json()?;
     let graph: Value = text.parse().expect("a graph is written as JSON");
-    Ok(json!({"nodes": graph["nodes"].to_string()}))
+    let mut made = json!({"nodes": graph["nodes"].to_string()});
+    if let Some(functions) = graph.get("functions") {
+        made["functions"] = functions.to_string().into();
+    }
+    Ok(made)
 }

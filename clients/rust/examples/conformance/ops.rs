@@ -1,7 +1,7 @@
 //! The method of each op. Written by `python -m clients.ops` from the registry of ops: edit that.
 
 use gradserve_client::ops::*;
-use gradserve_client::{DType, Graph, Node, Number, Result, Tensor};
+use gradserve_client::{DType, Graph, GraphFunction, Node, Number, Result, Tensor};
 
 use crate::steps::Step;
 
@@ -80,6 +80,12 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "shape", |o, v: Vec<i64>| o.shape(v))?;
             step.operand(0).broadcast_to_with(o)
         }
+        "call" => {
+            let o = CallOptions::new();
+            let o = step.set(o, "derivative", |o, v: GraphFunction| o.derivative(&v))?;
+            let o = step.set(o, "recompute", |o, v: bool| o.recompute(v))?;
+            graph.call_with(&step.nodes[0..], &step.attr::<GraphFunction>("body")?, o)
+        }
         "cast" => step.operand(0).cast(step.attr::<DType>("dtype")?),
         "cat" => {
             let o = CatOptions::new();
@@ -100,6 +106,12 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "max", |o, v: Number| o.max(v))?;
             step.operand(0).clamp_with(o)
         }
+        "cond" => graph.cond(
+            step.operand(0),
+            &step.nodes[1..],
+            &step.attr::<GraphFunction>("then")?,
+            &step.attr::<GraphFunction>("otherwise")?,
+        ),
         "constant" => graph.constant(step.attr::<Tensor>("value")?),
         "conv1d" => {
             let o = Conv1dOptions::new();
@@ -178,6 +190,17 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "erfinv" => step.operand(0).erfinv(),
         "exp" => step.operand(0).exp(),
         "expm1" => step.operand(0).expm1(),
+        "fixed_point" => {
+            let o = FixedPointOptions::new();
+            let o = step.set(o, "carries", |o, v: i64| o.carries(v))?;
+            graph.fixed_point_with(
+                &step.nodes[0..],
+                &step.attr::<GraphFunction>("body")?,
+                step.attr::<f64>("tolerance")?,
+                step.attr::<i64>("max_steps")?,
+                o,
+            )
+        }
         "flatten" => {
             let o = FlattenOptions::new();
             let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
@@ -272,6 +295,12 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
             let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
             step.operand(0).logsumexp_with(o)
+        }
+        "map" => {
+            let o = MapOptions::new();
+            let o = step.set(o, "sequences", |o, v: i64| o.sequences(v))?;
+            let o = step.set(o, "at_once", |o, v: i64| o.at_once(v))?;
+            graph.map_with(&step.nodes[0..], &step.attr::<GraphFunction>("body")?, o)
         }
         "map_lookup" => step.operand(0).map_lookup(step.attr::<i64>("key_index")?, step.attr::<i64>("total_keys")?),
         "matmul" => step.operand(0).matmul(step.operand(1)),
@@ -414,6 +443,14 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         }
         "round" => step.operand(0).round(),
         "rsqrt" => step.operand(0).rsqrt(),
+        "scan" => {
+            let o = ScanOptions::new();
+            let o = step.set(o, "carries", |o, v: i64| o.carries(v))?;
+            let o = step.set(o, "sequences", |o, v: i64| o.sequences(v))?;
+            let o = step.set(o, "length", |o, v: i64| o.length(v))?;
+            let o = step.set(o, "reverse", |o, v: bool| o.reverse(v))?;
+            graph.scan_with(&step.nodes[0..], &step.attr::<GraphFunction>("body")?, o)
+        }
         "scatter_add" => {
             let o = ScatterAddOptions::new();
             let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
@@ -524,6 +561,17 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             step.operand(0).var_with(o)
         }
         "where" => step.operand(0).where_(step.operand(1), step.operand(2)),
+        "while" => {
+            let o = WhileOptions::new();
+            let o = step.set(o, "carries", |o, v: i64| o.carries(v))?;
+            graph.while_with(
+                &step.nodes[0..],
+                &step.attr::<GraphFunction>("condition")?,
+                &step.attr::<GraphFunction>("body")?,
+                step.attr::<i64>("max_steps")?,
+                o,
+            )
+        }
         _ => step.any(graph)?,
     })
 }

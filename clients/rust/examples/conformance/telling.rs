@@ -176,6 +176,8 @@ fn report(refusal: &Refusal) -> Map<String, Value> {
         ("detail", json!(refusal.detail)),
         ("request_id", json!(refusal.request_id)),
         ("node", json!(refusal.node)),
+        ("function", json!(refusal.function)),
+        ("function_node", json!(refusal.function_node)),
         ("operand", json!(refusal.operand)),
         ("expected", json!(refusal.expected)),
         ("got", json!(refusal.got)),

@@ -3,15 +3,12 @@ package example.gradserve;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 
 /** Reads an answer to a call on a graph. */
 final class AnswerReader {
-    private static final String CONSTANTS = "constants.";
-
     final Graph graph;
     final ObjectNode fields;
     private final Map<String, Tensor> beside;
@@ -69,13 +66,7 @@ final class AnswerReader {
 
     /** The graph that the answer is. Tensors whose role is not known are passed over. */
     Graph answeredGraph() {
-        Map<Integer, Tensor> constants = new HashMap<>();
-        beside.forEach((place, tensor) -> {
-            if (place.matches("constants\\.[0-9]{1,9}")) {
-                constants.put(Integer.valueOf(place.substring(CONSTANTS.length())), tensor);
-            }
-        });
-        Graph answered = Graph.read(Json.member(fields, "graph"), constants);
+        Graph answered = Graph.read(Json.member(fields, "graph"), beside);
         fields.remove("graph");
         return answered;
     }

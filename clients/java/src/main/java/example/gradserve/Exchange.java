@@ -2,6 +2,8 @@ package example.gradserve;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.OptionalInt;
 import java.util.concurrent.CompletableFuture;
 
 /** A request with all of its tries, under one key. */
@@ -68,12 +70,22 @@ final class Exchange {
             : cause;
     }
 
+    /** Where a node was written, if there is one. */
+    private static Optional<String> written(Graph graph, OptionalInt id) {
+        if (id.isEmpty() || id.getAsInt() < 0 || id.getAsInt() >= graph.nodes().size()) {
+            return Optional.empty();
+        }
+        Node node = graph.node(id.getAsInt());
+        return Optional.of(node + (node.line().isEmpty() ? "" : " was written at " + node.line()));
+    }
+
     private static String remark(Graph graph, boolean hasKey, Problem problem) {
         List<String> remarks = new ArrayList<>();
-        problem.node().ifPresent(id -> {
-            if (0 <= id && id < graph.nodes().size()) {
-                Node node = graph.node(id);
-                remarks.add(node + (node.line().isEmpty() ? "" : " was written at " + node.line()));
+        written(graph, problem.node()).ifPresent(remarks::add);
+        problem.function().ifPresent(index -> {
+            if (0 <= index && index < graph.functions().size()) {
+                GraphFunction function = graph.functions().get(index);
+                remarks.add(written(function.body(), problem.functionNode()).orElseGet(function::toString));
             }
         });
         if (hasKey && problem.status() == 413 && problem.code().equals("over_budget")) {

@@ -9,20 +9,28 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
+import java.util.function.Function;
 
 /**
  * A computation graph. Every method that is an op appends a node and returns its handle, which has the other ops as
  * methods.
+ *
+ * <p>The body of a {@linkplain #function function} is written as a graph is, and is sent with the one around it.
  *
  * <p>A graph is built by one thread at a time; when it is built, any number may call with it.
  */
 public final class Graph extends GraphOps implements Computable {
     private final OptionalInt opset;
     private final List<Node> nodes = new ArrayList<>();
+    private final List<GraphFunction> functions = new ArrayList<>();
+    /** The graph whose function this is the body of; null for a graph itself. */
+    private final Graph around;
+    private final String functionName;
+    private boolean isComplete;
 
     /** A graph without nodes, which says by itself which set of ops it needs, where that is not the first. */
     public Graph() {
-        this(OptionalInt.empty());
+        this(OptionalInt.empty(), null, "");
     }
 
     /**
@@ -31,11 +39,82 @@ public final class Graph extends GraphOps implements Computable {
      * @param opset the version of the set of ops
      */
     public Graph(int opset) {
-        this(OptionalInt.of(opset));
+        this(OptionalInt.of(opset), null, "");
     }
 
-    private Graph(OptionalInt opset) {
+    private Graph(OptionalInt opset, Graph around, String functionName) {
         this.opset = opset;
+        this.around = around;
+        this.functionName = functionName == null ? "" : functionName;
+    }
+
+    /**
+     * Appends a function, which ops such as {@code scan} run. It is written as a graph is: its inputs are its
+     * parameters, in their order, and it sees no other nodes but its own. It may use the functions that are there, and
+     * have functions in it.
+     *
+     * @param name a label for messages; empty for none
+     * @param body writes it on a graph of its own, and gives back its outputs, which may repeat
+     * @return what the ops that run it are told
+     * @throws InputException for outputs that are no nodes of it
+     */
+    public GraphFunction function(String name, Function<? super Graph, ? extends List<Node>> body) {
+        Graph written = new Graph(OptionalInt.empty(), whole(), name);
+        return written.complete(body.apply(written));
+    }
+
+    /**
+     * Appends a function without a name.
+     *
+     * @param body writes it on a graph of its own, and gives back its outputs, which may repeat
+     * @return what the ops that run it are told
+     * @throws InputException for outputs that are no nodes of it
+     */
+    public GraphFunction function(Function<? super Graph, ? extends List<Node>> body) {
+        return function("", body);
+    }
+
+    /** The function whose body this is. */
+    private GraphFunction complete(List<Node> outputs) {
+        try {
+            outputs.forEach(this::owned);
+        } catch (InputException wrong) {
+            throw new InputException("an output of " + told() + ": " + wrong.getMessage());
+        }
+        isComplete = true;
+        GraphFunction made = new GraphFunction(around.functions.size(), this, List.copyOf(outputs));
+        around.functions.add(made);
+        return made;
+    }
+
+    /** The graph itself, or that around a function. */
+    private Graph whole() {
+        return around == null ? this : around;
+    }
+
+    boolean isOfAFunction() {
+        return around != null;
+    }
+
+    String functionName() {
+        return functionName;
+    }
+
+    /** The graph as messages name it. */
+    String told() {
+        if (around == null) {
+            return "the graph";
+        }
+        return functionName.isEmpty() ? "a function" : "the function '" + functionName + "'";
+    }
+
+    /**
+     * The functions, which ops of the graph and of later functions may run.
+     *
+     * @return a view, by index
+     */
+    public List<GraphFunction> functions() {
+        return Collections.unmodifiableList(whole().functions);
     }
 
     /**
@@ -43,8 +122,8 @@ public final class Graph extends GraphOps implements Computable {
      *
      * @param op its name
      * @param operands earlier nodes
-     * @param attrs attributes by their names: numbers, booleans, strings, dtypes, tensors, and lists and arrays of
-     *     these
+     * @param attrs attributes by their names: numbers, booleans, strings, dtypes, tensors, functions, and lists and
+     *     arrays of what JSON has
      * @return the node
      * @throws InputException for a node of another graph, and for what an attribute cannot be
      */
@@ -53,14 +132,19 @@ public final class Graph extends GraphOps implements Computable {
     }
 
     private Node op(String op, List<Node> operands, Map<String, ?> attrs, String line) {
-        String told = "node " + nodes.size() + " (" + op + ")";
+        String told = Node.told(this, nodes.size(), op, "");
         try {
+            if (isComplete) {
+                throw new InputException("the function is complete");
+            }
             int[] ids = operands.stream().mapToInt(operand -> owned(operand).id()).toArray();
             ObjectNode plain = Json.object();
             Map<String, Tensor> tensors = new LinkedHashMap<>();
             attrs.forEach((name, value) -> {
                 if (value instanceof Tensor tensor) {
                     tensors.put(name, tensor);
+                } else if (value instanceof GraphFunction function) {
+                    plain.put(name, owned(function).index());
                 } else if (value != null) {
                     plain.set(name, Json.plain(value));
                 }
@@ -88,9 +172,26 @@ public final class Graph extends GraphOps implements Computable {
             throw new InputException("there is no node where one is expected");
         }
         if (node.graph() != this) {
-            throw new InputException(node + " is a node of another graph");
+            throw new InputException(node + whereElse(node.graph()));
         }
         return node;
+    }
+
+    private String whereElse(Graph other) {
+        if (other.whole() != whole()) {
+            return " is a node of another graph";
+        }
+        return around == null
+            ? " is inside of a function, of which only results are seen"
+            : " is outside of this function, which sees only what is passed to it";
+    }
+
+    /** The same function, which has to be one of this graph. */
+    private GraphFunction owned(GraphFunction function) {
+        if (function.body().whole() != whole()) {
+            throw new InputException(function + " is a function of another graph");
+        }
+        return function;
     }
 
     /**
@@ -172,14 +273,28 @@ public final class Graph extends GraphOps implements Computable {
         return MalformedAnswerException.unless(() -> read(Json.object(text), Map.of()));
     }
 
-    /** The graph of an answer. Tensors of nodes may lie beside it, by their ids. */
-    static Graph read(ObjectNode stated, Map<Integer, Tensor> constants) {
-        Graph graph =
-            new Graph(Json.has(stated, "opset") ? OptionalInt.of(Json.whole(stated, "opset")) : OptionalInt.empty());
-        for (ObjectNode node : Json.objects(stated, "nodes")) {
-            graph.read(node, constants.get(graph.nodes.size()));
+    /** The graph of an answer. Tensors of nodes may lie beside it, by their places. */
+    static Graph read(ObjectNode stated, Map<String, Tensor> beside) {
+        Graph graph = Json.has(stated, "opset") ? new Graph(Json.whole(stated, "opset")) : new Graph();
+        if (Json.has(stated, "functions")) {
+            for (ObjectNode function : Json.objects(stated, "functions")) {
+                graph.readFunction(function, beside);
+            }
         }
+        graph.readNodes(stated, beside, "");
         return graph;
+    }
+
+    private void readFunction(ObjectNode stated, Map<String, Tensor> beside) {
+        Graph body = new Graph(OptionalInt.empty(), this, Json.textOr(stated, "name", ""));
+        body.readNodes(stated, beside, "functions." + functions.size() + ".");
+        body.complete(Arrays.stream(Json.ids(stated, "outputs")).mapToObj(body::node).toList());
+    }
+
+    private void readNodes(ObjectNode stated, Map<String, Tensor> beside, String within) {
+        for (ObjectNode node : Json.objects(stated, "nodes")) {
+            read(node, beside.get(within + "constants." + nodes.size()));
+        }
     }
 
     private void read(ObjectNode stated, Tensor constant) {

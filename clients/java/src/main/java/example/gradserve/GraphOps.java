@@ -21,6 +21,10 @@ public abstract sealed class GraphOps permits Graph {
     /** The opset that graphs have an op since. */
     static int since(String op) {
         return switch (op) {
+            case "call" -> 2;
+            case "cond" -> 2;
+            case "fixed_point" -> 2;
+            case "map" -> 2;
             case "random_bernoulli" -> 2;
             case "random_bits" -> 2;
             case "random_categorical" -> 2;
@@ -32,6 +36,8 @@ public abstract sealed class GraphOps permits Graph {
             case "random_permutation" -> 2;
             case "random_split" -> 2;
             case "random_uniform" -> 2;
+            case "scan" -> 2;
+            case "while" -> 2;
             default -> 1;
         };
     }
@@ -110,6 +116,79 @@ public abstract sealed class GraphOps permits Graph {
         return append("arange", given.attrs.with("stop", stop), List.of());
     }
 
+    /** What call takes beside what is required. */
+    public static final class CallOpOptions {
+        private final Attrs attrs = new Attrs();
+
+        private CallOpOptions() {}
+
+        /**
+         * Of operands, results and cotangents: a cotangent for each float operand; absent: the body's.
+         *
+         * @param derivative the value
+         * @return these options
+         */
+        public CallOpOptions derivative(GraphFunction derivative) {
+            attrs.with("derivative", derivative);
+            return this;
+        }
+
+        /**
+         * Keep nothing inside for the way back, but compute it again; false unless stated.
+         *
+         * @param recompute the value
+         * @return these options
+         */
+        public CallOpOptions recompute(boolean recompute) {
+            attrs.with("recompute", recompute);
+            return this;
+        }
+    }
+
+    /**
+     * The op call: body(operands).
+     *
+     * <p>With <code>derivative</code>, a function of the operands, the results and the cotangents of the results, which
+     * gives one cotangent for each float operand: that is differentiated by, and nothing else. With
+     * <code>recompute</code>, nothing inside is kept for the way back, which computes the body once more.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: that of the body, or its own <code>derivative</code>.
+     *
+     * @param body of the operands
+     * @param operands operands, in their order
+     * @return the node
+     */
+    public Node call(GraphFunction body, List<Node> operands) {
+        return append("call", new Attrs().with("body", body), operands(operands));
+    }
+
+    /**
+     * The op call: body(operands).
+     *
+     * <p>With <code>derivative</code>, a function of the operands, the results and the cotangents of the results, which
+     * gives one cotangent for each float operand: that is differentiated by, and nothing else. With
+     * <code>recompute</code>, nothing inside is kept for the way back, which computes the body once more.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: that of the body, or its own <code>derivative</code>.
+     *
+     * @param body of the operands
+     * @param operands operands, in their order
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node call(GraphFunction body, List<Node> operands, Consumer<CallOpOptions> options) {
+        CallOpOptions given = given(new CallOpOptions(), options);
+        return append("call", given.attrs.with("body", body), operands(operands));
+    }
+
     /** What cat takes beside what is required. */
     public static final class CatOptions {
         private final Attrs attrs = new Attrs();
@@ -170,6 +249,28 @@ public abstract sealed class GraphOps permits Graph {
     }
 
     /**
+     * The op cond: then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them
+     * runs.
+     *
+     * <p>Both give results of the same types.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: that of the function that ran; the other adds exact zeros.
+     *
+     * @param then of the operands behind the predicate, where that holds
+     * @param otherwise of the same, where it does not
+     * @param predicate an operand
+     * @param operands operands, in their order
+     * @return the node
+     */
+    public Node cond(GraphFunction then, GraphFunction otherwise, Node predicate, Node... operands) {
+        return append("cond", new Attrs().with("then", then).with("otherwise", otherwise), operands(List.of(operands), predicate));
+    }
+
+    /**
      * The op constant: A tensor that is part of the graph: y = value.
      *
      * @param value the tensor
@@ -199,6 +300,74 @@ public abstract sealed class GraphOps permits Graph {
      */
     public Node einsum(String equation, Node a, Node... b) {
         return append("einsum", new Attrs().with("equation", equation), operands(List.of(b), a));
+    }
+
+    /** What fixedPoint takes beside what is required. */
+    public static final class FixedPointOptions {
+        private final Attrs attrs = new Attrs();
+
+        private FixedPointOptions() {}
+
+        /**
+         * How many operands, the last ones, are x at first; at least one; 0 unless stated.
+         *
+         * @param carries the value
+         * @return these options
+         */
+        public FixedPointOptions carries(long carries) {
+            attrs.with("carries", carries);
+            return this;
+        }
+    }
+
+    /**
+     * The op fixed_point: x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most
+     * <code>max_steps</code> times.
+     *
+     * <p>x are the <code>carries</code>, floats, all of them together; max |x| is that of the new x. What is not finite
+     * ends the iteration, unfinished. Results: x; <code>steps</code>, int64 [], those that ran; <code>finished</code>,
+     * bool [].
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x.
+     *
+     * @param body of consts and x: the next x
+     * @param tolerance how much may change, relative to 1 + max |x|; 0: nothing
+     * @param maxSteps how many steps there may be at most
+     * @param operands operands, in their order
+     * @return the node
+     */
+    public Node fixedPoint(GraphFunction body, double tolerance, long maxSteps, List<Node> operands) {
+        return append("fixed_point", new Attrs().with("body", body).with("tolerance", tolerance).with("max_steps", maxSteps), operands(operands));
+    }
+
+    /**
+     * The op fixed_point: x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most
+     * <code>max_steps</code> times.
+     *
+     * <p>x are the <code>carries</code>, floats, all of them together; max |x| is that of the new x. What is not finite
+     * ends the iteration, unfinished. Results: x; <code>steps</code>, int64 [], those that ran; <code>finished</code>,
+     * bool [].
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: implicit: u = g + (∂body/∂x)ᵀu by the same iteration, then (∂body/∂consts)ᵀu; none by the first x.
+     *
+     * @param body of consts and x: the next x
+     * @param tolerance how much may change, relative to 1 + max |x|; 0: nothing
+     * @param maxSteps how many steps there may be at most
+     * @param operands operands, in their order
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node fixedPoint(GraphFunction body, double tolerance, long maxSteps, List<Node> operands, Consumer<FixedPointOptions> options) {
+        FixedPointOptions given = given(new FixedPointOptions(), options);
+        return append("fixed_point", given.attrs.with("body", body).with("tolerance", tolerance).with("max_steps", maxSteps), operands(operands));
     }
 
     /** What full takes beside what is required. */
@@ -324,6 +493,77 @@ public abstract sealed class GraphOps permits Graph {
         return append("input", given.attrs, List.of()).named(name);
     }
 
+    /** What map takes beside what is required. */
+    public static final class MapOptions {
+        private final Attrs attrs = new Attrs();
+
+        private MapOptions() {}
+
+        /**
+         * How many operands, the last ones, are gone through; at least one; 0 unless stated.
+         *
+         * @param sequences the value
+         * @return these options
+         */
+        public MapOptions sequences(long sequences) {
+            attrs.with("sequences", sequences);
+            return this;
+        }
+
+        /**
+         * How many entries are computed in one batch; absent: as many as fit.
+         *
+         * @param atOnce the value
+         * @return these options
+         */
+        public MapOptions atOnce(long atOnce) {
+            attrs.with("at_once", atOnce);
+            return this;
+        }
+    }
+
+    /**
+     * The op map: stacks = body(consts, entry t of each sequence), for every t, in no order.
+     *
+     * <p>Operands are consts, then <code>sequences</code> tensors of equal leading extent. <code>at_once</code> entries
+     * are computed in one batch. Results: for each of the body's a stack [entries, …].
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: a map of the body's, summed over the entries for consts.
+     *
+     * @param body of consts and one entry of each sequence: what is stacked
+     * @param operands operands, in their order
+     * @return the node
+     */
+    public Node map(GraphFunction body, List<Node> operands) {
+        return append("map", new Attrs().with("body", body), operands(operands));
+    }
+
+    /**
+     * The op map: stacks = body(consts, entry t of each sequence), for every t, in no order.
+     *
+     * <p>Operands are consts, then <code>sequences</code> tensors of equal leading extent. <code>at_once</code> entries
+     * are computed in one batch. Results: for each of the body's a stack [entries, …].
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: a map of the body's, summed over the entries for consts.
+     *
+     * @param body of consts and one entry of each sequence: what is stacked
+     * @param operands operands, in their order
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node map(GraphFunction body, List<Node> operands, Consumer<MapOptions> options) {
+        MapOptions given = given(new MapOptions(), options);
+        return append("map", given.attrs.with("body", body), operands(operands));
+    }
+
     /** What parameter takes beside what is required. */
     public static final class ParameterOptions {
         private final Attrs attrs = new Attrs();
@@ -390,6 +630,105 @@ public abstract sealed class GraphOps permits Graph {
         return append("parameter", given.attrs, List.of()).named(name);
     }
 
+    /** What scan takes beside what is required. */
+    public static final class ScanOptions {
+        private final Attrs attrs = new Attrs();
+
+        private ScanOptions() {}
+
+        /**
+         * How many operands are initial values of carries; 0 unless stated.
+         *
+         * @param carries the value
+         * @return these options
+         */
+        public ScanOptions carries(long carries) {
+            attrs.with("carries", carries);
+            return this;
+        }
+
+        /**
+         * How many operands, the last ones, are gone through; 0 unless stated.
+         *
+         * @param sequences the value
+         * @return these options
+         */
+        public ScanOptions sequences(long sequences) {
+            attrs.with("sequences", sequences);
+            return this;
+        }
+
+        /**
+         * How many steps; absent: as many as the sequences have entries.
+         *
+         * @param length the value
+         * @return these options
+         */
+        public ScanOptions length(long length) {
+            attrs.with("length", length);
+            return this;
+        }
+
+        /**
+         * From the last entry to the first; false unless stated.
+         *
+         * @param reverse the value
+         * @return these options
+         */
+        public ScanOptions reverse(boolean reverse) {
+            attrs.with("reverse", reverse);
+            return this;
+        }
+    }
+
+    /**
+     * The op scan: carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each
+     * sequence).
+     *
+     * <p>The body gives the carries for the next step, of the same types, and then values that are stacked. Operands
+     * are consts, then <code>carries</code> initial values, then <code>sequences</code> tensors whose entries along the
+     * leading axis it goes through, with <code>reverse</code> from the last; entry t of a stack is what step t gave.
+     * Results: the last carries, then the stacks [length, …].
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: a scan the other way round, which computes each step again.
+     *
+     * @param body of consts, carries and one entry of each sequence: carries, and what is stacked
+     * @param operands operands, in their order
+     * @return the node
+     */
+    public Node scan(GraphFunction body, List<Node> operands) {
+        return append("scan", new Attrs().with("body", body), operands(operands));
+    }
+
+    /**
+     * The op scan: carries, stacks = body, step by step: for t = 0 … length − 1, body(consts, carries, entry t of each
+     * sequence).
+     *
+     * <p>The body gives the carries for the next step, of the same types, and then values that are stacked. Operands
+     * are consts, then <code>carries</code> initial values, then <code>sequences</code> tensors whose entries along the
+     * leading axis it goes through, with <code>reverse</code> from the last; entry t of a stack is what step t gave.
+     * Results: the last carries, then the stacks [length, …].
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: a scan the other way round, which computes each step again.
+     *
+     * @param body of consts, carries and one entry of each sequence: carries, and what is stacked
+     * @param operands operands, in their order
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node scan(GraphFunction body, List<Node> operands, Consumer<ScanOptions> options) {
+        ScanOptions given = given(new ScanOptions(), options);
+        return append("scan", given.attrs.with("body", body), operands(operands));
+    }
+
     /** What stack takes beside what is required. */
     public static final class StackOptions {
         private final Attrs attrs = new Attrs();
@@ -438,5 +777,73 @@ public abstract sealed class GraphOps permits Graph {
     public Node stack(List<Node> x, Consumer<StackOptions> options) {
         StackOptions given = given(new StackOptions(), options);
         return append("stack", given.attrs, operands(x));
+    }
+
+    /** What while takes beside what is required. */
+    public static final class WhileOptions {
+        private final Attrs attrs = new Attrs();
+
+        private WhileOptions() {}
+
+        /**
+         * How many operands, the last ones, are initial values of carries; 0 unless stated.
+         *
+         * @param carries the value
+         * @return these options
+         */
+        public WhileOptions carries(long carries) {
+            attrs.with("carries", carries);
+            return this;
+        }
+    }
+
+    /**
+     * The op while: carries = body(consts, carries), again and again while condition(consts, carries) holds.
+     *
+     * <p>At most <code>max_steps</code> times. The condition gives a bool []; it is looked at before each step, and
+     * once more after the last one that is allowed. Results: the carries; <code>steps</code>, int64 [], those that ran;
+     * <code>finished</code>, bool [], false where the bound ended it.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: back over the steps that ran, each computed again; none by the condition, and none of
+     * <code>steps</code>.
+     *
+     * @param condition of consts and carries: whether to go on, a bool []
+     * @param body of consts and carries: the carries after a step
+     * @param maxSteps how many steps there may be at most
+     * @param operands operands, in their order
+     * @return the node
+     */
+    public Node while_(GraphFunction condition, GraphFunction body, long maxSteps, List<Node> operands) {
+        return append("while", new Attrs().with("condition", condition).with("body", body).with("max_steps", maxSteps), operands(operands));
+    }
+
+    /**
+     * The op while: carries = body(consts, carries), again and again while condition(consts, carries) holds.
+     *
+     * <p>At most <code>max_steps</code> times. The condition gives a bool []; it is looked at before each step, and
+     * once more after the last one that is allowed. Results: the carries; <code>steps</code>, int64 [], those that ran;
+     * <code>finished</code>, bool [], false where the bound ended it.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: back over the steps that ran, each computed again; none by the condition, and none of
+     * <code>steps</code>.
+     *
+     * @param condition of consts and carries: whether to go on, a bool []
+     * @param body of consts and carries: the carries after a step
+     * @param maxSteps how many steps there may be at most
+     * @param operands operands, in their order
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node while_(GraphFunction condition, GraphFunction body, long maxSteps, List<Node> operands, Consumer<WhileOptions> options) {
+        WhileOptions given = given(new WhileOptions(), options);
+        return append("while", given.attrs.with("condition", condition).with("body", body).with("max_steps", maxSteps), operands(operands));
     }
 }

@@ -42,18 +42,41 @@ final class Message {
         return new Body(Media.SAFETENSORS, new Safetensors(tensors, Map.of("request", fields.toString())).pieces());
     }
 
-    /** The first nodes of a graph as the wire has it. */
+    /** The first nodes of a graph as the wire has it, and its functions. */
     ObjectNode graph(Graph graph, int count) {
+        if (graph.isOfAFunction()) {
+            throw new InputException(graph.told() + " is sent with the graph around it, and not by itself");
+        }
         ObjectNode stated = Json.object();
         List<Node> first = graph.nodes().subList(0, count);
-        OptionalInt opset = graph.opset().isPresent() ? graph.opset() : Opset.needed(first);
+        OptionalInt opset = graph.opset().isPresent() ? graph.opset() : Opset.needed(first, graph.functions());
         opset.ifPresent(each -> stated.put("opset", each));
-        ArrayNode nodes = stated.putArray("nodes");
-        first.forEach(node -> nodes.add(node(node)));
+        if (!graph.functions().isEmpty()) {
+            ArrayNode functions = stated.putArray("functions");
+            graph.functions().forEach(function -> functions.add(function(function)));
+        }
+        putNodes(stated, first, "");
         return stated;
     }
 
-    private ObjectNode node(Node node) {
+    private ObjectNode function(GraphFunction function) {
+        ObjectNode stated = Json.object();
+        if (!function.name().isEmpty()) {
+            stated.put("name", function.name());
+        }
+        putNodes(stated, function.body().nodes(), "functions." + function.index() + ".");
+        ArrayNode outputs = stated.putArray("outputs");
+        function.outputs().forEach(output -> outputs.add(output.id()));
+        return stated;
+    }
+
+    private void putNodes(ObjectNode stated, List<Node> nodes, String within) {
+        ArrayNode list = stated.putArray("nodes");
+        nodes.forEach(node -> list.add(node(node, within + "constants." + node.id())));
+    }
+
+    /** A node, and what its tensor is called where it is beside the JSON. */
+    private ObjectNode node(Node node, String where) {
         ObjectNode stated = Json.object().put("op", node.op());
         if (node.operands().length > 0) {
             stated.set("operands", Json.plain(node.operands()));
@@ -62,8 +85,7 @@ final class Message {
             stated.put("name", node.name());
         }
         ObjectNode attrs = node.attrs().deepCopy();
-        node.tensors().forEach((name, tensor) ->
-            placed.add(new Placed(tensor, "constants." + node.id(), attrs, name)));
+        node.tensors().forEach((name, tensor) -> placed.add(new Placed(tensor, where, attrs, name)));
         if (!attrs.isEmpty() || !node.tensors().isEmpty()) {
             stated.set("attrs", attrs);
         }

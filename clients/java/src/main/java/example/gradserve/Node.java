@@ -34,6 +34,12 @@ public final class Node extends NodeOps {
         this.line = line;
     }
 
+    /** A node as messages name it. */
+    static String told(Graph graph, int id, String op, String name) {
+        String told = "node " + id + " (" + op + (name.isEmpty() ? ")" : ", '" + name + "')");
+        return graph.isOfAFunction() ? told + " of " + graph.told() : told;
+    }
+
     /** Where the program is that called the client, as {@code Train.java:12}. */
     static String callersLine() {
         return STACK.walk(frames -> frames.filter(frame -> !isOurs(frame.getClassName())).findFirst())
@@ -220,6 +226,6 @@ public final class Node extends NodeOps {
     /** The node as messages name it. */
     @Override
     public String toString() {
-        return "node " + id + " (" + op + (name.isEmpty() ? ")" : ", '" + name + "')");
+        return told(graph, id, op, name);
     }
 }

@@ -2,18 +2,23 @@ package example.gradserve;
 
 import java.util.List;
 import java.util.OptionalInt;
+import java.util.stream.Stream;
 
 /** The opset that a graph says it is of: a server takes one that says nothing for the first, and has no more in it. */
 final class Opset {
     /** Of a graph that does not say. */
     private static final int FIRST = 1;
+    /** The first that has functions. */
+    private static final int OF_FUNCTIONS = 2;
 
     private Opset() {}
 
-    /** The first that has all ops and dtypes of some nodes; empty where nothing is to be said. */
-    static OptionalInt needed(List<Node> nodes) {
-        OptionalInt needed = nodes.stream().mapToInt(Opset::needed).max();
-        return needed.orElse(FIRST) > FIRST ? needed : OptionalInt.empty();
+    /** The first that has all ops and dtypes of nodes and functions; empty where nothing is to be said. */
+    static OptionalInt needed(List<Node> nodes, List<GraphFunction> functions) {
+        Stream<Node> ofFunctions = functions.stream().flatMap(function -> function.body().nodes().stream());
+        OptionalInt ofNodes = Stream.concat(nodes.stream(), ofFunctions).mapToInt(Opset::needed).max();
+        int needed = Math.max(ofNodes.orElse(FIRST), functions.isEmpty() ? FIRST : OF_FUNCTIONS);
+        return needed > FIRST ? OptionalInt.of(needed) : OptionalInt.empty();
     }
 
     private static int needed(Node node) {

@@ -19,7 +19,9 @@ import java.util.function.Predicate;
  * @param type leads to the page of the code
  * @param title the heading of that page
  * @param requestId under which the server's log has it
- * @param node the node that it is about
+ * @param node the node that it is about: of the graph, also where it is about something inside of a function
+ * @param function the index of the function that it is about
+ * @param functionNode the id of the node in the function
  * @param operand the place of the operand that it is about
  * @param expected what was expected there
  * @param got what came
@@ -30,8 +32,8 @@ import java.util.function.Predicate;
  */
 public record Problem(
     int status, String code, String detail, String type, String title, String requestId, OptionalInt node,
-    OptionalInt operand, String expected, String got, String pointer, List<Problem> errors,
-    Optional<Duration> retryAfter, ObjectNode extra) {
+    OptionalInt function, OptionalInt functionNode, OptionalInt operand, String expected, String got, String pointer,
+    List<Problem> errors, Optional<Duration> retryAfter, ObjectNode extra) {
 
     /** A report that says nothing but its status. */
     static Problem of(int status, Optional<Duration> retryAfter) {
@@ -44,8 +46,9 @@ public record Problem(
         left.remove("status");
         return new Problem(
             status, text(left, "code"), text(left, "detail"), text(left, "type"), text(left, "title"),
-            text(left, "request_id"), whole(left, "node"), whole(left, "operand"), text(left, "expected"),
-            text(left, "got"), text(left, "pointer"), errors(left, status), retryAfter, left);
+            text(left, "request_id"), whole(left, "node"), whole(left, "function"), whole(left, "function_node"),
+            whole(left, "operand"), text(left, "expected"), text(left, "got"), text(left, "pointer"),
+            errors(left, status), retryAfter, left);
     }
 
     private static JsonNode taken(ObjectNode left, String name, Predicate<JsonNode> fits) {

@@ -109,9 +109,9 @@ final class Conversation implements Surroundings {
         return Optional.ofNullable(call.get("limit")).map(JsonNode::intValue);
     }
 
-    /** The graph of some steps, and an opset; equal ones are the same. */
+    /** The graph of some steps, functions and an opset; equal ones are the same. */
     private Graph graph(JsonNode of) {
-        return graphs.computeIfAbsent(List.of(of.get("steps"), of.path("opset")), key -> Step.graph(of));
+        return graphs.computeIfAbsent(List.of(of.get("steps"), of.path("functions"), of.path("opset")), key -> Step.graph(of));
     }
 
     private Computable target(JsonNode graph) {

@@ -49,7 +49,7 @@ public final class Main {
             switch (stated.get("kind").textValue()) {
                 case "encode" -> encode(stated, result);
                 case "decode" -> result.set("tensor", Bits.of(decoded(stated)));
-                case "build" -> result.put("nodes", nodes(Step.graph(stated).toJson()));
+                case "build" -> build(stated, result);
                 default -> exchange(stated, result);
             }
         } catch (GradserveException refused) {
@@ -81,9 +81,14 @@ public final class Main {
         return Safetensors.read(ByteBuffer.wrap(file)).tensor("t");
     }
 
-    private static String nodes(String graph) {
+    /** The nodes of a graph, and its functions if there are any. */
+    private static void build(JsonNode stated, ObjectNode result) {
         try {
-            return JSON.readTree(graph).get("nodes").toString();
+            JsonNode graph = JSON.readTree(Step.graph(stated).toJson());
+            result.put("nodes", graph.get("nodes").toString());
+            if (graph.has("functions")) {
+                result.put("functions", graph.get("functions").toString());
+            }
         } catch (IOException unreadable) {
             throw new IllegalStateException(unreadable);
         }

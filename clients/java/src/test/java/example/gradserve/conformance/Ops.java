@@ -55,6 +55,10 @@ final class Ops {
             case "bce_with_logits" -> s.operand(0).bceWithLogits(s.operand(1), o -> s.text("reduction", o::reduction));
             case "betaln" -> s.operand(0).betaln(s.operand(1));
             case "broadcast_to" -> s.operand(0).broadcastTo(s.wholes("shape"));
+            case "call" -> graph.call(s.function("body"), s.operandsFrom(0), o -> {
+                s.function("derivative", o::derivative);
+                s.truth("recompute", o::recompute);
+            });
             case "cast" -> s.operand(0).cast(s.dtype("dtype"));
             case "cat" -> graph.cat(s.operandsFrom(0), o -> {
                 s.whole("axis", o::axis);
@@ -67,6 +71,7 @@ final class Ops {
                 s.number("min", o::min);
                 s.number("max", o::max);
             });
+            case "cond" -> graph.cond(s.function("then"), s.function("otherwise"), s.operand(0), s.operandsFrom(1).toArray(Node[]::new));
             case "constant" -> graph.constant(s.tensor("value"));
             case "conv1d" -> s.operand(0).conv1d(s.operand(1), o -> {
                 s.operand(2, o::bias);
@@ -123,6 +128,7 @@ final class Ops {
             case "erfinv" -> s.operand(0).erfinv();
             case "exp" -> s.operand(0).exp();
             case "expm1" -> s.operand(0).expm1();
+            case "fixed_point" -> graph.fixedPoint(s.function("body"), s.real("tolerance"), s.whole("max_steps"), s.operandsFrom(0), o -> s.whole("carries", o::carries));
             case "flatten" -> s.operand(0).flatten(s.wholes("axes"));
             case "flip" -> s.operand(0).flip(s.wholes("axes"));
             case "floor" -> s.operand(0).floor();
@@ -176,6 +182,10 @@ final class Ops {
             case "logsumexp" -> s.operand(0).logsumexp(o -> {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
+            });
+            case "map" -> graph.map(s.function("body"), s.operandsFrom(0), o -> {
+                s.whole("sequences", o::sequences);
+                s.whole("at_once", o::atOnce);
             });
             case "map_lookup" -> s.operand(0).mapLookup(s.whole("key_index"), s.whole("total_keys"));
             case "matmul" -> s.operand(0).matmul(s.operand(1));
@@ -255,6 +265,12 @@ final class Ops {
             case "roll" -> s.operand(0).roll(s.wholes("shifts"), o -> s.wholes("axes", o::axes));
             case "round" -> s.operand(0).round();
             case "rsqrt" -> s.operand(0).rsqrt();
+            case "scan" -> graph.scan(s.function("body"), s.operandsFrom(0), o -> {
+                s.whole("carries", o::carries);
+                s.whole("sequences", o::sequences);
+                s.whole("length", o::length);
+                s.truth("reverse", o::reverse);
+            });
             case "scatter_add" -> s.operand(0).scatterAdd(s.operand(1), s.operand(2), o -> s.whole("axis", o::axis));
             case "segment_sum" -> s.operand(0).segmentSum(s.operand(1), s.whole("segments"));
             case "select" -> s.operand(0).select(s.whole("index"), o -> s.whole("axis", o::axis));
@@ -307,6 +323,7 @@ final class Ops {
                 s.whole("ddof", o::ddof);
             });
             case "where" -> s.operand(0).where(s.operand(1), s.operand(2));
+            case "while" -> graph.while_(s.function("condition"), s.function("body"), s.whole("max_steps"), s.operandsFrom(0), o -> s.whole("carries", o::carries));
             default -> s.any(graph);
         };
     }

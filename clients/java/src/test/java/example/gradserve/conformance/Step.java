@@ -3,6 +3,7 @@ package example.gradserve.conformance;
 import com.fasterxml.jackson.databind.JsonNode;
 import example.gradserve.DType;
 import example.gradserve.Graph;
+import example.gradserve.GraphFunction;
 import example.gradserve.Node;
 import example.gradserve.Tensor;
 import java.util.ArrayList;
@@ -15,20 +16,37 @@ import java.util.function.Function;
 import java.util.function.LongConsumer;
 
 /** One call of the builder. What it does not state is null, and is not told a consumer. */
-record Step(String op, String name, List<Node> operands, JsonNode attrs) {
+record Step(String op, String name, List<Node> operands, JsonNode attrs, List<GraphFunction> functions) {
     /** The graph that steps give. */
     static Graph graph(JsonNode of) {
         Graph graph = of.has("opset") ? new Graph(of.get("opset").intValue()) : new Graph();
-        for (JsonNode stated : of.get("steps")) {
-            List<Node> operands = new ArrayList<>();
-            stated.path("operands").forEach(place -> operands.add(node(graph, place)));
+        for (JsonNode function : of.path("functions")) {
+            graph.function(function.path("name").asText(""), body -> {
+                append(body, graph, function.get("steps"));
+                return nodes(body, graph, function.get("outputs"));
+            });
+        }
+        append(graph, graph, of.get("steps"));
+        return graph;
+    }
+
+    /** Appends steps to a graph, or to a function of the one around. */
+    private static void append(Graph graph, Graph around, JsonNode steps) {
+        for (JsonNode stated : steps) {
+            List<Node> operands = nodes(graph, around, stated.path("operands"));
             String name = stated.path("name").asText("");
-            Step step = new Step(stated.get("op").asText(), name, operands, stated.path("attrs"));
+            Step step = new Step(stated.get("op").asText(), name, operands, stated.path("attrs"), graph.functions());
             // A method of a node of another graph would write into that one.
             boolean isOfAnother = !operands.isEmpty() && operands.get(0).graph() != graph;
             (isOfAnother ? step.any(graph) : Ops.appended(graph, step)).named(step.name);
         }
-        return graph;
+    }
+
+    private static List<Node> nodes(Graph graph, Graph around, JsonNode places) {
+        List<Node> nodes = new ArrayList<>();
+        places.forEach(place ->
+            nodes.add(place.asText().equals("outer") ? around.input("outer") : node(graph, place)));
+        return nodes;
     }
 
     /** A node by its place, or one of another graph. */
@@ -66,7 +84,27 @@ record Step(String op, String name, List<Node> operands, JsonNode attrs) {
     }
 
     Object value(String name) {
-        return read(name, Values::of);
+        return read(name, this::value);
+    }
+
+    private Object value(JsonNode stated) {
+        return stated.has("function") ? function(stated) : Values.of(stated);
+    }
+
+    /** A function by its index, or one of another graph. */
+    private GraphFunction function(JsonNode stated) {
+        JsonNode index = stated.get("function");
+        return index.isInt()
+            ? functions.get(index.intValue())
+            : new Graph().function(body -> List.of(body.input("")));
+    }
+
+    GraphFunction function(String name) {
+        return read(name, this::function);
+    }
+
+    void function(String name, Consumer<GraphFunction> into) {
+        tell(function(name), into);
     }
 
     Boolean truth(String name) {

@@ -147,6 +147,8 @@ final class Telling {
                 }
             });
         problem.node().ifPresent(node -> made.put("node", node));
+        problem.function().ifPresent(function -> made.put("function", function));
+        problem.functionNode().ifPresent(node -> made.put("function_node", node));
         problem.operand().ifPresent(operand -> made.put("operand", operand));
         if (!problem.errors().isEmpty()) {
             ArrayNode errors = made.putArray("errors");

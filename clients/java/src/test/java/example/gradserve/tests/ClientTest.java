@@ -17,6 +17,7 @@ import example.gradserve.GradientsAnswer;
 import example.gradserve.GradserveException;
 import example.gradserve.Graph;
 import example.gradserve.GraphException;
+import example.gradserve.GraphFunction;
 import example.gradserve.InputException;
 import example.gradserve.Node;
 import example.gradserve.RegisteredGraph;
@@ -228,6 +229,27 @@ class ClientTest {
             assertEquals(
                 "shape_mismatch: no (node 1 (square, 'loss') was written at " + loss.line() + ")", refused.getMessage());
             assertEquals(1, refused.problem().orElseThrow().node().getAsInt());
+        }
+    }
+
+    @Test
+    void aRefusalNamesTheLineInAFunction() throws IOException {
+        GraphFunction neg = graph.function("f", body -> List.of(body.input("y").neg()));
+        Node used = graph.call(neg, List.of(x));
+        String there = "no (node 2 (call) was written at " + used.line() + "; ";
+        Map<String, String> told = Map.of(
+            ",\"function_node\":1",
+            there + "node 1 (neg) of the function 'f' was written at " + neg.outputs().get(0).line() + ")",
+            "",
+            there + "function 0 ('f'))");
+        for (String place : told.keySet()) {
+            String more = ",\"node\":2,\"function\":0" + place;
+            try (Server server = new Server(request -> refusal(422, "shape_mismatch", more))) {
+                GraphException refused =
+                    assertThrows(GraphException.class, () -> new Client(server.url()).forward(graph, feeds));
+                assertEquals("shape_mismatch: " + told.get(place), refused.getMessage());
+                assertEquals(0, refused.problem().orElseThrow().function().getAsInt());
+            }
         }
     }
 
