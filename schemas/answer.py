@@ -42,7 +42,9 @@ class Nonfinite(TypedDict):
     backward: Annotated[bool, Field(description="whether it happened on the way back through the node")]
     function: NotRequired[Annotated[Int64, Field(description="index of the function it happened in, used by the node")]]
     function_node: NotRequired[Annotated[Int64, Field(description="the node of that function")]]
-    step: NotRequired[Annotated[Int64, Field(description="how often the function had run before there, as in a loop")]]
+    steps: NotRequired[
+        Annotated[list[Int64], Field(description="the step of each loop around that node, the outermost first")]
+    ]
     computed: Annotated[str, Field(description="the primitive that did it: the op itself, or a part of it")]
     operands: Annotated[list[ValueRange], Field(description="what the primitive's operands ranged over")]
 

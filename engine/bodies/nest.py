@@ -21,8 +21,9 @@ from engine.oplib.slices import cut
 
 #: steps from which a loop is worth pieces
 _MANY: Final = 16
-#: pieces that divide the steps are taken, where they are so much longer or shorter at most
+#: pieces that divide the steps are taken, where they are so much longer or shorter at most, or by so many steps
 _NEAR: Final = 2
+_TRIED: Final = 10_000
 
 
 def nest(graph: Graph, levels: int, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Graph:
@@ -119,6 +120,7 @@ def _plain(body: Body, parts: Parts, length: int, *_: int, reverse: bool) -> lis
 
 def _steps(length: int, levels: int) -> int:
     """Of one piece, so that all levels have about as many: a divisor, where one is near."""
-    wanted = round(length ** (levels / (levels + 1)))
-    near = [k for k in range(max(2, wanted // _NEAR), wanted * _NEAR + 1) if length % k == 0]
-    return min(near, key=lambda k: abs(k - wanted), default=wanted)
+    wanted: int = round(length ** (levels / (levels + 1)))
+    least, most = max(2, wanted // _NEAR), wanted * _NEAR
+    outwards = (k for away in range(_TRIED) for k in (wanted - away, wanted + away) if least <= k <= most)
+    return next((k for k in outwards if length % k == 0), wanted)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from itertools import count
-from typing import Any, ClassVar, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -21,7 +19,7 @@ from engine.graph.errors import DeadlineExceeded, EngineError
 from engine.graph.ir import at_origin
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace, View
-from engine.graph.run_context import RunContext, RunPlan
+from engine.graph.run_context import RunContext
 from engine.graph.run_tier import COMPILED, UNCOMPILED
 from engine.graph.tensor_type import TensorType
 from engine.native.kernel_store import KernelStore
@@ -30,19 +28,8 @@ from engine.planning.plan import Plan, Step
 Buffer = Any  # what an executor allocates
 
 
-#: looks on: (array module, step, operands, result)
-Observer = Callable[[Namespace, Step, Sequence[Array], Array], None]
-
-
-@runtime_checkable
-class LooksInside(Protocol):
-    """An observer that looks on at what a step runs, too: a loop's body."""
-
-    def __call__(self, xp: Namespace, step: Step, operands: Sequence[Array], result: Array, /) -> None:
-        """Look on."""
-
-    def inside(self, step: Step, number: int) -> Observer:
-        """Who looks on when that runs, after so many times before."""
+#: looks on: (context of the run, step, operands, result)
+Observer = Callable[[RunContext, Step, Sequence[Array], Array], None]
 
 
 @dataclass(frozen=True)
@@ -209,25 +196,16 @@ class Executor(ABC):
         for feed, slot in plan.feeds.items():
             slots[slot] = fed(feeds, feed, plan.feed_types[feed])
         memory = _Memory(self, [self.allocate(nbytes) for nbytes in plan.buffers])
-        run, looking = self.context(deadline), watch if isinstance(watch, LooksInside) else None
+        run = self.context(deadline)
         with np.errstate(all="ignore"):
             for step in plan.steps:
                 deadline.check()
                 if not turned and step.origin is not None and step.origin.backward:
                     turned = True
                     deadline.turn()
-                if looking is not None:
-                    run.bind_plan = partial(self._bind_watched, step, looking)
                 self._run_step(run, step, slots, memory, watch)
         deadline.check()
         return [slots[i] for i in plan.results]
-
-    def _bind_watched(self, step: Step, watch: LooksInside, plan: Plan) -> RunPlan:
-        """A body of a step that somebody looks into."""
-        numbers = count()
-        return lambda feeds, deadline: self.interpret(
-            plan, feeds, deadline, watch.inside(step, next(numbers)), turned=True
-        )
 
     def _run_step(
         self, run: RunContext, step: Step, slots: list[Array], memory: _Memory, watch: Observer | None
@@ -240,7 +218,7 @@ class Executor(ABC):
         except EngineError as error:
             raise at_origin(error, step.origin) from None
         if watch is not None:
-            watch(run.xp, step, operands, slots[step.result])
+            watch(run, step, operands, slots[step.result])
         for i in step.dead:
             slots[i] = None
 

@@ -313,12 +313,17 @@ class Function(Program):
 
     def build_body(self, types: Sequence[TensorType], typing: FunctionTyping) -> Body:
         """Itself, for operands of these types. Raises what `build` does, naming its nodes."""
-        builder = typing.budget.builder(self.registry)
-        values = self._write(builder, dict(zip(self.leaves, types, strict=True)), self.outputs, (), typing)
+        values = self.values_for(types, typing)
+        builder = values.builder
         places = {leaf: place for place, leaf in enumerate(self.leaves)}
         for leaf in places.keys() & set(values):
             builder.refeed(values[leaf], places[leaf])
         return Body(builder.graph([values[i] for i in self.outputs]), types, typing.budget, self.index)
+
+    def values_for(self, types: Sequence[TensorType], typing: FunctionTyping) -> WrittenValues:
+        """The typed nodes that its outputs need, for operands of these types, by their numbers."""
+        builder = typing.budget.builder(self.registry)
+        return self._write(builder, dict(zip(self.leaves, types, strict=True)), self.outputs, (), typing)
 
 
 def _inlined(called: Iterable[tuple[Function, bool]]) -> int:

@@ -79,6 +79,10 @@ class RunsPlans(Kernel):
         """As many as there may be."""
         return 1
 
+    def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
+        """The number of the step that the k-th run of a body is; None where there are no steps."""
+        return None
+
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """What the bodies work in; carries are there twice."""
         moved = out[: attrs.get("carries", 0)] if isinstance(out, tuple) else ()
@@ -101,6 +105,14 @@ class PlannedScan(RunsPlans):
         """Its length."""
         return int(attrs["length"])
 
+    def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
+        """That of the entries that it goes through."""
+        return self.steps(operands, attrs) - 1 - k if attrs["reverse"] else k
+
+    def steps(self, operands: Sequence[Array], attrs: Any) -> int:
+        """How many there are: its length."""
+        return int(attrs["length"])
+
     def repeat(
         self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
     ) -> None:
@@ -113,12 +125,16 @@ class PlannedCountedScan(PlannedScan):
 
     may_end_early = True
 
+    def steps(self, operands: Sequence[Array], attrs: Any) -> int:
+        """The count, at most its length."""
+        return min(int(operands[-1]), int(attrs["length"]))
+
     def repeat(
         self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
     ) -> None:
         """Step by step, as many as there are."""
-        *operands, count = operands
-        length = min(int(count), attrs["length"])
+        length = self.steps(operands, attrs)
+        operands = operands[:-1]
         _go_through(run, bodies[0], operands, out, attrs, length)
         for stack in out[attrs["carries"] :]:
             stack[length:] = 0
@@ -155,6 +171,10 @@ class PlannedWhile(RunsPlans):
     def most_steps(self, attrs: Any) -> int:
         """The bound."""
         return int(attrs["max_steps"])
+
+    def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
+        """How many there were before."""
+        return k
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Of the condition, and of as many steps as there may be."""

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from typing import Final
 
 from engine.calls import Call
 from engine.calls.call import FeedTypes
+from engine.graph.body import NO_BUDGET
 from engine.graph.errors import OverBudget
 from engine.graph.ir import Node, Value
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import NoGradient
-from engine.graph.program import Program
+from engine.graph.program import Function, FunctionTyping, Program
 from engine.graph.tensor_type import TensorType
 from engine.planning.compiler import plan_call
 from engine.planning.storage import Storage
+
+#: attributes whose functions are differentiated
+_DIFFERENTIATED: Final = frozenset({"body", "then", "otherwise"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,20 +87,47 @@ def analyse(
 def stops_between(
     program: Program, values: Mapping[int, Value], by: Iterable[int], ends: Iterable[int]
 ) -> tuple[int, ...]:
-    """The client's nodes on the way from `by` to `ends` that no derivative passes, though they read floats."""
+    """The client's nodes on the way from `by` to `ends` that no derivative passes, though they read floats.
+
+    And those that run functions in which there is such a node.
+    """
     reached = set(by)
     for node in values:
         if not reached.isdisjoint(program.statements[node].operands):
             reached.add(node)
     between = reached.intersection(program.needed(ends)).difference(by)
-    return tuple(node for node in sorted(between) if _stops(program, values, node))
+    return tuple(node for node in sorted(between) if _stops(program, values, node, reached))
 
 
-def _stops(program: Program, values: Mapping[int, Value], node: int) -> bool:
+def _stops(program: Program, values: Mapping[int, Value], node: int, reached: Set[int]) -> bool:
     statement = program.statements[node]
     if not any(values[i].type.is_differentiable for i in statement.operands):
         return False
+    if statement.op.functions:
+        return any(_stops_inside(*inner) for inner in _inside(program, values, node, reached))
     return isinstance(statement.op.vjp, NoGradient) or not any(t.is_differentiable for t in values[node].node.types)
+
+
+def _inside(
+    program: Program, values: Mapping[int, Value], node: int, reached: Set[int]
+) -> Iterator[tuple[Function, Sequence[TensorType], Sequence[int]]]:
+    """The functions that derivatives of a node go through, the types of their operands, and which are `reached`.
+
+    Carries are, if anything is: at the next step.
+    """
+    statement, attrs = program.statements[node], program.attrs[node]
+    for name in _DIFFERENTIATED.intersection(attrs) if attrs.get("derivative") is None else ():
+        function, typed = program.functions[attrs[name]], values[node].node.attrs.get(name)
+        given = statement.operands[len(statement.operands) - len(function.leaves) :]
+        types = typed.inputs if typed is not None else [values[i].type for i in given]
+        consts = len(given) - attrs.get("sequences", 0) - attrs.get("carries", 0)
+        carries = range(consts, consts + attrs.get("carries", 0))
+        yield function, types, [k for k, i in enumerate(given) if i in reached or k in carries]
+
+
+def _stops_inside(function: Function, types: Sequence[TensorType], moving: Sequence[int]) -> bool:
+    values = function.values_for(types, FunctionTyping(function.functions, NO_BUDGET))
+    return bool(stops_between(function, values, [function.leaves[k] for k in moving], function.outputs))
 
 
 def _node_cost(node: int, value: Value, spent: dict[tuple[int, bool], int]) -> NodeCost:

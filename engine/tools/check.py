@@ -75,6 +75,10 @@ def certify(
     value, *rest = point.run_plan(exact)
     at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
     found, linked = _by_links(point, call, gradients, directions, tolerance)
+    if any(one.error > tolerance for one in found) and program.functions:
+        by_steps, more = _by_links(point, call, gradients, directions, tolerance, peels=True)
+        found = [steps if steps.error <= tolerance else one for one, steps in zip(found, by_steps, strict=True)]
+        linked = max(linked, more)
     left = [k for k, one in enumerate(found) if one.error > tolerance]
     settled = {k: [one] for k, one in enumerate(found) if k not in left}
     moved = 0
@@ -87,14 +91,20 @@ def certify(
 
 
 def _by_links(
-    point: Point, call: Gradients, gradients: Sequence[HostArray], directions: int, tolerance: float
+    point: Point,
+    call: Gradients,
+    gradients: Sequence[HostArray],
+    directions: int,
+    tolerance: float,
+    *,
+    peels: bool = False,
 ) -> tuple[list[Finding], int]:
     """What the links say of each node, and the bytes that it took.
 
     Nothing is known of any where all values and cotangents are more than there is room for.
     """
     try:
-        links = find_links(point, call)
+        links = find_links(point, call, peels=peels)
     except (OverBudget, TooManyNodes):
         return [Finding(np.inf)] * len(call.wrt), 0
     return Chain(point, links, gradients).findings(directions, tolerance), links.peak_bytes
@@ -138,5 +148,6 @@ def _silenced(program: Program, node: int, of: int, silent: Sequence[int]) -> Un
     names = {program.statements[i].op.name for i in silent}
     reason = "stop_gradient" if names == {"stop_gradient"} else "integer_path"
     listed = ", ".join(f"node {i} ({program.statements[i].op.name})" for i in silent[:3])
-    carry = "carries" if len(silent) == 1 else "carry"
-    return Uncertified(node, reason, f"its value also reaches node {of} through {listed}, which {carry} no derivative")
+    within = any(program.statements[i].op.functions for i in silent)
+    carry = "in which something carries" if within else f"which {'carries' if len(silent) == 1 else 'carry'}"
+    return Uncertified(node, reason, f"its value also reaches node {of} through {listed}, {carry} no derivative")

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from engine.executors.interpreter import Executor
 from engine.graph.dtypes import has_infinities
 from engine.graph.ir import Origin
+from engine.graph.limits import Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.program import Program
+from engine.graph.run_context import RunContext, RunPlan
+from engine.planning.looped import RunsPlans
 from engine.planning.plan import Plan, Step
 
 
@@ -18,8 +24,8 @@ class Nonfinite(NamedTuple):
     """The first place where NaN or infinity came out of finite operands, NaN out of infinite ones, or was fed.
 
     `computed` is the primitive that did it, `ranges` what each of its operands ranged over (None for an empty one).
-    Inside a function, `node` is the node of the graph that uses it; `function` and `function_node` say where exactly,
-    and `step` how often the function had run before there, where an op runs it.
+    Within a function, `node` is that of the graph which runs it, and it happened at `function_node` of `function`, in
+    the step `steps` of the loops around that, the outermost first.
     """
 
     node: int
@@ -29,7 +35,17 @@ class Nonfinite(NamedTuple):
     ranges: tuple[tuple[float, float] | None, ...]
     function: int | None = None
     function_node: int | None = None
-    step: int | None = None
+    steps: tuple[int, ...] = ()
+
+
+class _Place(NamedTuple):
+    """Where in a graph a body runs: in which of its nodes, and in which steps of the loops there."""
+
+    origin: Origin | None = None
+    steps: tuple[int, ...] = ()
+
+
+_GRAPH: Final = _Place()
 
 
 class NonfiniteWatch:
@@ -40,8 +56,12 @@ class NonfiniteWatch:
     unless it becomes NaN; one that the client's graph states is.
     """
 
-    def __init__(self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]], plan: Plan) -> None:
+    def __init__(
+        self, program: Program, feeds: Mapping[Hashable, np.ndarray[Any, Any]], plan: Plan, executor: Executor
+    ) -> None:
+        """`executor` is what runs the plan, and what becomes not finite within it once more, step by step."""
         self._program = program
+        self._executor = executor
         wrong = (self._fed(key) for key, array in feeds.items() if key in plan.feeds and not _finite(np, array))
         self.found: Nonfinite | None = next(wrong, None)
 
@@ -50,68 +70,100 @@ class NonfiniteWatch:
         op = self._program.statements[node].op.name
         return Nonfinite(node, op, False, role or op, ())
 
-    def __call__(self, xp: Namespace, step: Step, operands: Sequence[Array], result: Array) -> None:
-        """Look at what a step of the plan has written."""
-        self.look(xp, step, operands, result)
+    def __call__(self, run: RunContext, step: Step, operands: Sequence[Array], result: Array) -> None:
+        """Look at what a step has written."""
+        if self.found is None:
+            self.found = self._look(_GRAPH, run, step, operands, result)
 
-    def inside(self, step: Step, number: int) -> _Inside:
-        """Who looks at the steps of a body that a step runs."""
-        return _Inside(self, step.origin, number)
-
-    def look(
-        self,
-        xp: Namespace,
-        step: Step,
-        operands: Sequence[Array],
-        result: Array,
-        use: Origin | None = None,
-        number: int | None = None,
-    ) -> None:
-        """Look at what a step has written; of a body, `use` runs it, which it had done so many times before."""
-        if self.found is not None or step.origin is None:
-            return
+    def _look(
+        self, place: _Place, run: RunContext, step: Step, operands: Sequence[Array], result: Array
+    ) -> Nonfinite | None:
         results = result if isinstance(result, tuple) else (result,)
-        if all(_finite(xp, r) for r in results) or not self._is_source(xp, step, operands, results):
-            return
-        ranges = tuple(map(_range, operands))
-        node, at = use or step.origin, _innermost(step.origin)
-        inside = () if at.function is None else (at.function, at.node, number)
-        backward = node.backward or step.origin.backward
-        self.found = Nonfinite(node.node, node.op, backward, step.op.name, ranges, *inside)
+        if all(_finite(run.xp, r) for r in results):
+            return None
+        if isinstance(step.op, RunsPlans) and (within := self._look_within(place, run, step, operands, results)):
+            return within
+        if step.origin is None or not self._is_source(run.xp, step, operands, results):
+            return None
+        node, inner = place.origin or step.origin, _innermost(step.origin)
+        inner_node = None if inner.function is None else inner.node
+        return Nonfinite(
+            node=node.node,
+            op=node.op,
+            backward=node.backward,
+            computed=step.op.name,
+            ranges=tuple(map(_range, operands)),
+            function=inner.function,
+            function_node=inner_node,
+            steps=place.steps,
+        )
+
+    def _look_within(
+        self, place: _Place, run: RunContext, step: Step, operands: Sequence[Array], results: Sequence[Array]
+    ) -> Nonfinite | None:
+        """Run a step that runs bodies once more, to where one of these finds something; it writes what is there."""
+        assert isinstance(step.op, RunsPlans)
+        op, origin = step.op, place.origin or step.origin
+
+        def bind(plan: Plan) -> RunPlan:
+            runs = count()
+
+            def once(feeds: Mapping[Any, Array], deadline: Deadline) -> Sequence[Array]:
+                steps = _steps(place, step, op.number_of(next(runs), operands, step.attrs))
+                looking = _Within(self._look, _Place(origin, steps))
+                return self._executor.interpret(plan, feeds, deadline, looking, turned=True)
+
+            return once
+
+        again = self._executor.context(run.deadline)
+        again.bind_plan = bind
+        try:
+            op.forward(again, *operands, out=results, **step.attrs)
+        except _Ended as ended:
+            return ended.found
+        return None
 
     def _is_source(self, xp: Namespace, step: Step, operands: Sequence[Array], results: Sequence[Array]) -> bool:
         assert step.origin is not None
         if not operands:
-            at = _innermost(step.origin)
-            part = self._program if at.function is None else self._program.functions[at.function]
-            return part.statements[at.node].op is step.op
+            stated = _innermost(step.origin)
+            part = self._program if stated.function is None else self._program.functions[stated.function]
+            return part.statements[stated.node].op is step.op
         single = [x for x in operands if not isinstance(x, tuple)]
         if all(_finite(xp, x) for x in single):
             return True
         return any(_has_nan(xp, r) for r in results) and not any(_has_nan(xp, x) for x in single)
 
 
-class _Inside:
-    """Looks on at a body for a watch, which it tells the node of the graph that runs it."""
+class _Ended(Exception):
+    """Ends a run."""
 
-    def __init__(self, watch: NonfiniteWatch, use: Origin | None, number: int) -> None:
-        self._watch, self._use, self._number = watch, use, number
+    def __init__(self, found: Nonfinite) -> None:
+        super().__init__()
+        self.found = found
 
-    def __call__(self, xp: Namespace, step: Step, operands: Sequence[Array], result: Array) -> None:
-        """Look at what a step has written."""
-        if self._use is not None:
-            self._watch.look(xp, step, operands, result, self._use, self._number)
 
-    def inside(self, step: Step, number: int) -> _Inside:
-        """Who looks at a body within the body."""
-        return _Inside(self._watch, self._use, number)
+@dataclass(frozen=True)
+class _Within:
+    """Looks at what the steps of a body write, at one place; ends the run at the first that it finds."""
+
+    look: Callable[[_Place, RunContext, Step, Sequence[Array], Array], Nonfinite | None]
+    place: _Place
+
+    def __call__(self, run: RunContext, step: Step, operands: Sequence[Array], result: Array) -> None:
+        if found := self.look(self.place, run, step, operands, result):
+            raise _Ended(found)
+
+
+def _steps(place: _Place, step: Step, number: int | None) -> tuple[int, ...]:
+    """Of the loops around a body that a step runs. Batches of a map are none; of loops in pieces, they are unknown."""
+    if step.origin is None:
+        return ()
+    return place.steps if number is None or _innermost(step.origin).op == "map" else (*place.steps, number)
 
 
 def _innermost(origin: Origin) -> Origin:
-    """The node of a function that was written in the place of another; else itself."""
-    while origin.inner is not None:
-        origin = origin.inner
-    return origin
+    return origin if origin.inner is None else _innermost(origin.inner)
 
 
 def _finite(xp: Namespace, array: Array) -> bool:

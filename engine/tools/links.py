@@ -11,6 +11,7 @@ from engine.graph.op import NoGradient
 from engine.passes.allowance import Allowance
 from engine.planning.bodies import with_planned_bodies
 from engine.planning.plan import Plan, make_plan
+from engine.tools.peel import Peeled
 from engine.tools.point import Point
 from engine.transforms.vjp import vjp
 
@@ -32,8 +33,8 @@ class Links:
     """The graph of `of`, where node k of `wrt`, at `by[k]`, is offset by what is fed under ("offset", k).
 
     `between` is all that depends on `by`, these included, on the way to `end`, in ascending order. `readers` has the
-    floats among it but the end, and what reads each. `values` is the plan of `operands`, which is all that is read;
-    `cotangents` that of the cotangents of `pulled`.
+    floats among it but the end that are looked at, and what reads each. `values` is the plan of `operands`, which is
+    all that is read; `cotangents` that of the cotangents of `pulled`.
     """
 
     nodes: Sequence[Node]
@@ -68,9 +69,11 @@ class Links:
         return most
 
 
-def find_links(point: Point, call: Gradients) -> Links:
-    """The links of `call`. Raises EngineError."""
-    builder, end, by = _offset(point, call)
+def find_links(point: Point, call: Gradients, *, peels: bool = False) -> Links:
+    """The links of `call`; with `peels`, of loops those of their first, middle and last step. Raises EngineError."""
+    builder = point.builder()
+    peeled = point.peeled(builder, call) if peels else None
+    end, by = _offset(point, call, builder, peeled)
     nodes = tuple(builder.nodes)
     between = _between(nodes, ancestors([end], lambda i: nodes[i].operands), by)
     floats = [i for i in between if nodes[i].type.is_differentiable and not nodes[i].op.several and i != end]
@@ -80,7 +83,7 @@ def find_links(point: Point, call: Gradients) -> Links:
     found = vjp(builder, [(builder.value(end), one)], [builder.value(i) for i in (*floats, end)])
     pulled = {i: g for i, g in zip((*floats, end), found, strict=True) if g is not None}
     cotangents = point.plan(builder, list(pulled.values()))
-    readers = _readers(builder, nodes, between, floats)
+    readers = _readers(builder, nodes, between, [i for i in floats if not peeled or i not in peeled.hidden])
     links = Links(nodes, end, tuple(by), between, readers, tuple(operands), values, tuple(pulled), cotangents)
     point.limits.admit_bytes(links.peak_bytes)
     return links
@@ -95,11 +98,10 @@ def _between(nodes: Sequence[Node], among: Iterable[int], by: Iterable[int]) -> 
     return sorted(reached)
 
 
-def _offset(point: Point, call: Gradients) -> tuple[Builder, int, list[int]]:
-    """The graph with offsets, in a new builder; `of`, behind an `identity` that reads it; and `wrt`."""
-    builder = point.builder()
-    nodes = point.displaced(builder, call, call.wrt, lambda x, k: x + builder.leaf(x.type, ("offset", k)))
-    return builder, nodes[call.of].identity().index, [nodes[node].index for node in call.wrt]
+def _offset(point: Point, call: Gradients, builder: Builder, peeled: Peeled | None) -> tuple[int, list[int]]:
+    """The graph with offsets, written into a builder: `of`, behind an `identity` that reads it; and `wrt`."""
+    nodes = point.displaced(builder, call, call.wrt, lambda x, k: x + builder.leaf(x.type, ("offset", k)), peeled)
+    return nodes[call.of].identity().index, [nodes[node].index for node in call.wrt]
 
 
 def _readers(

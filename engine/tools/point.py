@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from engine.calls import Gradients
+from engine.calls.call import Scope
 from engine.executors.interpreter import Executor
 from engine.graph.dtypes import FLOATS
 from engine.graph.ir import Builder, Value
@@ -21,6 +22,7 @@ from engine.passes.allowance import Allowance
 from engine.planning.bodies import runnable
 from engine.planning.compiler import open_scope
 from engine.planning.plan import Plan, make_plan
+from engine.tools.peel import Peeled
 
 
 @dataclass(frozen=True)
@@ -55,17 +57,36 @@ class Point:
         """An empty one."""
         return Builder(self.program.registry, self.limits, self.deadline)
 
+    def scope(self, call: Gradients) -> Scope:
+        """The program, written as `call` needs it."""
+        return open_scope(self.program, self.types, (call.of, *call.wrt), call.wrt, self.limits, self.deadline)
+
     def displaced(
-        self, builder: Builder, call: Gradients, moving: Sequence[int], move: Callable[[Value, int], Value]
+        self,
+        builder: Builder,
+        call: Gradients,
+        moving: Sequence[int],
+        move: Callable[[Value, int], Value],
+        peeled: Peeled | None = None,
     ) -> Mapping[int, Value]:
         """`of` and `wrt`, written into `builder`, where node k of `moving` gives way to `move(x, k)`."""
-        scope = open_scope(self.program, self.types, (call.of, *call.wrt), call.wrt, self.limits, self.deadline)
+        scope = self.scope(call)
         movers = {scope.nodes[node].index: k for k, node in enumerate(moving)}
         copied: list[Value] = []
         for index, node in enumerate(scope.builder.nodes):
-            x = builder.copy(node, [copied[i] for i in node.operands])
+            operands = [copied[i] for i in node.operands]
+            x = peeled.copy(node, operands, index) if peeled else builder.copy(node, operands)
             copied.append(move(x, movers[index]) if index in movers else x)
         return {node: copied[x.index] for node, x in scope.nodes.items()}
+
+    def peeled(self, builder: Builder, call: Gradients) -> Peeled:
+        """What writes loops into `builder` as some of their steps, which are as many as run here."""
+        own = self.scope(call).builder
+        loops = {i: own.value(i) for i, node in enumerate(own.nodes) if node.op.name == "while"}
+        ends = [x.output(x.node.attrs["carries"] + k) for x in loops.values() for k in (0, 1)]
+        found = self.run_plan(self.plan(own, ends)) if ends else []
+        ended = zip(map(int, found[::2]), map(bool, found[1::2]), strict=True)
+        return Peeled(builder, dict(zip(loops, ended, strict=True)))
 
     def run_plan(self, plan: Plan, beside: Mapping[Any, HostArray] | None = None) -> list[HostArray]:
         """The results of a plan on the feeds, and what is fed beside them."""

@@ -158,7 +158,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
     def run_task(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
         task, compiled = ready.execution, ready.compiled
-        watch = NonfiniteWatch(task.program, task.tensors, compiled.plan) if task.diagnose else None
+        watch = NonfiniteWatch(task.program, task.tensors, compiled.plan, engine.executor) if task.diagnose else None
         started = time.perf_counter()
         arrays = engine.executor.run(compiled.plan, task.tensors, deadline, watch)
         elapsed = 1000 * (time.perf_counter() - started)

@@ -106,12 +106,12 @@ def _versions(device: str) -> dict[str, str]:
 
 
 def _nonfinite(found: Nonfinite) -> dict[str, Any]:
-    inside = {"function": found.function, "function_node": found.function_node, "step": found.step}
+    inside = {"function": found.function, "function_node": found.function_node, "steps": list(found.steps) or None}
     return {
         "node": found.node,
         "op": found.op,
         "backward": found.backward,
-        **{name: number for name, number in inside.items() if number is not None},
+        **{name: told for name, told in inside.items() if told is not None},
         "computed": found.computed,
         "operands": [dict(_bounds(both)) for both in found.ranges],
     }

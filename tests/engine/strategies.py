@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from engine import LATEST, Builder, Program, Statement, TensorType, Value, registry
 from engine.graph.attributes import bind
+from engine.graph.body import NO_BUDGET
+from engine.graph.program import Function, FunctionTyping
 
 Array = np.ndarray[Any, Any]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
@@ -30,6 +32,7 @@ class Sketch:
     nodes: list[Statement] = field(default_factory=list)
     feeds: dict[int, Array] = field(default_factory=dict)
     results: list[int] = field(default_factory=list)
+    functions: list[Function] = field(default_factory=list)
     _builder: Builder = field(default_factory=lambda: Builder(registry()))
     _values: list[Value] = field(default_factory=list)
 
@@ -46,7 +49,8 @@ class Sketch:
         known = registry().ops[op]
         self.nodes.append(Statement(known, operands, attrs))
         values = [self._values[i] for i in operands]
-        self._values.append(self._builder.emit(known, values, bind(known.attrs, attrs)))
+        bound = FunctionTyping(self.functions, NO_BUDGET).bound(known, bind(known.attrs, attrs))
+        self._values.append(self._builder.emit(known, values, bound))
         return len(self.nodes) - 1
 
     def shape(self, node: int) -> tuple[int, ...]:
@@ -54,13 +58,18 @@ class Sketch:
         return self._values[node].shape
 
     def singles(self, above: int | None = None) -> list[int]:
-        """The nodes of one output, all or the ones that `above` depends on."""
+        """The nodes of one output, a float, all or the ones that `above` depends on."""
         nodes = range(len(self.nodes)) if above is None else self.program().needed([above])
-        return [i for i in nodes if not self.nodes[i].op.several]
+        return [i for i in nodes if not self.nodes[i].op.several and self._values[i].type.is_differentiable]
 
     def program(self) -> Program:
         """What was drawn."""
-        return Program(registry(), self.nodes, opset=LATEST)
+        return Program(registry(), self.nodes, opset=LATEST, functions=self.functions)
+
+    def function(self, nodes: Sequence[Statement]) -> int:
+        """Another function, of one result; its index."""
+        self.functions.append(Function(registry(), nodes, [len(nodes) - 1], functions=tuple(self.functions)))
+        return len(self.functions) - 1
 
     @property
     def types(self) -> dict[int, TensorType]:
@@ -209,6 +218,69 @@ def gradient(draw: Draw, sketch: Sketch, y: int) -> int:
     return sketch.add("tanh", sketch.add("grad", *operands))
 
 
+def small_body(draw: Draw, inputs: int) -> list[Statement]:
+    """A function of a few tensors of one shape, which gives one of that shape."""
+    ops = registry().ops
+    nodes = [Statement(ops["input"]) for _ in range(inputs)]
+    for _ in range(draw(st.integers(1, 3))):
+        x, y = len(nodes) - 1, draw(st.integers(0, len(nodes) - 1))
+        op = draw(st.sampled_from(["sin", "add", "sub", "mul"]))
+        nodes.append(Statement(ops[op], (x,) if op == "sin" else (x, y)))
+    return [*nodes, Statement(ops["tanh"], (len(nodes) - 1,))]
+
+
+def alike(draw: Draw, sketch: Sketch, x: int) -> int:
+    """A result of the same shape, perhaps x."""
+    return int(draw(st.sampled_from([i for i in sketch.results if sketch.shape(i) == sketch.shape(x)])))
+
+
+def first_of(sketch: Sketch, op: str, *operands: int, **attrs: Any) -> int:
+    """The first result of an op that has several."""
+    return sketch.add("get_output", sketch.add(op, *operands, **attrs), index=0)
+
+
+def scanned(draw: Draw, sketch: Sketch, x: int) -> int:
+    length, reverse = draw(st.integers(0, 3)), draw(st.booleans())
+    body, const = sketch.function(small_body(draw, 2)), alike(draw, sketch, x)
+    return first_of(sketch, "scan", const, x, body=body, carries=1, length=length, reverse=reverse)
+
+
+def mapped(draw: Draw, sketch: Sketch, x: int, *_: int) -> int:
+    at_once = draw(st.sampled_from([{}, {"at_once": 1}, {"at_once": 2}]))
+    body, other = sketch.function(small_body(draw, 2)), alike(draw, sketch, x)
+    return first_of(sketch, "map", other, x, body=body, sequences=2, **at_once)
+
+
+def called(draw: Draw, sketch: Sketch, x: int) -> int:
+    body, other = sketch.function(small_body(draw, 2)), alike(draw, sketch, x)
+    return first_of(sketch, "call", other, x, body=body, recompute=draw(st.booleans()))
+
+
+def chosen(draw: Draw, sketch: Sketch, x: int) -> int:
+    flag = sketch.add("constant", value=np.array(draw(st.booleans())))
+    then, otherwise = (sketch.function(small_body(draw, 1)) for _ in range(2))
+    return first_of(sketch, "cond", flag, x, then=then, otherwise=otherwise)
+
+
+def until(draw: Draw, sketch: Sketch, x: int) -> int:
+    """A `while` that ends at its bound, or at once."""
+    ops = registry().ops
+    flag = Statement(ops["constant"], (), {"value": np.array(draw(st.booleans()))})
+    condition = sketch.function([Statement(ops["input"]), flag])
+    body = sketch.function(small_body(draw, 1))
+    bound = draw(st.integers(0, 3))
+    return first_of(sketch, "while", x, condition=condition, body=body, carries=1, max_steps=bound)
+
+
+#: ops that run functions, which a plan has kernels for once their bodies are planned
+RUNNING: list[tuple[str, Move]] = [
+    ("scan", scanned),
+    ("map", on_an_axis(mapped)),
+    ("call", called),
+    ("cond", chosen),
+    ("while", until),
+]
+
 # What each move needs, so that the same strategies serve an opset that lacks some of it.
 MOVES: list[tuple[str, Move]] = [
     ("sin", unary("sin")),
@@ -248,7 +320,7 @@ MOVES: list[tuple[str, Move]] = [
 
 
 @st.composite
-def sketches(draw: Draw, *, gradients: bool = True, largest: int = 9) -> Sketch:
+def sketches(draw: Draw, *, gradients: bool = True, functions: bool = False, largest: int = 9) -> Sketch:
     """A program of up to `largest` moves on one to three parameters; its last node is float."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     sketch = Sketch()
@@ -256,6 +328,7 @@ def sketches(draw: Draw, *, gradients: bool = True, largest: int = 9) -> Sketch:
         sketch.leaf(np.asarray(rng.uniform(-1, 1, draw(st.lists(EXTENTS, max_size=3)))))
     known = [(op, move) for op, move in MOVES if op in registry().ops]
     known += [("grad", gradient)] * (4 if gradients else 0)
+    known += RUNNING * (8 if functions else 0)
     for _ in range(draw(st.integers(1, largest))):
         _, move = draw(st.sampled_from(known))
         made = move(draw, sketch, draw(st.sampled_from(sketch.results)))

@@ -26,10 +26,13 @@ from engine import (
     open_executor,
     registry,
 )
+from engine.graph.program import Function
+from engine.passes.allowance import Allowance
 from engine.passes.cse import cse
 from engine.passes.dce import dce
 from engine.passes.pipeline import PASSES, optimise
-from engine.planning.plan import make_plan
+from engine.planning.bodies import with_planned_bodies
+from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
@@ -46,7 +49,12 @@ some = settings(max_examples=40, deadline=None, suppress_health_check=[HealthChe
 
 
 def run(graph: Graph, feeds: Mapping[Any, Array]) -> list[Array]:
-    return EXECUTOR.run(make_plan(graph, Limits()), feeds)
+    return EXECUTOR.run(planned(graph), feeds)
+
+
+def planned(graph: Graph) -> Plan:
+    """The plan of a graph as it is."""
+    return make_plan(with_planned_bodies(graph, Limits(), Allowance()), Limits())
 
 
 def seed_for(sketch: Sketch, node: int) -> Array:
@@ -69,10 +77,15 @@ def sketch_types(sketch: Sketch, roots: Sequence[int]) -> dict[int, TensorType]:
 
 
 def gradients(
-    statements: Sequence[Statement], feeds: Mapping[int, Array], of: int, wrt: Sequence[int], seed: Array
+    statements: Sequence[Statement],
+    feeds: Mapping[int, Array],
+    of: int,
+    wrt: Sequence[int],
+    seed: Array,
+    functions: Sequence[Function] = (),
 ) -> list[Array]:
     """The value and the gradients, as a client gets them: feeds that are not needed are left out."""
-    program = Program(registry(), statements, opset=LATEST)
+    program = Program(registry(), statements, opset=LATEST, functions=functions)
     needed = set(program.needed((of, *wrt)))
     fed: dict[Any, Array] = {node: a for node, a in feeds.items() if node in needed}
     types = {node: TensorType.of(a) for node, a in fed.items()}
@@ -81,8 +94,14 @@ def gradients(
     return EXECUTOR.run(compiled.plan, fed | {key: seed} if key in compiled.plan.feeds else fed)
 
 
-def value_of(statements: Sequence[Statement], feeds: Mapping[int, Array], of: int, seed: Array) -> float:
-    program = Program(registry(), statements, opset=LATEST)
+def value_of(
+    statements: Sequence[Statement],
+    feeds: Mapping[int, Array],
+    of: int,
+    seed: Array,
+    functions: Sequence[Function],
+) -> float:
+    program = Program(registry(), statements, opset=LATEST, functions=functions)
     needed = set(program.needed((of,)))
     fed = {node: a for node, a in feeds.items() if node in needed}
     compiled = Compiler(Limits()).forward(program, {n: TensorType.of(a) for n, a in fed.items()}, [of])
@@ -93,7 +112,7 @@ def value_of(statements: Sequence[Statement], feeds: Mapping[int, Array], of: in
 
 
 @some
-@given(sketches(), st.data())
+@given(sketches(functions=True), st.data())
 def test_no_choice_of_passes_changes_a_result(sketch: Sketch, data: st.DataObject) -> None:
     wrt = data.draw(st.lists(st.sampled_from(sketch.singles()), min_size=1, max_size=3, unique=True))
     graph = graph_of_gradients(sketch, sketch.singles()[-1], wrt)
@@ -130,7 +149,7 @@ def may_move(nodes: Sequence[Statement], which: int, wrt: Sequence[int]) -> bool
 
 
 @settings(some, max_examples=100)
-@given(sketches(), st.data())
+@given(sketches(functions=True), st.data())
 def test_a_copy_of_any_node_changes_no_gradient(sketch: Sketch, data: st.DataObject) -> None:
     nodes, of = sketch.nodes, sketch.singles()[-1]
     wrt = data.draw(st.lists(st.sampled_from(sketch.singles()), min_size=1, max_size=3, unique=True))
@@ -142,10 +161,10 @@ def test_a_copy_of_any_node_changes_no_gradient(sketch: Sketch, data: st.DataObj
     def place(node: int) -> int:
         return node + (node > which)
 
-    expected = gradients(nodes, sketch.feeds, of, wrt, seed)
+    expected = gradients(nodes, sketch.feeds, of, wrt, seed, sketch.functions)
     again = copied(nodes, which, moved)
     feeds = {place(node): a for node, a in sketch.feeds.items()}
-    found = gradients(again, feeds, place(of), [place(x) for x in wrt], seed)
+    found = gradients(again, feeds, place(of), [place(x) for x in wrt], seed, sketch.functions)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, **EXACT)
 
@@ -209,13 +228,13 @@ def slope(sketch: Sketch, node: int, of: int, along: Array, seed: Array, h: floa
     moved = of + 2 * (of >= node)
 
     def at(t: float) -> float:
-        return value_of(nodes, feeds | {delta: t * h * along}, moved, seed)
+        return value_of(nodes, feeds | {delta: t * h * along}, moved, seed, sketch.functions)
 
     return (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * h)
 
 
 @settings(some, max_examples=300)
-@given(sketches(), st.data())
+@given(sketches(functions=True), st.data())
 def test_gradients_are_slopes(sketch: Sketch, data: st.DataObject) -> None:
     """By leaves and by nodes in the middle: as a node alone moves, what follows from it moves."""
     of, node = sketch.singles()[-1], data.draw(st.sampled_from(sketch.singles()))
@@ -223,7 +242,7 @@ def test_gradients_are_slopes(sketch: Sketch, data: st.DataObject) -> None:
     along = np.asarray(np.random.default_rng(3).uniform(-1, 1, sketch.shape(node)))
     coarse, fine = (slope(sketch, node, of, along, seed, h) for h in (2e-3, 1e-3))
     assume(abs(coarse - fine) <= 1e-7 * (1 + abs(fine)))  # else the differences are no reference
-    found = float(np.sum(gradients(sketch.nodes, sketch.feeds, of, [node], seed)[1] * along))
+    found = float(np.sum(gradients(sketch.nodes, sketch.feeds, of, [node], seed, sketch.functions)[1] * along))
     np.testing.assert_allclose(found, fine, 2e-7, 2e-7)
 
 
@@ -231,7 +250,7 @@ def test_gradients_are_slopes(sketch: Sketch, data: st.DataObject) -> None:
 
 
 @some
-@given(sketches(), st.data())
+@given(sketches(functions=True), st.data())
 def test_vmap_is_a_loop(sketch: Sketch, data: st.DataObject) -> None:
     size = 3
     wrt = data.draw(st.lists(st.sampled_from(sketch.singles()), min_size=1, max_size=2, unique=True))
@@ -255,11 +274,11 @@ BATCH = 4096
 
 
 @settings(some, max_examples=15)
-@given(sketches(), st.data())
+@given(sketches(functions=True), st.data())
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
 def test_the_planned_peak_is_an_upper_bound(sketch: Sketch, data: st.DataObject) -> None:
     wrt = data.draw(st.lists(st.sampled_from(sketch.singles()), min_size=1, max_size=2, unique=True))
     graph = graph_of_gradients(sketch, sketch.singles()[-1], wrt)
-    plan = make_plan(optimise(vmap(graph, set(sketch.leaves), BATCH)), Limits())
+    plan = planned(optimise(vmap(graph, set(sketch.leaves), BATCH)))
     feeds = {key: np.repeat(sketch.feeds[key][None], BATCH, axis=0) for key in plan.feeds}
     assert_planned_peak_holds(plan, feeds)

@@ -1,4 +1,4 @@
-"""Small requests that ask for much: shapes, memory, arithmetic, nodes, depth, answers. All are over a default limit."""
+"""Small requests that ask for much: memory, arithmetic, nodes, depth, answers, steps. All are over a default limit."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from tests.guarantees import loops
 from tests.guarantees.jobs import Json, feed, node, request
 from tests.guarantees.malformed import Case
 from tests.guarantees.talk import SAFETENSORS
@@ -16,7 +17,7 @@ _PAIR = feed(0, [2], [1, 2])
 
 def cases() -> list[Case]:
     """All of them but those whose bodies are large."""
-    makers = (_shapes, _memory, _arithmetic, _growth, _derivatives, _answers)
+    makers = (_shapes, _memory, _arithmetic, _growth, _derivatives, _answers, _functions)
     return [case for make in makers for case in make()]
 
 
@@ -31,6 +32,8 @@ LARGE: dict[str, Callable[[], bytes]] = {
     "a million feeds": lambda: b'{"graph":{"nodes":[]},"feeds":[' + b",".join([b'{"node":0}'] * 1_000_000) + b"]}",
     "a million keys": lambda: b"{" + b",".join(b'"k%d":0' % i for i in range(1_000_000)) + b"}",
     "a million operands": lambda: request([node("parameter"), node("stack", *[0] * 1_000_000)], [_ONE]),
+    "a body of 100,000 nodes for 1,000 shapes": lambda: loops.of_many_shapes(100_000, 1000),
+    "a body of 9,000 nodes for 1,000 shapes": lambda: loops.of_many_shapes(9_000, 1000),
     "20 MB of brackets": lambda: b"[" * 20_000_000,
     "20 MB of one string": lambda: b'{"graph":"' + b"x" * 20_000_000 + b'"}',
     "20 MB of escapes": lambda: b'{"graph":"' + b"\\u0041" * 3_300_000 + b'"}',
@@ -179,3 +182,8 @@ def _answers() -> Iterator[Case]:
         path="/v1/forward",
         kind=SAFETENSORS,
     )
+
+
+def _functions() -> Iterator[Case]:
+    for path, makers in (("/v1/gradients", loops.bombs), ("/v1/forward", loops.draws)):
+        yield from (Case(f"functions: {name}", body, path=path) for name, body in makers())

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.guarantees import loops
 from tests.guarantees.jobs import Json, feed, node, request
 from tests.guarantees.talk import JSON, SAFETENSORS, Address, once
 
@@ -135,12 +136,18 @@ def doubled(rng: np.random.Generator, most: int = 60_000) -> Known:
     return Known("binary", "/v1/forward", body, {"values.1": x + x}, SAFETENSORS, 0.0)
 
 
+def looped(rng: np.random.Generator) -> Known:
+    """A `scan` or a `while`, and its gradient."""
+    body, wanted = (loops.decay, loops.halving)[int(rng.integers(2))](rng)
+    return Known("loop", "/v1/gradients", body, wanted)
+
+
 Maker = Callable[[np.random.Generator], Known]
 
 
 def makers(address: Address) -> list[Maker]:
     """All kinds; registered graphs too, where the server has them."""
-    found: list[Maker] = [density, density, quadratic, directional, examples, doubled]
+    found: list[Maker] = [density, density, quadratic, directional, examples, doubled, looped]
     if graph_id := registered(address):
         path = f"/v1/graphs/{graph_id}/gradients"
         found += [lambda rng: density(rng, path, graph=False)] * 2

@@ -7,6 +7,7 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -62,7 +63,7 @@ class _Soak:
 
     def _ask(self, connection: Connection, rng: random.Random) -> bool:
         """Whether the connection may be used again."""
-        if rng.random() < BAD_SHARE:
+        if self.bad and rng.random() < BAD_SHARE:
             case = rng.choice(self.bad)
             answer = connection.ask(case.path, case.body, kind=case.kind)
             right, name = 400 <= answer.status < 500, case.name
@@ -86,15 +87,15 @@ class _Soak:
             self.resident[place] = self.server.resident
 
 
-def _prepared(kinds: list[Maker]) -> list[Known]:
+def _prepared(kinds: Sequence[Maker]) -> list[Known]:
     rng = np.random.default_rng(0)
     return [kinds[i % len(kinds)](rng) for i in range(PREPARED)]
 
 
-def run(server: Started, total: int) -> Soaked:
-    """So many requests, five in a hundred of them bad, on eight connections."""
-    bad = [case for case in cases() if len(case.body) < 10_000 and case.path == "/v1/gradients"]
-    soak = _Soak(server, total, _prepared(makers(server.address)), bad)
+def run(server: Started, total: int, kinds: Sequence[Maker] | None = None) -> Soaked:
+    """So many requests of these kinds on eight connections; by default of all, and five in a hundred are bad."""
+    bad = [] if kinds else [case for case in cases() if len(case.body) < 10_000 and case.path == "/v1/gradients"]
+    soak = _Soak(server, total, _prepared(kinds or makers(server.address)), bad)
     start = time.perf_counter()
     threads = [threading.Thread(target=soak.client, args=(i,)) for i in range(CLIENTS)]
     for thread in threads:

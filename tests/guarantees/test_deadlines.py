@@ -12,6 +12,7 @@ import pytest
 from tests.guarantees.bombs import numbers
 from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import MachineSpeed, small, speed
+from tests.guarantees.loops import endless
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Answer, Connection, Hangup, head, once
 from tests.guarantees.test_liveness import together
@@ -41,6 +42,22 @@ def test_504_is_in_time(attacked: Started, figures: Figures) -> None:
                 found[f"{name}, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
             time.sleep(0.5)
     _keep(figures, "jobs that are too long", found)
+
+
+def test_504_within_a_loop_is_in_time(attacked: Started, figures: Figures) -> None:
+    """In machine code and in Python; the workers that it happens in live on."""
+    found, missing = {}, 0
+    once(attacked.address, "/v1/gradients", small())
+    attacked.await_spare()
+    for name, body in endless().items():
+        for deadline in (0.3, 1.0):
+            before = set(attacked.workers)
+            answer = asked(attacked, body, deadline)
+            found[f"{name}, {deadline:g} s"] = (answer.status, answer.seconds - deadline)
+            assert once(attacked.address, "/v1/gradients", small()).status == 200
+            missing += len(before.difference(attacked.workers))
+    _keep(figures, "loops that are too long", found)
+    figures.at_most("loops that are too long: workers that they took with them", missing, 0, "")
 
 
 def test_504_in_the_queue_is_in_time(start: Callable[..., Started], figures: Figures) -> None:

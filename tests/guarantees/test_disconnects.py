@@ -10,6 +10,7 @@ import pytest
 from tests.guarantees import processes
 from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import small, speed
+from tests.guarantees.loops import endless
 from tests.guarantees.started import Started
 from tests.guarantees.talk import Connection, once, posted
 
@@ -54,6 +55,20 @@ def test_work_stops(attacked: Started, figures: Figures, kind: str, how: str) ->
         vanish(connection, how)
     worked = seconds_of_work(attacked.pid, 12)
     figures.at_most(f"work after a client vanished ({kind}, by {how})", round(worked, 2), 1.0, "s")
+
+
+@pytest.mark.parametrize("name", endless())
+def test_a_loop_stops(attacked: Started, figures: Figures, name: str) -> None:
+    connection = Connection(attacked.address)
+    connection.send(posted("/v1/forward?timeout_ms=60000", endless()[name]))
+    time.sleep(1.5)
+    begun = processes.seconds_of(attacked.workers)
+    time.sleep(1)
+    assert processes.seconds_of(attacked.workers) > begun + SAMPLE, "it does not work"
+    connection.close()
+    worked = seconds_of_work(attacked.pid, 12)
+    figures.at_most(f"work after a client vanished ({name})", round(worked, 2), 1.0, "s")
+    assert once(attacked.address, "/v1/gradients", small()).status == 200
 
 
 def test_the_next_job_starts(start: Callable[..., Started], figures: Figures) -> None:

@@ -392,9 +392,9 @@ def test_nodes_of_functions_count(make_client: Callable[..., Client]) -> None:
 
 
 FALLING = function([2], IN, node("add_scalar", 0, scalar=-1.0), node("sqrt", 1))
-#: nodes behind a parameter that is 2.5, functions, and where something is not finite: node, function, its node, step
-NOT_FINITE: dict[str, tuple[list[Json], list[Json], tuple[int, int, int, int | None]]] = {
-    "scan": ([node("scan", 0, body=0, carries=1, length=9), result(1)], [FALLING], (1, 0, 2, 2)),
+#: nodes behind a parameter that is 2.5, functions, and where something is not finite: node, function, its node, steps
+NOT_FINITE: dict[str, tuple[list[Json], list[Json], tuple[int, int, int, list[int] | None]]] = {
+    "scan": ([node("scan", 0, body=0, carries=1, length=9), result(1)], [FALLING], (1, 0, 2, [2])),
     "a call, written in place": (
         [node("sub", 0, 0), node("call", 1, body=0), result(2)],
         [function([1], IN, node("log", 0))],
@@ -403,27 +403,27 @@ NOT_FINITE: dict[str, tuple[list[Json], list[Json], tuple[int, int, int, int | N
     "a function of a function": (
         [node("scan", 0, body=1, carries=1, length=9), result(1)],
         [FALLING, function([2], IN, node("call", 0, body=0, recompute=True), result(1))],
-        (1, 0, 2, 0),
+        (1, 0, 2, [2]),
     ),
     "on the way back": (
         [node("sub", 0, 0), node("scan", 1, body=0, carries=1, length=2), result(2)],
         [function([1], IN, node("sqrt", 0))],
-        (2, 0, 1, 0),
+        (2, 0, 1, [1]),
     ),
     "from what it states": (
         [node("scan", 0, body=0, carries=1, length=2), result(1)],
         [function([2], IN, node("full", fill=1e300), node("square", 1))],
-        (1, 0, 2, 0),
+        (1, 0, 2, [0]),
     ),
 }
 
 
 @pytest.mark.parametrize("case", NOT_FINITE)
 def test_what_is_not_finite_is_found_in_a_function(client: Client, case: str) -> None:
-    behind, functions, (used_by, inside, inner, step) = NOT_FINITE[case]
+    behind, functions, (used_by, inside, inner, steps) = NOT_FINITE[case]
     request = asked(functions, P, *behind, feeds=[feed(0, [], [2.5])], diagnose=True)
     answer = client.post("/v1/gradients", json=request)
     found = answer.json()["stats"]["first_nonfinite"]
     assert (found["node"], found["op"]) == (used_by, behind[used_by - 1]["op"])
-    assert (found["function"], found["function_node"], found.get("step")) == (inside, inner, step)
+    assert (found["function"], found["function_node"], found.get("steps")) == (inside, inner, steps)
     assert found["backward"] == (case == "on the way back")

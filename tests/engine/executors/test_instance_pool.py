@@ -197,11 +197,11 @@ def test_who_looks_on_sees_every_step(made: list[PreparedPlan]) -> None:
     ops = registry().ops
     program = Program(registry(), [Statement(ops["input"]), Statement(ops["sin"], (0,)), Statement(ops["cos"], (1,))])
     plan, executor = sine(), NumPyExecutor()
-    watch = NonfiniteWatch(program, {}, plan)
+    watch = NonfiniteWatch(program, {}, plan, executor)
     seen: list[str] = []
 
-    def look(xp: Any, step: Any, operands: Any, result: Any) -> None:
-        watch(xp, step, operands, result)
+    def look(run: Any, step: Any, operands: Any, result: Any) -> None:
+        watch(run, step, operands, result)
         seen.append(step.op.name)
 
     executor.run(plan, FEED, watch=look)

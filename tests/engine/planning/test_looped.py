@@ -91,6 +91,14 @@ def test_stacks_beyond_the_limit_are_refused_where_they_are() -> None:
     assert caught.value.node == 1
 
 
+@pytest.mark.parametrize("length", [10**18, 2**61 - 1])
+def test_a_loop_of_any_length_is_cut_in_pieces_without_a_look_at_all_divisors(length: int) -> None:
+    """There may be 10¹² of them near the length of a piece."""
+    asked = written(lambda g, x: g.scan(x, body=lambda g, x: [g.sin(x)], carries=1, length=length), 0.5)
+    with pytest.raises(OverBudget):
+        plan_of(asked, differentiated=True)
+
+
 def test_a_gradient_that_would_have_to_keep_too_much_keeps_less() -> None:
     """The carries of a million steps, 8 kB each; the values alone are no more than two of them."""
 

@@ -12,6 +12,7 @@ from engine import (
     HVP,
     JVP,
     VJP,
+    Analysis,
     Batch,
     Call,
     Gradients,
@@ -27,6 +28,7 @@ from engine.graph.errors import EngineError
 from engine.planning.compiler import plan_call
 from tests.contract.cases import EXECUTOR, LIMITS, assert_planned_peak_holds
 from tests.engine.calls.asking import Net
+from tests.engine.looping import Write, Writer, Written, written
 
 FLOAT64 = np.dtype("float64")
 
@@ -242,3 +244,115 @@ def test_the_forecast_is_within_a_tenth_of_what_is_measured(net: Net, call: Call
     assert plan.peak_bytes < 200_000_000
     EXECUTOR.run(plan, net.feeds)
     assert_planned_peak_holds(plan, net.feeds)
+
+
+# ---------------------------------------------------------------- functions
+
+
+def analysed(write: Write, *arrays: Any, differentiated: bool = True) -> tuple[Analysis, Written]:
+    asked = written(write, *arrays, floats=None if differentiated else ())
+    program = asked.program
+    call = Gradients.of_program(program) if differentiated else Values.of_program(program, asked.results)
+    return analyse(program, asked.types, call, Limits()), asked
+
+
+def dear(g: Writer, x: int) -> list[int]:
+    """12,000 FLOPs."""
+    return [g.sum(g.sin(g.add(x, g.number(np.arange(1000.0)))))]
+
+
+def doubled_by_a_loop(g: Writer, x: int) -> list[int]:
+    return list(g.scan(x, body=dear, carries=1, length=2))
+
+
+def negative(g: Writer, x: int) -> list[int]:
+    return [g.less(x, g.number(0.0))]
+
+
+ONCE = 12_000
+#: of programs whose first node behind a number runs functions: how often their body runs
+RUNS: dict[str, tuple[Write, int]] = {
+    "scan": (lambda g, x: g.scan(x, body=dear, carries=1, length=50), 50),
+    "nested": (lambda g, x: g.scan(x, body=doubled_by_a_loop, carries=1, length=10), 20),
+    "call": (lambda g, x: g.call(x, body=dear), 1),
+    "a call of a loop": (lambda g, x: g.call(x, body=doubled_by_a_loop), 2),
+    "recomputed": (lambda g, x: g.call(x, body=dear, recompute=True), 1),
+    "while": (lambda g, x: g.while_(x, condition=negative, body=dear, carries=1, max_steps=7)[:1], 7),
+    "fixed_point": (lambda g, x: g.fixed_point(x, body=dear, carries=1, tolerance=0.1, max_steps=7)[:1], 7),
+}
+
+
+@pytest.mark.parametrize("differentiated", [False, True])
+@pytest.mark.parametrize("case", RUNS)
+def test_what_functions_cost_is_their_nodes_own(case: str, differentiated: bool) -> None:
+    write, runs = RUNS[case]
+    found, asked = analysed(write, 0.5, differentiated=differentiated)
+    assert sum(one.flops for one in found.nodes) == found.forward_flops + found.backward_flops
+    most = max(found.nodes, key=lambda one: one.flops)
+    if not differentiated:
+        assert runs * ONCE <= most.flops < runs * ONCE * 1.05
+    assert asked.program.statements[most.node].op.functions
+
+
+@pytest.mark.parametrize("at_once", [{}, {"at_once": 1}, {"at_once": 3}])
+def test_a_map_costs_its_entries(at_once: dict[str, int]) -> None:
+    def write(g: Writer, x: int) -> list[int]:
+        return list(g.map(x, body=dear, sequences=1, **at_once))
+
+    found, _ = analysed(write, np.linspace(0, 1, 8), differentiated=False)
+    (spent,) = [one.flops for one in found.nodes if one.flops]
+    assert 8 * ONCE <= spent < 8 * ONCE * 1.001
+
+
+def test_a_choice_costs_the_dearer_function() -> None:
+    found, _ = analysed(
+        lambda g, p, x: g.cond(p, x, then=lambda g, x: [g.neg(x)], otherwise=dear), True, 0.5, differentiated=False
+    )
+    assert {one.node: one.flops for one in found.nodes if one.flops} == {2: ONCE}
+
+
+def floored(g: Writer, *operands: int) -> list[int]:
+    return [g.floor(operands[-1])]
+
+
+def kept(g: Writer, *operands: int) -> list[int]:
+    return [g.sin(operands[-1])]
+
+
+def straight(_: Writer, *given: int) -> list[int]:
+    return [given[-1]]
+
+
+#: programs of two numbers, and whether the node of the op that runs functions stops derivatives by the first
+STOPPING: dict[str, tuple[Write, bool]] = {
+    "call": (lambda g, x, _: g.call(x, body=floored), True),
+    "nothing": (lambda g, x, _: g.call(x, body=kept), False),
+    "its own derivative": (lambda g, x, _: g.call(x, body=floored, derivative=straight), False),
+    "a function of a function": (lambda g, x, _: g.call(x, body=lambda g, x: g.call(x, body=floored)), True),
+    "a carry": (lambda g, x, _: g.scan(x, body=lambda g, x: [g.add(x, g.stop_gradient(x))], carries=1, length=2), True),
+    "a carry, at the next step": (
+        lambda g, x, y: g.scan(x, y, body=lambda g, x, y: [x, g.floor(y)], carries=2, length=2), True,
+    ),
+    "another operand": (
+        lambda g, x, y: g.call(x, y, body=lambda g, x, y: [g.add(x, g.floor(y))]), False,
+    ),
+    "what no result needs": (lambda g, x, _: g.call(x, body=lambda g, x: [g.floor(x), g.sin(x)][1:]), False),
+    "a condition": (
+        lambda g, x, _: g.while_(x, condition=negative, body=kept, carries=1, max_steps=3)[:1], False,
+    ),
+    "one of two": (lambda g, x, _: g.cond(g.number(True, "bool"), x, then=kept, otherwise=floored), True),
+    "a number of a sequence": (
+        lambda g, x, _: g.map(g.stack(x, x, axis=0), body=lambda g, x: [g.cast(x, dtype="int64")], sequences=1), True,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", STOPPING)
+def test_where_derivatives_stop_within_functions(case: str) -> None:
+    write, stops = STOPPING[case]
+    asked = written(write, 0.5, 1.5)
+    assert asked.total is not None
+    call = Gradients.of_program(asked.program, asked.total, [0])
+    found = analyse(asked.program, asked.types, call, Limits())
+    runs = [i for i, statement in enumerate(asked.program.statements) if statement.op.functions]
+    assert (runs[0] in found.stops_gradient) == stops

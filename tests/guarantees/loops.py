@@ -1,0 +1,145 @@
+"""Requests on graphs with functions: loops that take as long as one likes, what asks for too much, known answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.guarantees.jobs import Json, feed, node, request
+
+X, P = node("input"), node("parameter")
+ONE = feed(0, [], [1.0])
+
+
+def function(outputs: Sequence[int], *nodes: Json) -> Json:
+    """A function of these nodes."""
+    return {"nodes": list(nodes), "outputs": list(outputs)}
+
+
+def result(i: int, index: int = 0) -> Json:
+    """One result of a node that has several."""
+    return node("get_output", i, index=index)
+
+
+def running(functions: Sequence[Json], *nodes: Json, feeds: Sequence[Json] = (ONE,), **more: Any) -> bytes:
+    """A request on a graph with functions."""
+    graph = {"opset": 2, "functions": list(functions), "nodes": list(nodes)}
+    return request([], list(feeds), graph=graph, **more)
+
+
+# ---------------------------------------------------------------- work
+
+#: nothing runs longer than so many steps: they are stopped
+_ENDLESS = 2 * 10**10
+_ALWAYS = function([1], X, node("constant", value={"dtype": "bool", "shape": [], "data": [1]}))
+#: a step of a few nanoseconds, and one of an op that has no machine code
+_STEPS = {
+    "machine code": function([2], X, node("mul_scalar", 0, scalar=0.5), node("add_scalar", 1, scalar=1.0)),
+    "Python": function([3], X, node("broadcast_to", 0, shape=[16]), node("sort", 1, axis=0), node("mean", 2)),
+}
+
+
+def endless() -> dict[str, bytes]:
+    """Loops that go on for minutes, by their name."""
+    return {f"a {op} in {where}": loop(body) for where, body in _STEPS.items() for op, loop in _LOOPS.items()}
+
+
+def _scan(body: Json) -> bytes:
+    return running([body], X, node("scan", 0, body=0, carries=1, length=_ENDLESS), result(1))
+
+
+def _while(body: Json) -> bytes:
+    attrs = {"condition": 0, "body": 1, "carries": 1, "max_steps": _ENDLESS}
+    return running([_ALWAYS, body], X, node("while", 0, **attrs), result(1))
+
+
+_LOOPS: dict[str, Callable[[Json], bytes]] = {"scan": _scan, "while": _while}
+
+
+# ---------------------------------------------------------------- what asks for too much
+
+
+def bombs() -> Iterator[tuple[str, bytes]]:
+    """Small requests for gradients, each over a default limit, by name."""
+    step, stacking = function([1], X, node("sin", 0)), function([1, 1], X, node("sin", 0))
+    loops = [node("scan", 0, body=k, carries=1, length=10**6) for k in range(2)]
+    yield "nested lengths", running([step, function([2], X, loops[0], result(1))], P, loops[1], result(1))
+    double = [step, *(_twice(k, 2) for k in range(40))]
+    yield "40 functions that double", running(double, P, node("call", 0, body=40), result(1))
+    many = [step, *(_twice(k, 32) for k in range(12))]
+    yield "12 functions that call 32 times", running(many, P, node("call", 0, body=12), result(1))
+    rows = [P, node("broadcast_to", 0, shape=[64]), node("scan", 1, body=0, carries=1, length=10**9), result(2, 1)]
+    yield "a stack of 10⁹", running([stacking], *rows, node("sum", 3))
+    carried = function([1], X, node("tanh", 0))
+    wide = [P, node("broadcast_to", 0, shape=[10**5]), node("scan", 1, body=0, carries=1, length=10**9), result(2)]
+    yield "carries of 10⁹ steps", running([carried], *wide, node("sum", 3))
+    for steps in (10**12, 2**62):
+        attrs = {"condition": 0, "body": 1, "carries": 1, "max_steps": steps}
+        empty = function([0], X)
+        yield f"{steps:.0e} empty steps", running([_ALWAYS, empty], P, node("while", 0, **attrs), result(1))
+        iterated = node("fixed_point", 0, body=0, carries=1, tolerance=0.0, max_steps=steps)
+        yield f"{steps:.0e} steps to a fixed point", running([step], P, iterated, result(1))
+    entries = [P, node("broadcast_to", 0, shape=[10**7]), node("map", 1, body=1, sequences=1), result(2)]
+    yield "a map of loops", running([step, function([2], X, loops[0], result(1))], *entries, node("sum", 3))
+
+
+def draws() -> Iterator[tuple[str, bytes]]:
+    """The same, for values, of random tensors."""
+    ops: dict[str, Json] = {
+        op: {"shape": [2**20, 2**20], "dtype": "float64"} for op in ("random_uniform", "random_normal")
+    }
+    ops["random_bits"] = {"shape": [2**20, 2**20], "dtype": "uint32"}
+    ops |= {op: {"k": 2**40} for op in ("random_split", "random_permutation")}
+    for op, attrs in ops.items():
+        nodes = [X, node("random_key", 0), node(op, 1, **attrs), node("sum", 2)]
+        yield f"{op} of 2⁴⁰", running([], *nodes, feeds=[feed(0, [], [7], "int64")])
+
+
+def _twice(body: int, times: int) -> Json:
+    """A function that calls another one on what that gave, so many times."""
+    calls = [each for k in range(times) for each in (node("call", 2 * k, body=body), result(2 * k + 1))]
+    return function([2 * times], X, *calls)
+
+
+def of_many_shapes(nodes: int, shapes: int) -> bytes:
+    """One body of so many nodes, in loops over vectors of as many lengths."""
+    body = function([nodes - 1], X, *(node("sin", i) for i in range(nodes - 1)))
+    graph, sums = [P], list[int]()
+    for k in range(1, shapes + 1):
+        first = len(graph)
+        graph.append(node("broadcast_to", 0, shape=[k]))
+        graph.append(node("scan", first, body=0, carries=1, length=2))
+        graph += [result(first + 1), node("sum", first + 2)]
+        sums.append(first + 3)
+    return running([body], *graph, node("stack", *sums, axis=0))
+
+
+# ---------------------------------------------------------------- known answers
+
+_DECAY = function([4, 4], X, X, node("mul", 0, 1), node("mul_scalar", 2, scalar=-0.5), node("add", 1, 3))
+
+
+def decay(rng: np.random.Generator) -> tuple[bytes, dict[str, Any]]:
+    """Σ y (1 − k/2)ᵗ, for t = 1 … n, and its gradient: the request, and what its answer must hold."""
+    n, k, y = int(rng.choice([1, 4, 30, 400])), rng.uniform(0.1, 1.9), rng.standard_normal()
+    scan = node("scan", 0, 1, body=0, carries=1, length=n)
+    feeds = [feed(0, [], [k]), feed(1, [], [y])]
+    body = running([_DECAY], P, P, scan, result(2, 1), node("sum", 3), feeds=feeds)
+    t, left = np.arange(1, n + 1), 1 - k / 2
+    by = {"gradients.0": -0.5 * y * np.sum(t * left ** (t - 1)), "gradients.1": np.sum(left**t)}
+    return body, {"values.4": y * np.sum(left**t), **by}
+
+
+def halving(rng: np.random.Generator) -> tuple[bytes, dict[str, Any]]:
+    """x / 2ⁿ, the first below 1: by a `while`, whose steps are counted."""
+    x = float(rng.uniform(1, 1e6))
+    n = int(np.floor(np.log2(x))) + 1
+    above = function(
+        [2], X, node("constant", value={"dtype": "float64", "shape": [], "data": [1.0]}), node("greater_equal", 0, 1)
+    )
+    half = function([1], X, node("mul_scalar", 0, scalar=0.5))
+    loop = node("while", 0, condition=0, body=1, carries=1, max_steps=100)
+    body = running([above, half], P, loop, result(1), result(1, 1), feeds=[feed(0, [], [x])], of=2, outputs=[2, 3])
+    return body, {"values.2": x / 2**n, "values.3": n, "gradients.0": 0.5**n}
