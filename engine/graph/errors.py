@@ -184,7 +184,17 @@ class OverBudget(EngineError):
 
 
 class OverMemory(OverBudget):
-    """More bytes than there may be: fewer may do, where some of what is kept is computed once more."""
+    """More bytes than there may be: fewer may do, where some of what is kept is computed once more.
+
+    `nbytes` are those that it would take.
+    """
+
+    nbytes = 0
+
+    def of_bytes(self, nbytes: int) -> Self:
+        """Itself, of so many."""
+        self.nbytes = nbytes
+        return self
 
 
 class TooManyNodes(OverBudget):

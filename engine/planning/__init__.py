@@ -46,8 +46,12 @@ Files:
     recompute         Recomputation: what one loop computes again rather than read from another, since memory costs more
                       than arithmetic
     smallest          The plan of least memory: fused, or as the graph is
+    spare             Plans that compute again what they have no memory to keep: values of the way there, when the way
+                      back comes to them
     storage           Owners of memory while a graph runs: which results are views, how they lie, and how long each
                       block is needed
     warm              A process's first plans take twice as long as the next ones; this makes them before anybody waits
                       for them
+    weightiest        The client's node that most of a graph's memory is for, where most is needed at once: what a
+                      refusal names
 """

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from engine.bodies.nest import nest
+from engine.bodies.nest import has_scans, nest
 from engine.calls import Call, Gradients, Label, Values
 from engine.calls.call import FeedTypes, Scope
 from engine.graph.errors import OverBudget, OverMemory, TooManyNodes
@@ -66,6 +65,14 @@ class Traced(NamedTuple):
     labels: tuple[Label, ...]
     disconnected: tuple[int, ...]
     dtype: str
+
+
+class PlanWithin(NamedTuple):
+    """A call written out, its plan within so many bytes, and the one that there would be if memory were no matter."""
+
+    asked: Traced
+    plan: Plan
+    fastest: Plan
 
 
 class Compiler:
@@ -156,7 +163,7 @@ def compile_call(
 ) -> Compiled:
     """Write, optimise and plan, in this order, within `memory` bytes. Raises EngineError."""
     with collector_paused():
-        asked, plan = plan_within(program, types, call, limits, deadline, loop_threads, memory)
+        asked, plan, _ = plan_within(program, types, call, limits, deadline, loop_threads, memory)
     return Compiled(plan, asked.labels, asked.disconnected, GraphName(), asked.dtype)
 
 
@@ -168,35 +175,45 @@ def plan_within(
     deadline: Deadline = NO_DEADLINE,
     loop_threads: int = 1,
     memory: int | None = None,
-) -> tuple[Traced, Plan]:
+) -> PlanWithin:
     """As `plan_call`; where that is over `memory`, or a graph of a later opset over the limit, of less and less.
 
     Loops go in pieces first, then in pieces of pieces; what else there is no memory for is computed again.
-    `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError.
+    `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever is
+    done, the least that it takes, at the node that most of this is for.
     """
     spares = memory is not None or program.opset > OPSET
     if memory is not None:
         limits = replace(limits, bytes=min(memory, limits.bytes))
     try:
-        return plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
-    except OverMemory as error:
+        asked, plan = plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
+        return PlanWithin(asked, plan, plan)
+    except OverMemory:
         if not spares:
             raise
-        refused = error
-    for levels in range(MOST_LEVELS_OF_PIECES + 1):
-        with suppress(OverMemory):
-            found, plan = plan_call(
+    asked, plan = _plan_sparing(program, types, call, limits, deadline, loop_threads)
+    endless = replace(limits, bytes=NO_END, flops=NO_END)
+    _, fastest = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, loop_threads)
+    return PlanWithin(asked, replace(plan, recomputed_flops=max(0, plan.flops - fastest.flops)), fastest)
+
+
+def _plan_sparing(
+    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
+) -> tuple[Traced, Plan]:
+    """As `plan_call`, with the fewest levels of pieces that there is memory for."""
+    nearest: OverMemory | None = None
+    for levels in range(1 + (MOST_LEVELS_OF_PIECES if has_scans(program) else 0)):
+        try:
+            return plan_call(
                 program, types, call, limits, deadline, loop_threads=loop_threads, levels=levels, spares=True
             )
-            return found, replace(plan, recomputed_flops=_recomputed(program, types, call, limits, deadline, plan))
-    raise refused
-
-
-def _recomputed(program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, plan: Plan) -> int:
-    """FLOPs of a plan beyond those of the fastest."""
-    endless = replace(limits, bytes=NO_END, flops=NO_END)
-    _, fastest = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops)
-    return max(0, plan.flops - fastest.flops)
+        except OverMemory as error:
+            nearest = error if nearest is None or error.nbytes < nearest.nbytes else nearest
+        except OverBudget:
+            if nearest is None:
+                raise
+    assert nearest is not None
+    raise nearest
 
 
 def plan_call(
