@@ -42,6 +42,10 @@ class Limits:
         """
         return replace(self, nodes=min(self.nodes, FREE_NODES + self.expansion * sent))
 
+    def within(self, memory: int | None) -> Limits:
+        """The same, with at most `memory` bytes where that is given."""
+        return self if memory is None else replace(self, bytes=min(memory, self.bytes))
+
     def admit_nodes(self, count: int) -> None:
         """Raise TooManyNodes when `count` nodes are over the limit."""
         if count > self.nodes:

@@ -178,13 +178,12 @@ def plan_within(
 ) -> PlanWithin:
     """As `plan_call`; where that is over `memory`, or a graph of a later opset over the limit, of less and less.
 
-    Loops go in pieces first, then in pieces of pieces; what else there is no memory for is computed again.
-    `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever is
-    done, the least that it takes, at the node that most of this is for.
+    Loops go in pieces, then in pieces of pieces; what else there is no memory for is computed again. `recomputed_flops`
+    of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever is done, the least
+    that it takes, at the node that most of this is for.
     """
     spares = memory is not None or program.opset > OPSET
-    if memory is not None:
-        limits = replace(limits, bytes=min(memory, limits.bytes))
+    limits = limits.within(memory)
     try:
         asked, plan = plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
         return PlanWithin(asked, plan, plan)
