@@ -186,15 +186,10 @@ class OverBudget(EngineError):
 class OverMemory(OverBudget):
     """More bytes than there may be: fewer may do, where some of what is kept is computed once more.
 
-    `nbytes` are those that it would take.
+    `peak` is what it would take in all, where that is known.
     """
 
-    nbytes = 0
-
-    def of_bytes(self, nbytes: int) -> Self:
-        """Itself, of so many."""
-        self.nbytes = nbytes
-        return self
+    peak: int | None = None
 
 
 class TooManyNodes(OverBudget):

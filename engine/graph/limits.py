@@ -70,7 +70,14 @@ class Limits:
     def admit_bytes(self, count: int) -> None:
         """Raise OverMemory when `count` bytes are over the limit."""
         if count > self.bytes:
-            raise _refusal(count, self.bytes, "byte", OverMemory).of_bytes(count)
+            raise _refusal(count, self.bytes, "byte", OverMemory)
+
+    def admit_peak(self, count: int) -> None:
+        """Raise OverMemory when an execution of `count` bytes at its peak is over the limit."""
+        if count > self.bytes:
+            error = _refusal(count, self.bytes, "byte", OverMemory)
+            error.peak = count
+            raise error
 
     def admit_flops(self, count: int) -> None:
         """Raise OverBudget when `count` floating-point operations are over the limit."""

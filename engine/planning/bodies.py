@@ -14,7 +14,8 @@ from engine.bodies.merge import merge
 from engine.bodies.runs_functions import RunsFunctions
 from engine.bodies.tidy import tidy
 from engine.graph.body import Body, BodyBudget
-from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.errors import OverBudget
+from engine.graph.ir import Builder, Graph, Node, Value, at_origin
 from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline, Limits
 from engine.ops.while_loop import While, asking
 from engine.passes.allowance import Allowance
@@ -103,7 +104,10 @@ def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int
     if not isinstance(node.op, RunsFunctions):
         return node
     bodies = _bodies(node)
-    plans = [_plan_of(body, limits, allowance, loop_threads) for body in bodies]
+    try:
+        plans = [_plan_of(body, limits, allowance, loop_threads) for body in bodies]
+    except OverBudget as error:
+        raise at_origin(error, node.origin) from None
     for body in bodies:
         body.budget.deadline = NO_DEADLINE  # what is made of it from now on is for other requests
     return node._replace(op=_PLANNED[node.op.name](node.op, tuple(plans)))

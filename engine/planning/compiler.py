@@ -12,7 +12,7 @@ from engine.calls import Call, Gradients, Label, Values
 from engine.calls.call import FeedTypes, Scope
 from engine.graph.errors import OverBudget, OverMemory, TooManyNodes
 from engine.graph.identity import GraphName
-from engine.graph.ir import Builder, Graph
+from engine.graph.ir import Builder, Graph, at_origin
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.opset import OPSET
 from engine.graph.program import Program
@@ -23,7 +23,8 @@ from engine.planning.cache import Cache
 from engine.planning.pause import collector_paused
 from engine.planning.plan import Plan
 from engine.planning.smallest import smallest_plan
-from engine.planning.spare import plan_sparing
+from engine.planning.spare import is_nearer, plan_sparing
+from engine.planning.weightiest import weightiest
 from engine.transforms.expand_grad import expand_grad
 
 #: bytes that one chunk of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
@@ -191,8 +192,7 @@ def plan_within(
         if not spares:
             raise
     asked, plan = _plan_sparing(program, types, call, limits, deadline, loop_threads)
-    endless = replace(limits, bytes=NO_END, flops=NO_END)
-    _, fastest = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, loop_threads)
+    _, fastest = plan_fastest(program, types, call, limits, deadline, loop_threads)
     return PlanWithin(asked, replace(plan, recomputed_flops=max(0, plan.flops - fastest.flops)), fastest)
 
 
@@ -207,12 +207,23 @@ def _plan_sparing(
                 program, types, call, limits, deadline, loop_threads=loop_threads, levels=levels, spares=True
             )
         except OverMemory as error:
-            nearest = error if nearest is None or error.nbytes < nearest.nbytes else nearest
+            nearest = error if nearest is None or is_nearer(error, nearest) else nearest
         except OverBudget:
             if nearest is None:
                 raise
     assert nearest is not None
+    if nearest.node is None:
+        asked, _ = plan_fastest(program, types, call, limits, deadline, loop_threads)
+        raise at_origin(nearest, weightiest(asked.graph))
     raise nearest
+
+
+def plan_fastest(
+    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
+) -> tuple[Traced, Plan]:
+    """As `plan_call`, if memory were no matter."""
+    endless = replace(limits, bytes=NO_END, flops=NO_END)
+    return plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, loop_threads)
 
 
 def plan_call(

@@ -47,13 +47,18 @@ def plan_sparing(graph: Graph, limits: Limits, deadline: Deadline, loop_threads:
         try:
             return SparePlan(each, smallest_plan(each, limits, deadline, loop_threads))
         except OverMemory as error:
-            if nearest is None or error.nbytes < nearest.nbytes:
+            if nearest is None or is_nearer(error, nearest):
                 nearest, least = error, each
         except OverBudget:
             if nearest is None:
                 raise
     assert nearest is not None
     raise at_origin(nearest, weightiest(least))
+
+
+def is_nearer(one: OverMemory, other: OverMemory) -> bool:
+    """Whether it takes less memory, as far as is known."""
+    return one.peak is not None and (other.peak is None or one.peak < other.peak)
 
 
 def _variants(graph: Graph, room: int) -> Iterator[Graph]:

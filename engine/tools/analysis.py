@@ -13,7 +13,7 @@ from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import NoGradient
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
-from engine.planning.compiler import plan_call, plan_within
+from engine.planning.compiler import plan_fastest, plan_within
 from engine.planning.storage import Storage
 
 
@@ -69,7 +69,7 @@ def analyse(
         asked, plan, fastest = plan_within(program, types, call, limits, deadline, loop_threads, memory)
     except OverBudget:
         within = False
-        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, loop_threads)
+        asked, plan = plan_fastest(program, types, call, limits, deadline, loop_threads)
         fastest = plan
     storage = Storage(asked.graph)
     spent = _spent(storage)

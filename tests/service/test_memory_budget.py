@@ -154,6 +154,12 @@ def test_what_nothing_helps_is_refused_at_its_node(client: Client) -> None:
     assert report["detail"].startswith(f"node {report['node']} (")
 
 
+@pytest.mark.parametrize("budget", [EXTENT * 8, EXTENT * 8 * 6])
+def test_so_is_a_loop(client: Client, budget: int) -> None:
+    report = problem(client.post("/v1/gradients", json=loop(memory_budget=budget)), 413, "over_budget")
+    assert (report["node"], report["pointer"]) in [(2, "/graph/nodes/2"), (1, "/graph/nodes/1")]
+
+
 def test_over_the_servers_limit_graphs_of_opset_2_spare_and_of_opset_1_are_refused(
     make_client: Callable[..., Client],
 ) -> None:
