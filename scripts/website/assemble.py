@@ -31,6 +31,7 @@ NAVIGATION: Final = (
             "guide/porting",
             "guide/higher-order",
             "guide/random",
+            "guide/memory",
             "guide/calls/*",
             "guide/errors",
         ),

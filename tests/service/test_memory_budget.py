@@ -142,9 +142,9 @@ def test_plan_says_what_was_chosen_and_what_would_be_fastest(client: Client, bod
 
 def test_plan_says_what_nothing_helps(client: Client) -> None:
     free = planned(client, chain())
-    hopeless = planned(client, chain(memory_budget=EXTENT * 8))
-    assert not hopeless["admitted"]
-    assert hopeless["peak_bytes"] == hopeless["fastest_peak_bytes"] == free["peak_bytes"]
+    beyond = planned(client, chain(memory_budget=EXTENT * 8))
+    assert not beyond["admitted"]
+    assert beyond["peak_bytes"] == beyond["fastest_peak_bytes"] == free["peak_bytes"]
 
 
 def test_what_nothing_helps_is_refused_at_its_node(client: Client) -> None:
