@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import product
 from typing import Final, NamedTuple
 
 from engine.bodies.nest import has_scans, nest
@@ -33,6 +34,8 @@ CHUNK_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
 PLAN_BYTES: Final = 1 << 30
 #: of long loops, where memory is short: pieces, and pieces of pieces
 MOST_LEVELS_OF_PIECES: Final = 2
+#: of the memory, what a body may take, where it takes too much
+_PARTS: Final = (0.75, 0.5, 0.25)
 #: a result's label, and its node
 LABEL_BYTES: Final = 150
 
@@ -199,14 +202,16 @@ def plan_within(
 def _plan_sparing(
     program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
 ) -> tuple[Traced, Plan]:
-    """As `plan_call`, with the fewest levels of pieces that there is memory for."""
+    """As `plan_call`, with the fewest levels of pieces that there is memory for; then with bodies of less."""
     nearest: OverMemory | None = None
-    for levels in range(1 + (MOST_LEVELS_OF_PIECES if has_scans(program) else 0)):
+    for room, levels in _attempts(program, types, call, limits, deadline, loop_threads):
         try:
             return plan_call(
-                program, types, call, limits, deadline, loop_threads=loop_threads, levels=levels, spares=True
+                program, types, call, limits, deadline, loop_threads=loop_threads, levels=levels, spares=True, room=room
             )
         except OverMemory as error:
+            if room is not None and error.function is not None:
+                break  # a body takes more than its part, whatever it computes again
             nearest = error if nearest is None or is_nearer(error, nearest) else nearest
         except OverBudget:
             if nearest is None:
@@ -216,6 +221,19 @@ def _plan_sparing(
         asked, _ = plan_fastest(program, types, call, limits, deadline, loop_threads)
         raise at_origin(nearest, weightiest(asked.graph))
     raise nearest
+
+
+def _attempts(
+    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
+) -> Iterator[tuple[int | None, int]]:
+    """How much room bodies have, and how many levels of pieces loops: what costs less comes first."""
+    levels = range(1 + (MOST_LEVELS_OF_PIECES if has_scans(program) else 0))
+    yield from product((None,), levels)
+    if program.functions:
+        asked, _ = plan_fastest(program, types, call, limits, deadline, loop_threads)
+        largest = max([plan.working_bytes for node in asked.graph.nodes for plan in node.op.runs], default=0)
+        rooms = [int(limits.bytes * part) for part in _PARTS]
+        yield from product([room for room in rooms if room < largest], levels)
 
 
 def plan_fastest(
@@ -238,20 +256,21 @@ def plan_call(
     levels: int = 0,
     *,
     spares: bool = False,
+    room: int | None = None,
 ) -> tuple[Traced, Plan]:
     """The call written out and optimised, and its plan; a sweep in smaller chunks where all at once is over budget.
 
     The plan has loops in it where that pays at once, in which at most `loop_threads` take part; 0: it has none.
     `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
-    Long loops are in pieces, at so many `levels`; with `spares`, what there is no memory for is computed again.
-    Raises EngineError.
+    Long loops are in pieces, at so many `levels`; with `spares`, what there is no memory for is computed again, within
+    bodies what there is no `room` for. Raises EngineError.
     """
     allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
     refused: OverBudget | None = None
     for chunk_bytes in chunks if call.is_swept else chunks[:1]:
         try:
             asked = write_call(program, types, call, limits, deadline, chunk_bytes, levels)
-            graph = runnable(asked.graph, limits, allowance, loop_threads)
+            graph = runnable(asked.graph, limits, allowance, loop_threads, room)
             if spares:
                 graph, plan = plan_sparing(graph, limits, deadline, loop_threads)
             else:

@@ -35,6 +35,7 @@ from engine.transforms.vjp import vjp_or_zeros
 from tests.contract.cases import EXECUTOR, LARGE, assert_planned_peak_holds
 from tests.engine.calls.asking import Array, Net
 from tests.engine.calls.networks import attention, convolution, parts
+from tests.engine.looping import Writer, written
 from tests.engine.strategies import Sketch, sketches
 
 MIB: Final = 1 << 20
@@ -141,6 +142,40 @@ def test_without_a_budget_graphs_of_opset_1_are_refused_and_later_ones_spare() -
     spared = Compiler(tight).gradients(LATER, types).plan
     assert spared.peak_bytes <= PEAK // 2
     assert spared.recomputed_flops > 0
+
+
+def deep(g: Writer, *operands: int) -> Sequence[int]:
+    """A step of a loop that is a network of many layers."""
+    *weights, h = operands
+    for w in weights:
+        h = g.add(h, g.sin(g.tanh(g.sin(g.matmul(h, w)))))
+    return [h]
+
+
+def deep_loop(g: Writer, *operands: int) -> Sequence[int]:
+    """Five steps of it."""
+    found: list[int] = g.scan(*operands, body=deep, carries=1, length=5)
+    return found
+
+
+def test_bodies_compute_again_what_they_have_no_memory_to_keep() -> None:
+    rng = np.random.default_rng(0)
+    weights = [0.1 * rng.standard_normal((8, 8)) for _ in range(16)]
+    asked = written(deep_loop, *weights, rng.standard_normal((100, 8)))
+    call = Gradients.of_program(asked.program)
+    free = plan_within(asked.program, asked.types, call, Limits()).plan
+    found = plan_within(asked.program, asked.types, call, Limits(), memory=int(0.7 * free.peak_bytes))
+    assert found.plan.peak_bytes <= 0.7 * free.peak_bytes
+    assert 0 < found.plan.recomputed_flops < 0.5 * free.flops
+    for a, b in zip(*(EXECUTOR.run(plan, asked.feeds) for plan in (free, found.plan)), strict=True):
+        np.testing.assert_array_equal(a, b)
+    tight = free.peak_bytes // 3
+    with pytest.raises(OverMemory) as caught:
+        plan_within(asked.program, asked.types, call, Limits(), memory=tight)
+    assert caught.value.node == len(weights) + 1
+    assert caught.value.expected == f"at most {tight} bytes"
+    assert caught.value.peak is not None
+    assert caught.value.peak < free.peak_bytes
 
 
 def test_no_budget_is_more_than_the_limit() -> None:
