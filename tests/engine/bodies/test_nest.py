@@ -12,7 +12,8 @@ from engine import HVP, Batch, Call, Gradients, Hessian, Limits, Values
 from engine.calls.products import VECTORS
 from engine.planning.compiler import plan_call, plan_within
 from engine.planning.plan import Plan
-from tests.engine.looping import EXECUTOR, Array, Write, Writer, Written, direction, same, written
+from tests.contract.cases import EXECUTOR, LARGE, assert_planned_peak_holds
+from tests.engine.looping import Array, Write, Writer, Written, direction, same, written
 
 #: with a divisor near the root, without one near it, and without any
 LENGTHS = [16, 100, 101, 130, 257]
@@ -154,6 +155,20 @@ def test_ten_thousand_steps_in_less_give_the_same() -> None:
     (value, *gradients), (wanted, *others) = (EXECUTOR.run(p, asked.feeds) for p in (found.plan, found.fastest))
     same([value], [wanted], 0)
     same(gradients, others, 1e-12)
+
+
+@pytest.mark.slow
+def test_the_peak_of_a_loop_in_pieces_is_what_is_measured() -> None:
+    def looped(g: Writer, k: int, y: int) -> Sequence[int]:
+        found: list[int] = g.scan(k, y, body=lambda g, k, y: [g.mul(k, y)], carries=1, length=300)
+        return found
+
+    asked = written(looped, K, np.linspace(0.1, 1.0, 2 * 10**5))
+    call = Gradients.of_program(asked.program)
+    plan = plan_within(asked.program, asked.types, call, Limits(), memory=100_000_000).plan
+    assert LARGE < plan.peak_bytes <= 100_000_000
+    EXECUTOR.run(plan, asked.feeds)
+    assert_planned_peak_holds(plan, asked.feeds)
 
 
 def above(g: Writer, _: int, y: int) -> Sequence[int]:
