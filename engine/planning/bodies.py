@@ -14,7 +14,7 @@ from engine.bodies.merge import merge
 from engine.bodies.runs_functions import RunsFunctions
 from engine.bodies.tidy import tidy
 from engine.graph.body import Body, BodyBudget
-from engine.graph.errors import OverBudget
+from engine.graph.errors import OverMemory
 from engine.graph.ir import Builder, Graph, Node, Value, at_origin
 from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline, Limits
 from engine.ops.while_loop import While, asking
@@ -114,7 +114,7 @@ def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int
     bodies = _bodies(node)
     try:
         plans = [_plan_of(body, limits, allowance, loop_threads, room) for body in bodies]
-    except OverBudget as error:
+    except OverMemory as error:
         raise at_origin(error, node.origin) from None
     for body in bodies:
         body.budget.deadline = NO_DEADLINE  # what is made of it from now on is for other requests
