@@ -134,7 +134,11 @@ $(DOCS)/accuracy: $(call files,engine/graph engine/native engine/loops engine/fu
 	$(BIN)/python -m scripts.accuracy_table
 	@touch $@
 
-$(DOCS)/site: $(DOCS)/pages $(DOCS)/passes $(DOCS)/accuracy $(call files,docs examples) $(wildcard *.md)
+$(DOCS)/memory: $(call files,engine) scripts/memory_picture.py | $(DOCS)/pages
+	$(BIN)/python -m scripts.memory_picture
+	@touch $@
+
+$(DOCS)/site: $(DOCS)/pages $(DOCS)/passes $(DOCS)/accuracy $(DOCS)/memory $(call files,docs examples) $(wildcard *.md)
 	$(BIN)/python -m scripts.website
 	@touch $@
 

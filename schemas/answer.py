@@ -61,6 +61,9 @@ class Stats(TypedDict):
     execute_ms: Annotated[Double, Field(description="execution alone, in milliseconds")]
     tier: Annotated[Tier, Field(description="how much of it compiled kernels did")]
     peak_bytes: Annotated[Int64, Field(description="the most bytes that tensors and kernels had at once")]
+    recomputed_flops: Annotated[
+        Int64, Field(description="floating-point operations that were done again for want of memory")
+    ]
     graph_id: Annotated[str, Field(description="hash of the graph's canonical form: the same for the same graph")]
     opset: Int64
     dtype: Annotated[Dtype, Field(description="dtype of the node that the call is about: `of`, or the last output")]

@@ -9,7 +9,7 @@ from typing_extensions import TypeAliasType, TypedDict
 
 from schemas.graph import Graph
 from schemas.resident import Etag, TensorName
-from schemas.scalars import CLOSED, NodeId
+from schemas.scalars import CLOSED, Int64, NodeId
 from schemas.tensor import Dtype, Shape, Tensor
 
 # A message of its own in the document: generators else make one type for each request.
@@ -88,6 +88,13 @@ Wrt = Annotated[
         "absent or empty: all parameter nodes"
     ),
 ]
+MemoryBudget = Annotated[
+    Int64,
+    Field(
+        description="the most bytes that tensors and kernels may have at once, from 1 to the limit; what there is no "
+        "room for is computed again. Default: the limit, within which graphs of opset 1 compute nothing again"
+    ),
+]
 
 
 @with_config(CLOSED)
@@ -97,6 +104,7 @@ class GraphRequest(TypedDict):
     graph: Graph
     feeds: NotRequired[Feeds]
     encoding: NotRequired[AnswerEncoding]
+    memory_budget: NotRequired[MemoryBudget]
 
 
 @with_config(CLOSED)

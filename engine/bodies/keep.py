@@ -1,18 +1,20 @@
 """What a loop keeps for its way back, of what each step computes: what is dear to compute again.
 
 The way back through a step computes it once more from what came to it. Products and functions of the mathematical
-library cost more than to be written to memory and read again; sums, differences and choices cost less.
+library cost more than to be written to memory and read again; sums, differences and choices cost less. What the way
+there does not compute anyway, as the cosine of its sine, is left to the way back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence, Set
 from typing import Final, NamedTuple
 
-from engine.bodies.tidy import derived
+from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import BodyBack
 from engine.graph.body import Body
 from engine.graph.ir import Graph, Node
+from engine.graph.memory import attributes_key
 from engine.graph.op import ResultTypes
 
 #: FLOPs for an element of the result, from which a value is dear
@@ -29,22 +31,34 @@ class BackWithKept(NamedTuple):
     front: Body | None
 
 
-def with_kept(back: BodyBack, inputs: int, consts: int) -> BackWithKept:
-    """Of a step of so many inputs, of which the first are consts: those stay the same, and with them what they make."""
-    return back.body.made(("kept", inputs, consts), lambda: _with_kept(back, inputs, consts))
+def with_kept(body: Body, back: BodyBack, consts: int) -> BackWithKept:
+    """Of a step, whose first inputs are consts: those stay the same, and with them what they make."""
+    return back.body.made(("kept", body.digest, consts), lambda: _with_kept(body, back, consts))
 
 
-def _with_kept(back: BodyBack, inputs: int, consts: int) -> BackWithKept:
-    graph = back.body.graph
-    nodes = _dear(graph, inputs, consts)
+def _with_kept(body: Body, back: BodyBack, consts: int) -> BackWithKept:
+    graph, inputs = back.body.graph, len(body.inputs)
+    numbers: dict[Hashable, int] = {}
+    made = {*_numbered(tidy(body).graph, numbers)}
+    of_the_way_there = {i for i, number in enumerate(_numbered(graph, numbers)) if number in made}
+    nodes = _dear(graph, inputs, consts, of_the_way_there)
     if not nodes:
         return BackWithKept(back, None)
     front = derived(back.body, graph.rewritten(graph.nodes, nodes), back.body.inputs[:inputs])
     return BackWithKept(BodyBack(_given(back.body, nodes), back.reached), front)
 
 
-def _dear(graph: Graph, inputs: int, consts: int) -> list[int]:
-    """What the way back needs of the way there, and is dear; what is cheap is looked through."""
+def _numbered(graph: Graph, numbers: dict[Hashable, int]) -> list[int]:
+    """For each node a number, the same in all graphs for nodes that say the same of the same inputs."""
+    found: list[int] = []
+    for node in graph.nodes:
+        said = node.op, tuple([found[i] for i in node.operands]), attributes_key(node.attrs) if node.attrs else ()
+        found.append(numbers.setdefault(said, len(numbers)))
+    return found
+
+
+def _dear(graph: Graph, inputs: int, consts: int, made: Set[int]) -> list[int]:
+    """What the way back needs of the way there, where that is made and dear; all else is looked through."""
     there, fixed = set[int](), set[int]()
     for i, node in enumerate(graph.nodes):
         feed = node.attrs["feed"] if node.is_leaf else None
@@ -56,10 +70,10 @@ def _dear(graph: Graph, inputs: int, consts: int) -> list[int]:
             fixed.update([i] if fixed.issuperset(node.operands) else [])
     todo = [o for i, node in enumerate(graph.nodes) if i not in there for o in node.operands if o in there]
     todo += [i for i in graph.outputs if i in there]
-    return _found(graph, todo, fixed)
+    return _found(graph, todo, fixed, made)
 
 
-def _found(graph: Graph, todo: list[int], fixed: set[int]) -> list[int]:
+def _found(graph: Graph, todo: list[int], fixed: Set[int], made: Set[int]) -> list[int]:
     types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
     found, seen = set[int](), set[int]()
     while todo:
@@ -67,7 +81,7 @@ def _found(graph: Graph, todo: list[int], fixed: set[int]) -> list[int]:
         if i in seen or i in fixed or graph.nodes[i].is_leaf:
             continue
         seen.add(i)
-        if _is_dear(graph.nodes[i], types):
+        if i in made and _is_dear(graph.nodes[i], types):
             found.add(i)
         else:
             todo += graph.nodes[i].operands

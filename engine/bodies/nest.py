@@ -1,13 +1,15 @@
-"""Loops in pieces: a scan of scans, and a `while` of `while`s. Their way back keeps the carries between pieces alone.
+"""Loops in pieces: a scan of scans. Their way back keeps the carries between pieces alone.
 
 Those within a piece are computed once more when the way back comes to it. n steps in pieces of √n so need memory for
 2√n carries, and in pieces of pieces for 3 ∛n, for one more pass over the steps each (A. Griewank, "Achieving
-logarithmic growth of temporal and spatial complexity in reverse automatic differentiation").
+logarithmic growth of temporal and spatial complexity in reverse automatic differentiation"). A `while` stays whole: how
+many steps it takes, no plan knows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, Final
 
 from engine.bodies.runs_functions import Parts, in_parts
@@ -15,6 +17,7 @@ from engine.bodies.tidy import derived
 from engine.graph.body import Body
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
 from engine.oplib.pack import bundled
 from engine.oplib.slices import cut
@@ -45,6 +48,12 @@ def nest(graph: Graph, levels: int, limits: Limits, deadline: Deadline = NO_DEAD
         else:
             values.append(builder.copy(node, operands))
     return builder.graph([values[i] for i in graph.outputs])
+
+
+def has_scans(program: Program) -> bool:
+    """Whether there may be anything to nest in a program."""
+    written = chain(program.statements, *[function.statements for function in program.functions])
+    return any(statement.op.name == "scan" for statement in written)
 
 
 def _is_long(node: Node) -> bool:

@@ -37,7 +37,7 @@ def loop_gradients(
     back = way_back(body, (*moving, *[carries + k for k in stacks]))
     if not moving and not back.reached:
         return [None] * sum(map(len, operands))
-    kept = with_kept(back, len(body.inputs), len(operands.consts)) if keeps else BackWithKept(back, None)
+    kept = with_kept(body, back, len(operands.consts)) if keeps else BackWithKept(back, None)
     plan = _Layout.of(body, operands, moving, stacks, kept)
     loop = emit(plan.body, plan.operands(arrived, stack))
     return plan.gradients(loop, may_be_empty=may_be_empty)

@@ -184,7 +184,12 @@ class OverBudget(EngineError):
 
 
 class OverMemory(OverBudget):
-    """More bytes than there may be: fewer may do, where some of what is kept is computed once more."""
+    """More bytes than there may be: fewer may do, where some of what is kept is computed once more.
+
+    `peak` is what it would take in all, where that is known.
+    """
+
+    peak: int | None = None
 
 
 class TooManyNodes(OverBudget):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
 from engine.graph.errors import DeadlineExceeded, OverBudget, OverMemory, TooManyNodes, counted
 from engine.graph.run_tier import UNCOMPILED, RunTier
 from engine.graph.tensor_type import TensorType
+
+_Error = TypeVar("_Error", bound=OverBudget)
 
 #: of nodes, axes, bytes or FLOPs: more than any graph comes to
 NO_END: Final = 1 << 200
@@ -42,6 +44,10 @@ class Limits:
         """
         return replace(self, nodes=min(self.nodes, FREE_NODES + self.expansion * sent))
 
+    def within(self, memory: int | None) -> Limits:
+        """The same, with at most `memory` bytes where that is given."""
+        return self if memory is None else replace(self, bytes=min(memory, self.bytes))
+
     def admit_nodes(self, count: int) -> None:
         """Raise TooManyNodes when `count` nodes are over the limit."""
         if count > self.nodes:
@@ -65,11 +71,20 @@ class Limits:
 
     def admit_bytes(self, count: int) -> None:
         """Raise OverMemory when `count` bytes are over the limit."""
-        _admit(count, self.bytes, "byte", OverMemory)
+        if count > self.bytes:
+            raise _refusal(count, self.bytes, "byte", OverMemory)
+
+    def admit_peak(self, count: int) -> None:
+        """Raise OverMemory when an execution of `count` bytes at its peak is over the limit."""
+        if count > self.bytes:
+            error = _refusal(count, self.bytes, "byte", OverMemory)
+            error.peak = count
+            raise error
 
     def admit_flops(self, count: int) -> None:
         """Raise OverBudget when `count` floating-point operations are over the limit."""
-        _admit(count, self.flops, "FLOP", OverBudget)
+        if count > self.flops:
+            raise _refusal(count, self.flops, "FLOP", OverBudget)
 
     def admit_depth(self, depth: int) -> None:
         """Raise OverBudget when functions run within functions at more levels than may be."""
@@ -82,10 +97,9 @@ class Limits:
             )
 
 
-def _admit(count: int, limit: int, unit: str, error: type[OverBudget]) -> None:
-    if count > limit:
-        amount, most = counted(count, unit) if count < 10**30 else f"over 10^30 {unit}s", counted(limit, unit)
-        raise error(f"this needs {amount}, and the limit is {most}", expected=f"at most {most}", got=amount)
+def _refusal(count: int, limit: int, unit: str, error: type[_Error]) -> _Error:
+    amount, most = counted(count, unit) if count < 10**30 else f"over 10^30 {unit}s", counted(limit, unit)
+    return error(f"this needs {amount}, and the limit is {most}", expected=f"at most {most}", got=amount)
 
 
 class Deadline:

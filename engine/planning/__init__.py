@@ -52,4 +52,6 @@ Files:
                       block is needed
     warm              A process's first plans take twice as long as the next ones; this makes them before anybody waits
                       for them
+    weightiest        The client's node that most of a graph's memory is for, where most is needed at once: what a
+                      refusal names
 """

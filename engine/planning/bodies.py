@@ -14,7 +14,8 @@ from engine.bodies.merge import merge
 from engine.bodies.runs_functions import RunsFunctions
 from engine.bodies.tidy import tidy
 from engine.graph.body import Body, BodyBudget
-from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.errors import OverMemory
+from engine.graph.ir import Builder, Graph, Node, Value, at_origin
 from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline, Limits
 from engine.ops.while_loop import While, asking
 from engine.passes.allowance import Allowance
@@ -23,6 +24,7 @@ from engine.passes.pipeline import optimise
 from engine.planning.looped import PlannedCall, PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
 from engine.planning.plan import Plan
 from engine.planning.smallest import smallest_plan
+from engine.planning.spare import plan_sparing
 
 _PLANNED: Final[Mapping[str, type[RunsPlans]]] = {
     "scan": PlannedScan,
@@ -34,22 +36,29 @@ _PLANNED: Final[Mapping[str, type[RunsPlans]]] = {
 }
 
 
-def runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1) -> Graph:
-    """`graph` optimised, its bodies planned for so many threads. Raises EngineError."""
+def runnable(
+    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, room: int | None = None
+) -> Graph:
+    """`graph` optimised, its bodies planned for so many threads.
+
+    With `room`, each body takes no more than so many bytes, and computes again what it has to. Raises EngineError.
+    """
     graph = optimise(graph, allowance)
     if not _runs_functions(graph):
         return graph
     graph = _merged(optimise(lower(graph, limits, allowance.deadline), allowance), allowance)
     graph = optimise(hoist(dce(graph, allowance)), allowance)
-    return with_planned_bodies(graph, limits, allowance, loop_threads)
+    return with_planned_bodies(graph, limits, allowance, loop_threads, room)
 
 
-def with_planned_bodies(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1) -> Graph:
+def with_planned_bodies(
+    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, room: int | None = None
+) -> Graph:
     """`graph`, which is not optimised any more. Raises EngineError."""
     if not _runs_functions(graph):
         return graph
     graph = _with_dense_operands(lower(graph, limits, allowance.deadline))
-    nodes = [_planned(node, limits, allowance, loop_threads) for node in graph.nodes]
+    nodes = [_planned(node, limits, allowance, loop_threads, room) for node in graph.nodes]
     return graph.rewritten(nodes, graph.outputs)
 
 
@@ -106,11 +115,14 @@ def _runs_functions(graph: Graph) -> bool:
     return any(isinstance(node.op, RunsFunctions) for node in graph.nodes)
 
 
-def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int) -> Node:
+def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int, room: int | None) -> Node:
     if not isinstance(node.op, RunsFunctions):
         return node
     bodies = _bodies(node)
-    plans = [_plan_of(body, limits, allowance, loop_threads) for body in bodies]
+    try:
+        plans = [_plan_of(body, limits, allowance, loop_threads, room) for body in bodies]
+    except OverMemory as error:
+        raise at_origin(error, node.origin) from None
     for body in bodies:
         body.budget.deadline = NO_DEADLINE  # what is made of it from now on is for other requests
     return node._replace(op=_PLANNED[node.op.name](node.op, tuple(plans)))
@@ -124,11 +136,13 @@ def _bodies(node: Node) -> list[Body]:
     return [node.attrs[name] for name in node.op.functions if node.attrs[name] is not None]
 
 
-def _plan_of(body: Body, limits: Limits, allowance: Allowance, loop_threads: int) -> Plan:
+def _plan_of(body: Body, limits: Limits, allowance: Allowance, loop_threads: int, room: int | None) -> Plan:
     """The plan of a body: the same for all who use it."""
 
     def make() -> Plan:
-        graph = runnable(tidy(body).graph, limits, allowance, loop_threads)
-        return smallest_plan(graph, limits, allowance.deadline, loop_threads)
+        graph = runnable(tidy(body).graph, limits, allowance, loop_threads, room)
+        if room is None:
+            return smallest_plan(graph, limits, allowance.deadline, loop_threads)
+        return plan_sparing(graph, limits.within(room), allowance.deadline, loop_threads).plan
 
-    return body.made(("plan", limits, loop_threads), make)
+    return body.made(("plan", limits, loop_threads, room), make)

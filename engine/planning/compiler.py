@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from contextlib import suppress
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import product
 from typing import Final, NamedTuple
 
-from engine.bodies.nest import nest
+from engine.bodies.nest import has_scans, nest
 from engine.calls import Call, Gradients, Label, Values
 from engine.calls.call import FeedTypes, Scope
 from engine.graph.errors import OverBudget, OverMemory, TooManyNodes
 from engine.graph.identity import GraphName
-from engine.graph.ir import Builder, Graph
+from engine.graph.ir import Builder, Graph, at_origin
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.opset import OPSET
 from engine.graph.program import Program
@@ -24,7 +24,8 @@ from engine.planning.cache import Cache
 from engine.planning.pause import collector_paused
 from engine.planning.plan import Plan
 from engine.planning.smallest import smallest_plan
-from engine.planning.spare import plan_sparing
+from engine.planning.spare import is_nearer, plan_sparing
+from engine.planning.weightiest import weightiest
 from engine.transforms.expand_grad import expand_grad
 
 #: bytes that one chunk of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
@@ -33,6 +34,8 @@ CHUNK_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
 PLAN_BYTES: Final = 1 << 30
 #: of long loops, where memory is short: pieces, and pieces of pieces
 MOST_LEVELS_OF_PIECES: Final = 2
+#: of the memory, what a body may take, where it takes too much
+_PARTS: Final = (0.75, 0.5, 0.25)
 #: a result's label, and its node
 LABEL_BYTES: Final = 150
 
@@ -66,6 +69,14 @@ class Traced(NamedTuple):
     labels: tuple[Label, ...]
     disconnected: tuple[int, ...]
     dtype: str
+
+
+class PlanWithin(NamedTuple):
+    """A call written out, its plan within so many bytes, and the one that there would be if memory were no matter."""
+
+    asked: Traced
+    plan: Plan
+    fastest: Plan
 
 
 class Compiler:
@@ -156,7 +167,7 @@ def compile_call(
 ) -> Compiled:
     """Write, optimise and plan, in this order, within `memory` bytes. Raises EngineError."""
     with collector_paused():
-        asked, plan = plan_within(program, types, call, limits, deadline, loop_threads, memory)
+        asked, plan, _ = plan_within(program, types, call, limits, deadline, loop_threads, memory)
     return Compiled(plan, asked.labels, asked.disconnected, GraphName(), asked.dtype)
 
 
@@ -168,36 +179,70 @@ def plan_within(
     deadline: Deadline = NO_DEADLINE,
     loop_threads: int = 1,
     memory: int | None = None,
-) -> tuple[Traced, Plan]:
+) -> PlanWithin:
     """As `plan_call`; where that is over `memory`, or a graph of a later opset over the limit, of less and less.
 
-    Loops go in pieces first, then in pieces of pieces; what else there is no memory for is computed again.
-    `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError.
+    Loops go in pieces, then in pieces of pieces; what else there is no memory for is computed again. `recomputed_flops`
+    of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever is done, the least
+    that it takes, at the node that most of this is for.
     """
     spares = memory is not None or program.opset > OPSET
-    if memory is not None:
-        limits = replace(limits, bytes=min(memory, limits.bytes))
+    limits = limits.within(memory)
     try:
-        return plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
-    except OverMemory as error:
+        asked, plan = plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
+        return PlanWithin(asked, plan, plan)
+    except OverMemory:
         if not spares:
             raise
-        refused = error
+    asked, plan = _plan_sparing(program, types, call, limits, deadline, loop_threads)
+    _, fastest = plan_fastest(program, types, call, limits, deadline, loop_threads)
+    return PlanWithin(asked, replace(plan, recomputed_flops=max(0, plan.flops - fastest.flops)), fastest)
+
+
+def _plan_sparing(
+    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
+) -> tuple[Traced, Plan]:
+    """As `plan_call`, with the fewest levels of pieces that there is memory for; then with bodies of less."""
     limits = replace(limits, keeps=False)
-    for levels in range(MOST_LEVELS_OF_PIECES + 1):
-        with suppress(OverMemory):
-            found, plan = plan_call(
-                program, types, call, limits, deadline, loop_threads=loop_threads, levels=levels, spares=True
+    nearest: OverMemory | None = None
+    for room, levels in _attempts(program, types, call, limits, deadline, loop_threads):
+        try:
+            return plan_call(
+                program, types, call, limits, deadline, loop_threads=loop_threads, levels=levels, spares=True, room=room
             )
-            return found, replace(plan, recomputed_flops=_recomputed(program, types, call, limits, deadline, plan))
-    raise refused
+        except OverMemory as error:
+            if room is not None and error.function is not None:
+                break  # a body takes more than its part, whatever it computes again
+            nearest = error if nearest is None or is_nearer(error, nearest) else nearest
+        except OverBudget:
+            if nearest is None:
+                raise
+    assert nearest is not None
+    if nearest.node is None:
+        asked, _ = plan_fastest(program, types, call, limits, deadline, loop_threads)
+        raise at_origin(nearest, weightiest(asked.graph))
+    raise nearest
 
 
-def _recomputed(program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, plan: Plan) -> int:
-    """FLOPs of a plan beyond those of the fastest."""
-    endless = replace(limits, bytes=NO_END, flops=NO_END, keeps=True)
-    _, fastest = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops)
-    return max(0, plan.flops - fastest.flops)
+def _attempts(
+    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
+) -> Iterator[tuple[int | None, int]]:
+    """How much room bodies have, and how many levels of pieces loops: what costs less comes first."""
+    levels = range(1 + (MOST_LEVELS_OF_PIECES if has_scans(program) else 0))
+    yield from product((None,), levels)
+    if program.functions:
+        asked, _ = plan_fastest(program, types, call, limits, deadline, loop_threads)
+        largest = max([plan.working_bytes for node in asked.graph.nodes for plan in node.op.runs], default=0)
+        rooms = [int(limits.bytes * part) for part in _PARTS]
+        yield from product([room for room in rooms if room < largest], levels)
+
+
+def plan_fastest(
+    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
+) -> tuple[Traced, Plan]:
+    """As `plan_call`, if memory were no matter."""
+    endless = replace(limits, bytes=NO_END, flops=NO_END)
+    return plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, loop_threads)
 
 
 def plan_call(
@@ -212,20 +257,21 @@ def plan_call(
     levels: int = 0,
     *,
     spares: bool = False,
+    room: int | None = None,
 ) -> tuple[Traced, Plan]:
     """The call written out and optimised, and its plan; a sweep in smaller chunks where all at once is over budget.
 
     The plan has loops in it where that pays at once, in which at most `loop_threads` take part; 0: it has none.
     `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
-    Long loops are in pieces, at so many `levels`; with `spares`, what there is no memory for is computed again.
-    Raises EngineError.
+    Long loops are in pieces, at so many `levels`; with `spares`, what there is no memory for is computed again, within
+    bodies what there is no `room` for. Raises EngineError.
     """
     allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
     refused: OverBudget | None = None
     for chunk_bytes in chunks if call.is_swept else chunks[:1]:
         try:
             asked = write_call(program, types, call, limits, deadline, chunk_bytes, levels)
-            graph = runnable(asked.graph, limits, allowance, loop_threads)
+            graph = runnable(asked.graph, limits, allowance, loop_threads, room)
             if spares:
                 graph, plan = plan_sparing(graph, limits, deadline, loop_threads)
             else:

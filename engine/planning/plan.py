@@ -102,7 +102,7 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *,
     limits.admit_flops(sum(flops))
     packing = pack(storage.blocks(), storage.kept(), allowance, tight=tight)
     peak = sum(graph.nodes[i].type.nbytes for i in feeds.values()) + packing.nbytes + workspace
-    limits.admit_bytes(peak)
+    limits.admit_peak(peak)
     return Plan(
         steps=_steps(storage, packing, flops, allowance),
         feeds=feeds,

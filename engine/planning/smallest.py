@@ -31,5 +31,5 @@ def _smallest_plan(graph: Graph, limits: Limits, deadline: Deadline, loop_thread
         return make_plan(graph, limits, deadline)
     endless = replace(limits, bytes=NO_END)
     plan = min((make_plan(each, endless, deadline) for each in (fused, graph)), key=lambda plan: plan.peak_bytes)
-    limits.admit_bytes(plan.peak_bytes)
+    limits.admit_peak(plan.peak_bytes)
     return plan

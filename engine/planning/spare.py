@@ -9,15 +9,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate, chain
+from itertools import accumulate
 from typing import Final, NamedTuple
 
-from engine.graph.errors import OverMemory
-from engine.graph.ir import Graph, Node, ancestors
+from engine.graph.errors import OverBudget, OverMemory
+from engine.graph.ir import Graph, Node, ancestors, at_origin
 from engine.graph.limits import Deadline, Limits
 from engine.graph.op import ResultTypes
 from engine.planning.plan import Plan
 from engine.planning.smallest import smallest_plan
+from engine.planning.weightiest import weightiest
 
 #: segments that are tried, one after the other
 _SEGMENTS: Final = (1, 2, 4, 8, 12, 16, 24, 32)
@@ -35,21 +36,38 @@ class SparePlan(NamedTuple):
 
 
 def plan_sparing(graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int) -> SparePlan:
-    """The first plan that there is memory for, of those that compute more and more again. Raises OverBudget."""
-    refused: OverMemory | None = None
-    for each in chain((graph,), _variants(graph)):
+    """The first plan that there is memory for, of those that compute more and more again.
+
+    Raises OverBudget: of what came nearest, at the node that most of the memory is for. Where nothing would help, as
+    feeds and results alone are more than there is memory for, or there is no way back, nothing is tried.
+    """
+    nearest: OverMemory | None = None
+    least = graph
+    for each in _variants(graph, limits.bytes):
         try:
             return SparePlan(each, smallest_plan(each, limits, deadline, loop_threads))
         except OverMemory as error:
-            refused = refused or error
-    assert refused is not None
-    raise refused
+            if nearest is None or is_nearer(error, nearest):
+                nearest, least = error, each
+        except OverBudget:
+            if nearest is None:
+                raise
+    assert nearest is not None
+    raise at_origin(nearest, weightiest(least))
 
 
-def _variants(graph: Graph) -> Iterator[Graph]:
-    for coarse in _SEGMENTS:
-        for pieces in _PIECES:
-            yield with_segments(graph, coarse, coarse * pieces)
+def is_nearer(one: OverMemory, other: OverMemory) -> bool:
+    """Whether it takes less memory, as far as is known."""
+    return one.peak is not None and (other.peak is None or one.peak < other.peak)
+
+
+def _variants(graph: Graph, room: int) -> Iterator[Graph]:
+    yield graph
+    lasting = {*graph.outputs, *graph.feeds.values()}
+    if any(map(_is_backward, graph.nodes)) and sum(graph.nodes[i].type.nbytes for i in lasting) <= room:
+        for coarse in _SEGMENTS:
+            for pieces in _PIECES:
+                yield with_segments(graph, coarse, coarse * pieces)
 
 
 def with_segments(graph: Graph, coarse: int, fine: int) -> Graph:

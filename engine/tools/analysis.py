@@ -15,7 +15,7 @@ from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import NoGradient
 from engine.graph.program import Function, FunctionTyping, Program
 from engine.graph.tensor_type import TensorType
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import plan_fastest, plan_within
 from engine.planning.storage import Storage
 
 #: attributes whose functions are differentiated
@@ -35,7 +35,8 @@ class NodeCost:
 class Analysis:
     """Needs of a call, and whether they are within the limits.
 
-    `saved_bytes` are of results of the forward pass that the backward pass reads.
+    `saved_bytes` are of results of the forward pass that the backward pass reads; `recomputed_flops` are spent for want
+    of memory. The fastest plan is the one that there would be if memory were no matter.
     """
 
     nodes: tuple[NodeCost, ...]
@@ -43,6 +44,9 @@ class Analysis:
     backward_flops: int
     saved_bytes: int
     peak_bytes: int
+    recomputed_flops: int
+    fastest_flops: int
+    fastest_peak_bytes: int
     stops_gradient: tuple[int, ...]
     result_types: tuple[TensorType, ...]
     within: bool
@@ -55,8 +59,9 @@ def analyse(
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
     loop_threads: int = 1,
+    memory: int | None = None,
 ) -> Analysis:
-    """Plan `call` as it would run within `limits`; where it is over their bytes or FLOPs, as it would run without.
+    """Plan `call` as it would run within `limits` and `memory`; where it is over them, as it would run without.
 
     `loop_threads` as the executor. The tensors that the call takes beside feeds are taken to fit. Raises EngineError,
     OverBudget only for a rank.
@@ -66,10 +71,11 @@ def analyse(
     call = call.fitted(values)
     within = True
     try:
-        asked, plan = plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
+        asked, plan, fastest = plan_within(program, types, call, limits, deadline, loop_threads, memory)
     except OverBudget:
         within = False
-        asked, plan = plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, loop_threads)
+        asked, plan = plan_fastest(program, types, call, limits, deadline, loop_threads)
+        fastest = plan
     storage = Storage(asked.graph)
     spent = _spent(storage)
     return Analysis(
@@ -78,6 +84,9 @@ def analyse(
         backward_flops=sum(flops for (_, backward), flops in spent.items() if backward),
         saved_bytes=_saved(storage),
         peak_bytes=plan.peak_bytes,
+        recomputed_flops=plan.recomputed_flops,
+        fastest_flops=fastest.flops,
+        fastest_peak_bytes=fastest.peak_bytes,
         stops_gradient=stops_between(program, values, call.wrt_nodes, call.differentiated),
         result_types=plan.result_types,
         within=within,

@@ -20,7 +20,7 @@ from engine.graph.errors import OverBudget, TooManyNodes
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.program import Program
 from engine.graph.tensor_type import HostArray, TensorType
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import plan_within
 from engine.tools.analysis import stops_between
 from engine.tools.chain import Chain
 from engine.tools.differences import Finding
@@ -48,6 +48,7 @@ class Certificate:
     uncertified: tuple[Uncertified, ...]
     tolerance: float
     peak_bytes: int
+    recomputed_flops: int
 
     @property
     def passed(self) -> bool:
@@ -64,14 +65,20 @@ def certify(
     tolerance: float,
     limits: Limits,
     deadline: Deadline = NO_DEADLINE,
+    memory: int | None = None,
 ) -> Certificate:
-    """Compare the gradients of `call` by each of its nodes along `directions`. Raises EngineError."""
+    """Compare the gradients of `call` by each of its nodes along `directions`, in at most `memory` bytes at a time.
+
+    Raises EngineError.
+    """
+    limits = limits.within(memory)
     roots = (call.of, *call.wrt)
     used = program.used({node: TensorType.of(a) for node, a in feeds.items()}, roots, deadline)
     program.build(used, roots, deadline)
     point = Point.widened(executor, program, {node: feeds[node] for node in used}, limits, deadline)
     asked = Gradients(roots, call.of, call.wrt)
-    _, exact = plan_call(point.program, point.types, asked, limits, deadline, loop_threads=point.executor.loop_threads)
+    threads = point.executor.loop_threads
+    _, exact, _ = plan_within(point.program, point.types, asked, limits, deadline, threads, memory)
     value, *rest = point.run_plan(exact)
     at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
     found, linked = _by_links(point, call, gradients, directions, tolerance)
@@ -87,7 +94,9 @@ def certify(
         moved = whole.peak_bytes
         alone = whole.findings([gradients[k] for k in left], directions, tolerance)
         settled |= {k: _unless_drowned(found[k], seen, tolerance) for k, seen in zip(left, alone, strict=True)}
-    return _certificate(point, call, settled, tolerance, max(exact.peak_bytes, linked, moved))
+    peak = max(exact.peak_bytes, linked, moved)
+    errors, open_ = _verdicts(point, call, settled, tolerance)
+    return Certificate(errors, open_, tolerance, peak, exact.recomputed_flops)
 
 
 def _by_links(
@@ -117,9 +126,10 @@ def _unless_drowned(linked: Finding, seen: Sequence[Finding], tolerance: float) 
     return [Finding(one.error, one.reason or ("roundoff" if one.error > tolerance else None)) for one in seen]
 
 
-def _certificate(
-    point: Point, call: Gradients, found: Mapping[int, Sequence[Finding]], tolerance: float, peak: int
-) -> Certificate:
+def _verdicts(
+    point: Point, call: Gradients, found: Mapping[int, Sequence[Finding]], tolerance: float
+) -> tuple[tuple[tuple[int, float], ...], tuple[Uncertified, ...]]:
+    """The error of each node that was compared, and the others."""
     _, values = point.program.build(point.types, (call.of, *call.wrt), point.deadline)
     errors, open_ = [], []
     for k, node in enumerate(call.wrt):
@@ -133,7 +143,7 @@ def _certificate(
             open_.append(Uncertified(node, reason, _DETAILS[reason]))
         else:
             errors.append((node, float(worst)))
-    return Certificate(tuple(errors), tuple(open_), tolerance, peak)
+    return tuple(errors), tuple(open_)
 
 
 _DETAILS: Final = {

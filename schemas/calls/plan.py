@@ -8,7 +8,7 @@ from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
 from schemas.graph import OpName
-from schemas.request import Outputs, TypesRequest
+from schemas.request import MemoryBudget, Outputs, TypesRequest
 from schemas.scalars import CLOSED, Int64, NodeId
 from schemas.tensor import Dtype, Shape
 
@@ -36,6 +36,7 @@ class PlanRequest(TypesRequest):
         ]
     ]
     outputs: NotRequired[Outputs]
+    memory_budget: NotRequired[MemoryBudget]
 
 
 class NodePlan(TypedDict):
@@ -71,8 +72,11 @@ class PlanAnswer(TypedDict):
     nodes: Annotated[list[NodePlan], Field(description="the nodes that the answer needs, in ascending order")]
     forward_flops: Int64
     backward_flops: Int64
+    recomputed_flops: Annotated[Int64, Field(description="of these two, for want of memory; 0 in the fastest plan")]
     saved_bytes: Annotated[Int64, Field(description="of results of the forward pass that the backward pass reads")]
     peak_bytes: Annotated[Int64, Field(description="the most bytes that tensors and kernels have at once")]
+    fastest_flops: Annotated[Int64, Field(description="of the plan that there would be if memory were no matter")]
+    fastest_peak_bytes: Annotated[Int64, Field(description="and its peak")]
     response_bytes: Annotated[Int64, Field(description="how long the answer can get, in the encoding asked for")]
     stops_gradient: Annotated[list[NodeId], Field(description="nodes that no derivative passes through")]
     admitted: Annotated[bool, Field(description="whether the request is within the limits")]

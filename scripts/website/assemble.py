@@ -32,6 +32,7 @@ NAVIGATION: Final = (
             "guide/higher-order",
             "guide/loops",
             "guide/random",
+            "guide/memory",
             "guide/calls/*",
             "guide/errors",
         ),

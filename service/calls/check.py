@@ -24,6 +24,7 @@ class Checking:
     call: Gradients
     directions: int
     tolerance: float
+    memory_budget: int | None = None
 
 
 class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]):
@@ -51,6 +52,7 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
             call=Gradients.of_program(program, *request.get("of", "wrt")),
             directions=request.number("directions", 4, 1, 64),
             tolerance=request.number("tolerance", 1e-6, 1e-12, 1.0),
+            memory_budget=request.memory_budget,
         )
 
     def cost(self, ready: Checking) -> Estimate:
@@ -61,7 +63,15 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
         """The certificate."""
         started, limits = time.perf_counter(), engine.compiler.limits
         certificate = certify(
-            engine.executor, ready.program, ready.feeds, ready.call, ready.directions, ready.tolerance, limits, deadline
+            engine.executor,
+            ready.program,
+            ready.feeds,
+            ready.call,
+            ready.directions,
+            ready.tolerance,
+            limits,
+            deadline,
+            ready.memory_budget,
         )
         elapsed = 1000 * (time.perf_counter() - started)
         return certificate, RunStats(
@@ -70,6 +80,7 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
             execute_ms=round(elapsed, 4),
             tier=deadline.tier,
             peak_bytes=certificate.peak_bytes,
+            recomputed_flops=certificate.recomputed_flops,
             graph_id=graph_id(ready.program),
             opset=ready.program.opset,
             dtype="float64",

@@ -54,7 +54,7 @@ class CallArguments:
 class Execution:
     """Run `call` of a program. `tensors` are the feeds by their node, and what comes beside them by (role, node).
 
-    Of these, `residents` are known by name. Nodes go to `places`.
+    Of these, `residents` are known by name. Nodes go to `places`. It takes `memory_budget` bytes at most.
     """
 
     program: Program
@@ -65,6 +65,7 @@ class Execution:
     places: tuple[Destination, ...] = ()
     encoding: str = "json"
     diagnose: bool = False
+    memory_budget: int | None = None
 
 
 @dataclass(frozen=True)
@@ -138,11 +139,15 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             places=places,
             encoding=request.encoding,
             diagnose=request.fields.get("diagnose", False),
+            memory_budget=request.memory_budget,
         )
 
     def prepare(self, task: Execution, engine: Engine, deadline: Deadline) -> Prepared:
         """The plan. Refuses what is over the budgets, of the answer too."""
-        compiled = engine.compiler.compile(task.program, task.types, task.call, deadline, node_by_node=task.diagnose)
+        memory = task.memory_budget
+        compiled = engine.compiler.compile(
+            task.program, task.types, task.call, deadline, node_by_node=task.diagnose, memory=memory
+        )
         ready = Prepared(task, compiled, 0, engine.dense_flop)
         types = compiled.plan.result_types[: ready.answered]
         response = FIELD_BYTES + encoded_bytes(types, task.encoding) + PLACE_BYTES * len(task.places)
@@ -168,6 +173,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             execute_ms=round(elapsed, 4),
             tier=deadline.tier,
             peak_bytes=compiled.plan.peak_bytes,
+            recomputed_flops=compiled.plan.recomputed_flops,
             graph_id=compiled.name.of(task.program),
             opset=task.program.opset,
             dtype=compiled.dtype,

@@ -24,12 +24,13 @@ _ANY: Final = TensorType((), np.dtype(np.float64))
 
 @dataclass(frozen=True)
 class Planning:
-    """Say what a call would take that is answered in `encoding`, and run nothing."""
+    """Say what a call would take that is answered in `encoding`, in so many bytes, and run nothing."""
 
     program: Program
     types: Mapping[int, TensorType]
     call: Call
     encoding: str = "json"
+    memory_budget: int | None = None
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,12 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
         taken = () if planned.name == "gradients" else planned.beside
         beside = {role: tuple((node, _ANY) for node in nodes[role] if role in taken) for role in planned.beside}
         call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
-        return Planning(request.program, request.types, call, request.encoding)
+        return Planning(request.program, request.types, call, request.encoding, request.memory_budget)
 
     def run_task(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
         """What the call would take; what is over a budget of bytes or FLOPs is no error here."""
         limits, threads = engine.compiler.limits, engine.compiler.loop_threads
-        analysis = analyse(ready.program, ready.types, ready.call, limits, deadline, threads)
+        analysis = analyse(ready.program, ready.types, ready.call, limits, deadline, threads, ready.memory_budget)
         response = FIELD_BYTES + encoded_bytes(analysis.result_types, ready.encoding)
         admitted = analysis.within and response <= engine.max_response_bytes
         return Forecast(analysis, response, admitted, engine.limits)
@@ -95,8 +96,11 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
             "nodes": nodes,
             "forward_flops": int64(analysis.forward_flops),
             "backward_flops": int64(analysis.backward_flops),
+            "recomputed_flops": int64(analysis.recomputed_flops),
             "saved_bytes": int64(analysis.saved_bytes),
             "peak_bytes": int64(analysis.peak_bytes),
+            "fastest_flops": int64(analysis.fastest_flops),
+            "fastest_peak_bytes": int64(analysis.fastest_peak_bytes),
             "response_bytes": int64(outcome.response_bytes),
             "stops_gradient": list(analysis.stops_gradient),
             "admitted": outcome.admitted,

@@ -36,6 +36,7 @@ class RunStats:
     execute_ms: float
     tier: RunTier
     peak_bytes: int
+    recomputed_flops: int
     graph_id: str
     opset: int
     dtype: str
@@ -93,6 +94,7 @@ def stats_fields(stats: RunStats) -> dict[str, Any]:
         "execute_ms": stats.execute_ms,
         "tier": stats.tier,
         "peak_bytes": stats.peak_bytes,
+        "recomputed_flops": int64(stats.recomputed_flops),
         "graph_id": stats.graph_id,
         "opset": stats.opset,
         "dtype": stats.dtype,

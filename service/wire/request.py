@@ -138,18 +138,22 @@ class ParsedRequest:
         except (EngineError, Refusal) as error:
             raise located(error, ("types", i), NodePlace(one["node"])) from None
 
-    def number(self, field: str, default: float, low: float, high: float) -> Any:
-        """A field that must be from `low` to `high`."""
-        value = self.fields.get(field, default)
+    @cached_property
+    def memory_budget(self) -> int | None:
+        """How many bytes it may take at its peak; None where it does not say."""
+        budget: int | None = self.number("memory_budget", None, 1, self.reader.limits.bytes, "d")
+        return budget
+
+    def number(self, field: str, default: float | None, low: float, high: float, form: str = "g") -> Any:
+        """A field that must be from `low` to `high`; messages have numbers of this form."""
+        value = self.fields.get(field)
+        if value is None:
+            return default
         if low <= value <= high:
             return value
-        wanted = f"{low:g} to {high:g}"
+        wanted, got = f"{low:{form}} to {high:{form}}", f"{value:{form}}"
         raise Refusal(
-            "invalid_field",
-            f"{field} must be {wanted}, but is {value:g}",
-            expected=wanted,
-            got=f"{value:g}",
-            pointer=f"/{field}",
+            "invalid_field", f"{field} must be {wanted}, but is {got}", expected=wanted, got=got, pointer=f"/{field}"
         )
 
 

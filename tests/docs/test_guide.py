@@ -180,6 +180,7 @@ def test_the_page_of_a_call_has_its_fields_and_an_example(call: str) -> None:
         "encoding",
         "diagnose",
         "store",
+        "memory_budget",
     }
     assert not [field for field in fields if f"`{field}`" not in text_of(page)]
 

@@ -13,13 +13,13 @@ import pytest
 from scripts.build_docs import ROOT
 
 pytestmark = pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
-PAGES, PASSES, ACCURACY, SITE = "build_docs", "passes_table", "accuracy_table", "website"
+PAGES, PASSES, ACCURACY, MEMORY, SITE = "build_docs", "passes_table", "accuracy_table", "memory_picture", "website"
 
 
 @pytest.fixture
 def made(tmp_path: Path) -> Callable[[str], list[str]]:
     """The scripts that would run after a file has changed, where all had been made before."""
-    for name in ("pages", "passes", "accuracy", "site"):
+    for name in ("pages", "passes", "accuracy", "memory", "site"):
         (tmp_path / name).touch()
 
     def changed(name: str) -> list[str]:
@@ -43,12 +43,13 @@ def made(tmp_path: Path) -> Callable[[str], list[str]]:
         ("docs/porting_notes.toml", [PAGES, SITE]),
         ("service/web/head.py", [PAGES, SITE]),
         ("clients/python/gradserve_client/client.py", [PAGES, SITE]),
-        ("engine/graph/familiar_names.toml", [PAGES, PASSES, ACCURACY, SITE]),
-        ("engine/ops/sum.py", [PAGES, PASSES, SITE]),
-        ("engine/functions/circular.py", [PAGES, PASSES, ACCURACY, SITE]),
+        ("engine/graph/familiar_names.toml", [PAGES, PASSES, ACCURACY, MEMORY, SITE]),
+        ("engine/ops/sum.py", [PAGES, PASSES, MEMORY, SITE]),
+        ("engine/functions/circular.py", [PAGES, PASSES, ACCURACY, MEMORY, SITE]),
         ("tests/passes/corpus.py", [PASSES, SITE]),
         ("tests/contract/cases.py", [PASSES, SITE]),
         ("tests/engine/loops/accuracy.py", [ACCURACY, SITE]),
+        ("scripts/memory_picture.py", [PAGES, MEMORY, SITE]),
     ],
 )
 def test_what_a_change_has_made(made: Callable[[str], list[str]], name: str, scripts: list[str]) -> None:

@@ -99,15 +99,21 @@ def test_a_loop_of_any_length_is_cut_in_pieces_without_a_look_at_all_divisors(le
         plan_of(asked, differentiated=True)
 
 
-def test_a_gradient_that_would_have_to_keep_too_much_keeps_less() -> None:
+def test_a_gradient_that_would_have_to_keep_too_much_computes_again_or_is_refused() -> None:
     """The carries of a million steps, 8 kB each; the values alone are no more than two of them."""
 
     def write(g: Writer, x: int) -> list[int]:
-        return g.scan(x, body=lambda g, x: [g.sin(x)], carries=1, length=10**6)
+        return list(g.scan(x, body=lambda g, x: [g.sin(x)], carries=1, length=10**6))
 
-    asked = written(write, np.zeros(1000), floats=[0])
-    assert plan_of(written(write, np.zeros(1000), floats=())).peak_bytes < 100_000
-    assert plan_of(asked, differentiated=True).peak_bytes <= Limits().bytes
+    def uncut(g: Writer, x: int) -> list[int]:
+        return list(g.while_(x, condition=yes, body=lambda g, x: [g.sin(x)], carries=1, max_steps=10**6))
+
+    for each in (write, uncut):
+        assert plan_of(written(each, np.zeros(1000), floats=())).peak_bytes < 100_000
+    assert plan_of(written(write, np.zeros(1000), floats=[0]), differentiated=True).recomputed_flops > 0
+    with pytest.raises(OverBudget) as caught:
+        plan_of(written(uncut, np.zeros(1000), floats=[0]), differentiated=True)
+    assert caught.value.node == 1
 
 
 # ---------------------------------------------------------------- time

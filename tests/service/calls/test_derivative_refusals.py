@@ -74,7 +74,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "invalid_field",
         (
             "the request has no field “cotangent” (known: batched, cotangents, diagnose, encoding, feeds, "
-            "graph, outputs, store, wrt); did you mean cotangents?"
+            "graph, memory_budget, outputs, store, wrt); did you mean cotangents?"
         ),
     ),
     ("jvp", {"tangents": []}, "invalid_field", "tangents are missing: give one for at least one leaf"),
@@ -205,7 +205,10 @@ CASES: list[tuple[str, Json, str, str]] = [
         "plan",
         {"feeds": [ONE]},
         "invalid_field",
-        "the request has no field “feeds” (known: call, encoding, graph, mapped, of, outputs, types, wrt)",
+        (
+            "the request has no field “feeds” (known: call, encoding, graph, mapped, memory_budget, of, outputs, "
+            "types, wrt)"
+        ),
     ),
     (
         "plan",
@@ -240,7 +243,10 @@ CASES: list[tuple[str, Json, str, str]] = [
         "check",
         {"outputs": [1]},
         "invalid_field",
-        "the request has no field “outputs” (known: directions, encoding, feeds, graph, of, tolerance, wrt)",
+        (
+            "the request has no field “outputs” (known: directions, encoding, feeds, graph, memory_budget, of, "
+            "tolerance, wrt)"
+        ),
     ),
     (
         "differentiate",

@@ -34,8 +34,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         "gradients",
         {"grph": {}},
         (
-            "the request has no field “grph” (known: cotangent, diagnose, encoding, feeds, graph, of, outputs, store, "
-            "wrt); did you mean graph?"
+            "the request has no field “grph” (known: cotangent, diagnose, encoding, feeds, graph, memory_budget, of, "
+            "outputs, store, wrt); did you mean graph?"
         ),
     ),
     (
