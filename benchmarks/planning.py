@@ -14,11 +14,12 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.problems.loops import PLANNED as LOOPS
 from benchmarks.record import DEFAULT, Results
 from benchmarks.turns import bursts, median_of_ratios, ratio_of_medians, spread
 
-#: workloads that are planned: many nodes; a network; what people send
-PLANNED: Final = ("W2", "W4n", "W6")
+#: workloads that are planned: many nodes; a network; what people send; few steps and many, and one without a loop
+PLANNED: Final = ("W2", "W4n", "W6", *LOOPS)
 ROUNDS, SECONDS = 25, 10.0
 
 
@@ -78,7 +79,7 @@ def _maker(name: str, *, runs: bool) -> Callable[[], object]:
     feeds: dict[Hashable, Any] = dict(enumerate(work.arrays))
 
     def make() -> object:
-        fresh = Program(registry(), program.statements, LIMITS, opset=program.opset)
+        fresh = Program(registry(), program.statements, LIMITS, opset=program.opset, functions=program.functions)
         plan = Compiler(LIMITS).compile(fresh, types, asked).plan
         return executor.execute(plan, feeds) if runs else plan
 

@@ -58,7 +58,7 @@ def gradserve(work: Workload, device: str) -> Prepared:
     """The engine."""
     seconds: dict[str, float] = {}
     program, types, asked = recorded(work)
-    plan = timed("plan", seconds, lambda: Compiler(LIMITS).compile(program, types, asked).plan)
+    plan = timed("plan", seconds, lambda: Compiler(LIMITS).compile(program, types, asked, memory=work.memory).plan)
     call, settle, read = engine_call(plan, work.arrays, device, compiled=work.compiled)
     timed("first run", seconds, call)
     timed("settle", seconds, settle)
@@ -94,7 +94,7 @@ def recorded(work: Workload) -> tuple[Program, dict[int, TensorType], Asked]:
     results = work.function_for("gradserve")(ops, *leaves)
     several = list(results) if isinstance(results, list | tuple) else [results]
     gradients = _gradients_of_each(ops, several, leaves[: len(work.parameters)], work.question)
-    program = Program(registry(), ops.statements, LIMITS, opset=LATEST)
+    program = Program(registry(), ops.statements, LIMITS, opset=LATEST, functions=ops.functions)
     types = {i: TensorType.of(a) for i, a in enumerate(work.arrays)}
     return program, types, _asked(work, program, types, [x.node for x in (*several, *gradients)])
 
