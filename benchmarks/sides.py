@@ -109,11 +109,11 @@ def _gradients_of_each(
 
 def _asked(work: Workload, program: Program, types: dict[int, TensorType], outputs: list[int]) -> Asked:
     if work.question is Question.JACOBIAN:
-        return Jacobian.of_program(program)
+        return Jacobian.of_program(program, outputs=outputs)
     if work.question is Question.GRADIENTS:
-        return Gradients.of_program(program)
+        return Gradients.of_program(program, outputs[0])
     if work.question is Question.EXAMPLES:
-        return Batch.of_program(program, types, range(len(work.parameters), len(work.arrays)))
+        return Batch.of_program(program, types, range(len(work.parameters), len(work.arrays)), outputs[0])
     return Values.of_program(program, outputs)
 
 

@@ -88,9 +88,9 @@ def jax_ops() -> Vocabulary:
     ops = Vocabulary(
         **_numpy_like(jnp),
         random_key=jax.random.PRNGKey,
-        random_split=lambda key, k: jax.random.split(key, k),
-        random_normal=lambda key, shape, dtype: jax.random.normal(key, shape, dtype),
-        random_uniform=lambda key, shape, dtype: jax.random.uniform(key, shape, dtype),
+        random_split=lambda key, k: jax.random.split(key, num=k),
+        random_normal=jax.random.normal,
+        random_uniform=jax.random.uniform,
         relu=jax.nn.relu,
         sigmoid=jax.nn.sigmoid,
         erf=jax.scipy.special.erf,
@@ -205,7 +205,7 @@ def _numpy_like(np: Any) -> dict[str, Any]:
         "stack": lambda *parts, axis: np.stack(parts, axis),
         "gather": lambda x, index: x[index],
         "select": lambda x, index: x[index],
-        "clamp": lambda x, min, max: np.clip(x, min, max),  # noqa: A006 - named as the op's
+        "clamp": lambda x, **ends: np.clip(x, ends["min"], ends["max"]),
         "less": np.less,
         "where": np.where,
     }

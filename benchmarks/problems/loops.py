@@ -16,7 +16,7 @@ MILLION: Final = 1_000_000
 #: what a million steps may take: less than all of their carries would
 MEMORY: Final = 16_000_000
 #: adaptive steps at the most, the end of time, and the error that a step may have
-MOST, END, TOLERANCE = 2_048, 20.0, 2.4e-4
+MOST, END, TOLERANCE = 2_048, 20.0, 1.745e-4
 DRAWS, CHAINS, LEAPFROGS = 500, 64, 10
 #: of the sampler: its data, and how long a leap is
 EXAMPLES, FEATURES, LEAP = 32, 4, 0.1
@@ -218,8 +218,8 @@ def euler_of_one() -> Workload:
 
 def network_flow() -> Workload:
     """64 examples of two numbers, 32 hidden units."""
-    shapes = (2, 32, 0.5), (32, 0.1), (32, 2, 0.2), (2, 0.1)
-    parameters = [normal(i, *shape, scale=scale, dtype="float64") for i, (*shape, scale) in enumerate(shapes)]
+    scales = {(2, 32): 0.5, (32,): 0.1, (32, 2): 0.2, (2,): 0.1}
+    parameters = [normal(i, *shape, scale=scales[shape], dtype="float64") for i, shape in enumerate(scales)]
     data = [normal(4, 64, 2, dtype="float64")]
     return _workload("rk4-network", "RK4 of a 2-32-2 network, batch 64, 1,000 steps", network, parameters, data)
 
@@ -236,7 +236,7 @@ def lstm_of(inputs: int, hidden: int, batch: int) -> Workload:
 
 def adaptive_steps() -> Workload:
     """For gradients JAX needs a scan of as many steps as there may be."""
-    title = "one scalar by adaptive steps, `while` of at most 2,048"
+    title = "one scalar by adaptive steps, at most 2,048, of which 825 run"
     data = _scalars(0.0, 0.1, END, TOLERANCE)
     work = _workload("adaptive", title, adaptive("while_loop"), _scalars(1.0, 2.0), data)
     return replace(work, written={"jax": adaptive("bounded_loop")})
