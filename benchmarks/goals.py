@@ -20,6 +20,9 @@ LOOPS: Final = {
     "hmc": (0.5,),
 }
 
+#: planning a loop's gradient, beside that of its step
+LOOP_OVER_BODY: Final = 2.5
+
 
 def _of_layer(name: str) -> float:
     if name.startswith("depthwise"):

@@ -86,7 +86,7 @@ def jax_ops() -> Vocabulary:
         return jax.lax.conv_general_dilated(x, kernel, (1, 1), around) + bias[:, None, None]
 
     ops = Vocabulary(
-        **_numpy_like(jnp),
+        **numpy_like(jnp),
         random_key=jax.random.PRNGKey,
         random_split=lambda key, k: jax.random.split(key, num=k),
         random_normal=jax.random.normal,
@@ -182,7 +182,7 @@ def autograd_ops() -> Vocabulary:
         return anp.mean(logsumexp(logits, axis=1) - picked)
 
     return Vocabulary(
-        **_numpy_like(anp),
+        **numpy_like(anp),
         relu=lambda x: anp.maximum(x, 0.0),
         sigmoid=lambda x: 0.5 * anp.tanh(0.5 * x) + 0.5,
         erf=erf,
@@ -192,7 +192,7 @@ def autograd_ops() -> Vocabulary:
     )
 
 
-def _numpy_like(np: Any) -> dict[str, Any]:
+def numpy_like(np: Any) -> dict[str, Any]:
     """What a module that looks like NumPy has."""
     return {name: getattr(np, name) for name in ELEMENTWISE} | {
         "sum": lambda x, axes=None, keepdims=False: np.sum(x, axis=axes and tuple(axes), keepdims=keepdims),
