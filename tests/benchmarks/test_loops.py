@@ -10,6 +10,7 @@ import pytest
 
 from benchmarks.goals import GOALS
 from benchmarks.page import planning
+from benchmarks.planning import in_groups
 from benchmarks.problems import loops
 from benchmarks.problems.loops import BOTH, LOOPS, MEMORY, PLANNED
 from benchmarks.sides import LIMITS, gradserve, recorded
@@ -89,6 +90,11 @@ def test_a_plan_of_a_loop_does_not_know_how_long_it_is() -> None:
     few, many, body = map(planned, PLANNED)
     assert len(few.steps) == len(many.steps)
     assert len(body.result_types) == len(many.result_types)
+
+
+def test_plans_of_loops_are_timed_in_turns() -> None:
+    assert in_groups(["W2", *PLANNED, "W6"]) == [["W2"], ["W6"], [*PLANNED]]
+    assert in_groups(["W2"]) == [["W2"]]
 
 
 def test_every_loop_has_a_goal() -> None:
