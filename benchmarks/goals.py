@@ -7,6 +7,22 @@ from typing import Any, Final
 
 from benchmarks.problems.layers import LAYERS
 
+#: value and all gradients; values alone
+WAYS: Final = ("", "-values")
+LOOPS: Final = {
+    "rk4-pair": (0.10, 0.8),
+    "euler": (1.0, 1.0),
+    "rk4-network": (0.25, 0.7),
+    "lstm-64": (0.45, 0.9),
+    "adaptive": (0.04, 1.1),
+    "lstm-32": (0.25, 0.5),
+    "rk4-million": (0.10,),
+    "hmc": (0.5,),
+}
+
+#: planning a loop's gradient, beside that of its step
+LOOP_OVER_BODY: Final = 2.5
+
 
 def _of_layer(name: str) -> float:
     if name.startswith("depthwise"):
@@ -29,6 +45,7 @@ GOALS: Final[dict[str, dict[str, float]]] = {
     "layer_norm": {"torch.compile": 0.9},
     "gelu": {"torch.compile": 0.9},
     "bias-relu": {"torch.compile": 1.05},
+    **{f"{name}{way}": {"jax": goal} for name, goals in LOOPS.items() for way, goal in zip(WAYS, goals, strict=False)},
     **{name: {"torch": _of_layer(name)} for name in LAYERS},
     **{name: dict.fromkeys(("torch", "torch.compile", "jax"), 1.0) for name in ("gmm", "ba", "lstm", "hand")},
 }

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from benchmarks.goals import verdict
+from benchmarks.goals import LOOP_OVER_BODY, verdict
 from benchmarks.picture import draw
+from benchmarks.problems.loops import PLANNED as LOOPS
 from benchmarks.record import DEFAULT, ROOT
 from benchmarks.suite import GROUPS
 from scripts.build_docs import table
@@ -19,6 +20,12 @@ PAGE: Final = ROOT / "docs" / "performance.md"
 START, END = "<!-- measured: written by `make bench` -->\n", "<!-- end of measured -->"
 PEERS: Final = ("torch", "torch.compile", "jax", "autograd")
 NAMES: Final = {"torch": "PyTorch", "torch.compile": "torch.compile", "jax": "JAX", "autograd": "HIPS autograd"}
+TITLES: Final = {
+    "workloads": "Value and all gradients",
+    "layers": "Layers, each way",
+    "adbench": "ADBench, float64",
+    "loops": "Loops, on one thread; value and all gradients, and values alone",
+}
 Rows = Mapping[str, Mapping[str, Any]]
 Groups = Mapping[str, Rows]
 
@@ -36,8 +43,7 @@ def measured(groups: Groups) -> Iterator[str]:
     """The sections, as Markdown."""
     yield conditions(groups)
     yield INTRODUCTION
-    titles = ("workloads", "Value and all gradients"), ("layers", "Layers, each way"), ("adbench", "ADBench, float64")
-    for group, title in titles:
+    for group, title in TITLES.items():
         if group in groups:
             yield f"## {title}\n\n{ratios(groups[group])}\n"
     yield "![Ratios, and curves over nodes, elements and examples](performance.svg)\n"
@@ -154,15 +160,23 @@ def _measured(rows: Rows) -> list[Mapping[str, Any]]:
 
 
 def planning(rows: Rows) -> str:
-    """Milliseconds, and beside an older commit."""
+    """Milliseconds, and beside an older commit; and what a loop takes for what it does at each step."""
     head = ("workload", "plan ms", "ratio to the older commit")
-    return table(
-        head,
-        [
-            [name, f"{row['gradserve']['median']:.1f}", f"{row['ratio']:.2f}" if "ratio" in row else "–"]
-            for name, row in rows.items()
-        ],
-    )
+    lines = [
+        [name, f"{row['gradserve']['median']:.1f}", f"{row['ratio']:.2f}" if "ratio" in row else "–"]
+        for name, row in rows.items()
+    ]
+    return "\n".join([table(head, lines), *_planned_loops(rows)])
+
+
+def _planned_loops(rows: Rows) -> Iterator[str]:
+    """How many steps there are, and that there is a loop, as ratios."""
+    if {*LOOPS} <= rows.keys():
+        few, many, body = (rows[name]["gradserve"]["median"] for name in LOOPS)
+        yield (
+            f"A loop of a million steps is planned in {many / few:.2f} × the time of one of ten, and in"
+            f" {many / body:.2f} × that of its step's gradient without a loop (goal: {LOOP_OVER_BODY:g}).\n"
+        )
 
 
 def ops(rows: Rows) -> str:
@@ -185,7 +199,7 @@ def _cell_value(row: Mapping[str, Any]) -> float:
 def missed(groups: Groups) -> str:
     """Each goal that was not reached, or was not measured."""
     lines = []
-    for group in ("workloads", "adbench"):
+    for group in ("workloads", "adbench", "loops"):
         for name, row in groups.get(group, {}).items():
             found = "failed: " + row["failed"] if "failed" in row else verdict(name, row)
             if found.startswith(("missed", "failed", "not")):

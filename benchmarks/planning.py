@@ -8,17 +8,18 @@ import multiprocessing
 import os
 import sys
 import time
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Final
 
+from benchmarks.problems.loops import PLANNED as LOOPS
 from benchmarks.record import DEFAULT, Results
 from benchmarks.turns import bursts, median_of_ratios, ratio_of_medians, spread
 
-#: workloads that are planned: many nodes; a network; what people send
-PLANNED: Final = ("W2", "W4n", "W6")
+#: workloads that are planned: many nodes; a network; what people send; few steps and many, and one without a loop
+PLANNED: Final = ("W2", "W4n", "W6", *LOOPS)
 ROUNDS, SECONDS = 25, 10.0
 
 
@@ -78,7 +79,7 @@ def _maker(name: str, *, runs: bool) -> Callable[[], object]:
     feeds: dict[Hashable, Any] = dict(enumerate(work.arrays))
 
     def make() -> object:
-        fresh = Program(registry(), program.statements, LIMITS, opset=program.opset)
+        fresh = Program(registry(), program.statements, LIMITS, opset=program.opset, functions=program.functions)
         plan = Compiler(LIMITS).compile(fresh, types, asked).plan
         return executor.execute(plan, feeds) if runs else plan
 
@@ -96,15 +97,25 @@ def planners(checkouts: dict[str, Path], *, runs: bool = False) -> Iterator[dict
             planner.close()
 
 
-def measure(name: str, started: dict[str, Planner]) -> dict[str, Any]:
-    """Milliseconds of a plan, and the ratio to the baseline's where there is one."""
-    sides = {side: _burst_of(planner, name) for side, planner in started.items()}
-    times = bursts(sides, ROUNDS, SECONDS)
+def measure(names: Sequence[str], started: Mapping[str, Planner]) -> dict[str, dict[str, Any]]:
+    """Milliseconds of a plan of each, all in turns, and the ratio to the baseline's where there is one."""
+    sides = {f"{name} {side}": _burst_of(planner, name) for name in names for side, planner in started.items()}
+    times = bursts(sides, ROUNDS, SECONDS * len(names))
+    return {name: _row({side: times[f"{name} {side}"] for side in started}) for name in names}
+
+
+def _row(times: Mapping[str, list[float]]) -> dict[str, Any]:
     row: dict[str, Any] = {side: vars(spread(each)) for side, each in times.items()}
     if "baseline" in times:
         row["ratio"] = ratio_of_medians(times["gradserve"], times["baseline"])
         row["paired"] = median_of_ratios(times["gradserve"], times["baseline"])
     return row
+
+
+def in_groups(names: Sequence[str]) -> list[list[str]]:
+    """Those of loops together, since they are compared with one another; the others by themselves."""
+    loops = [name for name in names if name in LOOPS]
+    return [*[[name] for name in names if name not in LOOPS], *[loops] * bool(loops)]
 
 
 def _burst_of(planner: Planner, name: str) -> Callable[[int], float]:
@@ -113,7 +124,7 @@ def _burst_of(planner: Planner, name: str) -> Callable[[int], float]:
 
 def line(name: str, row: dict[str, Any]) -> str:
     """One row."""
-    shown = f"{name:8} {row['gradserve']['median']:9.2f} ms"
+    shown = f"{name:12} {row['gradserve']['median']:9.2f} ms"
     if "ratio" not in row:
         return shown
     return f"{shown}  baseline {row['baseline']['median']:9.2f} ms, ratio {row['ratio']:.2f}"
@@ -132,10 +143,10 @@ def main() -> None:
         checkouts["baseline"] = options.baseline
     results = Results(options.output, "cpu")
     with planners(checkouts, runs=options.run) as started:
-        for name in options.only.split(","):
-            row = measure(name, started)
-            results.add("first calls" if options.run else "planning", name, row)
-            print(line(name, row), flush=True)
+        for names in in_groups(options.only.split(",")):
+            for name, row in measure(names, started).items():
+                results.add("first calls" if options.run else "planning", name, row)
+                print(line(name, row), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from engine import Statement, registry
+from engine import Function, Statement, registry
 
 Number = int | float
 
@@ -14,8 +14,10 @@ Number = int | float
 class Recorder:
     """`ops` for the engine: each function appends a node, and takes the op's operands and attributes."""
 
-    def __init__(self) -> None:
+    def __init__(self, functions: list[Function] | None = None) -> None:
+        """`functions` are those of the graph, which loops in it add to; by default none yet."""
         self.statements: list[Statement] = []
+        self.functions = [] if functions is None else functions
 
     def __getattr__(self, name: str) -> Callable[..., Recorded]:
         return partial(self.append, name)
@@ -24,6 +26,46 @@ class Recorder:
         """One node more."""
         self.statements.append(Statement(registry().ops[name], tuple(x.node for x in operands), attrs))
         return Recorded(self, len(self.statements) - 1)
+
+    def scan(self, step: Step, consts: Some, carries: Some, sequences: Some = (), length: int | None = None) -> Results:
+        """A loop over steps: the last carries, and what was stacked."""
+        groups = len(consts), len(carries), len(sequences)
+        stacked = 0
+
+        def body(ops: Recorder, *operands: list[Recorded]) -> list[Recorded]:
+            nonlocal stacked
+            after, entries = step(ops, *operands)
+            stacked = len(entries)
+            return [*after, *entries]
+
+        named = {"body": self._function(body, *groups), "carries": groups[1], "sequences": groups[2]}
+        extent = {} if length is None else {"length": length}
+        loop = self.append("scan", *consts, *carries, *sequences, **named, **extent)
+        results = self._results(loop, groups[1] + stacked)
+        return results[: groups[1]], results[groups[1] :]
+
+    def while_loop(
+        self, condition: Callable[..., Recorded], step: Callable[..., Some], consts: Some, carries: Some, max_steps: int
+    ) -> list[Recorded]:
+        """A loop as long as a condition holds: the last carries."""
+        groups = len(consts), len(carries)
+        named = {
+            "condition": self._function(lambda *operands: [condition(*operands)], *groups),
+            "body": self._function(step, *groups),
+        }
+        loop = self.append("while", *consts, *carries, **named, carries=groups[1], max_steps=max_steps)
+        return self._results(loop, groups[1])
+
+    def _function(self, body: Callable[..., Some], *groups: int) -> int:
+        """The index of a function whose operands are passed in groups, of so many each."""
+        inner = Recorder(self.functions)
+        outputs = body(inner, *([inner.input() for _ in range(count)] for count in groups))
+        nodes = [each.node for each in outputs]
+        self.functions.append(Function(registry(), inner.statements, nodes, functions=self.functions))
+        return len(self.functions) - 1
+
+    def _results(self, loop: Recorded, count: int) -> list[Recorded]:
+        return [self.get_output(loop, index=i) for i in range(count)]
 
 
 class Recorded:
@@ -63,3 +105,8 @@ class Recorded:
 
     def __matmul__(self, other: Recorded) -> Recorded:
         return self.ops.matmul(self, other)
+
+
+Some = Sequence[Recorded]
+Results = tuple[list[Recorded], list[Recorded]]
+Step = Callable[..., tuple[Some, Some]]

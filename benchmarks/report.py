@@ -31,7 +31,9 @@ class Effort:
     seconds: float
 
 
-#: an op's row is of one thread, and beside eager PyTorch alone
+#: groups whose rows are of one thread
+ONE_THREAD = ("ops", "loops")
+#: an op's row is beside eager PyTorch alone
 OPS_SIDES = ("gradserve", "torch")
 QUICK, FULL = Effort(7, 2.0), Effort(25, 12.0)
 
@@ -142,7 +144,7 @@ def main() -> None:
     print(results.heading(), flush=True)
     names = chosen([each for each in options.only.split(",") if each])
     for group, together in shared(names, quick=options.quick):
-        threads = 1 if group == "ops" else options.threads
+        threads = 1 if group in ONE_THREAD else options.threads
         with workers([s for s in sides if group != "ops" or s in OPS_SIDES], options.device, threads) as started:
             for name in together:
                 row = attempt(name, started, effort) | {"threads": threads or len(os.sched_getaffinity(0))}

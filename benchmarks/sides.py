@@ -58,7 +58,7 @@ def gradserve(work: Workload, device: str) -> Prepared:
     """The engine."""
     seconds: dict[str, float] = {}
     program, types, asked = recorded(work)
-    plan = timed("plan", seconds, lambda: Compiler(LIMITS).compile(program, types, asked).plan)
+    plan = timed("plan", seconds, lambda: Compiler(LIMITS).compile(program, types, asked, memory=work.memory).plan)
     call, settle, read = engine_call(plan, work.arrays, device, compiled=work.compiled)
     timed("first run", seconds, call)
     timed("settle", seconds, settle)
@@ -94,7 +94,7 @@ def recorded(work: Workload) -> tuple[Program, dict[int, TensorType], Asked]:
     results = work.function_for("gradserve")(ops, *leaves)
     several = list(results) if isinstance(results, list | tuple) else [results]
     gradients = _gradients_of_each(ops, several, leaves[: len(work.parameters)], work.question)
-    program = Program(registry(), ops.statements, LIMITS, opset=LATEST)
+    program = Program(registry(), ops.statements, LIMITS, opset=LATEST, functions=ops.functions)
     types = {i: TensorType.of(a) for i, a in enumerate(work.arrays)}
     return program, types, _asked(work, program, types, [x.node for x in (*several, *gradients)])
 
@@ -109,11 +109,11 @@ def _gradients_of_each(
 
 def _asked(work: Workload, program: Program, types: dict[int, TensorType], outputs: list[int]) -> Asked:
     if work.question is Question.JACOBIAN:
-        return Jacobian.of_program(program)
+        return Jacobian.of_program(program, outputs=outputs)
     if work.question is Question.GRADIENTS:
-        return Gradients.of_program(program)
+        return Gradients.of_program(program, outputs[0])
     if work.question is Question.EXAMPLES:
-        return Batch.of_program(program, types, range(len(work.parameters), len(work.arrays)))
+        return Batch.of_program(program, types, range(len(work.parameters), len(work.arrays)), outputs[0])
     return Values.of_program(program, outputs)
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from benchmarks.problems.adbench import ADBENCH
 from benchmarks.problems.composites import COMPOSITES
 from benchmarks.problems.layers import LAYERS
+from benchmarks.problems.loops import LOOPS, PLANNED
 from benchmarks.problems.networks import NETWORKS
 from benchmarks.problems.opset import OPS
 from benchmarks.problems.scaling import SCALING
@@ -20,6 +21,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Maker]]] = {
     "composites": COMPOSITES,
     "layers": LAYERS,
     "adbench": ADBENCH,
+    "loops": LOOPS,
     "scaling": SCALING,
     "ops": OPS,
 }
@@ -27,7 +29,7 @@ GROUPS: Final[Mapping[str, Mapping[str, Maker]]] = {
 
 def find(name: str) -> Maker:
     """What makes the workload of this name. Raises KeyError."""
-    return {known: maker for group in GROUPS.values() for known, maker in group.items()}[name]
+    return {known: maker for group in (PLANNED, *GROUPS.values()) for known, maker in group.items()}[name]
 
 
 def chosen(only: Sequence[str]) -> dict[str, str]:

@@ -6,13 +6,14 @@ A function that a library lacks is absent, and a workload that needs it is not a
 from __future__ import annotations
 
 import math
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
 from benchmarks.workload import Unsupported
 
 #: functions of which all three have one of this name
-ELEMENTWISE = ("exp", "log", "tanh", "sin", "cos", "sqrt", "square", "maximum", "matmul")
+ELEMENTWISE = ("exp", "log", "tanh", "sin", "cos", "sqrt", "square", "maximum", "minimum", "abs", "matmul")
 
 
 class Vocabulary(SimpleNamespace):
@@ -34,8 +35,12 @@ def torch_ops() -> Vocabulary:
         return x.mean() if axes is None else x.mean(axes, keepdim=keepdims)
 
     named = {name: getattr(torch, name) for name in ELEMENTWISE}
-    return Vocabulary(
+    return looping(
         **named,
+        less=torch.less,
+        where=torch.where,
+        clamp=torch.clamp,
+        select=lambda x, index: x[index],
         sum=total,
         mean=mean,
         relu=torch.relu,
@@ -80,8 +85,12 @@ def jax_ops() -> Vocabulary:
         around = [(p, p) for p in padding]
         return jax.lax.conv_general_dilated(x, kernel, (1, 1), around) + bias[:, None, None]
 
-    return Vocabulary(
-        **_numpy_like(jnp),
+    ops = Vocabulary(
+        **numpy_like(jnp),
+        random_key=jax.random.PRNGKey,
+        random_split=lambda key, k: jax.random.split(key, num=k),
+        random_normal=jax.random.normal,
+        random_uniform=jax.random.uniform,
         relu=jax.nn.relu,
         sigmoid=jax.nn.sigmoid,
         erf=jax.scipy.special.erf,
@@ -95,6 +104,63 @@ def jax_ops() -> Vocabulary:
         max_pool2d=lambda x, kernel_size: _jax_pool(jax, x, kernel_size),
         cross_entropy=cross_entropy,
     )
+    vars(ops).update(_jax_loops(ops))
+    return ops
+
+
+def _jax_loops(ops: Vocabulary) -> dict[str, Any]:
+    """As structured control flow. A `while_loop` has no way back: for gradients a `bounded_loop` scans."""
+    import jax  # noqa: PLC0415 - a peer, where installed
+
+    def scan(step: Any, consts: Any, carries: Any, sequences: Any = (), length: Any = None) -> Any:
+        def body(carries: Any, entries: Any) -> Any:
+            after, stacked = step(ops, consts, carries, entries)
+            return tuple(after), tuple(stacked)
+
+        return jax.lax.scan(body, tuple(carries), tuple(sequences), length)
+
+    def while_loop(condition: Any, step: Any, consts: Any, carries: Any, max_steps: Any) -> Any:
+        def goes_on(state: Any) -> Any:
+            return (state[0] < max_steps) & condition(ops, consts, state[1])
+
+        def body(state: Any) -> Any:
+            return state[0] + 1, tuple(step(ops, consts, state[1]))
+
+        return jax.lax.while_loop(goes_on, body, (0, tuple(carries)))[1]
+
+    def bounded_loop(condition: Any, step: Any, consts: Any, carries: Any, max_steps: Any) -> Any:
+        def body(carries: Any, _: Any) -> Any:
+            runs = condition(ops, consts, carries)
+            return jax.lax.cond(runs, lambda ys: tuple(step(ops, consts, ys)), lambda ys: ys, carries), None
+
+        return jax.lax.scan(body, tuple(carries), None, max_steps)[0]
+
+    def checkpoint(step: Any) -> Any:
+        return lambda ops, *operands: jax.checkpoint(partial(step, ops), prevent_cse=False)(*operands)
+
+    return {"scan": scan, "while_loop": while_loop, "bounded_loop": bounded_loop, "checkpoint": checkpoint}
+
+
+def looping(**functions: Any) -> Vocabulary:
+    """With loops of Python, for a library that runs each op where it is called."""
+    ops = Vocabulary(**functions)
+
+    def scan(step: Any, consts: Any, carries: Any, sequences: Any = (), length: Any = None) -> Any:
+        rows = []
+        for t in range(len(sequences[0]) if length is None else length):
+            carries, stacked = step(ops, consts, carries, [each[t] for each in sequences])
+            rows.append(stacked)
+        return carries, [ops.stack(*column, axis=0) for column in zip(*rows, strict=True)]
+
+    def while_loop(condition: Any, step: Any, consts: Any, carries: Any, max_steps: Any) -> Any:
+        for _ in range(max_steps):
+            if not condition(ops, consts, carries):
+                break
+            carries = step(ops, consts, carries)
+        return carries
+
+    vars(ops).update(scan=scan, while_loop=while_loop)
+    return ops
 
 
 def _jax_pool(jax: Any, x: Any, kernel_size: Any) -> Any:
@@ -116,7 +182,7 @@ def autograd_ops() -> Vocabulary:
         return anp.mean(logsumexp(logits, axis=1) - picked)
 
     return Vocabulary(
-        **_numpy_like(anp),
+        **numpy_like(anp),
         relu=lambda x: anp.maximum(x, 0.0),
         sigmoid=lambda x: 0.5 * anp.tanh(0.5 * x) + 0.5,
         erf=erf,
@@ -126,7 +192,7 @@ def autograd_ops() -> Vocabulary:
     )
 
 
-def _numpy_like(np: Any) -> dict[str, Any]:
+def numpy_like(np: Any) -> dict[str, Any]:
     """What a module that looks like NumPy has."""
     return {name: getattr(np, name) for name in ELEMENTWISE} | {
         "sum": lambda x, axes=None, keepdims=False: np.sum(x, axis=axes and tuple(axes), keepdims=keepdims),
@@ -138,4 +204,8 @@ def _numpy_like(np: Any) -> dict[str, Any]:
         "cat": lambda *parts, axis: np.concatenate(parts, axis),
         "stack": lambda *parts, axis: np.stack(parts, axis),
         "gather": lambda x, index: x[index],
+        "select": lambda x, index: x[index],
+        "clamp": lambda x, **ends: np.clip(x, ends["min"], ends["max"]),
+        "less": np.less,
+        "where": np.where,
     }

@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
-#: `function(ops, *parameters, *data)`: `ops` has functions named as the engine's ops, and their attributes
+#: `function(ops, *parameters, *data)`: `ops` has functions named as the engine's ops, and their attributes. Its loops
+#: take Python functions: `scan(step, consts, carries, sequences, length)`, where `step(ops, consts, carries, entries)`
+#: returns new carries and what is stacked, gives the last carries and the stacks; and `while_loop(condition, step,
+#: consts, carries, max_steps)`, where both are asked with `(ops, consts, carries)`, the last carries
 Function = Callable[..., Any]
 
 
@@ -35,7 +38,7 @@ class Workload:
     `written` has the function as one side would rather have it; it must give the same results. `without` are sides
     that are not asked, each with the reason. `extent` is the number of elements, nodes or examples,
     on a curve. `sides` are those that are asked at all, by default every one. `compiled` says whether the engine may
-    compile kernels; else it runs by NumPy alone.
+    compile kernels; else it runs by NumPy alone. `memory` is what the engine's plan may take, in bytes.
     """
 
     name: str
@@ -49,6 +52,7 @@ class Workload:
     extent: int = 0
     sides: tuple[str, ...] = ()
     compiled: bool = True
+    memory: int | None = None
 
     @property
     def arrays(self) -> list[Array]:
