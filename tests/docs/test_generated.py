@@ -49,7 +49,7 @@ def test_the_drawing_of_a_loop_says_what_is_kept_and_what_is_computed_again() ->
     page = build_docs.LOOPS.read_text(encoding="utf-8")
     before, _, rest = page.partition(loop_picture.START)
     drawing, _, after = rest.partition(loop_picture.END)
-    assert re.findall(r'\("(\S+): float64\[1000\], 8,000 bytes"\)', drawing) == ["y", "sin(y)", "cos(y)"]
+    assert re.findall(r'\("(\S+): float64\[1000\], 8,000 bytes"\)', drawing) == ["y", "sin(y)"]
     assert re.findall(r'"(\w+)"\]:::again', drawing) == ["mul"]
     assert loop_picture.with_loops(f"{before}{loop_picture.START}{loop_picture.END}{after}") == page
 

@@ -16,7 +16,7 @@ from service.wire.tensors import decode, encode
 from tests.fuzz.graphs import Request
 from tests.fuzz.values import Array
 
-AnswerBody = dict[str, Any]
+Body = dict[str, Any]
 Fails = Callable[[Request], bool]
 #: fields that name nodes, and those that hold tensors of nodes
 _LISTS: Final = ("outputs", "wrt", "mapped")
@@ -48,8 +48,8 @@ def candidates(request: Request) -> Iterator[Request]:
     yield from _with_plainer_numbers(request)
 
 
-def _nodes(request: Request) -> list[AnswerBody]:
-    found: list[AnswerBody] = request.body["graph"]["nodes"]
+def _nodes(request: Request) -> list[Body]:
+    found: list[Body] = request.body["graph"]["nodes"]
     return found
 
 
@@ -57,7 +57,7 @@ def _changed(request: Request, **fields: Any) -> Request:
     return Request(request.call, {**request.body, **fields})
 
 
-def _with_nodes(request: Request, nodes: Sequence[AnswerBody]) -> Request:
+def _with_nodes(request: Request, nodes: Sequence[Body]) -> Request:
     return _changed(request, graph=request.body["graph"] | {"nodes": list(nodes)})
 
 
@@ -113,7 +113,7 @@ def _pruned(request: Request) -> Request:
     place = {node: k for k, node in enumerate(needed)}
     kept = [nodes[i] for i in needed]
     moved = [{**n, "operands": [place[i] for i in n["operands"]]} if "operands" in n else n for n in kept]
-    fields: AnswerBody = {}
+    fields: Body = {}
     for name, value in body.items():
         there = [one for one in value if one["node"] in place] if name in _TENSORS else value
         fields[name] = value if name == "graph" else _renamed_field(name, there, place.__getitem__)
@@ -132,7 +132,7 @@ def _with_smaller_extents(request: Request) -> Iterator[Request]:
                 yield _resized(request, extent, smaller)
 
 
-def _tensors(request: Request) -> Iterator[tuple[str, int, AnswerBody]]:
+def _tensors(request: Request) -> Iterator[tuple[str, int, Body]]:
     for name in _TENSORS:
         for i, one in enumerate(request.body.get(name, ())):
             yield name, i, one if name == "types" else one["tensor"]
@@ -140,8 +140,8 @@ def _tensors(request: Request) -> Iterator[tuple[str, int, AnswerBody]]:
         yield "cotangent", 0, request.body["cotangent"]
 
 
-def _with_tensors(request: Request, change: Callable[[str, int, AnswerBody], AnswerBody]) -> Request:
-    fields: AnswerBody = {}
+def _with_tensors(request: Request, change: Callable[[str, int, Body], Body]) -> Request:
+    fields: Body = {}
     for name, i, tensor in _tensors(request):
         new = change(name, i, tensor)
         if name == "cotangent":
@@ -153,7 +153,7 @@ def _with_tensors(request: Request, change: Callable[[str, int, AnswerBody], Ans
 
 
 def _resized(request: Request, extent: int, smaller: int) -> Request:
-    def change(name: str, _: int, tensor: AnswerBody) -> AnswerBody:
+    def change(name: str, _: int, tensor: Body) -> Body:
         if name == "types":
             return {**tensor, "shape": [smaller if e == extent else e for e in tensor["shape"]]}
         array = array_of(tensor)
@@ -199,7 +199,7 @@ def _with_plainer_numbers(request: Request) -> Iterator[Request]:
                 yield _with_tensors(request, partial(_exchanged, (name, i), plain))
 
 
-def _exchanged(at: tuple[str, int], by: Array, name: str, i: int, tensor: AnswerBody) -> AnswerBody:
+def _exchanged(at: tuple[str, int], by: Array, name: str, i: int, tensor: Body) -> Body:
     """The tensor, or another in its place where it is the one that there is another for."""
     return encode(by, "base64") if (name, i) == at else tensor
 

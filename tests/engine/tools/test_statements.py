@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from engine import Builder, Function, Limits, Program, Statement, TensorType, registry
-from engine.graph.body import AnswerBody
+from engine.graph.body import Body
 from engine.graph.tensor_type import FLOAT64
 from engine.tools.statements import StatementWriter
 
@@ -15,21 +15,21 @@ OPS = registry().ops
 PAIR = TensorType((2,), FLOAT64)
 
 
-def once(body: AnswerBody | None) -> AnswerBody:
+def once(body: Body | None) -> Body:
     """A body that gives twice its pair; where there is another body, that of it, twice."""
     builder = Builder(registry())
     x = builder.leaf(PAIR, 0)
     if body is None:
-        return AnswerBody(builder.graph([x * 2.0]), [PAIR])
+        return Body(builder.graph([x * 2.0]), [PAIR])
     loop = builder.emit(OPS["scan"], [x], looped(body))
-    return AnswerBody(builder.graph([loop.output(0)]), [PAIR])
+    return Body(builder.graph([loop.output(0)]), [PAIR])
 
 
-def looped(body: AnswerBody) -> dict[str, Any]:
+def looped(body: Body) -> dict[str, Any]:
     return {"body": body, "carries": 1, "sequences": 0, "length": 3, "reverse": False}
 
 
-def written(bodies: list[AnswerBody]) -> tuple[list[Function], list[Statement]]:
+def written(bodies: list[Body]) -> tuple[list[Function], list[Statement]]:
     """A program of one function and an input, and loops of these bodies written behind it."""
     own = Function(registry(), [Statement(OPS["input"])], [0])
     program = Program(registry(), [Statement(OPS["input"])], opset=2, functions=[own])
@@ -67,6 +67,6 @@ def test_parameters_are_declared_and_attributes_at_their_default_left_out() -> N
 def test_an_infinity_is_a_constant_that_is_spread() -> None:
     builder = Builder(registry())
     x = builder.leaf(PAIR, 0)
-    masked = AnswerBody(builder.graph([x + builder.full((2,), -np.inf, FLOAT64)]), [PAIR])
+    masked = Body(builder.graph([x + builder.full((2,), -np.inf, FLOAT64)]), [PAIR])
     (_, function), _ = written([masked])
     assert [s.op.name for s in function.statements] == ["input", "constant", "broadcast_to", "add"]

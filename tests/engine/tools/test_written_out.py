@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, open_executor, registry
-from engine.graph.body import AnswerBody
+from engine.graph.body import Body
 from engine.graph.op import Definition
 from engine.graph.tensor_type import FLOAT64, INT64
 from engine.ops.map import SummingMap
@@ -26,10 +26,10 @@ NUMBER, PAIR = TensorType((), FLOAT64), TensorType((2,), FLOAT64)
 X, K, SEQUENCE = np.array([0.5, -2.0]), np.array(0.75), np.arange(10.0).reshape(5, 2)
 
 
-def body(types: Sequence[TensorType], write: Callable[..., Sequence[Value]]) -> AnswerBody:
+def body(types: Sequence[TensorType], write: Callable[..., Sequence[Value]]) -> Body:
     """A body that is written by a function of its inputs."""
     builder = Builder(registry())
-    return AnswerBody(builder.graph(write(*[builder.leaf(type, i) for i, type in enumerate(types)])), types)
+    return Body(builder.graph(write(*[builder.leaf(type, i) for i, type in enumerate(types)])), types)
 
 
 STEP = body([NUMBER, PAIR], lambda k, x: [x * k, x.sin()])
