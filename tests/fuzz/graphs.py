@@ -197,8 +197,8 @@ def renamed(rng: Random, sample: Sample, shape: Sequence[int] | None, most: int)
 
 
 def pools() -> tuple[Sequence[Definition], ...]:
-    """Ops by what they are: those that loops are made of, views, and all."""
-    known = [op for op in registry().ops.values() if op.name not in (*_LEAVES, "get_output")]
+    """Ops by what they are: those that loops are made of, views, and all but those that run functions."""
+    known = [op for op in registry().ops.values() if op.name not in (*_LEAVES, "get_output") and not op.functions]
     in_loops = [op for op in known if isinstance(op, Elementwise)]
     return (
         in_loops,

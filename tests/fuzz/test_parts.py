@@ -43,7 +43,7 @@ def test_every_op_is_drawn_and_lines_of_rows_and_views_with_it() -> None:
         shapes = [array_of(feed["tensor"]).shape for feed in request.body.get("feeds", ())]
         lines += any(16_384 < size < 20_480 for size in map(np.prod, shapes))
         ranks.update(map(len, shapes))
-    assert not registry().ops.keys() - drawn.keys()
+    assert not {name for name, op in registry().ops.items() if not op.functions} - drawn.keys()
     assert lines > 60
     assert ranks >= set(range(7))
 
