@@ -8,7 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from engine import Compiler, Deadline, DeadlineExceeded, Limits, OverBudget
+from engine import Compiler, Deadline, DeadlineExceeded, Limits, OverBudget, open_executor
 from engine.bodies.runs_functions import LEAST_STEP_FLOPS
 from engine.executors.interpreter import Executor
 from engine.planning.plan import Plan
@@ -283,6 +283,19 @@ def test_measured_peaks_are_those_planned(name: str, differentiated: bool) -> No
     used = measured(plan, asked)
     assert used <= plan.peak_bytes + MEGABYTES
     assert plan.peak_bytes <= max(50 * MEGABYTES, 1.1 * used)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a large stack", "products", "carries that change places", "a map", "a while"])
+def test_machine_code_takes_no_more_than_was_planned(name: str) -> None:
+    write, arrays, floats = LARGE[name]
+    asked = written(write, *arrays, floats=floats)
+    plan = plan_of(asked, differentiated=True)
+    compiling = open_executor("cpu", compile="on")
+    for _ in range(2):
+        compiling.run(plan, {feed: asked.feeds[feed] for feed in plan.feeds})
+    compiling.settle()
+    assert measured(plan, asked, compiling) <= plan.peak_bytes + MEGABYTES
 
 
 def test_a_cond_is_planned_for_both_of_its_functions() -> None:
