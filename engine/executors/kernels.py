@@ -139,13 +139,15 @@ class Kernels:
 
 
 def kernel_ops(plan: Plan) -> Iterator[Fused | MicrokernelOp]:
-    """What kernels are made for, in the bodies of loops, too."""
-    for step in plan.steps:
-        if isinstance(step.op, (Fused, MicrokernelOp)):
-            yield step.op
-        elif isinstance(step.op, RunsPlans):
-            for body in step.op.plans:
-                yield from kernel_ops(body)
+    """What kernels are made for, in the bodies of loops, too, each of which is gone through once."""
+    seen, todo = {plan}, [plan]
+    while todo:
+        for step in todo.pop().steps:
+            if isinstance(step.op, (Fused, MicrokernelOp)):
+                yield step.op
+            bodies = [body for body in step.op.runs if body not in seen]
+            seen.update(bodies)
+            todo += dict.fromkeys(bodies)
 
 
 def _planned(op: Fused | MicrokernelOp, threads: int | None = None) -> int:
@@ -170,6 +172,7 @@ class LoopBinder(Binder):
         self.compiled = compiled
         self.runner = runner
         self._threads = threads
+        self._of_loops: dict[Kernel, int] = {}
 
     @property
     def has_kernels(self) -> bool:
@@ -183,7 +186,7 @@ class LoopBinder(Binder):
     def workspace(self, step: Step) -> int:
         """That of a kernel. NumPy's is allocated anew with each run."""
         if isinstance(step.op, RunsPlans):
-            return loop_workspace(self, step) if self.compiled else 0
+            return self._of_loop(step) if self.compiled else 0
         found = self.compiled.get(step.op)
         if found is None:
             return 0
@@ -192,6 +195,12 @@ class LoopBinder(Binder):
         assert isinstance(step.op, Fused)
         assert isinstance(found, CompiledLoop)
         return kernel_workspace(found.kernel, found.loop, step.op.space, self._threads)
+
+    def _of_loop(self, step: Step) -> int:
+        """That of a loop, found once: each level of loops within loops asks for it several times."""
+        if step.op not in self._of_loops:
+            self._of_loops[step.op] = loop_workspace(self, step)
+        return self._of_loops[step.op]
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """As its parent."""

@@ -53,20 +53,16 @@ class _NotNative(Exception):
 
 
 def loop_workspace(binder: Binder, step: Step) -> int:
-    """Bytes that a loop works in as one call, or a choice; 0 where it is no such call."""
-    return _needed(binder, step) if is_native(binder, step) else 0
+    """Bytes that a loop works in as one call, or a choice; 0 where it is no such call, before binding.
 
-
-def is_native(binder: Binder, step: Step) -> bool:
-    """Whether all steps of its bodies are made by machine code, as far as is seen before they are bound.
-
-    Step by step, a loop may do with less memory, and so may be all that there is memory for.
+    It is where all steps of its bodies are made by machine code. Step by step, a loop may do with less memory, and so
+    may be all that there is memory for.
     """
-    if binder.runner is None or not isinstance(step.op, RunsPlans):
-        return False
-    if not all(_is_made(binder, inner) for plan in step.op.plans for inner in plan.steps):
-        return False
-    return _needed(binder, step) <= step.op.workspace(step.types, **step.attrs) + _BESIDE
+    assert isinstance(step.op, RunsPlans)
+    if binder.runner is None or not all(_is_made(binder, inner) for plan in step.op.plans for inner in plan.steps):
+        return 0
+    needed = _needed(binder, step)
+    return needed if needed <= step.op.workspace(step.types, **step.attrs) + _BESIDE else 0
 
 
 def _needed(binder: Binder, step: Step) -> int:
@@ -82,7 +78,7 @@ def _needed(binder: Binder, step: Step) -> int:
 
 def _is_made(binder: Binder, step: Step) -> bool:
     if isinstance(step.op, RunsPlans):
-        return is_native(binder, step)
+        return binder.workspace(step) > 0
     return isinstance(step.op, View | Source) or step.op.may_be_copies or binder.has_kernel(step)
 
 
@@ -91,7 +87,7 @@ def bind_loop(
 ) -> Sequence[KernelCall] | None:
     """The calls of a loop, or of a choice, which are native; None where they cannot be."""
     op, runner = step.op, binder.runner
-    if runner is None or run.watch is None or not isinstance(op, RunsPlans) or not is_native(binder, step):
+    if runner is None or run.watch is None or not isinstance(op, RunsPlans) or not binder.workspace(step):
         return None
     if not all(x.flags.c_contiguous for x in operands):
         return None

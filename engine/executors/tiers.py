@@ -80,9 +80,10 @@ class _Rest(NamedTuple):
 class _PlanState:
     """State of a plan: its runs, and what takes its place, as soon as there is something. Known by its identity."""
 
-    __slots__ = ("asked", "decided", "instead", "lock", "rest", "runs", "seconds", "spared")
+    __slots__ = ("asked", "decided", "has_long_loops", "instead", "lock", "rest", "runs", "seconds", "spared")
 
-    def __init__(self) -> None:
+    def __init__(self, *, has_long_loops: bool) -> None:
+        self.has_long_loops = has_long_loops
         self.runs = 0
         self.seconds: Sequence[float] = ()  # of the steps of a run, where that was looked at
         self.asked = False
@@ -137,7 +138,7 @@ class ExecutionTiers:
         Raises DeadlineExceeded.
         """
         state = self._states.get(plan) or self._begin(plan)
-        if not self._is_fast or state.instead is not None or plan.digest in self._condemned or not has_long_loops(plan):
+        if not state.has_long_loops or not self._is_fast or state.instead or plan.digest in self._condemned:
             return
         key = state, state.rest is None
         if not state.asked:
@@ -169,7 +170,7 @@ class ExecutionTiers:
 
     def _begin(self, plan: Plan) -> _PlanState:
         with self._lock:
-            return self._states.setdefault(plan, _PlanState())
+            return self._states.setdefault(plan, _PlanState(has_long_loops=has_long_loops(plan)))
 
     def _spared(self, plan: Plan, state: _PlanState) -> ExecutionTier:
         """A plan that has ended processes: one like it, which nobody has bound by kernels, takes its place."""

@@ -17,14 +17,18 @@ _LONG: Final = 20_000
 
 def has_long_loops(plan: Plan) -> bool:
     """Whether a plan may run more steps of bodies than are made in the time that it takes to compile them."""
-    return any(isinstance(step.op, RunsPlans) and _steps_within(step) >= _LONG for step in plan.steps)
+    known: dict[Plan, int] = {}
+    return any(isinstance(step.op, RunsPlans) and _steps_within(step, known) >= _LONG for step in plan.steps)
 
 
-def _steps_within(step: Step) -> int:
+def _steps_within(step: Step, known: dict[Plan, int]) -> int:
+    """Steps of its bodies, as often as they may run; `known` are those of plans that were gone through."""
     if not isinstance(step.op, RunsPlans):
         return 1
-    inner = [sum(map(_steps_within, plan.steps)) for plan in step.op.plans]
-    return int(step.op.most_steps(step.attrs)) * sum(inner)
+    for plan in step.op.plans:
+        if plan not in known:
+            known[plan] = sum(_steps_within(inner, known) for inner in plan.steps)
+    return int(step.op.most_steps(step.attrs)) * sum(known[plan] for plan in step.op.plans)
 
 
 @dataclass(frozen=True, eq=False)
