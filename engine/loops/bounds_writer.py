@@ -40,6 +40,12 @@ class BoundsWriter:
         is_more = self._value(f"icmp ugt i64 {past}, {buffer.past}")
         return BufferExtent(buffer.position, first, self._value(f"select i1 {is_more}, i64 {buffer.past}, i64 {past}"))
 
+    def moved(self, buffer: BufferExtent, count: str, size: int) -> BufferExtent:
+        """A buffer as large, so many elements of so many bytes further."""
+        nbytes = self._value(f"mul i64 {count}, {size}")
+        first, past = (self._value(f"add i64 {bound}, {nbytes}") for bound in (buffer.first, buffer.past))
+        return BufferExtent(buffer.position, first, past)
+
     def bounded(self, buffer: BufferExtent, pointer: str, size: int, lanes: int, mask: str) -> str:
         """The pointer, or one elsewhere, unless all elements of `size` bytes inside the mask are in the buffer.
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from engine.loops.program import REDUCTIONS, Instruction, Level, Loop, LoopBuilder, LoopResult, Scalar
+from engine.loops.within_range import range_condition
 
 
 class CudaParts(NamedTuple):
@@ -33,7 +34,7 @@ class CudaParts(NamedTuple):
 
 def cuda_parts(loop: Loop, *, reports_range: bool = False) -> CudaParts:
     """The parts of a loop; where it `reports_range`, its last result is the total that says so."""
-    flag = _condition(loop) if reports_range else None
+    flag = range_condition(loop) if reports_range else None
     results = loop.results[:-1] if reports_range else loop.results
     needed = _reductions(loop, [result.value for result in results if result.kind == "columns"])
     rows, columns = _Copy(loop), _Copy(loop, needed)
@@ -46,15 +47,6 @@ def cuda_parts(loop: Loop, *, reports_range: bool = False) -> CudaParts:
 
 def _store(result: LoopResult, copy: _Copy) -> int:
     return copy.store("row" if result.kind == "total" else result.kind, result.value)
-
-
-def _condition(loop: Loop) -> int:
-    """The scalar of which `expand_functions` counts how often it is true."""
-    found = loop.instructions[loop.results[-1].value]
-    if found.op == "row_sum":
-        found = loop.instructions[found.args[0]]
-    assert found.op == "select"
-    return found.args[0]
 
 
 def _reductions(loop: Loop, roots: Sequence[int]) -> list[int]:

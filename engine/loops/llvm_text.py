@@ -28,13 +28,13 @@ def llvm_text(loop: Loop, lanes: int) -> str:
     then by halves.
     """
     to = Assembly(loop.dtype)
-    text = _KernelText(loop, lanes, schedule(loop), table_layout(loop), to, KernelMemory(to))
+    text = KernelText(loop, lanes, schedule(loop), table_layout(loop), to, KernelMemory(to))
     text.kernel()
     return to.module
 
 
 @dataclass(eq=False, slots=True)
-class _KernelText:
+class KernelText:
     """The kernel while it is written."""
 
     loop: Loop
@@ -47,8 +47,9 @@ class _KernelText:
     row: dict[int, str] = field(default_factory=dict)
 
     def kernel(self) -> None:
+        """All of it."""
         self._read_table()
-        with self.to.loop(_names("block", "blocks", "block.begin", "end"), "%first", "%past"):
+        with self.to.loop(loop_names("block", "blocks", "block.begin", "end"), "%first", "%past"):
             self._block()
             self._store_totals()
 
@@ -94,7 +95,7 @@ class _KernelText:
         totals = [
             CarriedValue(f"%sum{n}", self.to.name("float"), literal(0.0, "float")) for n in self._results("total")
         ]
-        rows = _names("row", "rows.head", "row.begin", "block.end")
+        rows = loop_names("row", "rows.head", "row.begin", "block.end")
         with self.to.loop(rows, "%row.first", "%row.past", carried=totals) as given:
             self._row()
             given.extend(f"{total.name}.next" for total in totals)
@@ -103,7 +104,7 @@ class _KernelText:
     def _zero_parts(self) -> None:
         if not self._results("columns"):
             return
-        with self.to.loop(_names("z", "zero.head", "zero", "zero.end"), 0, "%columns"):
+        with self.to.loop(loop_names("z", "zero.head", "zero", "zero.end"), 0, "%columns"):
             for n in self._results("columns"):
                 self._store_sum(literal(0.0, "float"), f"%part{n}", "%z")
 
@@ -126,6 +127,10 @@ class _KernelText:
         if self.lanes > 1:
             self.to.value("sub i64 %count, %whole", "%tail")
             self.to.value("icmp ne i64 %tail, 0", "%tail.any")
+        self._columns()
+
+    def _columns(self) -> None:
+        """All that is computed of a row."""
         for number, sweep in enumerate(self.schedule.sweeps):
             self._between(sweep.before)
             self._sweep(number, sweep)
@@ -182,7 +187,7 @@ class _KernelText:
         self.to.label(f"s{p}.begin")
         floats = self.to.name("float", self.lanes)
         reduced = [CarriedValue(f"%r{i}", floats, self._first(i)) for i in sweep.reductions]
-        names = _names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.rest")
+        names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.rest")
         with self.to.loop(names, 0, "%whole", self.lanes, reduced) as given:
             given.extend(self._body(sweep, names.counter))
         if self.lanes > 1:
@@ -285,5 +290,6 @@ class _KernelText:
         self.memory.store(self.to.name("float"), value, self._at(base, "float", index), says_align=False)
 
 
-def _names(counter: str, head: str, body: str, past: str) -> LoopNames:
+def loop_names(counter: str, head: str, body: str, past: str) -> LoopNames:
+    """What a loop is called that counts by 1, or by any other step."""
     return LoopNames(f"%{counter}", head, body, past, f"%{counter}.more", f"%{counter}.next")

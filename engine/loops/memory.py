@@ -41,6 +41,13 @@ class KernelMemory:
         """A pointer so many elements of a type further."""
         return self.same(self._to.value(f"getelementptr {type}, ptr {pointer}, i64 {index}", name), pointer)
 
+    def entry(self, pointer: str, type: str, index: str) -> str:
+        """As `further`, to the same place in another entry of what the pointer's buffer is the first entry of."""
+        found = self.further(pointer, type, index)
+        if self._checks:
+            self._buffers[found] = self._checks.moved(self._buffers[pointer], index, _size(type))
+        return found
+
     def each_further(self, pointer: str, lanes: int, offsets: str) -> str:
         """A vector of pointers, each so many bytes further: constants, or a vector of i64."""
         return self.same(self._to.value(f"getelementptr i8, ptr {pointer}, <{lanes} x i64> {offsets}"), pointer)

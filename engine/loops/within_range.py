@@ -13,6 +13,15 @@ from engine.loops.program import Loop, Space
 from engine.native.fallback import Otherwise, guarded
 
 
+def range_condition(loop: Loop) -> int:
+    """The scalar of which `expand_functions` counts, in the last result of a loop, how often it is true."""
+    found = loop.instructions[loop.results[-1].value]
+    if found.op == "row_sum":
+        found = loop.instructions[found.args[0]]
+    assert found.op == "select"
+    return found.args[0]
+
+
 def bind_within_range(
     kernel: NativeKernel,
     loop: Loop,

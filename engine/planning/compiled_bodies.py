@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from engine.graph.ir import Graph
+from engine.bodies.runs_functions import in_parts
+from engine.graph.ir import Graph, Node
 from engine.graph.limits import NO_LIMITS
 from engine.planning.fit import compiled_within
-from engine.planning.looped import RunsPlans
+from engine.planning.looped import PlannedCountedScan, PlannedScan, RunsPlans
 from engine.planning.plan import Plan, graph_of, make_plan
+from engine.planning.step_loop import step_loop
 
 #: bytes that a body may take in any case: its kernels work in some
 _FREE_BYTES: Final = 1 << 16
@@ -26,13 +29,19 @@ def with_compiled_bodies(graph: Graph, *, microkernels: bool = True) -> Graph:
             made[plan] = _compiled(graph_of(plan, graph.registry), plan.peak_bytes, microkernels=microkernels)
         return made[plan]
 
-    nodes = [
-        node._replace(op=replace(node.op, plans=tuple(map(compiled, node.op.plans))))
-        if isinstance(node.op, RunsPlans)
-        else node
-        for node in graph.nodes
-    ]
+    nodes = [_with_plans(node, compiled) if isinstance(node.op, RunsPlans) else node for node in graph.nodes]
     return graph.rewritten(nodes, graph.outputs)
+
+
+def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
+    op = node.op
+    assert isinstance(op, RunsPlans)
+    plans = tuple(map(compiled, op.plans))
+    if not isinstance(op, PlannedScan):
+        return node._replace(op=replace(op, plans=plans))
+    operands = len(node.operands) - isinstance(op, PlannedCountedScan)
+    parts = in_parts(range(operands), node.attrs["carries"], node.attrs["sequences"])
+    return node._replace(op=replace(op, plans=plans, step_loop=step_loop(plans[0], len(parts.consts), len(parts.carries))))
 
 
 def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool) -> Plan:

@@ -10,6 +10,7 @@ from engine.bodies.runs_functions import LEAST_STEP_FLOPS, RunsFunctions, in_par
 from engine.graph.op import Array, Kernel, KernelCall, ResultTypes
 from engine.graph.run_context import RunContext, RunPlan
 from engine.planning.plan import Plan, Step
+from engine.planning.step_loop import StepLoop
 
 #: steps of bodies' plans, from which on a loop waits for its kernels: some 0.2 s without
 _LONG: Final = 20_000
@@ -96,8 +97,11 @@ class RunsPlans(Kernel):
         return carries + working
 
 
+@dataclass(frozen=True, eq=False)
 class PlannedScan(RunsPlans):
-    """A scan."""
+    """A scan; `step_loop` is its body as one loop, where it is to be compiled and is one."""
+
+    step_loop: StepLoop | None = None
 
     #: results between the carries and the stacks, and those of the body that come before what is stacked
     beside: ClassVar[int] = 0
