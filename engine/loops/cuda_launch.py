@@ -117,11 +117,8 @@ class CudaLoop:
         if has_reductions(loop):
             at_once = _WARPS * (WARP // min(self.lanes, WARP))
             return Launch("rows", (_blocks(self._rows, at_once), 1), (WARP, _WARPS), table, ())
-        columns = self.space.columns
-        wide = min(_THREADS, 1 << max(columns - 1, 0).bit_length())
-        each = wide * (_EACH if self.space.length >= _MANY else 1)
-        grid = _blocks(columns, each), _blocks(self._rows, _THREADS // wide)
-        return Launch("rows", grid, (wide, _THREADS // wide), table, ())
+        grid, block = thread_blocks(self._rows, self.space.columns, _EACH if self.space.length >= _MANY else 1)
+        return Launch("rows", grid, block, table, ())
 
     def _column_by_column(
         self, loop: Loop, operands: Sequence[int], results: Sequence[int], memory: _Memory
@@ -168,6 +165,12 @@ class CudaLoop:
         table = np.zeros(self._entries, np.int64)
         table[: len(numbers)] = numbers
         return table
+
+
+def thread_blocks(rows: int, columns: int, each: int = 1) -> tuple[Extent, Extent]:
+    """Blocks, and the threads of one, so that each thread has so many elements of a row."""
+    wide = min(_THREADS, 1 << max(columns - 1, 0).bit_length())
+    return (_blocks(columns, wide * each), _blocks(rows, _THREADS // wide)), (wide, _THREADS // wide)
 
 
 def _blocks(items: int, at_once: int) -> int:

@@ -125,7 +125,12 @@ def cuda_text(parts: CudaParts, lanes: int) -> str:
     loop = parts.rows or parts.columns
     assert loop is not None
     table = f"struct Table {{ long long at[{table_entries(parts)}]; }};\n"
-    return _DEVICE.format(**_WORDS[loop.dtype]) + EXTREMES + table + cuda_kernels(parts, lanes) + SUMS
+    return cuda_definitions(loop.dtype) + table + cuda_kernels(parts, lanes) + SUMS
+
+
+def cuda_definitions(dtype: str) -> str:
+    """What kernels are written in, for NVRTC."""
+    return _DEVICE.format(**_WORDS[dtype]) + EXTREMES
 
 
 def cuda_kernels(parts: CudaParts, lanes: int) -> str:

@@ -6,10 +6,15 @@ through time inside, with the carries of an element in registers.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from engine.loops.program import Loop
-from engine.loops.table import TableLayout, table_layout
+import numpy as np
+
+from engine.graph.tensor_type import HostArray
+from engine.loops.program import Loop, Space
+from engine.loops.table import TableEntry, TableLayout, table_layout
 from engine.loops.within_range import range_condition
 
 
@@ -103,3 +108,16 @@ def recurrence_layout(recurrence: Recurrence) -> RecurrenceLayout:
     """The layout of a recurrence's table."""
     found = table_layout(recurrence.loop)
     return RecurrenceLayout(found, found.size)
+
+
+def recurrence_table(recurrence: Recurrence, space: Space, steps: int, entries: Sequence[int]) -> HostArray:
+    """A table without addresses. `entries` are the elements from one step to the next, of operands, then results."""
+    layout = recurrence_layout(recurrence)
+    table: HostArray = np.zeros(layout.size, np.int64)
+    sizes = space.columns, space.length, math.prod(space.rows), space.block, *space.rows
+    table[TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
+    for position, strides in zip((*layout.loop.operands, *layout.loop.results), space.strides, strict=True):
+        table[position + 1 : position + 1 + len(strides)] = strides
+    table[layout.steps] = steps
+    table[layout.operands.start : layout.results.stop] = entries
+    return table

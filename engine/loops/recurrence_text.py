@@ -79,9 +79,7 @@ class _RecurrenceText(KernelText):
 
     def _begin_step(self, found: dict[int, str], carries: Sequence[CarriedValue]) -> None:
         """The carries under the numbers of the scalars that load them."""
-        names = {
-            operand: carry.name for (operand, _), carry in zip(self.recurrence.carries, carries, strict=False)
-        }
+        names = {operand: carry.name for (operand, _), carry in zip(self.recurrence.carries, carries, strict=False)}
         for number, scalar in enumerate(self.loop.instructions):
             if scalar.op == "load" and scalar.data in names:
                 found[number] = names[scalar.data]

@@ -41,7 +41,9 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
         return node._replace(op=replace(op, plans=plans))
     operands = len(node.operands) - isinstance(op, PlannedCountedScan)
     parts = in_parts(range(operands), node.attrs["carries"], node.attrs["sequences"])
-    return node._replace(op=replace(op, plans=plans, step_loop=step_loop(plans[0], len(parts.consts), len(parts.carries))))
+    return node._replace(
+        op=replace(op, plans=plans, step_loop=step_loop(plans[0], len(parts.consts), len(parts.carries)))
+    )
 
 
 def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool) -> Plan:

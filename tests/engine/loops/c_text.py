@@ -9,7 +9,9 @@ from collections.abc import Iterator
 
 from engine.loops.c_expressions import NAMES, STORED, host_definitions
 from engine.loops.c_loop import FIRST, CLoop
+from engine.loops.c_recurrence import CRecurrence
 from engine.loops.program import Loop
+from engine.loops.recurrence import Recurrence
 from engine.loops.schedule import Sweep, schedule
 
 
@@ -19,6 +21,28 @@ def c_text(loop: Loop, lanes: int) -> str:
     The loop has none of FUNCTIONS. Vectors have `lanes` elements, a power of two.
     """
     return host_definitions(loop.dtype) + "\n".join(_HostLoop(loop, lanes).kernel()) + "\n"
+
+
+def c_recurrence_text(recurrence: Recurrence) -> str:
+    """As `c_text`, of a recurrence."""
+    return host_definitions(recurrence.loop.dtype) + "\n".join(_HostSteps(recurrence).kernel()) + "\n"
+
+
+class _HostSteps(CRecurrence):
+    """The loops around the steps."""
+
+    def kernel(self) -> Iterator[str]:
+        """The function, line by line."""
+        yield "void kernel(long long first, long long past, const long long* table) {"
+        yield from self.sizes()
+        yield from self.steps()
+        yield "const long long most = past * block_rows, end = most < rows ? most : rows;"
+        yield "for (long long row = first * block_rows; row < end; row++) {"
+        yield "const long long left = length - row * columns, count = left < columns ? left : columns;"
+        yield from self.pointers()
+        yield "for (long long c = 0; c < count; c++) {"
+        yield from self.element("c")
+        yield "}\n}\n}"
 
 
 class _HostLoop(CLoop):

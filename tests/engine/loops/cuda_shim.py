@@ -28,10 +28,15 @@ class HostKernels:
 
     def launch(self, launch: Launch) -> None:
         own = launch.kernel in ("rows", "columns")
-        kernel = getattr(self._library, f"{launch.kernel}{self._number}" if own else launch.kernel)
-        extents = np.array([*launch.grid, *launch.block], np.int64)
-        pointers = [ctypes.c_void_p(array.ctypes.data) for array in (extents, launch.table)]
-        assert self._library.launch(kernel, *pointers) == 0, "the threads of a warp did not meet equally often"
+        launch_on_host(self._library, launch._replace(kernel=f"{launch.kernel}{self._number}") if own else launch)
+
+
+def launch_on_host(library: ctypes.CDLL, launch: Launch) -> None:
+    """Run a kernel of a library, as a card would."""
+    extents = np.array([*launch.grid, *launch.block], np.int64)
+    pointers = [ctypes.c_void_p(array.ctypes.data) for array in (extents, launch.table)]
+    found = library.launch(getattr(library, launch.kernel), *pointers)
+    assert found == 0, "the threads of a warp did not meet equally often"
 
 
 def host_kernels(wanted: Sequence[tuple[CudaParts, int]], folder: Path) -> list[HostKernels]:
@@ -41,10 +46,14 @@ def host_kernels(wanted: Sequence[tuple[CudaParts, int]], folder: Path) -> list[
         chosen = [(k, parts, lanes) for k, (parts, lanes) in enumerate(wanted) if _dtype(parts) == dtype]
         texts = [_numbered(cuda_kernels(parts, lanes), k) for k, parts, lanes in chosen]
         (folder / dtype).mkdir()
-        text = host_definitions(dtype) + _SHIM.read_text(encoding="utf-8") + "".join(texts) + SUMS
-        library = compile_c(text, folder / dtype, "-O1", "-Wno-unknown-pragmas")
+        library = compile_c(shimmed(dtype, "".join(texts) + SUMS), folder / dtype, "-O1", "-Wno-unknown-pragmas")
         found.update((k, HostKernels(library, k)) for k, _, _ in chosen)
     return [found[k] for k in range(len(wanted))]
+
+
+def shimmed(dtype: str, kernels: str) -> str:
+    """What a C compiler takes for kernels of a card."""
+    return host_definitions(dtype) + _SHIM.read_text(encoding="utf-8") + kernels
 
 
 def run_on_host(kernels: HostKernels, loop: CudaLoop, operands: Sequence[Array], results: Sequence[Array]) -> bool:
