@@ -7,17 +7,16 @@ from functools import partial
 from typing import Any
 
 from engine.executors.binding import Binder
-from engine.executors.cuda_kernels import CompiledCudaLoop, CudaKernels
+from engine.executors.cuda_kernels import CompiledCudaLoop, CudaCode, CudaKernels
 from engine.graph.op import Array, Kernel, KernelCall
 from engine.graph.run_context import RunContext
-from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 
 
 class CudaBinder(Binder):
     """Binds loops to their kernels, where there are any, else to functions of CuPy on whole arrays."""
 
-    def __init__(self, compiled: Mapping[Fused, CompiledCudaLoop]) -> None:
+    def __init__(self, compiled: Mapping[Kernel, CudaCode]) -> None:
         self._compiled = compiled
 
     @property
@@ -27,16 +26,18 @@ class CudaBinder(Binder):
 
     def workspace(self, step: Step) -> int:
         """That of a kernel: what other ops take, they take of the pool."""
-        found = self._compiled.get(step.op) if isinstance(step.op, Fused) else None
+        found = self._compiled.get(step.op)
         return 0 if found is None else found.workspace
 
     def launches(
         self, run: RunContext, step: Step, operands: Sequence[Array], out: Any, flag: int
     ) -> Sequence[KernelCall]:
         """As `calls`; `flag` is the address of a byte that becomes 1 where a loop is out of range."""
-        found = self._compiled.get(step.op) if isinstance(step.op, Fused) else None
-        if found is not None:
+        found = self._compiled.get(step.op)
+        if isinstance(found, CompiledCudaLoop):
             return found.launches(operands, out, run.workspace, flag)
+        if found is not None and step.attrs["length"]:
+            return found.launches(operands, out, step.attrs, flag)
         # What an op's own `bind` comes down to may be in NumPy's words alone.
         return [(partial(step.op.forward, run, *operands, out=out, **step.attrs), ())]
 

@@ -11,6 +11,7 @@ from engine.graph.ir import at_origin
 from engine.graph.op import Array
 from engine.oplib.indices import outside
 from engine.planning.fused import Fused
+from engine.planning.looped import PlannedScan
 from engine.planning.plan import Step
 
 _WIDTH: Final = 4  # bytes of a flag
@@ -23,7 +24,7 @@ class CudaFlags:
     def __init__(self, cupy: Any, steps: Sequence[Step]) -> None:
         self._step = 0
         self._steps = steps
-        self._noted = any(isinstance(step.op, Fused) and reports_range(step.op.loop) for step in steps)
+        self._noted = any(map(_may_leave_range, steps))
         self._found: Array = cupy.zeros(max(1, len(steps)), "int32")
         self._extents: dict[tuple[int, int], int] = {}
         self._kernel = cupy.ElementwiseKernel(
@@ -58,7 +59,7 @@ class CudaFlags:
             return True
         found = self._found.get()
         for step in found.nonzero()[0]:
-            if isinstance(self._steps[step].op, Fused):
+            if _may_leave_range(self._steps[step]):
                 return False
             operand = int(found[step]) - 1
             raise self._error(int(step), operand)
@@ -66,3 +67,10 @@ class CudaFlags:
 
     def _error(self, step: int, operand: int) -> EngineError:
         return at_origin(outside(self._extents[step, operand], operand), self._steps[step].origin)
+
+
+def _may_leave_range(step: Step) -> bool:
+    """Whether a step's kernel tells that it is out of range. An index is noted by no such step."""
+    if isinstance(step.op, Fused):
+        return reports_range(step.op.loop)
+    return isinstance(step.op, PlannedScan) and step.op.step_loop is not None and step.op.step_loop.reports_range

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 from weakref import WeakValueDictionary
 
@@ -10,12 +10,17 @@ from engine.functions.expansions import reports_range
 from engine.graph.op import Array, Kernel
 from engine.loops.cuda_launch import CudaLoop, Launch
 from engine.loops.cuda_parts import cuda_parts
+from engine.loops.cuda_recurrence import cuda_recurrence_text, recurrence_launch
 from engine.loops.cuda_text import OPTIONS, cuda_text
+from engine.loops.recurrence import recurrence_layout
 from engine.loops.schedule import lanes_of
 from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore, kernel_key
+from engine.planning.compiled_bodies import kernel_ops
 from engine.planning.fused import Fused
+from engine.planning.looped import PlannedCountedScan, PlannedScan
 from engine.planning.plan import Plan
+from engine.planning.step_loop import StepLoop
 
 #: bytes of arguments that any card takes
 _MOST_ARGUMENTS: Final = 4096
@@ -54,8 +59,35 @@ class CompiledCudaLoop:
         return [(self._module.launch, (launch,)) for launch in found]
 
 
+class CompiledCudaRecurrence:
+    """A scan of a plan whose steps a kernel goes through by itself, as a card runs it."""
+
+    #: bytes that it works in
+    workspace = 0
+
+    def __init__(self, module: CudaModule, loop: StepLoop) -> None:
+        self._module, self._loop = module, loop
+
+    def launches(
+        self, operands: Sequence[Array], results: Sequence[Array], attrs: Mapping[str, Any], flag: int
+    ) -> list[tuple[Callable[..., object], tuple[Launch]]]:
+        """The call that computes `results`; `flag` is the address of a byte that tells of what is out of range."""
+        loop, carries, length = self._loop, attrs["carries"], attrs["length"]
+        entries = loop.entries(operands, results, carries, reverse=attrs["reverse"])
+        arrays = [*[operands[fed] for fed in loop.inputs], *results]
+        last = (length - 1) * attrs["reverse"]
+        at_first = [
+            array.data.ptr + last * abs(entry) * array.itemsize for array, entry in zip(arrays, entries, strict=True)
+        ]
+        given, written = at_first[: len(loop.inputs)], at_first[len(loop.inputs) :]
+        launch = recurrence_launch(
+            loop.expanded, loop.space, length, entries, given, written, flag, (*operands, *results)
+        )
+        return [(self._module.launch, (launch,))]
+
+
 class CudaKernels:
-    """Makes the kernels of fused nodes for the current card. Threads may share it.
+    """Makes the kernels of fused nodes, and of scans that are loops, for the current card. Threads may share it.
 
     One that could not be made is not tried again, so that a plan runs one way as long as this lives.
     """
@@ -71,19 +103,27 @@ class CudaKernels:
 
     def compile(
         self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
-    ) -> dict[Fused, CompiledCudaLoop] | None:
+    ) -> dict[Kernel, CudaCode] | None:
         """The loops of a plan, first those of the ops `first`; None where `stop` came true between two.
 
         Raises KernelUnavailable.
         """
-        made: dict[Fused, CompiledCudaLoop] = {}
-        there = {step.op: step.op for step in plan.steps if isinstance(step.op, Fused)}
+        made: dict[Kernel, CudaCode] = {}
+        there = {op: op for op in kernel_ops(plan, _is_gone_through)}
         for op in dict.fromkeys([*(there[op] for op in first if op in there), *there]):
             if stop():
                 return None
-            loop = cuda_loop(op)
-            made[op] = CompiledCudaLoop(self._module(cuda_text(loop.parts, loop.lanes)), loop)
+            made[op] = self._recurrence(op.step_loop) if isinstance(op, PlannedScan) else self._loop(op)
         return made
+
+    def _loop(self, op: Kernel) -> CompiledCudaLoop:
+        assert isinstance(op, Fused)
+        loop = cuda_loop(op)
+        return CompiledCudaLoop(self._module(cuda_text(loop.parts, loop.lanes)), loop)
+
+    def _recurrence(self, loop: StepLoop | None) -> CompiledCudaRecurrence:
+        assert loop is not None
+        return CompiledCudaRecurrence(self._module(cuda_recurrence_text(loop.expanded)), loop)
 
     def _module(self, text: str) -> CudaModule:
         architecture = self._cupy.cuda.Device().compute_capability
@@ -130,6 +170,14 @@ class CudaKernels:
         return CudaModule(module)
 
 
+def _is_gone_through(scan: PlannedScan) -> bool:
+    """Whether one kernel goes through all steps: not where the card alone knows how many, or there may be none."""
+    loop = scan.step_loop
+    if loop is None or isinstance(scan, PlannedCountedScan):
+        return False
+    return 8 * recurrence_layout(loop.recurrence).size <= _MOST_ARGUMENTS
+
+
 def cuda_loop(op: Fused) -> CudaLoop:
     """The loop of a fused node in parts, with the lanes that its kernel for a processor has. Raises KernelUnavailable.
 
@@ -141,6 +189,9 @@ def cuda_loop(op: Fused) -> CudaLoop:
     if found.table_bytes > _MOST_ARGUMENTS:
         raise KernelUnavailable(f"a kernel would take {found.table_bytes} bytes of arguments")
     return found
+
+
+CudaCode = CompiledCudaLoop | CompiledCudaRecurrence
 
 
 def compile_cuda(cupy: Any, text: str, architecture: str) -> bytes:

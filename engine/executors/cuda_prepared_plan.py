@@ -12,8 +12,9 @@ from engine.executors.cuda_binding import CudaBinder
 from engine.executors.cuda_capture import CudaCall, CudaRecorder, CudaSegment, in_segments
 from engine.executors.cuda_flags import CudaFlags
 from engine.executors.feeds import fed
+from engine.executors.instance_pool import ReadyPlan
 from engine.executors.interpreter import Buffer, Executor
-from engine.executors.prepared_plan import CALL_BYTES
+from engine.executors.prepared_plan import CALL_BYTES, binding_into
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, View
 from engine.oplib.index_notes import INDEX_NOTES
@@ -47,6 +48,8 @@ class CudaPreparedPlan:
         self._arena = [executor.allocate(nbytes) for nbytes in plan.buffers[:1]]
         shared = executor.xp.empty(max(map(binder.workspace, plan.steps), default=0), "uint8")
         self._context = executor.context(workspace=shared)
+        self._inner: dict[Plan, ReadyPlan] = {}
+        self._context.bind_plan = binding_into(self._inner, executor, binder)
         self._flags = CudaFlags(executor.xp, plan.steps)
         self._constants: dict[int, Array] = {}
         self._variants: list[_Variant] = []
@@ -56,9 +59,10 @@ class CudaPreparedPlan:
 
     @property
     def nbytes(self) -> int:
-        """What keeping it takes on the card, beside the plan: more for each set of addresses."""
+        """What keeping it takes on the card, beside the plan: more for each set of addresses, and for what it runs."""
         of_each = sum(self._kept) + CALL_BYTES * len(self._steps)
-        return self._own_bytes + sum(of_each + variant.recorder.nbytes for variant in self._variants)
+        inner = sum(ready.nbytes for ready in self._inner.values())
+        return self._own_bytes + inner + sum(of_each + variant.recorder.nbytes for variant in self._variants)
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
         """As `Executor.execute`. After an error it can be called again. Raises LoopOutOfRange."""

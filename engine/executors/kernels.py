@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
@@ -16,16 +16,20 @@ from engine.loops.compiled import NativeKernel, block_count, kernel_workspace, n
 from engine.loops.llvm_text import llvm_text
 from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
+from engine.loops.recurrence import Recurrence
+from engine.loops.recurrence_text import recurrence_text
 from engine.loops.schedule import lanes_of
 from engine.loops.within_range import bind_within_range
-from engine.microkernels.binding import PhaseCode, bind_recipe, load_phase
+from engine.microkernels.binding import bind_recipe
 from engine.native.fallback import Otherwise, fallback
 from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.machine_code import machine_code, target
+from engine.native.native_call import LoadedKernel, load_kernel
 from engine.native.runner import Runner, shared_runner
+from engine.planning.compiled_bodies import CompiledOp, kernel_ops
 from engine.planning.fused import Fused
-from engine.planning.looped import RunsPlans
+from engine.planning.looped import PlannedScan, RunsPlans
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Plan, Step
 
@@ -41,8 +45,15 @@ class CompiledLoop(NamedTuple):
     sums: Mapping[str, NativeKernel]
 
 
-KernelCode = CompiledLoop | Sequence[PhaseCode]
-K = TypeVar("K", NativeKernel, PhaseCode)
+class CompiledRecurrence(NamedTuple):
+    """A kernel, and the recurrence that it goes through, whose functions are written out."""
+
+    kernel: LoadedKernel
+    recurrence: Recurrence
+
+
+KernelCode = CompiledLoop | CompiledRecurrence | Sequence[LoadedKernel]
+K = TypeVar("K", NativeKernel, LoadedKernel)
 
 
 def _never() -> bool:
@@ -76,7 +87,8 @@ class Kernels:
         would work in more than was planned: then one. Raises KernelUnavailable: either all of these kernels are there,
         or none is used.
         """
-        there = {op: op for op in kernel_ops(plan)}
+        runner = shared_runner(self._store)
+        there = {op: op for op in kernel_ops(plan, lambda scan: runner is not None and scan.step_loop is not None)}
         ops = list(dict.fromkeys([*(there[op] for op in first if op in there), *there]))
         # So that bits do not depend on threads, it is decided for one what fits.
         room = max((_planned(op, 1) for op in ops), default=0)
@@ -85,11 +97,22 @@ class Kernels:
             if stop():
                 return None
             if _wanted(op) <= room:
-                made[op] = self._loop(op) if isinstance(op, Fused) else self._phases(op)
-        runner, most = shared_runner(self._store), max(map(_planned, ops), default=0)
+                made[op] = self._code(op)
+        most = max(map(_planned, ops), default=0)
         together = LoopBinder(made, self.threads, runner)
         fits = max(map(together.workspace, plan.steps), default=0) <= most
         return together if fits else LoopBinder(made, 1, runner)
+
+    def _code(self, op: CompiledOp) -> KernelCode:
+        if isinstance(op, Fused):
+            return self._loop(op)
+        return self._recurrence(op) if isinstance(op, PlannedScan) else self._phases(op)
+
+    def _recurrence(self, op: PlannedScan) -> CompiledRecurrence:
+        assert op.step_loop is not None
+        recurrence = op.step_loop.expanded
+        text = recurrence_text(recurrence, lanes_of(recurrence.loop, op.step_loop.space.columns))
+        return CompiledRecurrence(self._kernel(text, load_kernel), recurrence)
 
     def _loop(self, op: Fused) -> CompiledLoop:
         loop = op.expanded
@@ -99,8 +122,8 @@ class Kernels:
     def _loop_kernel(self, loop: Loop, lanes: int) -> NativeKernel:
         return self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes))
 
-    def _phases(self, op: MicrokernelOp) -> Sequence[PhaseCode]:
-        return [self._kernel(phase.text, load_phase) for phase in op.made_by.phases]
+    def _phases(self, op: MicrokernelOp) -> Sequence[LoadedKernel]:
+        return [self._kernel(phase.text, load_kernel) for phase in op.made_by.phases]
 
     def _kernel(self, text: str, load: Callable[[bytes], K]) -> K:
         """The kernel of this text: one that is in use, or is kept, or a new one."""
@@ -138,26 +161,18 @@ class Kernels:
         return kernel
 
 
-def kernel_ops(plan: Plan) -> Iterator[Fused | MicrokernelOp]:
-    """What kernels are made for, in the bodies of loops, too, each of which is gone through once."""
-    seen, todo = {plan}, [plan]
-    while todo:
-        for step in todo.pop().steps:
-            if isinstance(step.op, (Fused, MicrokernelOp)):
-                yield step.op
-            bodies = [body for body in step.op.runs if body not in seen]
-            seen.update(bodies)
-            todo += dict.fromkeys(bodies)
-
-
-def _planned(op: Fused | MicrokernelOp, threads: int | None = None) -> int:
+def _planned(op: CompiledOp, threads: int | None = None) -> int:
     """Bytes that were planned for kernels to work in, of so many threads, or of those that the plan is for."""
+    if isinstance(op, PlannedScan):
+        return 0
     works_in = op.works_in if isinstance(op, Fused) else op.made_by.workspace
     return works_in(op.threads if threads is None else threads)
 
 
-def _wanted(op: Fused | MicrokernelOp) -> int:
+def _wanted(op: CompiledOp) -> int:
     """Bytes that a kernel works in with one thread."""
+    if isinstance(op, PlannedScan):
+        return 0
     return native_workspace(op.expanded, op.space, 1) if isinstance(op, Fused) else op.made_by.workspace(1)
 
 

@@ -76,7 +76,7 @@ class PreparedPlan:
         *memory, shared = _cut(executor, [*sizes, workspace])
         self._run = executor.context(workspace=shared)
         self._inner: dict[Plan, ReadyPlan] = {}
-        self._run.bind_plan, self._run.watch = _binding_into(self._inner, executor, binder), self._watch
+        self._run.bind_plan, self._run.watch = binding_into(self._inner, executor, binder), self._watch
         self._nbytes = sum(plan.buffers) + workspace + lifetimes.beside + CALL_BYTES * len(plan.steps)
         self._buffers = memory[: len(plan.buffers)]
         self._intakes = [
@@ -228,7 +228,7 @@ class PreparedPlan:
         return found
 
 
-def _binding_into(kept: dict[Plan, ReadyPlan], executor: Executor, binder: Binder) -> Callable[[Plan], RunPlan]:
+def binding_into(kept: dict[Plan, ReadyPlan], executor: Executor, binder: Binder) -> Callable[[Plan], RunPlan]:
     """What binds a plan that steps run, once for all of them, on memory that is kept with the others'."""
 
     def bind(plan: Plan) -> RunPlan:

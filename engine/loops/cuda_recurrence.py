@@ -56,7 +56,7 @@ def recurrence_launch(
 ) -> Launch:
     """The launch of `steps` on arrays at these addresses: of operands and results, of the entries of the first step.
 
-    `entries` are as for `recurrence_table`, `flag` is the address of a byte that becomes 1 where a step is out of range.
+    `entries` are as for `recurrence_table`; at `flag` lies a byte that becomes 1 where a step is out of range.
     """
     layout, table = recurrence_layout(recurrence), recurrence_table(recurrence, space, steps, entries)
     table[[*layout.loop.operands, *layout.loop.results, layout.flag]] = np.array([*operands, *results, flag])

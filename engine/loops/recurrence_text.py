@@ -61,10 +61,10 @@ class _RecurrenceText(KernelText):
         if self.recurrence.out_of_range is not None:
             carries.append(CarriedValue(f"%{name}.far", self.to.name("bool", self.lanes), "zeroinitializer"))
         steps = loop_names(f"{name}.t", f"{name}.head", f"{name}.step", f"{name}.past")
-        with self.to.loop(steps, 0, "%steps", 1, carries) as following:
+        with self.to.loop(steps, 0, "%steps", 1, carries) as given:
             self._begin_step(found, carries)
             self._compute([i for i in needed if i in varying], found, at, mask, steps.counter)
-            following += self._stepped(found, at, mask, steps.counter, f"%{name}.far")
+            given.extend(self._stepped(found, at, mask, steps.counter, f"%{name}.far"))
         for (_, result), carry in zip(self.recurrence.carries, carries, strict=False):
             type = self._type(self.loop.results[result].value)
             self._store(carry.name, type, self._at(f"%result{result}.row", type, at), self.lanes, mask)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -14,27 +12,11 @@ from engine.loops.compiled import WORTH_THREADS
 from engine.microkernels.recipe import KernelPhase, Recipe
 from engine.native.bounds import WATCHED
 from engine.native.fallback import Otherwise, guarded
-from engine.native.native_call import SIGNATURE, NativeCall
-from engine.native.object_file import load_function
-
-
-@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
-class PhaseCode:
-    """The machine code of a phase, loaded; `memory` holds it."""
-
-    function: Callable[[int, int, Any], object]
-    address: int
-    memory: Any
-
-
-def load_phase(data: bytes) -> PhaseCode:
-    """What the object file of a phase has. Raises KernelUnavailable."""
-    code = load_function(data)
-    return PhaseCode(SIGNATURE(code.address), code.address, code.memory)
+from engine.native.native_call import LoadedKernel, NativeCall
 
 
 def bind_recipe(
-    codes: Sequence[PhaseCode],
+    codes: Sequence[LoadedKernel],
     recipe: Recipe,
     operands: Sequence[HostArray],
     result: HostArray,

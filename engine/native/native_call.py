@@ -10,10 +10,26 @@ from typing import Any, Final, NamedTuple
 from engine.graph.op import KernelCall
 from engine.graph.tensor_type import HostArray
 from engine.native.bounds import WATCHED, reach
+from engine.native.object_file import load_function
 from engine.native.sharing import share
 
 #: void kernel(int64 first, int64 past, const int64* table)
 SIGNATURE: Final = ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+
+
+@dataclass(frozen=True, eq=False, slots=True, weakref_slot=True)
+class LoadedKernel:
+    """Machine code of a kernel, loaded; `memory` holds it."""
+
+    function: Callable[[int, int, Any], object]
+    address: int
+    memory: Any
+
+
+def load_kernel(data: bytes) -> LoadedKernel:
+    """What an object file has. Raises KernelUnavailable."""
+    code = load_function(data)
+    return LoadedKernel(SIGNATURE(code.address), code.address, code.memory)
 
 
 @dataclass(eq=False, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -10,12 +10,18 @@ from engine.bodies.runs_functions import in_parts
 from engine.graph.ir import Graph, Node
 from engine.graph.limits import NO_LIMITS
 from engine.planning.fit import compiled_within
+from engine.planning.fused import Fused
 from engine.planning.looped import PlannedCountedScan, PlannedScan, RunsPlans
+from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Plan, graph_of, make_plan
 from engine.planning.step_loop import step_loop
 
 #: bytes that a body may take in any case: its kernels work in some
 _FREE_BYTES: Final = 1 << 16
+
+
+#: what kernels are made for
+CompiledOp = Fused | MicrokernelOp | PlannedScan
 
 
 def with_compiled_bodies(graph: Graph, *, microkernels: bool = True) -> Graph:
@@ -50,3 +56,21 @@ def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool) -> Plan:
     graph = with_compiled_bodies(graph, microkernels=microkernels)
     within = compiled_within(graph, max(most_bytes, _FREE_BYTES), 1, microkernels=microkernels, all_pay=True)
     return within.plan if within else make_plan(graph, NO_LIMITS, tight=True)
+
+
+def kernel_ops(plan: Plan, is_gone_through: Callable[[PlannedScan], bool]) -> Iterator[CompiledOp]:
+    """What kernels are made for, in the bodies of loops, too, each of which is looked at once.
+
+    Of a scan that one kernel goes through by itself, that kernel is all.
+    """
+    seen, todo = {plan}, [plan]
+    while todo:
+        for step in todo.pop().steps:
+            if isinstance(step.op, (Fused, MicrokernelOp)) or (
+                isinstance(step.op, PlannedScan) and is_gone_through(step.op)
+            ):
+                yield step.op
+                continue
+            bodies = [body for body in step.op.runs if body not in seen]
+            seen.update(bodies)
+            todo += dict.fromkeys(bodies)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, Literal
 
-from engine.functions.expansions import expand_functions
+from engine.functions.expansions import expand_functions, reports_range
+from engine.graph.op import Array
 from engine.graph.tensor_type import TensorType
 from engine.loops.program import REDUCTIONS, Instruction, Level, LoopOperand, LoopResult, Space
 from engine.loops.recurrence import Carry, Recurrence
@@ -26,6 +27,19 @@ class StepLoop:
     recurrence: Recurrence
     space: Space
     inputs: tuple[int, ...]
+
+    @property
+    def reports_range(self) -> bool:
+        """Whether its kernel tells that a step is out of range."""
+        return reports_range(self.recurrence.loop)
+
+    def entries(self, operands: Sequence[Array], results: Sequence[Array], carries: int, *, reverse: bool) -> list[int]:
+        """Elements from one step to the next, of what the loop's operands and results are in those of the scan."""
+        step = -1 if reverse else 1
+        moving = [
+            step * operands[fed][:1].size if n in self.recurrence.moving else 0 for n, fed in enumerate(self.inputs)
+        ]
+        return [*moving, *[step * array[:1].size if k >= carries else 0 for k, array in enumerate(results)]]
 
     @cached_property
     def expanded(self) -> Recurrence:

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from engine.loops.cuda_recurrence import cuda_steps, recurrence_launch
-from engine.loops.program import ARITHMETIC, BITS, Level, LoopBuilder, LoopResult, Scalar, Space
+from engine.loops.program import ARITHMETIC, BITS, Level, LoopBuilder, Scalar, Space
 from engine.loops.recurrence import Carry, Recurrence, recurrence_layout, recurrence_table
 from engine.loops.recurrence_text import recurrence_text
 from engine.loops.schedule import lanes_of

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from engine.graph.op import KernelCall
-from engine.microkernels.binding import bind_recipe, load_phase
+from engine.microkernels.binding import bind_recipe
 from engine.microkernels.recipe import Recipe
 from engine.native.machine_code import machine_code
-from engine.native.native_call import NativeCall
+from engine.native.native_call import NativeCall, load_kernel
 from tests.engine.guarded import guarded
 
 Array = np.ndarray[Any, Any]
@@ -43,7 +43,7 @@ def run_recipe(
     space = guarded(np.full(GUARD + size, _UNTOUCHED, np.uint8))
     memory = _surrounded(nbytes)
     out = memory[GUARD : GUARD + nbytes].view(dtype).reshape(shape)
-    codes = [load_phase(_code(phase.text, processor)) for phase in recipe.phases]
+    codes = [load_kernel(_code(phase.text, processor)) for phase in recipe.phases]
     for call, arguments in bind_recipe(codes, recipe, operands, out, threads, space[GUARD:], _by_nothing):
         if order is None or not isinstance(call, NativeCall):
             call(*arguments)
