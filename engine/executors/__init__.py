@@ -24,6 +24,8 @@ Files:
     kernels             Loops as machine code: compiled once for this processor, kept, and bound where a plan has them
     lifetimes           Lifetimes of a plan's memory: the part that stays from run to run, and the part that comes and
                         goes with each
+    native_bodies       Bodies of loops as lists of native calls: bound once, on addresses that stand for what moves
+                        from step to step
     native_loops        Loops as one call of machine code: a runner goes through the calls of a body again and again
     numpy_backend       The CPU
     output_buffer       Memory of large results. Most callers drop a result before they ask for the next one; then it

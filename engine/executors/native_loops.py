@@ -1,39 +1,29 @@
 """Loops as one call of machine code: a runner goes through the calls of a body again and again.
 
-A body is bound once, on memory that stands for its operands and results. Wherever the tables of its calls point into
-that, an address changes from step to step: to the next entry of what is gone through, or to the other of two buffers
-that a carry lies in. So the kernels of a body know nothing of the loop, and a loop within a body is one more call.
+Where the tables of its calls point into what moves, an address changes from step to step: to the next entry of what is
+gone through, or to the other of two buffers that a carry lies in. So the kernels of a body know nothing of the loop,
+and a loop within a body is one more call.
 """
 
 from __future__ import annotations
 
-import ctypes
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 
 from engine.bodies.runs_functions import in_parts
 from engine.executors.binding import Binder
-from engine.executors.lifetimes import Root, roots_of
-from engine.executors.regions import NativeStep, alone
+from engine.executors.native_bodies import BoundBody, NativeMemory, NotNative, bind_body, body_bytes
 from engine.graph.alignment import ALIGNMENT, aligned
 from engine.graph.op import KernelCall, View
 from engine.graph.run_context import RunContext
-from engine.graph.tensor_type import HostArray, TensorType
+from engine.graph.tensor_type import HostArray
 from engine.native.native_call import NativeCall, NativeGuard
 from engine.native.runner import Runner
-from engine.native.runner_layout import (
-    MOST_AXES,
-    CarryEntry,
-    InitEntry,
-    LoopEntry,
-    MoveEntry,
-    StackEntry,
-)
+from engine.native.runner_layout import CarryEntry, InitEntry, LoopEntry, MoveEntry, StackEntry
 from engine.oplib.source import Source
 from engine.planning.looped import PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
 from engine.planning.plan import Plan, Step
@@ -42,14 +32,8 @@ from engine.planning.plan import Plan, Step
 _NOWHERE: Final = -1
 #: bytes that machine code may take beside what was planned for a loop
 _BESIDE: Final = 1 << 16
-#: beyond all addresses that a process has
-_NO_MEMORY: Final = 1 << 60
 #: of steps, between two looks at the clock
 _LOOK_NANOSECONDS: Final = 500_000
-
-
-class _NotNative(Exception):
-    """A body has a step that machine code does not make."""
 
 
 def loop_workspace(binder: Binder, step: Step) -> int:
@@ -69,7 +53,7 @@ def _needed(binder: Binder, step: Step) -> int:
     """Of two bodies of which one runs, what the larger takes; carries lie in two buffers."""
     assert isinstance(step.op, RunsPlans)
     flags = [(0,), (step.attrs["carries"],)] if isinstance(step.op, PlannedWhile) else [()] * len(step.op.plans)
-    needs = [sum(_sizes(binder, plan, fixed)) for plan, fixed in zip(step.op.plans, flags, strict=True)]
+    needs = [body_bytes(binder, plan, fixed) for plan, fixed in zip(step.op.plans, flags, strict=True)]
     if not isinstance(step.op, (PlannedScan, PlannedWhile)):
         return ALIGNMENT + max(needs)
     moved = step.op.plans[-1].result_types[: step.attrs["carries"]]
@@ -94,7 +78,7 @@ def bind_loop(
     try:
         made = [kind(binder, runner, run, step, operands, out).calls() for kind in _kinds(op)]
         return [call for calls in made for call in calls]
-    except _NotNative:
+    except NotNative:
         return None
 
 
@@ -102,210 +86,6 @@ def _kinds(op: RunsPlans) -> Sequence[type[_NativeBodies]]:
     if isinstance(op, (PlannedScan, PlannedWhile)):
         return (_Loop,)
     return (_Then, _Otherwise) if isinstance(op, PlannedCond) else (_Once,)
-
-
-class _Place(NamedTuple):
-    """A word of a table that points into an array, and how far from its beginning."""
-
-    word: int
-    offset: int
-
-
-@dataclass(eq=False)
-class _BoundBody:
-    """A body's calls, on memory of its own.
-
-    `fed` are the places that point into what it is fed, by what that is fed under, `made` those that point into each
-    result, which lies at one of the addresses `results`.
-    """
-
-    steps: HostArray
-    fed: Mapping[int, Sequence[_Place]]
-    made: Sequence[Sequence[_Place]]
-    results: Sequence[int]
-    nanoseconds: int
-    kept: Any
-
-
-def _sizes(binder: Binder, plan: Plan, fixed: Sequence[int]) -> list[int]:
-    """Of the memory that a body's calls work in: buffers and copies that do not lie elsewhere, and workspace."""
-    away = _away(plan, fixed)
-    buffers = [nbytes for k, nbytes in enumerate(plan.buffers) if k not in away]
-    copied = [plan.result_types[k].nbytes for k in fixed if not _owned(plan)[k]]
-    return [aligned(n) for n in (*buffers, *copied, max(map(binder.workspace, plan.steps), default=0))]
-
-
-def _away(plan: Plan, fixed: Sequence[int]) -> set[int]:
-    """The buffers of results that are not `fixed`, and lie in memory of their own: in that of the loop."""
-    owned, roots = _owned(plan), roots_of(plan)
-    moved = {root for k, root in enumerate(roots) if owned[k] and k not in fixed}
-    placed = ((Root(step.result, which), place) for step in plan.steps for which, place in enumerate(step.places))
-    return {place.buffer for root, place in placed if root in moved}
-
-
-def _owned(plan: Plan) -> list[bool]:
-    """Whether each result lies in memory of its own: the others look at what is fed, constant, or there twice.
-
-    Nor is it its own where something larger lies there before: of a stack, that would reach into the next entry.
-    """
-    sources = {step.result for step in plan.steps if isinstance(step.op, Source)}
-    elsewhere, owned, seen = sources.union(plan.feeds.values()), list[bool](), set[Root]()
-    places, reach = {step.result: step.places for step in plan.steps}, _reach(plan)
-    for root, type in zip(roots_of(plan), plan.result_types, strict=True):
-        is_own = root not in seen and root.slot not in elsewhere
-        owned.append(is_own and reach[places[root.slot][root.which].buffer] <= type.nbytes)
-        seen.add(root)
-    return owned
-
-
-def _reach(plan: Plan) -> Mapping[int, int]:
-    """For each buffer, the bytes that anything ever takes of it."""
-    reach: dict[int, int] = {}
-    for step in plan.steps:
-        for type, place in zip(step.types, step.places, strict=False):
-            reach[place.buffer] = max(reach.get(place.buffer, 0), place.offset + type.nbytes)
-    return reach
-
-
-class _Memory:
-    """Bytes that are given out piece by piece."""
-
-    def __init__(self, whole: HostArray) -> None:
-        self._whole = whole
-        self._start = -whole.ctypes.data % ALIGNMENT
-
-    def take(self, nbytes: int) -> HostArray:
-        """The next so many."""
-        start, self._start = self._start, self._start + aligned(nbytes)
-        assert self._start <= len(self._whole) + ALIGNMENT
-        return self._whole[start : start + nbytes]
-
-
-class _Elsewhere:
-    """Addresses where there is no memory: of what will lie elsewhere, and until then is not looked at."""
-
-    def __init__(self) -> None:
-        self._next = _NO_MEMORY
-
-    def take(self, nbytes: int) -> Any:
-        """The next so many bytes, and one at least."""
-        address, self._next = self._next, self._next + aligned(max(1, nbytes))
-        return (ctypes.c_char * max(1, nbytes)).from_address(address)
-
-
-def _bind_body(
-    binder: Binder, runner: Runner, run: RunContext, plan: Plan, memory: _Memory, fixed: Sequence[int]
-) -> _BoundBody:
-    """Its results go elsewhere, but for those that are `fixed`. Raises _NotNative."""
-    away, moved = _Elsewhere(), _away(plan, fixed)
-    buffers = [(away if k in moved else memory).take(nbytes) for k, nbytes in enumerate(plan.buffers)]
-    inner = RunContext(run.xp)
-    inner.watch = run.watch
-    fed: dict[Any, HostArray] = {feed: _placed(type, away.take(type.nbytes)) for feed, type in plan.feed_types.items()}
-    slots: list[Any] = [None] * plan.slots
-    for feed, slot in plan.feeds.items():
-        slots[slot] = fed[feed]
-    owned = _owned(plan)
-    copies = [
-        None if owned[k] else (memory if k in fixed else away).take(type.nbytes)
-        for k, type in enumerate(plan.result_types)
-    ]
-    inner.workspace = memory.take(max(map(binder.workspace, plan.steps), default=0))
-    made: list[NativeStep] = []
-    for step in plan.steps:
-        made += _bind_step(binder, runner, inner, step, slots, buffers)
-    results = [slots[slot] for slot in plan.results]
-    for k, (type, space) in enumerate(zip(plan.result_types, copies, strict=True)):
-        if space is not None:
-            place = _placed(type, space)
-            made.append(NativeStep(_copy(runner, place, results[k]), type.nbytes))
-            results[k] = place
-    words = [word for native in made if isinstance(native.call, NativeCall) for word in _words(native.call)]
-    constants = [slots[step.result] for step in plan.steps if isinstance(step.op, Source)]
-    body = _BoundBody(
-        alone(made),
-        {feed: _places(words, array) for feed, array in fed.items()},
-        [_places(words, array) for array in results],
-        [array.ctypes.data for array in results],
-        sum(step.nanoseconds for step in made),
-        (made, constants, inner),
-    )
-    for native in made:
-        if isinstance(native.call, NativeCall):
-            native.call.arrays.clear()  # what it was bound to is not there any more
-    return body
-
-
-def _bind_step(
-    binder: Binder, runner: Runner, run: RunContext, step: Step, slots: list[Any], buffers: Sequence[Any]
-) -> list[NativeStep]:
-    operands = [slots[i] for i in step.operands]
-    if not step.places and isinstance(step.op, View):
-        slots[step.result] = step.op.view(run.xp, operands[0], **step.attrs)
-        return []
-    if isinstance(step.op, Source):
-        slots[step.result] = step.op.tensor(run, step.types[0], **step.attrs)
-        return []
-    placed = [_placed(type, buffers[at.buffer], at.offset) for type, at in zip(step.types, step.places, strict=True)]
-    slots[step.result] = tuple(placed) if step.op.several else placed[0]
-    copies = step.op.as_copies(run.xp, operands, slots[step.result], step.attrs)
-    if copies is not None:
-        return [NativeStep(_copy(runner, *pair), pair[0].nbytes, step.origin) for pair in copies]
-    calls = _inner_calls(binder, run, step, operands, slots[step.result])
-    native = [call for call, _ in calls if isinstance(call, NativeCall | NativeGuard)]
-    if len(native) < len(calls):
-        raise _NotNative
-    nanoseconds = (step.flops + sum(type.nbytes for type in step.types)) // max(1, len(native)) + 1
-    return [NativeStep(call, nanoseconds, step.origin) for call in native]
-
-
-def _inner_calls(
-    binder: Binder, run: RunContext, step: Step, operands: Sequence[HostArray], out: Any
-) -> Sequence[KernelCall]:
-    """Those of a step of a body. Raises _NotNative for a loop that is not one call."""
-    if not isinstance(step.op, RunsPlans):
-        return binder.calls(run, step, operands, out)
-    found = bind_loop(binder, run, step, operands, out)
-    if found is None:
-        raise _NotNative
-    return found
-
-
-def _placed(type: TensorType, memory: Any, offset: int = 0) -> HostArray:
-    return np.ndarray(type.shape, type.dtype, memory, offset)
-
-
-def _copy(runner: Runner, place: HostArray, source: HostArray) -> NativeCall:
-    """Of a view to another one, of the same shape and dtype. Raises _NotNative."""
-    block, axes = _blocks(place, source)
-    if len(axes) > MOST_AXES:
-        raise _NotNative
-    entries = np.array([[0, 0, block, len(axes), *[number for axis in axes for number in axis]]], np.int64)
-    call = NativeCall(runner.copy, runner.copy_address, min(1, place.size), entries)
-    call.point(0, place)
-    call.point(1, source)
-    return call
-
-
-def _blocks(place: HostArray, source: HostArray) -> tuple[int, list[tuple[int, int, int]]]:
-    """Bytes that lie densely in both, and axes of such blocks: extent, and bytes to the next one in each."""
-    axes = [axis for axis in zip(place.shape, place.strides, source.strides, strict=True) if axis[0] != 1]
-    block = place.itemsize
-    while axes and axes[-1][1:] == (block, block):
-        block *= axes.pop()[0]
-    return block, axes
-
-
-def _words(call: NativeCall) -> list[tuple[int, int]]:
-    """Where its table points at an array, and the address there."""
-    table = call.entries[0]
-    return [(table.ctypes.data + 8 * position, int(table[position])) for position in call.arrays]
-
-
-def _places(words: Sequence[tuple[int, int]], array: HostArray) -> list[_Place]:
-    first = array.ctypes.data
-    past = first + max(1, array.nbytes)
-    return [_Place(word, address - first) for word, address in words if first <= address < past]
 
 
 class _NativeBodies(ABC):
@@ -327,7 +107,7 @@ class _NativeBodies(ABC):
         self._op, self._attrs, self._step = step.op, step.attrs, step
         self._binder, self._runner, self._run = binder, runner, run
         self._operands, self._out = operands, out
-        self._memory = _Memory(run.workspace)
+        self._memory = NativeMemory(run.workspace)
         self._inits: list[tuple[int, int, int, int]] = []
         self._moves: list[tuple[int, int, int]] = []
         self._carries: list[tuple[int, int, int, int, int]] = []
@@ -341,16 +121,16 @@ class _NativeBodies(ABC):
         """Positions of the results in the table."""
         return range(1 + len(self._operands), 1 + len(self._operands) + len(self._out))
 
-    def _bind(self, plan: Plan, fixed: Sequence[int] = ()) -> _BoundBody:
-        return _bind_body(self._binder, self._runner, self._run, plan, self._memory, fixed)
+    def _bind(self, plan: Plan, fixed: Sequence[int] = ()) -> BoundBody:
+        return bind_body(self._binder, self._runner, self._run, plan, self._memory, fixed)
 
-    def _begin_at(self, body: _BoundBody, feed: int, position: int, last: int = 0, stride: int = 0) -> None:
+    def _begin_at(self, body: BoundBody, feed: int, position: int, last: int = 0, stride: int = 0) -> None:
         for word, offset in body.fed.get(feed, ()):
             self._inits.append((word, position, offset, last))
             if stride:
                 self._moves.append((word, stride, 0))
 
-    def _made(self, body: _BoundBody, length: int) -> Sequence[KernelCall]:
+    def _made(self, body: BoundBody, length: int) -> Sequence[KernelCall]:
         """The call, and a look whether it has come to its end."""
         described = self._described
         lists = {
@@ -376,7 +156,7 @@ class _NativeBodies(ABC):
 
     @abstractmethod
     def calls(self) -> Sequence[KernelCall]:
-        """The call, and what may follow. Raises _NotNative."""
+        """The call, and what may follow. Raises NotNative."""
 
 
 class _Once(_NativeBodies):
@@ -433,7 +213,7 @@ class _Loop(_NativeBodies):
             self._ask(bodies[0], bodies[-1], len(parts.carries))
         return self._made(bodies[-1], self._op.most_steps(self._attrs))
 
-    def _carry(self, bodies: Sequence[_BoundBody], consts: int, positions: Sequence[int]) -> None:
+    def _carry(self, bodies: Sequence[BoundBody], consts: int, positions: Sequence[int]) -> None:
         body = bodies[-1]
         for k, position in enumerate(positions):
             array, feed = self._operands[position - 1], consts + k
@@ -445,13 +225,13 @@ class _Loop(_NativeBodies):
             turned = [*body.fed.get(feed, ()), *body.made[k]]
             self._moves += [(word, 0, (first + offset) ^ (second + offset)) for word, offset in turned]
 
-    def _go_through(self, body: _BoundBody, before: int, positions: Sequence[int]) -> None:
+    def _go_through(self, body: BoundBody, before: int, positions: Sequence[int]) -> None:
         backwards = bool(self._attrs.get("reverse"))
         for feed, position in enumerate(positions, before):
             entry = self._operands[position - 1][:1].nbytes
             self._begin_at(body, feed, position, entry if backwards else 0, -entry if backwards else entry)
 
-    def _stack(self, op: PlannedScan | PlannedWhile, body: _BoundBody, carries: int) -> None:
+    def _stack(self, op: PlannedScan | PlannedWhile, body: BoundBody, carries: int) -> None:
         """Stacks stand behind the carries; of a `while`, behind steps and finished, and the body's flag before them."""
         backwards = bool(self._attrs.get("reverse"))
         first = carries + op.beside
@@ -463,7 +243,7 @@ class _Loop(_NativeBodies):
             if op.may_end_early:
                 self._stacks.append((self._results[k], entry, array.nbytes))
 
-    def _ask(self, condition: _BoundBody, body: _BoundBody, carries: int) -> None:
+    def _ask(self, condition: BoundBody, body: BoundBody, carries: int) -> None:
         """Whether to go on: at first, and after each step, which says so behind its carries."""
         described, results = self._described, self._results
         steps = condition.steps
