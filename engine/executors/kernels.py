@@ -100,7 +100,7 @@ class Kernels:
                 made[op] = self._code(op)
         most = max(map(_planned, ops), default=0)
         together = LoopBinder(made, self.threads, runner)
-        fits = max(map(together.workspace, plan.steps), default=0) <= most
+        fits = max([together.workspace(step) for step in plan.steps if not step.op.runs], default=0) <= most
         return together if fits else LoopBinder(made, 1, runner)
 
     def _code(self, op: CompiledOp) -> KernelCode:
@@ -188,6 +188,8 @@ class LoopBinder(Binder):
         self.runner = runner
         self._threads = threads
         self._of_loops: dict[Kernel, int] = {}
+        #: binds what lies within loops, which one thread runs
+        self._within = None if threads == 1 else LoopBinder(compiled, 1, runner)
 
     @property
     def has_kernels(self) -> bool:
@@ -201,7 +203,7 @@ class LoopBinder(Binder):
     def workspace(self, step: Step) -> int:
         """That of a kernel. NumPy's is allocated anew with each run."""
         if isinstance(step.op, RunsPlans):
-            return self._of_loop(step) if self.compiled else 0
+            return self._of_loop(step)
         found = self.compiled.get(step.op)
         if found is None:
             return 0
@@ -214,7 +216,7 @@ class LoopBinder(Binder):
     def _of_loop(self, step: Step) -> int:
         """That of a loop, found once: each level of loops within loops asks for it several times."""
         if step.op not in self._of_loops:
-            self._of_loops[step.op] = loop_workspace(self, step)
+            self._of_loops[step.op] = loop_workspace(self._within or self, step)
         return self._of_loops[step.op]
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
@@ -223,8 +225,9 @@ class LoopBinder(Binder):
         if isinstance(op, MicrokernelOp) and found is not None and not isinstance(found, CompiledLoop):
             by_op = partial(_bind_one, run, step)
             return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), run.workspace, by_op)
-        if isinstance(op, RunsPlans) and self.compiled:
-            return bind_loop(self, run, step, operands, out) or bind_step(run, step, operands, out)
+        if isinstance(op, RunsPlans):
+            native = bind_loop(self._within or self, run, step, operands, out)
+            return native or bind_step(run, step, operands, out)
         if not isinstance(op, Fused):
             return bind_step(run, step, operands, out)
         by_numpy = partial(bind_blocks, op.loop, op.space, threads=op.threads)

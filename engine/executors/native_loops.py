@@ -8,23 +8,23 @@ and a loop within a body is one more call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from functools import partial
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
 
-from engine.bodies.runs_functions import in_parts
+from engine.bodies.runs_functions import Parts, in_parts
 from engine.executors.binding import Binder
-from engine.executors.native_bodies import BoundBody, NativeMemory, NotNative, bind_body, body_bytes
+from engine.executors.body_layout import BodyNeeds, NativeMemory, body_needs
+from engine.executors.left_loops import LeftLoop
+from engine.executors.native_bodies import BoundBody, NotNative, bind_body
 from engine.graph.alignment import ALIGNMENT, aligned
-from engine.graph.op import KernelCall, View
+from engine.graph.op import KernelCall
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray
 from engine.native.native_call import NativeCall, NativeGuard
 from engine.native.runner import Runner
 from engine.native.runner_layout import CarryEntry, InitEntry, LoopEntry, MoveEntry, StackEntry
-from engine.oplib.source import Source
 from engine.planning.looped import PlannedCond, PlannedCountedScan, PlannedScan, PlannedWhile, RunsPlans
 from engine.planning.plan import Plan, Step
 
@@ -39,31 +39,41 @@ _LOOK_NANOSECONDS: Final = 500_000
 def loop_workspace(binder: Binder, step: Step) -> int:
     """Bytes that a loop works in as one call, or a choice; 0 where it is no such call, before binding.
 
-    It is where all steps of its bodies are made by machine code. Step by step, a loop may do with less memory, and so
-    may be all that there is memory for.
+    It is one within the memory that was planned. Step by step, a loop may do with less, and so may be all that there is
+    memory for.
     """
     assert isinstance(step.op, RunsPlans)
-    if binder.runner is None or not all(_is_made(binder, inner) for plan in step.op.plans for inner in plan.steps):
+    if binder.runner is None:
         return 0
-    needed = _needed(binder, step)
-    return needed if needed <= step.op.workspace(step.types, **step.attrs) + _BESIDE else 0
+    needs = _needs(binder, step)
+    needed = _needed(step, needs)
+    most = step.op.workspace(step.types, **step.attrs) + _BESIDE
+    fits = needed + max(need.beside for need in needs) <= most
+    return needed if fits else 0
 
 
-def _needed(binder: Binder, step: Step) -> int:
-    """Of two bodies of which one runs, what the larger takes; carries lie in two buffers."""
+def _needs(binder: Binder, step: Step) -> Sequence[BodyNeeds]:
     assert isinstance(step.op, RunsPlans)
-    flags = [(0,), (step.attrs["carries"],)] if isinstance(step.op, PlannedWhile) else [()] * len(step.op.plans)
-    needs = [body_bytes(binder, plan, fixed) for plan, fixed in zip(step.op.plans, flags, strict=True)]
+    plans, consts = step.op.plans, len(_parts(step).consts)
+    flags = [(0,), (step.attrs["carries"],)] if isinstance(step.op, PlannedWhile) else [()] * len(plans)
+    return [body_needs(binder, plan, fixed, consts) for plan, fixed in zip(plans, flags, strict=True)]
+
+
+def _needed(step: Step, needs: Sequence[BodyNeeds]) -> int:
+    """Of two bodies of which one runs, what the larger takes; carries lie in two buffers."""
     if not isinstance(step.op, (PlannedScan, PlannedWhile)):
-        return ALIGNMENT + max(needs)
+        return ALIGNMENT + max(need.taken for need in needs)
     moved = step.op.plans[-1].result_types[: step.attrs["carries"]]
-    return ALIGNMENT + sum(needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in moved)
+    return ALIGNMENT + sum(need.taken for need in needs) + 2 * sum(aligned(max(8, type.nbytes)) for type in moved)
 
 
-def _is_made(binder: Binder, step: Step) -> bool:
-    if isinstance(step.op, RunsPlans):
-        return binder.workspace(step) > 0
-    return isinstance(step.op, View | Source) or step.op.may_be_copies or binder.has_kernel(step)
+def _parts(step: Step) -> Parts:
+    """Positions in the table of what bodies are fed, by what it is to them: of a choice, behind the predicate."""
+    positions = range(1, 1 + len(step.operands))
+    if isinstance(step.op, (PlannedScan, PlannedWhile)):
+        given = positions[:-1] if isinstance(step.op, PlannedCountedScan) else positions
+        return in_parts(given, step.attrs["carries"], step.attrs.get("sequences", 0))
+    return Parts(positions[1:] if isinstance(step.op, PlannedCond) else positions, (), ())
 
 
 def bind_loop(
@@ -108,6 +118,8 @@ class _NativeBodies(ABC):
         self._binder, self._runner, self._run = binder, runner, run
         self._operands, self._out = operands, out
         self._memory = NativeMemory(run.workspace)
+        self._parts = _parts(step)
+        self._bodies: list[BoundBody] = []
         self._inits: list[tuple[int, int, int, int]] = []
         self._moves: list[tuple[int, int, int]] = []
         self._carries: list[tuple[int, int, int, int, int]] = []
@@ -122,7 +134,13 @@ class _NativeBodies(ABC):
         return range(1 + len(self._operands), 1 + len(self._operands) + len(self._out))
 
     def _bind(self, plan: Plan, fixed: Sequence[int] = ()) -> BoundBody:
-        return bind_body(self._binder, self._runner, self._run, plan, self._memory, fixed)
+        """A body, whose consts are where the loop's are."""
+        consts = self._parts.consts
+        body = bind_body(self._binder, self._runner, self._run, plan, self._memory, fixed, len(consts))
+        for feed, position in enumerate(consts):
+            self._begin_at(body, feed, position)
+        self._bodies.append(body)
+        return body
 
     def _begin_at(self, body: BoundBody, feed: int, position: int, last: int = 0, stride: int = 0) -> None:
         for word, offset in body.fed.get(feed, ()):
@@ -147,12 +165,14 @@ class _NativeBodies(ABC):
         described[LoopEntry.LOOK_STEPS] = max(1, _LOOK_NANOSECONDS // max(1, body.nanoseconds))
         table: HostArray = np.zeros((1, self._results.stop), np.int64)
         table[0, 0] = described.ctypes.data
-        call = NativeCall(self._runner.repeat, self._runner.repeat_address, 1, table, (self, lists, body))
+        call = NativeCall(
+            self._runner.repeat, self._runner.repeat_address, 1, table, (described, lists, self._bodies, self._memory)
+        )
         for position, array in enumerate([*self._operands, *self._out], 1):
             call.point(position, array)
         ended = described[LoopEntry.ENDED : LoopEntry.ENDED + 1]
-        again = partial(_run_again, self._run, self._step, partial(_now, call, len(self._operands)))
-        return [(call, ()), (NativeGuard(ended, (again, ())), ())]
+        left = LeftLoop(self._run, self._step, call, described, self._bodies, self._parts.consts)
+        return [(call, ()), (NativeGuard(ended, (left, ())), ())]
 
     @abstractmethod
     def calls(self) -> Sequence[KernelCall]:
@@ -167,9 +187,7 @@ class _Once(_NativeBodies):
 
     def calls(self) -> Sequence[KernelCall]:
         """The body's, of the operands behind the predicate."""
-        body, first = self._bind(self._op.plans[self.branch or 0]), int(self.branch is not None)
-        for feed in range(len(self._operands) - first):
-            self._begin_at(body, feed, 1 + first + feed)
+        body = self._bind(self._op.plans[self.branch or 0])
         for position, places in zip(self._results, body.made, strict=True):
             self._inits += [(word, position, offset, 0) for word, offset in places]
         if self.branch is not None:
@@ -198,16 +216,11 @@ class _Loop(_NativeBodies):
         *asked, step = self._op.plans
         flag = (self._attrs["carries"],) if asked else ()
         bodies = [*[self._bind(plan, (0,)) for plan in asked], self._bind(step, flag)]
-        counted = isinstance(self._op, PlannedCountedScan)
-        given = self._operands[:-1] if counted else self._operands
-        parts = in_parts(range(1, 1 + len(given)), self._attrs["carries"], self._attrs.get("sequences", 0))
-        for feed, position in enumerate(parts.consts):
-            for body in bodies:
-                self._begin_at(body, feed, position)
+        parts = self._parts
         self._carry(bodies, len(parts.consts), parts.carries)
         self._go_through(bodies[-1], len(parts.consts) + len(parts.carries), parts.sequences)
         self._stack(self._op, bodies[-1], len(parts.carries))
-        if counted:
+        if isinstance(self._op, PlannedCountedScan):
             self._described[LoopEntry.LENGTH_AT] = len(self._operands)
         if isinstance(self._op, PlannedWhile):
             self._ask(bodies[0], bodies[-1], len(parts.carries))
@@ -250,24 +263,6 @@ class _Loop(_NativeBodies):
         described[LoopEntry.BEFORE], described[LoopEntry.BEFORE_COUNT] = steps.ctypes.data, len(steps)
         described[LoopEntry.BEFORE_FLAG], described[LoopEntry.FLAG] = condition.results[0], body.results[carries]
         described[LoopEntry.STEPS_AT], described[LoopEntry.FINISHED_AT] = results[carries], results[carries + 1]
-        self._asked = condition
-
-
-def _run_again(run: RunContext, step: Step, arrays: Callable[[], tuple[list[HostArray], list[HostArray]]]) -> None:
-    """Once more from the beginning, step by step, where a kernel has met what is not for it.
-
-    Raises DeadlineExceeded, where it is that, and what the steps find in their data.
-    """
-    run.watch.deadline.check()
-    operands, out = arrays()
-    function, arguments = step.op.bind(run, operands, out, step.attrs)
-    function(*arguments)
-
-
-def _now(call: NativeCall, operands: int) -> tuple[list[HostArray], list[HostArray]]:
-    """What the table of a loop points at: operands, and results."""
-    arrays = [call.arrays[position] for position in sorted(call.arrays)]
-    return arrays[:operands], arrays[operands:]
 
 
 def _rows(entries: Sequence[Sequence[int]], size: int) -> HostArray:

@@ -245,10 +245,15 @@ struct loop {
     const struct watch *watch;
     struct pool *pool;
     word look_steps;
-    /* set where it ended early */
+    /* set where it was left before its end */
     word ended;
     /* which array says whether it runs at all, or -1, and what it says then */
     word when_at, when;
+    /* where it was left: whether still in the condition before the first step; the number in that list, or -1 where
+       the run is to end; of how many steps of the loop, which one */
+    word asks, at, most, t;
+    /* set by who made what it was left for: it is to go on behind that */
+    word goes_on;
 };
 
 static void move_bytes(char *to, const char *from, uword bytes)
@@ -260,56 +265,74 @@ static void move_bytes(char *to, const char *from, uword bytes)
         to[i] = from[i];
 }
 
-/* The steps of a loop; how many were run. */
-static word go_on(struct loop *loop, word length)
+/* What it is given put into its place; whether it runs at all. */
+static int begin(struct loop *loop, const word *table)
 {
-    const struct step *steps = loop->steps;
-    const struct move *moves = loop->moves, *end = moves + loop->move_count;
-    word left = loop->look_steps, t = 0, count = loop->count;
-    /* of one small kernel, most of the time would be spent around it */
-    kernel *alone = count == 1 ? steps->function : 0;
-    while (t < length) {
-        if (--left < 0) {
-            if (is_over(loop->watch, loop->pool))
-                break;
-            left = loop->look_steps;
-        }
-        if (alone)
-            alone(0, (word)steps->items, steps->table);
-        else if (run(steps, 0, count, loop->watch, loop->pool) != count)
-            break;
-        for (const struct move *move = moves; move < end; move++)
-            *move->place = (*move->place + move->stride) ^ move->mask;
-        t++;
-        if (loop->flag && !*loop->flag)
-            return t;
-    }
-    loop->ended = t < length;
-    return t;
-}
-
-/* A loop as a kernel. The first word of its table is where it is described, the others are addresses of arrays. */
-void repeat(word first, word past, word *table)
-{
-    struct loop *loop = (struct loop *)table[0];
-    word length = loop->length, t = 0;
-    if (first >= past)
-        return;
-    loop->ended = 0;
+    word most = loop->length;
     if (loop->when_at >= 0 && *(const char *)table[loop->when_at] != loop->when)
-        return;
-    if (loop->length_at >= 0 && *(const word *)table[loop->length_at] < length)
-        length = *(const word *)table[loop->length_at];
+        return 0;
+    if (loop->length_at >= 0 && *(const word *)table[loop->length_at] < most)
+        most = *(const word *)table[loop->length_at];
     for (word i = 0; i < loop->carry_count; i++)
         move_bytes(loop->carries[i].buffers[0], (const char *)table[loop->carries[i].from], loop->carries[i].bytes);
     for (word i = 0; i < loop->init_count; i++) {
         const struct init *init = loop->inits + i;
-        *init->place = (init->position < 0 ? 0 : table[init->position]) + init->offset + init->last * (length - 1);
+        *init->place = (init->position < 0 ? 0 : table[init->position]) + init->offset + init->last * (most - 1);
     }
-    if (loop->before)
-        loop->ended = run(loop->before, 0, loop->before_count, loop->watch, loop->pool) != loop->before_count;
-    if (!loop->ended && !(loop->before && !*loop->before_flag))
-        t = go_on(loop, length);
+    loop->asks = loop->before != 0;
+    loop->at = loop->t = 0;
+    loop->most = most;
+    return 1;
+}
+
+/* Ask the condition before the first step; whether that was done. */
+static int ask(struct loop *loop)
+{
+    loop->at = run(loop->before, loop->at, loop->before_count, loop->watch, loop->pool);
+    if (loop->at != loop->before_count)
+        return 0;
+    loop->asks = loop->at = 0;
+    if (!*loop->before_flag)
+        loop->most = 0;
+    return 1;
+}
+
+/* The steps of a loop; whether they came to their end. */
+static int go_on(struct loop *loop)
+{
+    const struct step *steps = loop->steps;
+    const struct move *moves = loop->moves, *end = moves + loop->move_count;
+    word left = loop->look_steps, t = loop->t, most = loop->most, at = loop->at, count = loop->count;
+    /* of one small kernel, most of the time would be spent around it */
+    kernel *alone = count == 1 ? steps->function : 0;
+    while (t < most) {
+        if (--left < 0) {
+            if (is_over(loop->watch, loop->pool)) {
+                at = -1;
+                break;
+            }
+            left = loop->look_steps;
+        }
+        if (alone)
+            alone(0, (word)steps->items, steps->table);
+        else if ((at = run(steps, at, count, loop->watch, loop->pool)) != count)
+            break;
+        at = 0;
+        for (const struct move *move = moves; move < end; move++)
+            *move->place = (*move->place + move->stride) ^ move->mask;
+        t++;
+        if (loop->flag && !*loop->flag)
+            most = t;
+    }
+    loop->t = t;
+    loop->at = at;
+    return t >= most;
+}
+
+/* What it gives put where that belongs. */
+static void finish(const struct loop *loop, const word *table)
+{
+    word t = loop->t;
     for (word i = 0; i < loop->carry_count; i++) {
         const struct carry *carry = loop->carries + i;
         move_bytes((char *)table[carry->to], carry->buffers[t & 1], carry->bytes);
@@ -323,6 +346,26 @@ void repeat(word first, word past, word *table)
         *(word *)table[loop->steps_at] = t;
     if (loop->finished_at >= 0)
         *(char *)table[loop->finished_at] = t ? !*loop->flag : !*loop->before_flag;
+}
+
+/* A loop as a kernel. The first word of its table is where it is described, the others are addresses of arrays. It is
+   left where `run` returns early, and called again to go on behind that step, or to begin anew. */
+void repeat(word first, word past, word *table)
+{
+    struct loop *loop = (struct loop *)table[0];
+    if (first >= past)
+        return;
+    loop->ended = 0;
+    if (loop->goes_on) {
+        loop->goes_on = 0;
+        loop->at++;
+    } else if (!begin(loop, table)) {
+        return;
+    }
+    if ((loop->asks && !ask(loop)) || !go_on(loop))
+        loop->ended = 1;
+    else
+        finish(loop, table);
 }
 
 /* A copy as a kernel, of blocks of bytes that lie densely: to where, from where, the bytes of a block, and how many

@@ -1,4 +1,4 @@
-; made of runner.c by scripts/runner_ir.py: 7c62ccf38c4bcff2e01c06230142ee9e8a0755d91207817e1666a31338e1ae12
+; made of runner.c by scripts/runner_ir.py: 040cff7ada6e5dfe24a381726c021913e946ae36e0f021e74674051f5ea1bbe6
 %struct.step = type { ptr, i64, ptr, i64, i64, i64, i64, ptr }
 %struct.bed = type { i32, [60 x i8] }
 %struct.carry = type { i64, i64, [2 x ptr], i64 }
@@ -317,439 +317,475 @@ define internal fastcc range(i32 0, 2) i32 @run_alone(ptr readonly %0, ptr reado
 define void @repeat(i64 %0, i64 %1, ptr readonly %2) #0 {
   %4 = load i64, ptr %2, align 8
   %5 = inttoptr i64 %4 to ptr
-  %6 = getelementptr inbounds i8, ptr %5, i64 48
-  %7 = load i64, ptr %6, align 8
-  %8 = icmp slt i64 %0, %1
-  br i1 %8, label %9, label %311
+  %6 = icmp slt i64 %0, %1
+  br i1 %6, label %7, label %334
 
-9:
-  %10 = getelementptr inbounds i8, ptr %5, i64 168
-  store i64 0, ptr %10, align 8
-  %11 = getelementptr inbounds i8, ptr %5, i64 176
-  %12 = load i64, ptr %11, align 8
-  %13 = icmp sgt i64 %12, -1
-  br i1 %13, label %14, label %23
+7:
+  %8 = getelementptr inbounds i8, ptr %5, i64 168
+  store i64 0, ptr %8, align 8
+  %9 = getelementptr inbounds i8, ptr %5, i64 224
+  %10 = load i64, ptr %9, align 8
+  %11 = icmp eq i64 %10, 0
+  br i1 %11, label %18, label %12
 
-14:
-  %15 = getelementptr i64, ptr %2, i64 %12
-  %16 = load i64, ptr %15, align 8
-  %17 = inttoptr i64 %16 to ptr
-  %18 = load i8, ptr %17, align 1
-  %19 = sext i8 %18 to i64
-  %20 = getelementptr inbounds i8, ptr %5, i64 184
-  %21 = load i64, ptr %20, align 8
-  %22 = icmp eq i64 %21, %19
-  br i1 %22, label %23, label %311
+12:
+  store i64 0, ptr %9, align 8
+  %13 = getelementptr inbounds i8, ptr %5, i64 200
+  %14 = load i64, ptr %13, align 8
+  %15 = add i64 %14, 1
+  store i64 %15, ptr %13, align 8
+  %16 = getelementptr inbounds i8, ptr %5, i64 192
+  %17 = load i64, ptr %16, align 8
+  br label %124
 
-23:
-  %24 = getelementptr inbounds i8, ptr %5, i64 56
-  %25 = load i64, ptr %24, align 8
-  %26 = icmp sgt i64 %25, -1
-  br i1 %26, label %27, label %33
+18:
+  %19 = getelementptr inbounds i8, ptr %5, i64 48
+  %20 = load i64, ptr %19, align 8
+  %21 = getelementptr inbounds i8, ptr %5, i64 176
+  %22 = load i64, ptr %21, align 8
+  %23 = icmp sgt i64 %22, -1
+  br i1 %23, label %24, label %33
 
-27:
-  %28 = getelementptr i64, ptr %2, i64 %25
-  %29 = load i64, ptr %28, align 8
-  %30 = inttoptr i64 %29 to ptr
+24:
+  %25 = getelementptr i64, ptr %2, i64 %22
+  %26 = load i64, ptr %25, align 8
+  %27 = inttoptr i64 %26 to ptr
+  %28 = load i8, ptr %27, align 1
+  %29 = sext i8 %28 to i64
+  %30 = getelementptr inbounds i8, ptr %5, i64 184
   %31 = load i64, ptr %30, align 8
-  %32 = tail call i64 @llvm.smin.i64(i64 %31, i64 %7)
-  br label %33
+  %32 = icmp eq i64 %31, %29
+  br i1 %32, label %33, label %334
 
 33:
-  %34 = phi i64 [ %7, %23 ], [ %32, %27 ]
-  %35 = getelementptr inbounds i8, ptr %5, i64 120
-  %36 = load i64, ptr %35, align 8
-  %37 = icmp sgt i64 %36, 0
-  br i1 %37, label %38, label %40
+  %34 = getelementptr inbounds i8, ptr %5, i64 56
+  %35 = load i64, ptr %34, align 8
+  %36 = icmp sgt i64 %35, -1
+  br i1 %36, label %37, label %43
 
-38:
-  %39 = getelementptr inbounds i8, ptr %5, i64 112
-  br label %47
+37:
+  %38 = getelementptr i64, ptr %2, i64 %35
+  %39 = load i64, ptr %38, align 8
+  %40 = inttoptr i64 %39 to ptr
+  %41 = load i64, ptr %40, align 8
+  %42 = tail call i64 @llvm.smin.i64(i64 %41, i64 %20)
+  br label %43
 
-40:
-  %41 = getelementptr inbounds i8, ptr %5, i64 88
-  %42 = load i64, ptr %41, align 8
-  %43 = icmp sgt i64 %42, 0
-  br i1 %43, label %44, label %105
+43:
+  %44 = phi i64 [ %20, %33 ], [ %42, %37 ]
+  %45 = getelementptr inbounds i8, ptr %5, i64 120
+  %46 = load i64, ptr %45, align 8
+  %47 = icmp sgt i64 %46, 0
+  br i1 %47, label %48, label %50
 
-44:
-  %45 = getelementptr inbounds i8, ptr %5, i64 80
-  %46 = add i64 %34, -1
-  br label %82
+48:
+  %49 = getelementptr inbounds i8, ptr %5, i64 112
+  br label %57
 
-47:
-  %48 = phi i64 [ 0, %38 ], [ %79, %78 ]
-  %49 = load ptr, ptr %39, align 8
-  %50 = getelementptr %struct.carry, ptr %49, i64 %48
-  %51 = getelementptr inbounds i8, ptr %50, i64 16
-  %52 = load ptr, ptr %51, align 8
-  %53 = load i64, ptr %50, align 8
-  %54 = getelementptr i64, ptr %2, i64 %53
-  %55 = load i64, ptr %54, align 8
-  %56 = inttoptr i64 %55 to ptr
-  %57 = getelementptr inbounds i8, ptr %50, i64 32
-  %58 = load i64, ptr %57, align 8
-  %59 = icmp ult i64 %58, 8
-  br i1 %59, label %60, label %63
+50:
+  %51 = getelementptr inbounds i8, ptr %5, i64 88
+  %52 = load i64, ptr %51, align 8
+  %53 = icmp sgt i64 %52, 0
+  br i1 %53, label %54, label %115
 
-60:
-  %61 = phi i64 [ 0, %47 ], [ %64, %63 ]
-  %62 = icmp ult i64 %61, %58
-  br i1 %62, label %71, label %78
-
-63:
-  %64 = phi i64 [ %69, %63 ], [ 8, %47 ]
-  %65 = phi i64 [ %64, %63 ], [ 0, %47 ]
-  %66 = getelementptr i8, ptr %56, i64 %65
-  %67 = load i64, ptr %66, align 8
-  %68 = getelementptr i8, ptr %52, i64 %65
-  store i64 %67, ptr %68, align 8
-  %69 = add i64 %64, 8
-  %70 = icmp ugt i64 %69, %58
-  br i1 %70, label %60, label %63
-
-71:
-  %72 = phi i64 [ %76, %71 ], [ %61, %60 ]
-  %73 = getelementptr i8, ptr %56, i64 %72
-  %74 = load i8, ptr %73, align 1
-  %75 = getelementptr i8, ptr %52, i64 %72
-  store i8 %74, ptr %75, align 1
-  %76 = add nuw i64 %72, 1
-  %77 = icmp eq i64 %76, %58
-  br i1 %77, label %78, label %71
-
-78:
-  %79 = add nuw nsw i64 %48, 1
-  %80 = load i64, ptr %35, align 8
-  %81 = icmp slt i64 %79, %80
-  br i1 %81, label %47, label %40
-
-82:
-  %83 = phi i64 [ 0, %44 ], [ %102, %92 ]
-  %84 = load ptr, ptr %45, align 8
-  %85 = getelementptr %struct.init, ptr %84, i64 %83
-  %86 = getelementptr inbounds i8, ptr %85, i64 8
-  %87 = load i64, ptr %86, align 8
-  %88 = icmp slt i64 %87, 0
-  br i1 %88, label %92, label %89
-
-89:
-  %90 = getelementptr i64, ptr %2, i64 %87
-  %91 = load i64, ptr %90, align 8
+54:
+  %55 = getelementptr inbounds i8, ptr %5, i64 80
+  %56 = add i64 %44, -1
   br label %92
 
+57:
+  %58 = phi i64 [ 0, %48 ], [ %89, %88 ]
+  %59 = load ptr, ptr %49, align 8
+  %60 = getelementptr %struct.carry, ptr %59, i64 %58
+  %61 = getelementptr inbounds i8, ptr %60, i64 16
+  %62 = load ptr, ptr %61, align 8
+  %63 = load i64, ptr %60, align 8
+  %64 = getelementptr i64, ptr %2, i64 %63
+  %65 = load i64, ptr %64, align 8
+  %66 = inttoptr i64 %65 to ptr
+  %67 = getelementptr inbounds i8, ptr %60, i64 32
+  %68 = load i64, ptr %67, align 8
+  %69 = icmp ult i64 %68, 8
+  br i1 %69, label %70, label %73
+
+70:
+  %71 = phi i64 [ 0, %57 ], [ %74, %73 ]
+  %72 = icmp ult i64 %71, %68
+  br i1 %72, label %81, label %88
+
+73:
+  %74 = phi i64 [ %79, %73 ], [ 8, %57 ]
+  %75 = phi i64 [ %74, %73 ], [ 0, %57 ]
+  %76 = getelementptr i8, ptr %66, i64 %75
+  %77 = load i64, ptr %76, align 8
+  %78 = getelementptr i8, ptr %62, i64 %75
+  store i64 %77, ptr %78, align 8
+  %79 = add i64 %74, 8
+  %80 = icmp ugt i64 %79, %68
+  br i1 %80, label %70, label %73
+
+81:
+  %82 = phi i64 [ %86, %81 ], [ %71, %70 ]
+  %83 = getelementptr i8, ptr %66, i64 %82
+  %84 = load i8, ptr %83, align 1
+  %85 = getelementptr i8, ptr %62, i64 %82
+  store i8 %84, ptr %85, align 1
+  %86 = add nuw i64 %82, 1
+  %87 = icmp eq i64 %86, %68
+  br i1 %87, label %88, label %81
+
+88:
+  %89 = add nuw nsw i64 %58, 1
+  %90 = load i64, ptr %45, align 8
+  %91 = icmp slt i64 %89, %90
+  br i1 %91, label %57, label %50
+
 92:
-  %93 = phi i64 [ %91, %89 ], [ 0, %82 ]
-  %94 = getelementptr inbounds i8, ptr %85, i64 16
-  %95 = load i64, ptr %94, align 8
-  %96 = add i64 %95, %93
-  %97 = getelementptr inbounds i8, ptr %85, i64 24
-  %98 = load i64, ptr %97, align 8
-  %99 = mul i64 %98, %46
-  %100 = add i64 %96, %99
-  %101 = load ptr, ptr %85, align 8
-  store i64 %100, ptr %101, align 8
-  %102 = add nuw nsw i64 %83, 1
-  %103 = load i64, ptr %41, align 8
-  %104 = icmp slt i64 %102, %103
-  br i1 %104, label %82, label %105
+  %93 = phi i64 [ 0, %54 ], [ %112, %102 ]
+  %94 = load ptr, ptr %55, align 8
+  %95 = getelementptr %struct.init, ptr %94, i64 %93
+  %96 = getelementptr inbounds i8, ptr %95, i64 8
+  %97 = load i64, ptr %96, align 8
+  %98 = icmp slt i64 %97, 0
+  br i1 %98, label %102, label %99
 
-105:
-  %106 = getelementptr inbounds i8, ptr %5, i64 16
-  %107 = load ptr, ptr %106, align 8
-  %108 = icmp eq ptr %107, null
-  br i1 %108, label %120, label %109
+99:
+  %100 = getelementptr i64, ptr %2, i64 %97
+  %101 = load i64, ptr %100, align 8
+  br label %102
 
-109:
-  %110 = getelementptr inbounds i8, ptr %5, i64 24
-  %111 = load i64, ptr %110, align 8
-  %112 = getelementptr inbounds i8, ptr %5, i64 144
-  %113 = load ptr, ptr %112, align 8
-  %114 = getelementptr inbounds i8, ptr %5, i64 152
-  %115 = load ptr, ptr %114, align 8
-  %116 = tail call i64 @run(ptr nonnull %107, i64 0, i64 %111, ptr %113, ptr %115) #6
-  %117 = load i64, ptr %110, align 8
-  %118 = icmp ne i64 %116, %117
+102:
+  %103 = phi i64 [ %101, %99 ], [ 0, %92 ]
+  %104 = getelementptr inbounds i8, ptr %95, i64 16
+  %105 = load i64, ptr %104, align 8
+  %106 = add i64 %105, %103
+  %107 = getelementptr inbounds i8, ptr %95, i64 24
+  %108 = load i64, ptr %107, align 8
+  %109 = mul i64 %108, %56
+  %110 = add i64 %106, %109
+  %111 = load ptr, ptr %95, align 8
+  store i64 %110, ptr %111, align 8
+  %112 = add nuw nsw i64 %93, 1
+  %113 = load i64, ptr %51, align 8
+  %114 = icmp slt i64 %112, %113
+  br i1 %114, label %92, label %115
+
+115:
+  %116 = getelementptr inbounds i8, ptr %5, i64 16
+  %117 = load ptr, ptr %116, align 8
+  %118 = icmp ne ptr %117, null
   %119 = zext i1 %118 to i64
-  store i64 %119, ptr %10, align 8
-  br label %122
+  %120 = getelementptr inbounds i8, ptr %5, i64 192
+  store i64 %119, ptr %120, align 8
+  %121 = getelementptr inbounds i8, ptr %5, i64 216
+  store i64 0, ptr %121, align 8
+  %122 = getelementptr inbounds i8, ptr %5, i64 200
+  store i64 0, ptr %122, align 8
+  %123 = getelementptr inbounds i8, ptr %5, i64 208
+  store i64 %44, ptr %123, align 8
+  br label %124
 
-120:
-  %121 = load i64, ptr %10, align 8
-  br label %122
+124:
+  %125 = phi i64 [ 0, %115 ], [ %15, %12 ]
+  %126 = phi i64 [ %119, %115 ], [ %17, %12 ]
+  %127 = getelementptr inbounds i8, ptr %5, i64 192
+  %128 = icmp eq i64 %126, 0
+  br i1 %128, label %149, label %129
 
-122:
-  %123 = phi i64 [ %121, %120 ], [ %119, %109 ]
-  %124 = icmp eq i64 %123, 0
-  br i1 %124, label %125, label %211
-
-125:
-  %126 = load ptr, ptr %106, align 8
-  %127 = icmp eq ptr %126, null
-  br i1 %127, label %133, label %128
-
-128:
-  %129 = getelementptr inbounds i8, ptr %5, i64 32
-  %130 = load ptr, ptr %129, align 8
-  %131 = load i8, ptr %130, align 1
-  %132 = icmp eq i8 %131, 0
-  br i1 %132, label %211, label %133
-
-133:
-  %134 = load ptr, ptr %5, align 8
-  %135 = getelementptr inbounds i8, ptr %5, i64 96
+129:
+  %130 = getelementptr inbounds i8, ptr %5, i64 16
+  %131 = load ptr, ptr %130, align 8
+  %132 = getelementptr inbounds i8, ptr %5, i64 200
+  %133 = getelementptr inbounds i8, ptr %5, i64 24
+  %134 = load i64, ptr %133, align 8
+  %135 = getelementptr inbounds i8, ptr %5, i64 144
   %136 = load ptr, ptr %135, align 8
-  %137 = getelementptr inbounds i8, ptr %5, i64 104
-  %138 = load i64, ptr %137, align 8
-  %139 = getelementptr %struct.move, ptr %136, i64 %138
-  %140 = getelementptr inbounds i8, ptr %5, i64 160
-  %141 = load i64, ptr %140, align 8
-  %142 = getelementptr inbounds i8, ptr %5, i64 8
-  %143 = load i64, ptr %142, align 8
-  %144 = icmp eq i64 %143, 1
-  br i1 %144, label %145, label %147
+  %137 = getelementptr inbounds i8, ptr %5, i64 152
+  %138 = load ptr, ptr %137, align 8
+  %139 = tail call i64 @run(ptr %131, i64 %125, i64 %134, ptr %136, ptr %138) #6
+  store i64 %139, ptr %132, align 8
+  %140 = load i64, ptr %133, align 8
+  %141 = icmp eq i64 %139, %140
+  br i1 %141, label %142, label %233
 
-145:
-  %146 = load ptr, ptr %134, align 8
-  br label %147
+142:
+  store i64 0, ptr %132, align 8
+  store i64 0, ptr %127, align 8
+  %143 = getelementptr inbounds i8, ptr %5, i64 32
+  %144 = load ptr, ptr %143, align 8
+  %145 = load i8, ptr %144, align 1
+  %146 = icmp eq i8 %145, 0
+  br i1 %146, label %147, label %149
 
 147:
-  %148 = phi ptr [ %146, %145 ], [ null, %133 ]
-  %149 = icmp sgt i64 %34, 0
-  br i1 %149, label %150, label %208
+  %148 = getelementptr inbounds i8, ptr %5, i64 208
+  store i64 0, ptr %148, align 8
+  br label %149
 
-150:
-  %151 = getelementptr inbounds i8, ptr %5, i64 144
-  %152 = getelementptr inbounds i8, ptr %5, i64 152
-  %153 = icmp eq ptr %148, null
-  %154 = getelementptr inbounds i8, ptr %134, i64 8
-  %155 = getelementptr inbounds i8, ptr %134, i64 16
-  %156 = icmp ult ptr %136, %139
-  %157 = getelementptr inbounds i8, ptr %5, i64 40
-  br label %158
+149:
+  %150 = phi i64 [ 0, %142 ], [ 0, %147 ], [ %125, %124 ]
+  %151 = load ptr, ptr %5, align 8
+  %152 = getelementptr inbounds i8, ptr %5, i64 96
+  %153 = load ptr, ptr %152, align 8
+  %154 = getelementptr inbounds i8, ptr %5, i64 104
+  %155 = load i64, ptr %154, align 8
+  %156 = getelementptr %struct.move, ptr %153, i64 %155
+  %157 = getelementptr inbounds i8, ptr %5, i64 160
+  %158 = load i64, ptr %157, align 8
+  %159 = getelementptr inbounds i8, ptr %5, i64 216
+  %160 = load i64, ptr %159, align 8
+  %161 = getelementptr inbounds i8, ptr %5, i64 208
+  %162 = load i64, ptr %161, align 8
+  %163 = getelementptr inbounds i8, ptr %5, i64 200
+  %164 = getelementptr inbounds i8, ptr %5, i64 8
+  %165 = load i64, ptr %164, align 8
+  %166 = icmp eq i64 %165, 1
+  br i1 %166, label %167, label %169
 
-158:
-  %159 = phi i1 [ true, %150 ], [ %202, %201 ]
-  %160 = phi i64 [ %141, %150 ], [ %172, %201 ]
-  %161 = phi i64 [ 0, %150 ], [ %195, %201 ]
-  %162 = add i64 %160, -1
-  %163 = icmp slt i64 %162, 0
-  br i1 %163, label %164, label %171
-
-164:
-  %165 = load ptr, ptr %151, align 8
-  %166 = load ptr, ptr %152, align 8
-  %167 = tail call fastcc i32 @is_over(ptr %165, ptr %166) #6
-  %168 = icmp eq i32 %167, 0
-  br i1 %168, label %169, label %204
+167:
+  %168 = load ptr, ptr %151, align 8
+  br label %169
 
 169:
-  %170 = load i64, ptr %140, align 8
-  br label %171
-
-171:
-  %172 = phi i64 [ %170, %169 ], [ %162, %158 ]
-  br i1 %153, label %176, label %173
+  %170 = phi ptr [ %168, %167 ], [ null, %149 ]
+  %171 = getelementptr inbounds i8, ptr %5, i64 144
+  %172 = icmp slt i64 %160, %162
+  br i1 %172, label %173, label %228
 
 173:
-  %174 = load i64, ptr %154, align 8
-  %175 = load ptr, ptr %155, align 8
-  tail call void %148(i64 0, i64 %174, ptr %175) #7
-  br label %181
+  %174 = getelementptr inbounds i8, ptr %5, i64 152
+  %175 = icmp eq ptr %170, null
+  %176 = getelementptr inbounds i8, ptr %151, i64 8
+  %177 = getelementptr inbounds i8, ptr %151, i64 16
+  %178 = icmp ult ptr %153, %156
+  %179 = getelementptr inbounds i8, ptr %5, i64 40
+  br label %180
 
-176:
-  %177 = load ptr, ptr %151, align 8
-  %178 = load ptr, ptr %152, align 8
-  %179 = tail call i64 @run(ptr %134, i64 0, i64 %143, ptr %177, ptr %178) #6
-  %180 = icmp eq i64 %179, %143
-  br i1 %180, label %181, label %204
+180:
+  %181 = phi i64 [ %158, %173 ], [ %195, %225 ]
+  %182 = phi i64 [ %160, %173 ], [ %218, %225 ]
+  %183 = phi i64 [ %150, %173 ], [ 0, %225 ]
+  %184 = phi i64 [ %162, %173 ], [ %226, %225 ]
+  %185 = add i64 %181, -1
+  %186 = icmp slt i64 %185, 0
+  br i1 %186, label %187, label %194
 
-181:
-  br i1 %156, label %182, label %194
+187:
+  %188 = load ptr, ptr %171, align 8
+  %189 = load ptr, ptr %174, align 8
+  %190 = tail call fastcc i32 @is_over(ptr %188, ptr %189) #6
+  %191 = icmp eq i32 %190, 0
+  br i1 %191, label %192, label %228
 
-182:
-  %183 = phi ptr [ %192, %182 ], [ %136, %181 ]
-  %184 = load ptr, ptr %183, align 8
-  %185 = load i64, ptr %184, align 8
-  %186 = getelementptr inbounds i8, ptr %183, i64 8
-  %187 = load i64, ptr %186, align 8
-  %188 = add i64 %187, %185
-  %189 = getelementptr inbounds i8, ptr %183, i64 16
-  %190 = load i64, ptr %189, align 8
-  %191 = xor i64 %188, %190
-  store i64 %191, ptr %184, align 8
-  %192 = getelementptr i8, ptr %183, i64 24
-  %193 = icmp ult ptr %192, %139
-  br i1 %193, label %182, label %194
+192:
+  %193 = load i64, ptr %157, align 8
+  br label %194
 
 194:
-  %195 = add nuw nsw i64 %161, 1
-  %196 = load ptr, ptr %157, align 8
-  %197 = icmp eq ptr %196, null
-  br i1 %197, label %201, label %198
+  %195 = phi i64 [ %193, %192 ], [ %185, %180 ]
+  br i1 %175, label %199, label %196
 
-198:
-  %199 = load i8, ptr %196, align 1
-  %200 = icmp eq i8 %199, 0
-  br i1 %200, label %211, label %201
+196:
+  %197 = load i64, ptr %176, align 8
+  %198 = load ptr, ptr %177, align 8
+  tail call void %170(i64 0, i64 %197, ptr %198) #7
+  br label %204
 
-201:
-  %202 = icmp slt i64 %195, %34
-  %203 = icmp eq i64 %195, %34
-  br i1 %203, label %204, label %158
+199:
+  %200 = load ptr, ptr %171, align 8
+  %201 = load ptr, ptr %174, align 8
+  %202 = tail call i64 @run(ptr %151, i64 %183, i64 %165, ptr %200, ptr %201) #6
+  %203 = icmp eq i64 %202, %165
+  br i1 %203, label %204, label %228
 
 204:
-  %205 = phi i64 [ %34, %201 ], [ %161, %164 ], [ %161, %176 ]
-  %206 = phi i1 [ %202, %201 ], [ %159, %164 ], [ %159, %176 ]
-  %207 = zext i1 %206 to i64
-  br label %208
+  br i1 %178, label %205, label %217
 
-208:
-  %209 = phi i64 [ 0, %147 ], [ %205, %204 ]
-  %210 = phi i64 [ 0, %147 ], [ %207, %204 ]
-  store i64 %210, ptr %10, align 8
-  br label %211
+205:
+  %206 = phi ptr [ %215, %205 ], [ %153, %204 ]
+  %207 = load ptr, ptr %206, align 8
+  %208 = load i64, ptr %207, align 8
+  %209 = getelementptr inbounds i8, ptr %206, i64 8
+  %210 = load i64, ptr %209, align 8
+  %211 = add i64 %210, %208
+  %212 = getelementptr inbounds i8, ptr %206, i64 16
+  %213 = load i64, ptr %212, align 8
+  %214 = xor i64 %211, %213
+  store i64 %214, ptr %207, align 8
+  %215 = getelementptr i8, ptr %206, i64 24
+  %216 = icmp ult ptr %215, %156
+  br i1 %216, label %205, label %217
 
-211:
-  %212 = phi i64 [ 0, %122 ], [ 0, %128 ], [ %209, %208 ], [ %195, %198 ]
-  %213 = load i64, ptr %35, align 8
-  %214 = icmp sgt i64 %213, 0
-  br i1 %214, label %215, label %218
+217:
+  %218 = add nsw i64 %182, 1
+  %219 = load ptr, ptr %179, align 8
+  %220 = icmp eq ptr %219, null
+  br i1 %220, label %225, label %221
 
-215:
-  %216 = getelementptr inbounds i8, ptr %5, i64 112
-  %217 = and i64 %212, 1
-  br label %224
+221:
+  %222 = load i8, ptr %219, align 1
+  %223 = icmp eq i8 %222, 0
+  %224 = select i1 %223, i64 %218, i64 %184
+  br label %225
 
-218:
-  %219 = getelementptr inbounds i8, ptr %5, i64 136
-  %220 = load i64, ptr %219, align 8
-  %221 = icmp sgt i64 %220, 0
-  br i1 %221, label %222, label %288
+225:
+  %226 = phi i64 [ %184, %217 ], [ %224, %221 ]
+  %227 = icmp slt i64 %218, %226
+  br i1 %227, label %180, label %228
 
-222:
-  %223 = getelementptr inbounds i8, ptr %5, i64 128
-  br label %261
+228:
+  %229 = phi i64 [ %162, %169 ], [ %226, %225 ], [ %184, %199 ], [ %184, %187 ]
+  %230 = phi i64 [ %160, %169 ], [ %218, %225 ], [ %182, %199 ], [ %182, %187 ]
+  %231 = phi i64 [ %150, %169 ], [ 0, %225 ], [ %202, %199 ], [ -1, %187 ]
+  store i64 %230, ptr %159, align 8
+  store i64 %231, ptr %163, align 8
+  %232 = icmp slt i64 %230, %229
+  br i1 %232, label %233, label %234
 
-224:
-  %225 = phi i64 [ 0, %215 ], [ %258, %257 ]
-  %226 = load ptr, ptr %216, align 8
-  %227 = getelementptr %struct.carry, ptr %226, i64 %225
-  %228 = getelementptr inbounds i8, ptr %227, i64 8
-  %229 = load i64, ptr %228, align 8
-  %230 = getelementptr i64, ptr %2, i64 %229
-  %231 = load i64, ptr %230, align 8
-  %232 = inttoptr i64 %231 to ptr
-  %233 = getelementptr inbounds i8, ptr %227, i64 16
-  %234 = getelementptr [2 x ptr], ptr %233, i64 0, i64 %217
-  %235 = load ptr, ptr %234, align 8
-  %236 = getelementptr inbounds i8, ptr %227, i64 32
-  %237 = load i64, ptr %236, align 8
-  %238 = icmp ult i64 %237, 8
-  br i1 %238, label %239, label %242
+233:
+  store i64 1, ptr %8, align 8
+  br label %334
 
-239:
-  %240 = phi i64 [ 0, %224 ], [ %243, %242 ]
-  %241 = icmp ult i64 %240, %237
-  br i1 %241, label %250, label %257
+234:
+  %235 = getelementptr inbounds i8, ptr %5, i64 120
+  %236 = load i64, ptr %235, align 8
+  %237 = icmp sgt i64 %236, 0
+  br i1 %237, label %238, label %241
 
-242:
-  %243 = phi i64 [ %248, %242 ], [ 8, %224 ]
-  %244 = phi i64 [ %243, %242 ], [ 0, %224 ]
-  %245 = getelementptr i8, ptr %235, i64 %244
-  %246 = load i64, ptr %245, align 8
-  %247 = getelementptr i8, ptr %232, i64 %244
-  store i64 %246, ptr %247, align 8
-  %248 = add i64 %243, 8
-  %249 = icmp ugt i64 %248, %237
-  br i1 %249, label %239, label %242
+238:
+  %239 = getelementptr inbounds i8, ptr %5, i64 112
+  %240 = and i64 %230, 1
+  br label %247
 
-250:
-  %251 = phi i64 [ %255, %250 ], [ %240, %239 ]
-  %252 = getelementptr i8, ptr %235, i64 %251
-  %253 = load i8, ptr %252, align 1
-  %254 = getelementptr i8, ptr %232, i64 %251
-  store i8 %253, ptr %254, align 1
-  %255 = add nuw i64 %251, 1
-  %256 = icmp eq i64 %255, %237
-  br i1 %256, label %257, label %250
+241:
+  %242 = getelementptr inbounds i8, ptr %5, i64 136
+  %243 = load i64, ptr %242, align 8
+  %244 = icmp sgt i64 %243, 0
+  br i1 %244, label %245, label %311
 
-257:
-  %258 = add nuw nsw i64 %225, 1
-  %259 = load i64, ptr %35, align 8
-  %260 = icmp slt i64 %258, %259
-  br i1 %260, label %224, label %218
-
-261:
-  %262 = phi i64 [ %220, %222 ], [ %285, %284 ]
-  %263 = phi i64 [ 0, %222 ], [ %286, %284 ]
-  %264 = load ptr, ptr %223, align 8
-  %265 = getelementptr %struct.stack, ptr %264, i64 %263
-  %266 = getelementptr inbounds i8, ptr %265, i64 8
-  %267 = load i64, ptr %266, align 8
-  %268 = mul i64 %267, %212
-  %269 = getelementptr inbounds i8, ptr %265, i64 16
-  %270 = load i64, ptr %269, align 8
-  %271 = icmp ult i64 %268, %270
-  br i1 %271, label %272, label %284
-
-272:
-  %273 = phi i64 [ %279, %272 ], [ %268, %261 ]
-  %274 = load i64, ptr %265, align 8
-  %275 = getelementptr i64, ptr %2, i64 %274
-  %276 = load i64, ptr %275, align 8
-  %277 = inttoptr i64 %276 to ptr
-  %278 = getelementptr i8, ptr %277, i64 %273
-  store i8 0, ptr %278, align 1
-  %279 = add nuw i64 %273, 1
-  %280 = load i64, ptr %269, align 8
-  %281 = icmp ult i64 %279, %280
-  br i1 %281, label %272, label %282
-
-282:
-  %283 = load i64, ptr %219, align 8
+245:
+  %246 = getelementptr inbounds i8, ptr %5, i64 128
   br label %284
 
+247:
+  %248 = phi i64 [ 0, %238 ], [ %281, %280 ]
+  %249 = load ptr, ptr %239, align 8
+  %250 = getelementptr %struct.carry, ptr %249, i64 %248
+  %251 = getelementptr inbounds i8, ptr %250, i64 8
+  %252 = load i64, ptr %251, align 8
+  %253 = getelementptr i64, ptr %2, i64 %252
+  %254 = load i64, ptr %253, align 8
+  %255 = inttoptr i64 %254 to ptr
+  %256 = getelementptr inbounds i8, ptr %250, i64 16
+  %257 = getelementptr [2 x ptr], ptr %256, i64 0, i64 %240
+  %258 = load ptr, ptr %257, align 8
+  %259 = getelementptr inbounds i8, ptr %250, i64 32
+  %260 = load i64, ptr %259, align 8
+  %261 = icmp ult i64 %260, 8
+  br i1 %261, label %262, label %265
+
+262:
+  %263 = phi i64 [ 0, %247 ], [ %266, %265 ]
+  %264 = icmp ult i64 %263, %260
+  br i1 %264, label %273, label %280
+
+265:
+  %266 = phi i64 [ %271, %265 ], [ 8, %247 ]
+  %267 = phi i64 [ %266, %265 ], [ 0, %247 ]
+  %268 = getelementptr i8, ptr %258, i64 %267
+  %269 = load i64, ptr %268, align 8
+  %270 = getelementptr i8, ptr %255, i64 %267
+  store i64 %269, ptr %270, align 8
+  %271 = add i64 %266, 8
+  %272 = icmp ugt i64 %271, %260
+  br i1 %272, label %262, label %265
+
+273:
+  %274 = phi i64 [ %278, %273 ], [ %263, %262 ]
+  %275 = getelementptr i8, ptr %258, i64 %274
+  %276 = load i8, ptr %275, align 1
+  %277 = getelementptr i8, ptr %255, i64 %274
+  store i8 %276, ptr %277, align 1
+  %278 = add nuw i64 %274, 1
+  %279 = icmp eq i64 %278, %260
+  br i1 %279, label %280, label %273
+
+280:
+  %281 = add nuw nsw i64 %248, 1
+  %282 = load i64, ptr %235, align 8
+  %283 = icmp slt i64 %281, %282
+  br i1 %283, label %247, label %241
+
 284:
-  %285 = phi i64 [ %283, %282 ], [ %262, %261 ]
-  %286 = add nuw nsw i64 %263, 1
-  %287 = icmp slt i64 %286, %285
-  br i1 %287, label %261, label %288
-
-288:
-  %289 = getelementptr inbounds i8, ptr %5, i64 64
+  %285 = phi i64 [ %243, %245 ], [ %308, %307 ]
+  %286 = phi i64 [ 0, %245 ], [ %309, %307 ]
+  %287 = load ptr, ptr %246, align 8
+  %288 = getelementptr %struct.stack, ptr %287, i64 %286
+  %289 = getelementptr inbounds i8, ptr %288, i64 8
   %290 = load i64, ptr %289, align 8
-  %291 = icmp sgt i64 %290, -1
-  br i1 %291, label %292, label %296
+  %291 = mul i64 %290, %230
+  %292 = getelementptr inbounds i8, ptr %288, i64 16
+  %293 = load i64, ptr %292, align 8
+  %294 = icmp ult i64 %291, %293
+  br i1 %294, label %295, label %307
 
-292:
-  %293 = getelementptr i64, ptr %2, i64 %290
-  %294 = load i64, ptr %293, align 8
-  %295 = inttoptr i64 %294 to ptr
-  store i64 %212, ptr %295, align 8
-  br label %296
+295:
+  %296 = phi i64 [ %302, %295 ], [ %291, %284 ]
+  %297 = load i64, ptr %288, align 8
+  %298 = getelementptr i64, ptr %2, i64 %297
+  %299 = load i64, ptr %298, align 8
+  %300 = inttoptr i64 %299 to ptr
+  %301 = getelementptr i8, ptr %300, i64 %296
+  store i8 0, ptr %301, align 1
+  %302 = add nuw i64 %296, 1
+  %303 = load i64, ptr %292, align 8
+  %304 = icmp ult i64 %302, %303
+  br i1 %304, label %295, label %305
 
-296:
-  %297 = getelementptr inbounds i8, ptr %5, i64 72
-  %298 = load i64, ptr %297, align 8
-  %299 = icmp sgt i64 %298, -1
-  br i1 %299, label %300, label %311
+305:
+  %306 = load i64, ptr %242, align 8
+  br label %307
 
-300:
-  %301 = icmp eq i64 %212, 0
-  %302 = select i1 %301, i64 32, i64 40
-  %303 = getelementptr inbounds i8, ptr %5, i64 %302
-  %304 = load ptr, ptr %303, align 8
-  %305 = load i8, ptr %304, align 1
-  %306 = icmp eq i8 %305, 0
-  %307 = zext i1 %306 to i8
-  %308 = getelementptr i64, ptr %2, i64 %298
-  %309 = load i64, ptr %308, align 8
-  %310 = inttoptr i64 %309 to ptr
-  store i8 %307, ptr %310, align 1
-  br label %311
+307:
+  %308 = phi i64 [ %306, %305 ], [ %285, %284 ]
+  %309 = add nuw nsw i64 %286, 1
+  %310 = icmp slt i64 %309, %308
+  br i1 %310, label %284, label %311
 
 311:
+  %312 = getelementptr inbounds i8, ptr %5, i64 64
+  %313 = load i64, ptr %312, align 8
+  %314 = icmp sgt i64 %313, -1
+  br i1 %314, label %315, label %319
+
+315:
+  %316 = getelementptr i64, ptr %2, i64 %313
+  %317 = load i64, ptr %316, align 8
+  %318 = inttoptr i64 %317 to ptr
+  store i64 %230, ptr %318, align 8
+  br label %319
+
+319:
+  %320 = getelementptr inbounds i8, ptr %5, i64 72
+  %321 = load i64, ptr %320, align 8
+  %322 = icmp sgt i64 %321, -1
+  br i1 %322, label %323, label %334
+
+323:
+  %324 = icmp eq i64 %230, 0
+  %325 = select i1 %324, i64 32, i64 40
+  %326 = getelementptr inbounds i8, ptr %5, i64 %325
+  %327 = load ptr, ptr %326, align 8
+  %328 = load i8, ptr %327, align 1
+  %329 = icmp eq i8 %328, 0
+  %330 = zext i1 %329 to i8
+  %331 = getelementptr i64, ptr %2, i64 %321
+  %332 = load i64, ptr %331, align 8
+  %333 = inttoptr i64 %332 to ptr
+  store i8 %330, ptr %333, align 1
+  br label %334
+
+334:
   ret void
 }
 

@@ -124,4 +124,12 @@ class LoopEntry(IntEnum):
     #: the array that says whether it runs at all, or −1, and what it says then
     WHEN_AT = 22
     WHEN = 23
-    SIZE = 24
+    #: where it was left: whether in the condition before the first step, which step of that list, or −1 where the run
+    #: is to end, and of how many steps of the loop which one
+    ASKS = 24
+    AT = 25
+    MOST = 26
+    T = 27
+    #: whether it is to go on behind that step, instead of from the beginning
+    GOES_ON = 28
+    SIZE = 29

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from engine.bodies.runs_functions import LEAST_STEP_FLOPS, RunsFunctions, in_parts
+from engine.graph.limits import Deadline
 from engine.graph.op import Array, Kernel, KernelCall, ResultTypes
 from engine.graph.run_context import RunContext, RunPlan
 from engine.planning.plan import Plan, Step
@@ -210,7 +211,11 @@ class PlannedWhile(RunsPlans):
 
 
 class PlannedCond(RunsPlans):
-    """One of two plans."""
+    """One of two plans, each bound when it is asked for."""
+
+    def bind(self, run: RunContext, operands: Sequence[Array], out: Any, attrs: Any) -> KernelCall:
+        """Neither of them yet."""
+        return self.repeat, (run, [_Later(run, plan) for plan in self.plans], operands, out, attrs)
 
     def repeat(
         self, run: RunContext, bodies: Sequence[RunPlan], operands: Sequence[Array], out: Any, attrs: Any
@@ -227,6 +232,19 @@ class PlannedCond(RunsPlans):
 
 class PlannedCall(RunsPlans):
     """A body that is kept to itself, so that nothing inside lives on."""
+
+
+class _Later:
+    """A plan that is bound at its first run."""
+
+    def __init__(self, run: RunContext, plan: Plan) -> None:
+        self._run, self._plan = run, plan
+        self._bound: RunPlan | None = None
+
+    def __call__(self, feeds: Mapping[Any, Array], deadline: Deadline) -> Sequence[Array]:
+        if self._bound is None:
+            self._bound = self._run.bind_plan(self._plan)
+        return self._bound(feeds, deadline)
 
 
 def _run_once(run: RunContext, body: RunPlan, operands: Sequence[Array], out: Sequence[Array]) -> None:

@@ -1,0 +1,237 @@
+"""Layout of a body of a loop: where its results lie, which of them move from step to step, and what it needs for that.
+
+What moves has addresses where there is no memory, as long as no loop says where it lies.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from engine.executors.binding import Binder
+from engine.executors.lifetimes import Root, roots_of
+from engine.graph.alignment import ALIGNMENT, aligned
+from engine.graph.op import View
+from engine.graph.tensor_type import HostArray, Strided, TensorType
+from engine.native.bounds import reach
+from engine.native.runner_layout import MOST_AXES
+from engine.oplib.source import Source
+from engine.planning.plan import Plan, Step
+
+#: beyond all addresses that a process has: there lies what moves, and before it what is only measured
+_NO_MEMORY, _MEASURED, _STATED = 1 << 60, 1 << 59, 1 << 58
+
+
+class _Memory(Protocol):
+    def take(self, nbytes: int) -> Any:
+        """The next so many bytes."""
+
+
+class NativeMemory:
+    """Bytes that are given out piece by piece."""
+
+    def __init__(self, whole: HostArray) -> None:
+        self._whole = whole
+        self._start = -whole.ctypes.data % ALIGNMENT
+
+    def take(self, nbytes: int) -> HostArray:
+        """The next so many."""
+        start, self._start = self._start, self._start + aligned(nbytes)
+        assert self._start <= len(self._whole) + ALIGNMENT
+        return self._whole[start : start + nbytes]
+
+
+class _Elsewhere:
+    """Addresses where there is no memory: of what will lie elsewhere, and until then is not looked at."""
+
+    def __init__(self, first: int) -> None:
+        self._next = first
+
+    def take(self, nbytes: int) -> Any:
+        """The next so many bytes, and one at least."""
+        address, self._next = self._next, self._next + aligned(max(1, nbytes))
+        return memory_at(address, nbytes)
+
+
+class ConstView(NamedTuple):
+    """What a step reads of a const: of which feed, so many bytes from its first on, and an array that lies alike."""
+
+    feed: int
+    offset: int
+    alike: HostArray
+
+
+class Laid(NamedTuple):
+    """A step that computes, with arrays of its operands and results."""
+
+    operands: list[Any]
+    out: Any
+    results: Sequence[HostArray]
+
+
+class BodyLayout:
+    """Arrays of all that a body computes, as its steps are put one after the other.
+
+    Results that are not `fixed` move, as does what is fed; of that, the first `consts` stay while a loop runs.
+    """
+
+    def __init__(self, plan: Plan, fixed: Sequence[int], consts: int, memory: _Memory) -> None:
+        away, moved = _Elsewhere(_NO_MEMORY), _away(plan, fixed)
+        self._buffers = [(away if k in moved else memory).take(nbytes) for k, nbytes in enumerate(plan.buffers)]
+        #: what is fed, by what it is fed under
+        self.fed: dict[Any, HostArray] = {
+            feed: placed(type, away.take(type.nbytes)) for feed, type in plan.feed_types.items()
+        }
+        self.slots: list[Any] = [None] * plan.slots
+        for feed, slot in plan.feeds.items():
+            self.slots[slot] = self.fed[feed]
+        #: where results are copied to that do not lie in memory of their own
+        self.copies = [
+            None if owned else placed(type, (memory if k in fixed else away).take(type.nbytes))
+            for k, (owned, type) in enumerate(zip(_owned(plan), plan.result_types, strict=True))
+        ]
+        self._consts = consts
+
+    def put(self, step: Step, constant: Callable[[Step], HostArray]) -> Laid | None:
+        """The next step; None of a view, and of what is `constant`."""
+        operands = [self.slots[i] for i in step.operands]
+        if not step.places and isinstance(step.op, View):
+            self.slots[step.result] = step.op.view(np, operands[0], **step.attrs)
+            return None
+        if isinstance(step.op, Source):
+            self.slots[step.result] = constant(step)
+            return None
+        at = zip(step.types, step.places, strict=True)
+        results = [placed(type, self._buffers[place.buffer], place.offset) for type, place in at]
+        self.slots[step.result] = tuple(results) if step.op.several else results[0]
+        return Laid(operands, self.slots[step.result], results)
+
+    def const(self, array: HostArray) -> ConstView | None:
+        """What an array is of a const, if it looks at one."""
+        address = array.ctypes.data
+        for feed, whole in self.fed.items():
+            offset = address - whole.ctypes.data
+            if feed < self._consts and 0 <= offset < max(1, whole.nbytes):
+                return ConstView(feed, offset, array)
+        return None
+
+    def is_copied(self, operand: HostArray) -> bool:
+        """Whether an operand moves and is no const."""
+        return moves(operand) and self.const(operand) is None
+
+
+class BodyNeeds(NamedTuple):
+    """Bytes for a body: those that it works in, for good and for one step at a time; and what Python takes beside."""
+
+    lasting: int
+    passing: int
+    beside: int
+
+    @property
+    def taken(self) -> int:
+        """What it is to be given."""
+        return self.lasting + aligned(self.passing)
+
+
+def body_needs(binder: Binder, plan: Plan, fixed: Sequence[int], consts: int) -> BodyNeeds:
+    """What a body takes, found before there is memory for it."""
+    stated = _Elsewhere(_STATED)
+    layout = BodyLayout(plan, fixed, consts, _Elsewhere(_MEASURED))
+    passing, stays, beside = 0, 0, 0
+    for step in plan.steps:
+        passing = max(passing, binder.workspace(step))
+        laid = layout.put(step, lambda step: placed(step.types[0], stated.take(step.types[0].nbytes)))
+        if laid is None or is_made_natively(binder, step, laid):
+            continue
+        still = [x for x in laid.operands if layout.is_copied(x)] + [y for y in laid.results if moves(y)]
+        passing = max(passing, aligned(binder.workspace(step)) + sum(aligned(span(x)) for x in still))
+        works_in = _works_in(step, laid)
+        stays, beside = (stays + works_in, beside) if step.op.runs else (stays, max(beside, works_in))
+    return BodyNeeds(_lasting(plan, fixed), passing, stays + beside)
+
+
+def is_made_natively(binder: Binder, step: Step, laid: Laid) -> bool:
+    """Whether the runner can make the step, as far as is known before it is bound."""
+    if binder.workspace(step) or binder.has_kernel(step):
+        return True
+    copies = step.op.as_copies(np, laid.operands, laid.out, step.attrs)
+    return copies is not None and all(len(blocks(*pair)[1]) <= MOST_AXES for pair in copies)
+
+
+def memory_at(address: int, nbytes: int) -> Any:
+    """Memory to place arrays on, which keep nothing alive."""
+    return (ctypes.c_char * max(1, nbytes)).from_address(address)
+
+
+def placed(type: TensorType, memory: Any, offset: int = 0) -> HostArray:
+    """An array on memory."""
+    return np.ndarray(type.shape, type.dtype, memory, offset)
+
+
+def moves(array: HostArray) -> bool:
+    """Whether a loop says where it lies, and says so anew for each step."""
+    return int(array.ctypes.data) >= _NO_MEMORY
+
+
+def span(array: HostArray) -> int:
+    """Bytes from the first of an array's to the last, whether they are its own or not."""
+    before, behind = reach(array)
+    return behind - before
+
+
+def blocks(place: HostArray, source: HostArray) -> tuple[int, list[tuple[int, int, int]]]:
+    """Bytes that lie densely in both, and axes of such blocks: extent, and bytes to the next one in each."""
+    axes = [axis for axis in zip(place.shape, place.strides, source.strides, strict=True) if axis[0] != 1]
+    block = place.itemsize
+    while axes and axes[-1][1:] == (block, block):
+        block *= axes.pop()[0]
+    return block, axes
+
+
+def _works_in(step: Step, laid: Laid) -> int:
+    """What the op allocates itself."""
+    types = [Strided(TensorType.of(x), x.strides) for x in laid.operands]
+    return step.op.workspace(step.types if step.op.several else step.types[0], *types, **step.attrs)
+
+
+def _lasting(plan: Plan, fixed: Sequence[int]) -> int:
+    """Buffers and copies that do not lie elsewhere."""
+    away = _away(plan, fixed)
+    kept = [nbytes for k, nbytes in enumerate(plan.buffers) if k not in away]
+    copied = [plan.result_types[k].nbytes for k in fixed if not _owned(plan)[k]]
+    return sum(map(aligned, (*kept, *copied)))
+
+
+def _away(plan: Plan, fixed: Sequence[int]) -> set[int]:
+    """The buffers of results that are not `fixed`, and lie in memory of their own: in that of the loop."""
+    owned, roots = _owned(plan), roots_of(plan)
+    moved = {root for k, root in enumerate(roots) if owned[k] and k not in fixed}
+    at = ((Root(step.result, which), place) for step in plan.steps for which, place in enumerate(step.places))
+    return {place.buffer for root, place in at if root in moved}
+
+
+def _owned(plan: Plan) -> list[bool]:
+    """Whether each result lies in memory of its own: the others look at what is fed, constant, or there twice.
+
+    Nor is it its own where something larger lies there before: of a stack, that would reach into the next entry.
+    """
+    sources = {step.result for step in plan.steps if isinstance(step.op, Source)}
+    elsewhere, owned, seen = sources.union(plan.feeds.values()), list[bool](), set[Root]()
+    places, reached = {step.result: step.places for step in plan.steps}, _reached(plan)
+    for root, type in zip(roots_of(plan), plan.result_types, strict=True):
+        is_own = root not in seen and root.slot not in elsewhere
+        owned.append(is_own and reached[places[root.slot][root.which].buffer] <= type.nbytes)
+        seen.add(root)
+    return owned
+
+
+def _reached(plan: Plan) -> Mapping[int, int]:
+    """For each buffer, the bytes that anything ever takes of it."""
+    reached: dict[int, int] = {}
+    for step in plan.steps:
+        for type, place in zip(step.types, step.places, strict=False):
+            reached[place.buffer] = max(reached.get(place.buffer, 0), place.offset + type.nbytes)
+    return reached
