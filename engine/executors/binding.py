@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from engine.graph.op import Array, KernelCall
 from engine.graph.run_context import RunContext
+from engine.loops.recurrence import Recurrence
+from engine.native.native_call import LoadedKernel
 from engine.native.runner import Runner
 from engine.planning.plan import Step
+
+
+class StepKernel(NamedTuple):
+    """A kernel, and the recurrence that it goes through, whose functions are written out."""
+
+    code: LoadedKernel
+    recurrence: Recurrence
 
 
 class Binder:
@@ -24,6 +34,10 @@ class Binder:
     def has_kernel(self, step: Step) -> bool:
         """Whether this step is bound to one."""
         return False
+
+    def step_kernel(self, step: Step) -> StepKernel | None:
+        """What goes through all steps of a loop by itself, where there is such a kernel."""
+        return None
 
     def workspace(self, step: Step) -> int:
         """Bytes of memory that a step's calls work in: no other step's are made meanwhile, so that all share it."""

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
-from engine.executors.binding import Binder, bind_step
+from engine.executors.binding import Binder, StepKernel, bind_step
 from engine.executors.native_loops import bind_loop, loop_workspace
 from engine.graph.op import Array, Kernel, KernelCall
 from engine.graph.run_context import RunContext
@@ -16,7 +16,6 @@ from engine.loops.compiled import NativeKernel, block_count, kernel_workspace, n
 from engine.loops.llvm_text import llvm_text
 from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
-from engine.loops.recurrence import Recurrence
 from engine.loops.recurrence_text import recurrence_text
 from engine.loops.schedule import lanes_of
 from engine.loops.within_range import bind_within_range
@@ -45,14 +44,7 @@ class CompiledLoop(NamedTuple):
     sums: Mapping[str, NativeKernel]
 
 
-class CompiledRecurrence(NamedTuple):
-    """A kernel, and the recurrence that it goes through, whose functions are written out."""
-
-    kernel: LoadedKernel
-    recurrence: Recurrence
-
-
-KernelCode = CompiledLoop | CompiledRecurrence | Sequence[LoadedKernel]
+KernelCode = CompiledLoop | StepKernel | Sequence[LoadedKernel]
 K = TypeVar("K", NativeKernel, LoadedKernel)
 
 
@@ -108,11 +100,11 @@ class Kernels:
             return self._loop(op)
         return self._recurrence(op) if isinstance(op, PlannedScan) else self._phases(op)
 
-    def _recurrence(self, op: PlannedScan) -> CompiledRecurrence:
+    def _recurrence(self, op: PlannedScan) -> StepKernel:
         assert op.step_loop is not None
         recurrence = op.step_loop.expanded
         text = recurrence_text(recurrence, lanes_of(recurrence.loop, op.step_loop.space.columns))
-        return CompiledRecurrence(self._kernel(text, load_kernel), recurrence)
+        return StepKernel(self._kernel(text, load_kernel), recurrence)
 
     def _loop(self, op: Fused) -> CompiledLoop:
         loop = op.expanded
@@ -200,6 +192,11 @@ class LoopBinder(Binder):
         """Whether it was compiled."""
         return step.op in self.compiled
 
+    def step_kernel(self, step: Step) -> StepKernel | None:
+        """As its parent."""
+        found = self.compiled.get(step.op)
+        return found if isinstance(found, StepKernel) else None
+
     def workspace(self, step: Step) -> int:
         """That of a kernel. NumPy's is allocated anew with each run."""
         if isinstance(step.op, RunsPlans):
@@ -222,7 +219,7 @@ class LoopBinder(Binder):
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """As its parent."""
         op, found = step.op, self.compiled.get(step.op)
-        if isinstance(op, MicrokernelOp) and found is not None and not isinstance(found, CompiledLoop):
+        if isinstance(op, MicrokernelOp) and found is not None and not isinstance(found, CompiledLoop | StepKernel):
             by_op = partial(_bind_one, run, step)
             return bind_recipe(found, op.made_by, operands, out, self._taking_part(op), run.workspace, by_op)
         if isinstance(op, RunsPlans):

@@ -18,6 +18,7 @@ from engine.executors.binding import Binder
 from engine.executors.body_layout import BodyNeeds, NativeMemory, body_needs
 from engine.executors.left_loops import LeftLoop
 from engine.executors.native_bodies import BoundBody, NotNative, bind_body
+from engine.executors.native_recurrences import bind_recurrence
 from engine.graph.alignment import ALIGNMENT, aligned
 from engine.graph.op import KernelCall
 from engine.graph.run_context import RunContext
@@ -45,6 +46,8 @@ def loop_workspace(binder: Binder, step: Step) -> int:
     assert isinstance(step.op, RunsPlans)
     if binder.runner is None:
         return 0
+    if binder.step_kernel(step) is not None:
+        return _needed(step, [])
     needs = _needs(binder, step)
     needed = _needed(step, needs)
     most = step.op.workspace(step.types, **step.attrs) + _BESIDE
@@ -86,16 +89,16 @@ def bind_loop(
     if not all(x.flags.c_contiguous for x in operands):
         return None
     try:
-        made = [kind(binder, runner, run, step, operands, out).calls() for kind in _kinds(op)]
+        made = [kind(binder, runner, run, step, operands, out).calls() for kind in _kinds(binder, step)]
         return [call for calls in made for call in calls]
     except NotNative:
         return None
 
 
-def _kinds(op: RunsPlans) -> Sequence[type[_NativeBodies]]:
-    if isinstance(op, (PlannedScan, PlannedWhile)):
-        return (_Loop,)
-    return (_Then, _Otherwise) if isinstance(op, PlannedCond) else (_Once,)
+def _kinds(binder: Binder, step: Step) -> Sequence[type[_NativeBodies]]:
+    if isinstance(step.op, (PlannedScan, PlannedWhile)):
+        return (_Loop,) if binder.step_kernel(step) is None else (_GoneThrough,)
+    return (_Then, _Otherwise) if isinstance(step.op, PlannedCond) else (_Once,)
 
 
 class _NativeBodies(ABC):
@@ -136,11 +139,15 @@ class _NativeBodies(ABC):
     def _bind(self, plan: Plan, fixed: Sequence[int] = ()) -> BoundBody:
         """A body, whose consts are where the loop's are."""
         consts = self._parts.consts
-        body = bind_body(self._binder, self._runner, self._run, plan, self._memory, fixed, len(consts))
+        body = self._body(plan, fixed)
         for feed, position in enumerate(consts):
             self._begin_at(body, feed, position)
         self._bodies.append(body)
         return body
+
+    def _body(self, plan: Plan, fixed: Sequence[int]) -> BoundBody:
+        consts = len(self._parts.consts)
+        return bind_body(self._binder, self._runner, self._run, plan, self._memory, fixed, consts)
 
     def _begin_at(self, body: BoundBody, feed: int, position: int, last: int = 0, stride: int = 0) -> None:
         for word, offset in body.fed.get(feed, ()):
@@ -230,13 +237,18 @@ class _Loop(_NativeBodies):
         body = bodies[-1]
         for k, position in enumerate(positions):
             array, feed = self._operands[position - 1], consts + k
-            first, second = (self._memory.take(max(8, array.nbytes)).ctypes.data for _ in range(2))
+            first, second = self._buffers(max(8, array.nbytes))
             self._carries.append((position, self._results[k], first, second, array.nbytes))
             for each in bodies:
                 self._inits += [(word, _NOWHERE, first + offset, 0) for word, offset in each.fed.get(feed, ())]
             self._inits += [(word, _NOWHERE, second + offset, 0) for word, offset in body.made[k]]
             turned = [*body.fed.get(feed, ()), *body.made[k]]
             self._moves += [(word, 0, (first + offset) ^ (second + offset)) for word, offset in turned]
+
+    def _buffers(self, nbytes: int) -> tuple[int, int]:
+        """Where a carry lies, and where it does after a step."""
+        first, second = (self._memory.take(nbytes).ctypes.data for _ in range(2))
+        return first, second
 
     def _go_through(self, body: BoundBody, before: int, positions: Sequence[int]) -> None:
         backwards = bool(self._attrs.get("reverse"))
@@ -263,6 +275,23 @@ class _Loop(_NativeBodies):
         described[LoopEntry.BEFORE], described[LoopEntry.BEFORE_COUNT] = steps.ctypes.data, len(steps)
         described[LoopEntry.BEFORE_FLAG], described[LoopEntry.FLAG] = condition.results[0], body.results[carries]
         described[LoopEntry.STEPS_AT], described[LoopEntry.FINISHED_AT] = results[carries], results[carries + 1]
+
+
+class _GoneThrough(_Loop):
+    """A loop whose steps one kernel goes through by itself, so many at a time; carries lie where they lay."""
+
+    def _body(self, plan: Plan, fixed: Sequence[int]) -> BoundBody:
+        kernel = self._binder.step_kernel(self._step)
+        assert isinstance(self._op, PlannedScan)
+        assert kernel is not None
+        assert self._op.step_loop is not None
+        body, many = bind_recurrence(kernel, self._op.step_loop, self._run, self._step, self._operands, self._out)
+        self._described[LoopEntry.MANY] = many
+        return body
+
+    def _buffers(self, nbytes: int) -> tuple[int, int]:
+        address: int = self._memory.take(nbytes).ctypes.data
+        return address, address
 
 
 def _rows(entries: Sequence[Sequence[int]], size: int) -> HostArray:

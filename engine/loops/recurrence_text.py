@@ -45,6 +45,7 @@ class _RecurrenceText(KernelText):
             self.memory.word(self.places.results[n], "i64", f"%result{n}.entry")
         if self.recurrence.out_of_range is not None:
             self.memory.word(self.places.flag, "ptr", "%flag")
+            self.memory.store("i8", "0", "%flag")
 
     def _columns(self) -> None:
         with self.to.loop(loop_names("c", "columns.head", "columns.body", "columns.rest"), 0, "%whole", self.lanes):

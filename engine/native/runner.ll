@@ -1,4 +1,4 @@
-; made of runner.c by scripts/runner_ir.py: 040cff7ada6e5dfe24a381726c021913e946ae36e0f021e74674051f5ea1bbe6
+; made of runner.c by scripts/runner_ir.py: 44386fc806d3767eb2b6a12e3bad5d9fb91eab2ba79ce36d19dc372ac0c515f5
 %struct.step = type { ptr, i64, ptr, i64, i64, i64, i64, ptr }
 %struct.bed = type { i32, [60 x i8] }
 %struct.carry = type { i64, i64, [2 x ptr], i64 }
@@ -318,7 +318,7 @@ define void @repeat(i64 %0, i64 %1, ptr readonly %2) #0 {
   %4 = load i64, ptr %2, align 8
   %5 = inttoptr i64 %4 to ptr
   %6 = icmp slt i64 %0, %1
-  br i1 %6, label %7, label %334
+  br i1 %6, label %7, label %395
 
 7:
   %8 = getelementptr inbounds i8, ptr %5, i64 168
@@ -355,7 +355,7 @@ define void @repeat(i64 %0, i64 %1, ptr readonly %2) #0 {
   %30 = getelementptr inbounds i8, ptr %5, i64 184
   %31 = load i64, ptr %30, align 8
   %32 = icmp eq i64 %31, %29
-  br i1 %32, label %33, label %334
+  br i1 %32, label %33, label %395
 
 33:
   %34 = getelementptr inbounds i8, ptr %5, i64 56
@@ -506,7 +506,7 @@ define void @repeat(i64 %0, i64 %1, ptr readonly %2) #0 {
   store i64 %139, ptr %132, align 8
   %140 = load i64, ptr %133, align 8
   %141 = icmp eq i64 %139, %140
-  br i1 %141, label %142, label %233
+  br i1 %141, label %142, label %293
 
 142:
   store i64 0, ptr %132, align 8
@@ -524,268 +524,354 @@ define void @repeat(i64 %0, i64 %1, ptr readonly %2) #0 {
 
 149:
   %150 = phi i64 [ 0, %142 ], [ 0, %147 ], [ %125, %124 ]
-  %151 = load ptr, ptr %5, align 8
-  %152 = getelementptr inbounds i8, ptr %5, i64 96
-  %153 = load ptr, ptr %152, align 8
-  %154 = getelementptr inbounds i8, ptr %5, i64 104
-  %155 = load i64, ptr %154, align 8
-  %156 = getelementptr %struct.move, ptr %153, i64 %155
-  %157 = getelementptr inbounds i8, ptr %5, i64 160
+  %151 = getelementptr inbounds i8, ptr %5, i64 232
+  %152 = load ptr, ptr %151, align 8
+  %153 = icmp eq ptr %152, null
+  br i1 %153, label %210, label %154
+
+154:
+  %155 = getelementptr inbounds i8, ptr %5, i64 96
+  %156 = load ptr, ptr %155, align 8
+  %157 = getelementptr inbounds i8, ptr %5, i64 104
   %158 = load i64, ptr %157, align 8
-  %159 = getelementptr inbounds i8, ptr %5, i64 216
-  %160 = load i64, ptr %159, align 8
+  %159 = getelementptr %struct.move, ptr %156, i64 %158
+  %160 = getelementptr inbounds i8, ptr %5, i64 216
   %161 = getelementptr inbounds i8, ptr %5, i64 208
-  %162 = load i64, ptr %161, align 8
-  %163 = getelementptr inbounds i8, ptr %5, i64 200
-  %164 = getelementptr inbounds i8, ptr %5, i64 8
-  %165 = load i64, ptr %164, align 8
-  %166 = icmp eq i64 %165, 1
-  br i1 %166, label %167, label %169
+  %162 = load i64, ptr %160, align 8
+  %163 = load i64, ptr %161, align 8
+  %164 = icmp slt i64 %162, %163
+  br i1 %164, label %165, label %294
 
-167:
-  %168 = load ptr, ptr %151, align 8
-  br label %169
+165:
+  %166 = getelementptr inbounds i8, ptr %5, i64 160
+  %167 = getelementptr inbounds i8, ptr %5, i64 144
+  %168 = getelementptr inbounds i8, ptr %5, i64 152
+  %169 = getelementptr inbounds i8, ptr %5, i64 8
+  %170 = getelementptr inbounds i8, ptr %5, i64 200
+  %171 = icmp ult ptr %156, %159
+  br label %172
 
-169:
-  %170 = phi ptr [ %168, %167 ], [ null, %149 ]
-  %171 = getelementptr inbounds i8, ptr %5, i64 144
-  %172 = icmp slt i64 %160, %162
-  br i1 %172, label %173, label %228
+172:
+  %173 = phi i64 [ %163, %165 ], [ %208, %205 ]
+  %174 = phi i64 [ %162, %165 ], [ %207, %205 ]
+  %175 = sub i64 %173, %174
+  %176 = load i64, ptr %166, align 8
+  %177 = tail call i64 @llvm.smin.i64(i64 %175, i64 %176)
+  %178 = icmp eq i64 %174, 0
+  br i1 %178, label %185, label %179
 
-173:
-  %174 = getelementptr inbounds i8, ptr %5, i64 152
-  %175 = icmp eq ptr %170, null
-  %176 = getelementptr inbounds i8, ptr %151, i64 8
-  %177 = getelementptr inbounds i8, ptr %151, i64 16
-  %178 = icmp ult ptr %153, %156
-  %179 = getelementptr inbounds i8, ptr %5, i64 40
-  br label %180
+179:
+  %180 = load ptr, ptr %167, align 8
+  %181 = load ptr, ptr %168, align 8
+  %182 = tail call fastcc i32 @is_over(ptr %180, ptr %181) #6
+  %183 = icmp eq i32 %182, 0
+  br i1 %183, label %185, label %184
 
-180:
-  %181 = phi i64 [ %158, %173 ], [ %195, %225 ]
-  %182 = phi i64 [ %160, %173 ], [ %218, %225 ]
-  %183 = phi i64 [ %150, %173 ], [ 0, %225 ]
-  %184 = phi i64 [ %162, %173 ], [ %226, %225 ]
-  %185 = add i64 %181, -1
-  %186 = icmp slt i64 %185, 0
-  br i1 %186, label %187, label %194
+184:
+  store i64 -1, ptr %170, align 8
+  br label %293
 
-187:
-  %188 = load ptr, ptr %171, align 8
-  %189 = load ptr, ptr %174, align 8
-  %190 = tail call fastcc i32 @is_over(ptr %188, ptr %189) #6
-  %191 = icmp eq i32 %190, 0
-  br i1 %191, label %192, label %228
-
-192:
-  %193 = load i64, ptr %157, align 8
-  br label %194
+185:
+  %186 = load ptr, ptr %151, align 8
+  store i64 %177, ptr %186, align 8
+  %187 = load ptr, ptr %5, align 8
+  %188 = load i64, ptr %169, align 8
+  %189 = load ptr, ptr %167, align 8
+  %190 = load ptr, ptr %168, align 8
+  %191 = tail call i64 @run(ptr %187, i64 0, i64 %188, ptr %189, ptr %190) #6
+  store i64 %191, ptr %170, align 8
+  %192 = load i64, ptr %169, align 8
+  %193 = icmp eq i64 %191, %192
+  br i1 %193, label %194, label %293
 
 194:
-  %195 = phi i64 [ %193, %192 ], [ %185, %180 ]
-  br i1 %175, label %199, label %196
+  br i1 %171, label %195, label %205
 
-196:
-  %197 = load i64, ptr %176, align 8
-  %198 = load ptr, ptr %177, align 8
-  tail call void %170(i64 0, i64 %197, ptr %198) #7
-  br label %204
-
-199:
-  %200 = load ptr, ptr %171, align 8
-  %201 = load ptr, ptr %174, align 8
-  %202 = tail call i64 @run(ptr %151, i64 %183, i64 %165, ptr %200, ptr %201) #6
-  %203 = icmp eq i64 %202, %165
-  br i1 %203, label %204, label %228
-
-204:
-  br i1 %178, label %205, label %217
+195:
+  %196 = phi ptr [ %203, %195 ], [ %156, %194 ]
+  %197 = getelementptr inbounds i8, ptr %196, i64 8
+  %198 = load i64, ptr %197, align 8
+  %199 = mul i64 %198, %177
+  %200 = load ptr, ptr %196, align 8
+  %201 = load i64, ptr %200, align 8
+  %202 = add i64 %201, %199
+  store i64 %202, ptr %200, align 8
+  %203 = getelementptr i8, ptr %196, i64 24
+  %204 = icmp ult ptr %203, %159
+  br i1 %204, label %195, label %205
 
 205:
-  %206 = phi ptr [ %215, %205 ], [ %153, %204 ]
-  %207 = load ptr, ptr %206, align 8
-  %208 = load i64, ptr %207, align 8
-  %209 = getelementptr inbounds i8, ptr %206, i64 8
-  %210 = load i64, ptr %209, align 8
-  %211 = add i64 %210, %208
-  %212 = getelementptr inbounds i8, ptr %206, i64 16
-  %213 = load i64, ptr %212, align 8
-  %214 = xor i64 %211, %213
-  store i64 %214, ptr %207, align 8
-  %215 = getelementptr i8, ptr %206, i64 24
-  %216 = icmp ult ptr %215, %156
-  br i1 %216, label %205, label %217
+  %206 = load i64, ptr %160, align 8
+  %207 = add i64 %206, %177
+  store i64 %207, ptr %160, align 8
+  %208 = load i64, ptr %161, align 8
+  %209 = icmp slt i64 %207, %208
+  br i1 %209, label %172, label %294
 
-217:
-  %218 = add nsw i64 %182, 1
-  %219 = load ptr, ptr %179, align 8
-  %220 = icmp eq ptr %219, null
-  br i1 %220, label %225, label %221
+210:
+  %211 = load ptr, ptr %5, align 8
+  %212 = getelementptr inbounds i8, ptr %5, i64 96
+  %213 = load ptr, ptr %212, align 8
+  %214 = getelementptr inbounds i8, ptr %5, i64 104
+  %215 = load i64, ptr %214, align 8
+  %216 = getelementptr %struct.move, ptr %213, i64 %215
+  %217 = getelementptr inbounds i8, ptr %5, i64 160
+  %218 = load i64, ptr %217, align 8
+  %219 = getelementptr inbounds i8, ptr %5, i64 216
+  %220 = load i64, ptr %219, align 8
+  %221 = getelementptr inbounds i8, ptr %5, i64 208
+  %222 = load i64, ptr %221, align 8
+  %223 = getelementptr inbounds i8, ptr %5, i64 200
+  %224 = getelementptr inbounds i8, ptr %5, i64 8
+  %225 = load i64, ptr %224, align 8
+  %226 = icmp eq i64 %225, 1
+  br i1 %226, label %227, label %229
 
-221:
-  %222 = load i8, ptr %219, align 1
-  %223 = icmp eq i8 %222, 0
-  %224 = select i1 %223, i64 %218, i64 %184
-  br label %225
+227:
+  %228 = load ptr, ptr %211, align 8
+  br label %229
 
-225:
-  %226 = phi i64 [ %184, %217 ], [ %224, %221 ]
-  %227 = icmp slt i64 %218, %226
-  br i1 %227, label %180, label %228
-
-228:
-  %229 = phi i64 [ %162, %169 ], [ %226, %225 ], [ %184, %199 ], [ %184, %187 ]
-  %230 = phi i64 [ %160, %169 ], [ %218, %225 ], [ %182, %199 ], [ %182, %187 ]
-  %231 = phi i64 [ %150, %169 ], [ 0, %225 ], [ %202, %199 ], [ -1, %187 ]
-  store i64 %230, ptr %159, align 8
-  store i64 %231, ptr %163, align 8
-  %232 = icmp slt i64 %230, %229
-  br i1 %232, label %233, label %234
+229:
+  %230 = phi ptr [ %228, %227 ], [ null, %210 ]
+  %231 = getelementptr inbounds i8, ptr %5, i64 144
+  %232 = icmp slt i64 %220, %222
+  br i1 %232, label %233, label %288
 
 233:
-  store i64 1, ptr %8, align 8
-  br label %334
+  %234 = getelementptr inbounds i8, ptr %5, i64 152
+  %235 = icmp eq ptr %230, null
+  %236 = getelementptr inbounds i8, ptr %211, i64 8
+  %237 = getelementptr inbounds i8, ptr %211, i64 16
+  %238 = icmp ult ptr %213, %216
+  %239 = getelementptr inbounds i8, ptr %5, i64 40
+  br label %240
 
-234:
-  %235 = getelementptr inbounds i8, ptr %5, i64 120
-  %236 = load i64, ptr %235, align 8
-  %237 = icmp sgt i64 %236, 0
-  br i1 %237, label %238, label %241
-
-238:
-  %239 = getelementptr inbounds i8, ptr %5, i64 112
-  %240 = and i64 %230, 1
-  br label %247
-
-241:
-  %242 = getelementptr inbounds i8, ptr %5, i64 136
-  %243 = load i64, ptr %242, align 8
-  %244 = icmp sgt i64 %243, 0
-  br i1 %244, label %245, label %311
-
-245:
-  %246 = getelementptr inbounds i8, ptr %5, i64 128
-  br label %284
+240:
+  %241 = phi i64 [ %218, %233 ], [ %255, %285 ]
+  %242 = phi i64 [ %220, %233 ], [ %278, %285 ]
+  %243 = phi i64 [ %150, %233 ], [ 0, %285 ]
+  %244 = phi i64 [ %222, %233 ], [ %286, %285 ]
+  %245 = add i64 %241, -1
+  %246 = icmp slt i64 %245, 0
+  br i1 %246, label %247, label %254
 
 247:
-  %248 = phi i64 [ 0, %238 ], [ %281, %280 ]
-  %249 = load ptr, ptr %239, align 8
-  %250 = getelementptr %struct.carry, ptr %249, i64 %248
-  %251 = getelementptr inbounds i8, ptr %250, i64 8
-  %252 = load i64, ptr %251, align 8
-  %253 = getelementptr i64, ptr %2, i64 %252
-  %254 = load i64, ptr %253, align 8
-  %255 = inttoptr i64 %254 to ptr
-  %256 = getelementptr inbounds i8, ptr %250, i64 16
-  %257 = getelementptr [2 x ptr], ptr %256, i64 0, i64 %240
-  %258 = load ptr, ptr %257, align 8
-  %259 = getelementptr inbounds i8, ptr %250, i64 32
-  %260 = load i64, ptr %259, align 8
-  %261 = icmp ult i64 %260, 8
-  br i1 %261, label %262, label %265
+  %248 = load ptr, ptr %231, align 8
+  %249 = load ptr, ptr %234, align 8
+  %250 = tail call fastcc i32 @is_over(ptr %248, ptr %249) #6
+  %251 = icmp eq i32 %250, 0
+  br i1 %251, label %252, label %288
 
-262:
-  %263 = phi i64 [ 0, %247 ], [ %266, %265 ]
-  %264 = icmp ult i64 %263, %260
-  br i1 %264, label %273, label %280
+252:
+  %253 = load i64, ptr %217, align 8
+  br label %254
+
+254:
+  %255 = phi i64 [ %253, %252 ], [ %245, %240 ]
+  br i1 %235, label %259, label %256
+
+256:
+  %257 = load i64, ptr %236, align 8
+  %258 = load ptr, ptr %237, align 8
+  tail call void %230(i64 0, i64 %257, ptr %258) #7
+  br label %264
+
+259:
+  %260 = load ptr, ptr %231, align 8
+  %261 = load ptr, ptr %234, align 8
+  %262 = tail call i64 @run(ptr %211, i64 %243, i64 %225, ptr %260, ptr %261) #6
+  %263 = icmp eq i64 %262, %225
+  br i1 %263, label %264, label %288
+
+264:
+  br i1 %238, label %265, label %277
 
 265:
-  %266 = phi i64 [ %271, %265 ], [ 8, %247 ]
-  %267 = phi i64 [ %266, %265 ], [ 0, %247 ]
-  %268 = getelementptr i8, ptr %258, i64 %267
-  %269 = load i64, ptr %268, align 8
-  %270 = getelementptr i8, ptr %255, i64 %267
-  store i64 %269, ptr %270, align 8
-  %271 = add i64 %266, 8
-  %272 = icmp ugt i64 %271, %260
-  br i1 %272, label %262, label %265
+  %266 = phi ptr [ %275, %265 ], [ %213, %264 ]
+  %267 = load ptr, ptr %266, align 8
+  %268 = load i64, ptr %267, align 8
+  %269 = getelementptr inbounds i8, ptr %266, i64 8
+  %270 = load i64, ptr %269, align 8
+  %271 = add i64 %270, %268
+  %272 = getelementptr inbounds i8, ptr %266, i64 16
+  %273 = load i64, ptr %272, align 8
+  %274 = xor i64 %271, %273
+  store i64 %274, ptr %267, align 8
+  %275 = getelementptr i8, ptr %266, i64 24
+  %276 = icmp ult ptr %275, %216
+  br i1 %276, label %265, label %277
 
-273:
-  %274 = phi i64 [ %278, %273 ], [ %263, %262 ]
-  %275 = getelementptr i8, ptr %258, i64 %274
-  %276 = load i8, ptr %275, align 1
-  %277 = getelementptr i8, ptr %255, i64 %274
-  store i8 %276, ptr %277, align 1
-  %278 = add nuw i64 %274, 1
-  %279 = icmp eq i64 %278, %260
-  br i1 %279, label %280, label %273
+277:
+  %278 = add nsw i64 %242, 1
+  %279 = load ptr, ptr %239, align 8
+  %280 = icmp eq ptr %279, null
+  br i1 %280, label %285, label %281
 
-280:
-  %281 = add nuw nsw i64 %248, 1
-  %282 = load i64, ptr %235, align 8
-  %283 = icmp slt i64 %281, %282
-  br i1 %283, label %247, label %241
+281:
+  %282 = load i8, ptr %279, align 1
+  %283 = icmp eq i8 %282, 0
+  %284 = select i1 %283, i64 %278, i64 %244
+  br label %285
 
-284:
-  %285 = phi i64 [ %243, %245 ], [ %308, %307 ]
-  %286 = phi i64 [ 0, %245 ], [ %309, %307 ]
-  %287 = load ptr, ptr %246, align 8
-  %288 = getelementptr %struct.stack, ptr %287, i64 %286
-  %289 = getelementptr inbounds i8, ptr %288, i64 8
-  %290 = load i64, ptr %289, align 8
-  %291 = mul i64 %290, %230
-  %292 = getelementptr inbounds i8, ptr %288, i64 16
-  %293 = load i64, ptr %292, align 8
-  %294 = icmp ult i64 %291, %293
-  br i1 %294, label %295, label %307
+285:
+  %286 = phi i64 [ %244, %277 ], [ %284, %281 ]
+  %287 = icmp slt i64 %278, %286
+  br i1 %287, label %240, label %288
 
-295:
-  %296 = phi i64 [ %302, %295 ], [ %291, %284 ]
-  %297 = load i64, ptr %288, align 8
-  %298 = getelementptr i64, ptr %2, i64 %297
-  %299 = load i64, ptr %298, align 8
-  %300 = inttoptr i64 %299 to ptr
-  %301 = getelementptr i8, ptr %300, i64 %296
-  store i8 0, ptr %301, align 1
-  %302 = add nuw i64 %296, 1
-  %303 = load i64, ptr %292, align 8
-  %304 = icmp ult i64 %302, %303
-  br i1 %304, label %295, label %305
+288:
+  %289 = phi i64 [ %222, %229 ], [ %286, %285 ], [ %244, %259 ], [ %244, %247 ]
+  %290 = phi i64 [ %220, %229 ], [ %278, %285 ], [ %242, %259 ], [ %242, %247 ]
+  %291 = phi i64 [ %150, %229 ], [ 0, %285 ], [ %262, %259 ], [ -1, %247 ]
+  store i64 %290, ptr %219, align 8
+  store i64 %291, ptr %223, align 8
+  %292 = icmp slt i64 %290, %289
+  br i1 %292, label %293, label %294
 
-305:
-  %306 = load i64, ptr %242, align 8
-  br label %307
+293:
+  store i64 1, ptr %8, align 8
+  br label %395
 
-307:
-  %308 = phi i64 [ %306, %305 ], [ %285, %284 ]
-  %309 = add nuw nsw i64 %286, 1
-  %310 = icmp slt i64 %309, %308
-  br i1 %310, label %284, label %311
+294:
+  %295 = phi i64 [ %162, %154 ], [ %290, %288 ], [ %207, %205 ]
+  %296 = getelementptr inbounds i8, ptr %5, i64 120
+  %297 = load i64, ptr %296, align 8
+  %298 = icmp sgt i64 %297, 0
+  br i1 %298, label %299, label %302
 
-311:
-  %312 = getelementptr inbounds i8, ptr %5, i64 64
+299:
+  %300 = getelementptr inbounds i8, ptr %5, i64 112
+  %301 = and i64 %295, 1
+  br label %308
+
+302:
+  %303 = getelementptr inbounds i8, ptr %5, i64 136
+  %304 = load i64, ptr %303, align 8
+  %305 = icmp sgt i64 %304, 0
+  br i1 %305, label %306, label %372
+
+306:
+  %307 = getelementptr inbounds i8, ptr %5, i64 128
+  br label %345
+
+308:
+  %309 = phi i64 [ 0, %299 ], [ %342, %341 ]
+  %310 = load ptr, ptr %300, align 8
+  %311 = getelementptr %struct.carry, ptr %310, i64 %309
+  %312 = getelementptr inbounds i8, ptr %311, i64 8
   %313 = load i64, ptr %312, align 8
-  %314 = icmp sgt i64 %313, -1
-  br i1 %314, label %315, label %319
-
-315:
-  %316 = getelementptr i64, ptr %2, i64 %313
-  %317 = load i64, ptr %316, align 8
-  %318 = inttoptr i64 %317 to ptr
-  store i64 %230, ptr %318, align 8
-  br label %319
-
-319:
-  %320 = getelementptr inbounds i8, ptr %5, i64 72
+  %314 = getelementptr i64, ptr %2, i64 %313
+  %315 = load i64, ptr %314, align 8
+  %316 = inttoptr i64 %315 to ptr
+  %317 = getelementptr inbounds i8, ptr %311, i64 16
+  %318 = getelementptr [2 x ptr], ptr %317, i64 0, i64 %301
+  %319 = load ptr, ptr %318, align 8
+  %320 = getelementptr inbounds i8, ptr %311, i64 32
   %321 = load i64, ptr %320, align 8
-  %322 = icmp sgt i64 %321, -1
-  br i1 %322, label %323, label %334
+  %322 = icmp ult i64 %321, 8
+  br i1 %322, label %323, label %326
 
 323:
-  %324 = icmp eq i64 %230, 0
-  %325 = select i1 %324, i64 32, i64 40
-  %326 = getelementptr inbounds i8, ptr %5, i64 %325
-  %327 = load ptr, ptr %326, align 8
-  %328 = load i8, ptr %327, align 1
-  %329 = icmp eq i8 %328, 0
-  %330 = zext i1 %329 to i8
-  %331 = getelementptr i64, ptr %2, i64 %321
-  %332 = load i64, ptr %331, align 8
-  %333 = inttoptr i64 %332 to ptr
-  store i8 %330, ptr %333, align 1
-  br label %334
+  %324 = phi i64 [ 0, %308 ], [ %327, %326 ]
+  %325 = icmp ult i64 %324, %321
+  br i1 %325, label %334, label %341
+
+326:
+  %327 = phi i64 [ %332, %326 ], [ 8, %308 ]
+  %328 = phi i64 [ %327, %326 ], [ 0, %308 ]
+  %329 = getelementptr i8, ptr %319, i64 %328
+  %330 = load i64, ptr %329, align 8
+  %331 = getelementptr i8, ptr %316, i64 %328
+  store i64 %330, ptr %331, align 8
+  %332 = add i64 %327, 8
+  %333 = icmp ugt i64 %332, %321
+  br i1 %333, label %323, label %326
 
 334:
+  %335 = phi i64 [ %339, %334 ], [ %324, %323 ]
+  %336 = getelementptr i8, ptr %319, i64 %335
+  %337 = load i8, ptr %336, align 1
+  %338 = getelementptr i8, ptr %316, i64 %335
+  store i8 %337, ptr %338, align 1
+  %339 = add nuw i64 %335, 1
+  %340 = icmp eq i64 %339, %321
+  br i1 %340, label %341, label %334
+
+341:
+  %342 = add nuw nsw i64 %309, 1
+  %343 = load i64, ptr %296, align 8
+  %344 = icmp slt i64 %342, %343
+  br i1 %344, label %308, label %302
+
+345:
+  %346 = phi i64 [ %304, %306 ], [ %369, %368 ]
+  %347 = phi i64 [ 0, %306 ], [ %370, %368 ]
+  %348 = load ptr, ptr %307, align 8
+  %349 = getelementptr %struct.stack, ptr %348, i64 %347
+  %350 = getelementptr inbounds i8, ptr %349, i64 8
+  %351 = load i64, ptr %350, align 8
+  %352 = mul i64 %351, %295
+  %353 = getelementptr inbounds i8, ptr %349, i64 16
+  %354 = load i64, ptr %353, align 8
+  %355 = icmp ult i64 %352, %354
+  br i1 %355, label %356, label %368
+
+356:
+  %357 = phi i64 [ %363, %356 ], [ %352, %345 ]
+  %358 = load i64, ptr %349, align 8
+  %359 = getelementptr i64, ptr %2, i64 %358
+  %360 = load i64, ptr %359, align 8
+  %361 = inttoptr i64 %360 to ptr
+  %362 = getelementptr i8, ptr %361, i64 %357
+  store i8 0, ptr %362, align 1
+  %363 = add nuw i64 %357, 1
+  %364 = load i64, ptr %353, align 8
+  %365 = icmp ult i64 %363, %364
+  br i1 %365, label %356, label %366
+
+366:
+  %367 = load i64, ptr %303, align 8
+  br label %368
+
+368:
+  %369 = phi i64 [ %367, %366 ], [ %346, %345 ]
+  %370 = add nuw nsw i64 %347, 1
+  %371 = icmp slt i64 %370, %369
+  br i1 %371, label %345, label %372
+
+372:
+  %373 = getelementptr inbounds i8, ptr %5, i64 64
+  %374 = load i64, ptr %373, align 8
+  %375 = icmp sgt i64 %374, -1
+  br i1 %375, label %376, label %380
+
+376:
+  %377 = getelementptr i64, ptr %2, i64 %374
+  %378 = load i64, ptr %377, align 8
+  %379 = inttoptr i64 %378 to ptr
+  store i64 %295, ptr %379, align 8
+  br label %380
+
+380:
+  %381 = getelementptr inbounds i8, ptr %5, i64 72
+  %382 = load i64, ptr %381, align 8
+  %383 = icmp sgt i64 %382, -1
+  br i1 %383, label %384, label %395
+
+384:
+  %385 = icmp eq i64 %295, 0
+  %386 = select i1 %385, i64 32, i64 40
+  %387 = getelementptr inbounds i8, ptr %5, i64 %386
+  %388 = load ptr, ptr %387, align 8
+  %389 = load i8, ptr %388, align 1
+  %390 = icmp eq i8 %389, 0
+  %391 = zext i1 %390 to i8
+  %392 = getelementptr i64, ptr %2, i64 %382
+  %393 = load i64, ptr %392, align 8
+  %394 = inttoptr i64 %393 to ptr
+  store i8 %391, ptr %394, align 1
+  br label %395
+
+395:
   ret void
 }
 

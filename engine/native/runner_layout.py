@@ -132,4 +132,6 @@ class LoopEntry(IntEnum):
     T = 27
     #: whether it is to go on behind that step, instead of from the beginning
     GOES_ON = 28
-    SIZE = 29
+    #: the address of the word that says through how many steps its kernel goes by itself, or 0
+    MANY = 29
+    SIZE = 30

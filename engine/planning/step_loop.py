@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from engine.functions.expansions import expand_functions, reports_range
 from engine.graph.op import Array
@@ -81,7 +81,8 @@ class _Writer:
         assert isinstance(step.op, Fused)
         self._body, self._loop, space = body, step.op.loop, step.op.space
         self._space, self._type = space, step.types[0]
-        self._inputs: dict[int, int] = {slot: int(feed) for feed, slot in body.feeds.items()}  # type: ignore[call-overload]  # those of bodies are numbers
+        # Those of bodies are fed by number.
+        self._inputs: dict[int, Any] = {slot: feed for feed, slot in body.feeds.items()}
         self._computed = {
             view.result: self._loop.results[view.attrs["index"]].value for view in body.steps if view is not step
         }
