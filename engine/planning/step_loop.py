@@ -17,7 +17,7 @@ from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 
 #: elements from which a kernel for each step has enough to do
-MOST_ELEMENTS: Final = 4096
+MOST_STEP_ELEMENTS: Final = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +66,7 @@ def _only_loop(body: Plan) -> Step | None:
     """The step that does all there is to do, where there is one, element by element."""
     loops = [step for step in body.steps if step.op.name != "get_output"]
     op = loops[0].op if len(loops) == 1 else None
-    if not isinstance(op, Fused) or math.prod(op.space.rows) * op.space.columns > MOST_ELEMENTS:
+    if not isinstance(op, Fused) or math.prod(op.space.rows) * op.space.columns > MOST_STEP_ELEMENTS:
         return None
     is_step = all(result.kind == "element" for result in op.loop.results) and not any(
         instruction.op in REDUCTIONS for instruction in op.loop.instructions
@@ -83,7 +83,7 @@ class _Writer:
         self._space, self._type = space, step.types[0]
         # Those of bodies are fed by number.
         self._inputs: dict[int, Any] = {slot: feed for feed, slot in body.feeds.items()}
-        self._computed = {
+        self._computed: dict[int, int] = {
             view.result: self._loop.results[view.attrs["index"]].value for view in body.steps if view is not step
         }
         self._operands = [*self._loop.operands]
