@@ -115,7 +115,7 @@ class _Writer:
         return next(found) if self._operands[operand].level == Level.ELEMENT else None
 
     def is_of_elements(self, consts: int, carries: int) -> bool:
-        """Whether all operands are inputs, each of them once, and carries one value an element."""
+        """Whether all operands are inputs, and carries one value an element. One is read twice where shapes differ."""
         if None in self._fed or len({*self._fed}) < len(self._fed):
             return False
         moved = range(consts, consts + carries)

@@ -58,6 +58,17 @@ def test_a_step_out_of_range_is_told(printer: Printer, level: Level, columns: in
         assert printer(given, given.results()) == is_far
 
 
+@pytest.mark.parametrize("printer", PRINTERS)
+def test_what_lies_beyond_a_row_is_not_out_of_range(printer: Printer) -> None:
+    builder = LoopBuilder("float64")
+    y, far = builder.load(Level.ELEMENT), builder.load(Level.ELEMENT)
+    builder.store("element", y + (builder.constant(1e300) - far).sin())
+    written = Recurrence(builder.loop(), (Carry(0, 0),), ())
+    recurrence = written.ranged(expand_functions(written.loop))
+    given = Steps(recurrence, Space((1,), 5, 5, 1, ((5,), (5,), (5,))), 3, [np.ones((1, 5)), np.full((1, 5), 1e300)])
+    assert not printer(given, given.results())
+
+
 needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 
 
