@@ -5,6 +5,7 @@ A step that is no native call is a pause of the list: Python makes it, between c
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,7 +33,7 @@ from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import KernelCall
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray
-from engine.native.bounds import reach
+from engine.native.bounds import WATCHED, reach
 from engine.native.native_call import NativeCall, NativeGuard
 from engine.native.runner import Runner
 from engine.native.runner_layout import MOST_AXES
@@ -213,20 +214,36 @@ def _copy(runner: Runner, place: HostArray, source: HostArray) -> NativeCall:
     block, axes = blocks(place, source)
     if len(axes) > MOST_AXES:
         raise NotNative
-    entries = np.array([[0, 0, block, len(axes), *[number for axis in axes for number in axis]]], np.int64)
+    numbers = [0, 0, block, len(axes), *[number for axis in axes for number in axis]]
+    entries = WATCHED.tables(1, len(numbers))
+    entries[0] = numbers
     call = NativeCall(runner.copy, runner.copy_address, min(1, place.size), entries)
     call.point(0, place)
     call.point(1, source)
     return call
 
 
-def _words(call: NativeCall) -> list[tuple[int, int]]:
-    """Where its table points at an array, and the address there."""
+class _Word(NamedTuple):
+    """A word of a table that points at an array: where it stands, what it says, and those of the array's bounds."""
+
+    place: int
+    address: int
+    bounds: Sequence[int]
+
+
+def _words(call: NativeCall) -> list[_Word]:
     table = call.entries[0]
-    return [(table.ctypes.data + 8 * position, int(table[position])) for position in call.arrays]
+    return [
+        _Word(table.ctypes.data + 8 * position, int(table[position]), WATCHED.words(table, position))
+        for position in call.arrays
+    ]
 
 
-def _pointers(words: Sequence[tuple[int, int]], array: HostArray) -> list[Pointer]:
+def _pointers(words: Sequence[_Word], array: HostArray) -> list[Pointer]:
     first = array.ctypes.data
     past = first + max(1, array.nbytes)
-    return [Pointer(word, address - first) for word, address in words if first <= address < past]
+    found = [word for word in words if first <= word.address < past]
+    bounds = [place for word in found for place in word.bounds]
+    said = [(word.place, word.address) for word in found]
+    said += [(place, ctypes.c_int64.from_address(place).value) for place in bounds]
+    return [Pointer(place, address - first) for place, address in said]

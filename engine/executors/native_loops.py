@@ -23,6 +23,7 @@ from engine.graph.alignment import ALIGNMENT, aligned
 from engine.graph.op import KernelCall
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray
+from engine.native.bounds import WATCHED
 from engine.native.native_call import NativeCall, NativeGuard
 from engine.native.runner import Runner
 from engine.native.runner_layout import CarryEntry, InitEntry, LoopEntry, MoveEntry, StackEntry
@@ -170,7 +171,7 @@ class _NativeBodies(ABC):
         described[LoopEntry.LENGTH] = length
         described[LoopEntry.WATCH], described[LoopEntry.POOL] = self._run.watch.address, self._runner.pool
         described[LoopEntry.LOOK_STEPS] = max(1, _LOOK_NANOSECONDS // max(1, body.nanoseconds))
-        table: HostArray = np.zeros((1, self._results.stop), np.int64)
+        table = WATCHED.tables(1, self._results.stop)
         table[0, 0] = described.ctypes.data
         call = NativeCall(
             self._runner.repeat, self._runner.repeat_address, 1, table, (described, lists, self._bodies, self._memory)

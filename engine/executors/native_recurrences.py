@@ -14,6 +14,7 @@ from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray
 from engine.loops.compiled import block_count
 from engine.loops.recurrence import recurrence_layout, recurrence_table
+from engine.native.bounds import WATCHED
 from engine.native.calls import joined
 from engine.native.native_call import NativeCall, NativeGuard
 from engine.planning.plan import Step
@@ -39,20 +40,28 @@ def bind_recurrence(
     entries = loop.entries(operands, out, attrs["carries"], reverse=attrs["reverse"])
     table = recurrence_table(kernel.recurrence, loop.space, 0, entries)[np.newaxis]
     far = np.zeros(1, np.int64)
-    table[0, layout.flag] = far.ctypes.data
     call = NativeCall(kernel.code.function, kernel.code.address, block_count(loop.space), table, (kernel, far))
+    call.place(layout.flag, far.ctypes.data, far.nbytes)
     cost = len(kernel.recurrence.varying()) * max(1, loop.space.length // _AT_ONCE)
     steps = [NativeStep(call, cost), NativeStep(NativeGuard(far, joined(())), 0)]
-    words = table.ctypes.data
+    read = zip(loop.inputs, layout.loop.operands, layout.operands, strict=True)
+    written = zip(out, layout.loop.results, layout.results, strict=True)
     body = BoundBody(
         steps=alone(steps if kernel.recurrence.out_of_range is not None else steps[:1]),
         pauses={},
         consts=(),
-        fed={fed: [Pointer(words + 8 * at, 0)] for fed, at in zip(loop.inputs, layout.loop.operands, strict=True)},
-        made=[[Pointer(words + 8 * at, 0)] for at in layout.loop.results],
+        fed={fed: _pointers(table[0], at, operands[fed], moves) for fed, at, moves in read},
+        made=[_pointers(table[0], at, array, moves) for array, at, moves in written],
         results=(),
         nanoseconds=cost,
         run=run,
         kept=steps,
     )
-    return body, words + 8 * layout.steps
+    return body, table.ctypes.data + 8 * layout.steps
+
+
+def _pointers(table: HostArray, at: int, array: HostArray, entry_at: int) -> list[Pointer]:
+    """The word that points at an array, or at an entry of it, and those that say where that begins and ends."""
+    nbytes = array[:1].nbytes if table[entry_at] else array.nbytes
+    bounds = zip(WATCHED.words(table, at), (0, nbytes), strict=False)
+    return [Pointer(int(table.ctypes.data) + 8 * at, 0), *[Pointer(place, offset) for place, offset in bounds]]

@@ -75,7 +75,9 @@ class BoundsWriter:
         words = {"N": lanes, "ELSEWHERE": 8 * FaultEntry.SIZE, "RECORD": RECORD_WORD} | {
             entry.name: entry.value for entry in FaultEntry
         }
-        self._to.declarations.update(each.substitute(words) for each in (_REDUCTIONS, _OUTSIDE, text))
+        # A line each, as a kernel may have one of these itself.
+        self._to.declarations.update(_REDUCTIONS.substitute(words).splitlines())
+        self._to.declarations.update(each.substitute(words) for each in (_OUTSIDE, text))
         which = f"i64 {buffer.first}, i64 {buffer.past}, i64 {buffer.position}, i64 {self._count + 1}, ptr %table"
         inside = mask or "splat (i1 true)"
         return self._value(f"call {type} @{function}({type} {at}, <{lanes} x i1> {inside}, i64 {size}, {which})")

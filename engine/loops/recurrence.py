@@ -10,12 +10,11 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import numpy as np
-
 from engine.graph.tensor_type import HostArray
 from engine.loops.program import Loop, Space
 from engine.loops.table import TableEntry, TableLayout, table_layout
 from engine.loops.within_range import range_condition
+from engine.native.bounds import WATCHED
 
 
 class Carry(NamedTuple):
@@ -113,7 +112,7 @@ def recurrence_layout(recurrence: Recurrence) -> RecurrenceLayout:
 def recurrence_table(recurrence: Recurrence, space: Space, steps: int, entries: Sequence[int]) -> HostArray:
     """A table without addresses. `entries` are the elements from one step to the next, of operands, then results."""
     layout = recurrence_layout(recurrence)
-    table: HostArray = np.zeros(layout.size, np.int64)
+    table: HostArray = WATCHED.tables(1, layout.size)[0]
     sizes = space.columns, space.length, math.prod(space.rows), space.block, *space.rows
     table[TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
     for position, strides in zip((*layout.loop.operands, *layout.loop.results), space.strides, strict=True):

@@ -60,6 +60,16 @@ class Bounds:
         words[:, _in_front(size) - LENGTH_WORD] = 8 * size
         return words[:, _in_front(size) :]
 
+    def words(self, table: HostArray, position: int) -> list[int]:
+        """Addresses of the words that say where what stands at a position begins and ends; none where none is checked.
+
+        Whoever moves that address has to move what these say as far.
+        """
+        if not self.checked:
+            return []
+        first = int(table.ctypes.data) - 8 * first_word(position)
+        return [first, first - 8]
+
     @staticmethod
     def state(tables: HostArray, position: int, before: int, behind: int) -> None:
         """Say of the addresses at a position how many bytes before them, and from them on, are of their buffer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple
 
+from engine.executors import native_recurrences
 from engine.loops import compiled as native
 from engine.loops.assembly import Assembly
 from engine.loops.table import TableEntry, TableLayout
@@ -40,16 +41,16 @@ class Break(NamedTuple):
             setattr(self.owner, self.name, self.change(right))
 
 
-def _tables_with_more(entry: TableEntry) -> Change:
-    """One more in an entry of the tables of loops."""
+def _tables_with_more(*entries: TableEntry) -> Change:
+    """One more in entries of the tables of loops."""
 
     def change(right: Callable[..., Any]) -> Callable[..., Any]:
-        def entries(*given: Any) -> Any:
+        def made(*given: Any) -> Any:
             found = right(*given)
-            found[:, entry] += 1
+            found[..., [*entries]] += 1
             return found
 
-        return entries
+        return made
 
     return change
 
@@ -108,6 +109,12 @@ def _more_images(right: Callable[..., Any]) -> Callable[..., Any]:
 BREAKS: Final[dict[str, Break]] = {
     "rows of a loop": Break(native, "_entries", _tables_with_more(TableEntry.ROWS), ["kernels of max"]),
     "last row of a loop": Break(native, "_entries", _tables_with_more(TableEntry.LENGTH), ["far arguments"]),
+    "row of a recurrence": Break(
+        native_recurrences,
+        "recurrence_table",
+        _tables_with_more(TableEntry.COLUMNS, TableEntry.LENGTH),
+        ["loops of elements"],
+    ),
     "tail vector": Break(Assembly, "value", _longer_tail, ["kernels of softmax"]),
     "scratch of a thread": Break(native, "_scratch_elements", _less, ["kernels of softmax"]),
     "table": Break(TableLayout, "size", _less, ["kernels of max"], stated=True),  # of a scratch that is not there

@@ -9,12 +9,13 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine import Gradients, Graph, Values
+from engine import Compiler, Gradients, Graph, Values
 from engine.ops import registry
 from engine.passes.pipeline import optimise
 from engine.planning.compiler import plan_call
 from engine.planning.plan import graph_of
 from engine.transforms.vjp import vjp_or_zeros
+from tests.bounds.loops import LOOPS
 from tests.bounds.random_graphs import random_graph
 from tests.contract.cases import LIMITS, Array, Case, all_cases, has_rule
 from tests.engine.calls.asking import Net
@@ -63,6 +64,7 @@ def groups() -> dict[str, Make]:
     found |= {f"network {name}": lambda name=name: _network(name, by_hand[name]().net) for name in by_hand}
     found |= {f"kernels of {name}": lambda name=name: _kernels_of(name) for name, _, _ in SHAPES}
     found |= {"far arguments": _far_arguments, "indices outside": _indices_outside}
+    found |= {f"loops of {name}": lambda name=name: _loops_of(name) for name in LOOPS}
     return found | {f"random {first}": lambda first=first: _random(first) for first in range(0, RANDOM_GRAPHS, 20)}
 
 
@@ -136,6 +138,16 @@ def _indices_outside() -> Iterator[Watched]:
             given += [net.leaf(updates if axis == 0 else np.ones((40, 9)))] if op == "scatter_add" else []
             net.add("sum", net.add("tanh", net.add(op, *given, axis=axis)))
             yield _asked(f"{op} of an index {extent} on axis {axis}", net)
+
+
+def _loops_of(name: str) -> Iterator[Watched]:
+    """Values and gradients of a program with loops, planned: each loop is a step, whose bodies are plans."""
+    asked = LOOPS[name]()
+    calls = Values.of_program(asked.program, asked.results), Gradients.of_program(asked.program)
+    for order, call in enumerate(calls):
+        plan = Compiler(LIMITS).compile(asked.program, asked.types, call).plan
+        feeds = {key: asked.feeds[key] for key in plan.feeds}
+        yield Watched(f"loops of {name} {order}", graph_of(plan, registry()), feeds)
 
 
 def _random(first: int) -> Iterator[Watched]:

@@ -30,9 +30,11 @@ from engine.native import machine_code
 from engine.native.bounds import WATCHED, FaultEntry, reach
 from engine.native.calls import make_calls
 from engine.native.native_call import NativeCall
+from engine.planning.compiled_bodies import with_compiled_bodies
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.kernel_selection import select_microkernels
+from engine.planning.looped import RunsPlans
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Step, make_plan
 from tests.bounds.corpus import Watched
@@ -88,7 +90,7 @@ class Watching(Binder):
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """One call, which binds anew each time."""
-        if not isinstance(step.op, Fused | MicrokernelOp):
+        if not isinstance(step.op, Fused | MicrokernelOp | RunsPlans):
             return self._inner.calls(run, step, operands, out)
         return [(self._make, (run, step, operands, out))]
 
@@ -99,11 +101,14 @@ class Watching(Binder):
         written = [beside(x, self._at_end) for x in (out if several else [out])]
         workspace = guarded(np.full(self._inner.workspace(step), _NEVER_WRITTEN, np.uint8), self._at_end)
         guarded_run = RunContext(run.xp, run.deadline, workspace)
+        guarded_run.bind_plan, guarded_run.watch = run.bind_plan, run.watch
         calls = self._inner.calls(guarded_run, step, read, tuple(written) if several else written[0])
         make_calls(calls)
         if WATCHED.record[FaultEntry.FOUND]:
             fault, WATCHED.record[:] = WATCHED.record.copy(), 0
             raise Outside(_told(step, [call for call, _ in calls if isinstance(call, NativeCall)], fault))
+        if isinstance(step.op, RunsPlans):
+            assert isinstance(calls[0][0], NativeCall), f"{named(step)} is no native call"
         for array, found in zip(out if several else [out], written, strict=True):
             array[...] = found
 
@@ -119,7 +124,7 @@ def beside(x: Array, at_end: bool) -> Array:
 
 def compiled(graph: Graph, threads: int) -> Plan:
     """A plan with all of a graph in kernels that can be, single nodes too."""
-    fused = fuse(graph, 0, compiled=True, threads=threads)
+    fused = fuse(with_compiled_bodies(graph), 0, compiled=True, threads=threads)
     return make_plan(select_microkernels(fused, _PLENTY, threads), NO_LIMITS)
 
 
@@ -177,14 +182,17 @@ def named(step: Step) -> str:
 
 
 def _told(step: Step, calls: Sequence[NativeCall], fault: HostArray) -> str:
-    number = next(i for i, call in enumerate(calls) if fault[FaultEntry.TABLE] in _addresses(call))
-    text, buffer = _texts(step, number, int(fault[FaultEntry.POSITION]))
+    numbers = [i for i, call in enumerate(calls) if fault[FaultEntry.TABLE] in _addresses(call)]
+    number = numbers[0] if numbers else None
+    position = int(fault[FaultEntry.POSITION])
+    text, buffer = ("", f"array {position}") if number is None else _texts(step, number, position)
     offset, extent, size, lanes = (
         int(fault[entry]) for entry in (FaultEntry.OFFSET, FaultEntry.EXTENT, FaultEntry.ELEMENT, FaultEntry.LANES)
     )
     line = _access(text, int(fault[FaultEntry.ACCESS]))
+    kernel = "a kernel within" if number is None else f"kernel {number}"
     return (
-        f"{named(step)}, kernel {number}: bytes {offset} to {offset + size} of {buffer}, which has {extent}, "
+        f"{named(step)}, {kernel}: bytes {offset} to {offset + size} of {buffer}, which has {extent}, "
         f"by an access of {lanes} × {size} bytes: {line}"
     )
 
