@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from engine.executors.binding import Binder, StepKernel, bind_step
-from engine.executors.native_loops import bind_loop, loop_workspace
+from engine.executors.native_loops import bind_loop, loop_workspaces
 from engine.graph.op import Array, Kernel, KernelCall
 from engine.graph.run_context import RunContext
 from engine.loops.blocks import bind_blocks
@@ -92,8 +92,10 @@ class Kernels:
                 made[op] = self._code(op)
         most = max(map(_planned, ops), default=0)
         together = LoopBinder(made, self.threads, runner)
-        fits = max([together.workspace(step) for step in plan.steps if not step.op.runs], default=0) <= most
-        return together if fits else LoopBinder(made, 1, runner)
+        fits = max(map(together.workspace, plan.steps), default=0) <= most
+        found = together if fits else LoopBinder(made, 1, runner)
+        found.fit_loops(plan)
+        return found
 
     def _code(self, op: CompiledOp) -> KernelCode:
         if isinstance(op, Fused):
@@ -153,6 +155,16 @@ class Kernels:
         return kernel
 
 
+def _inner_first(plan: Plan, seen: set[Plan]) -> Iterator[Plan]:
+    """A plan behind all that its loops run, each once."""
+    if plan not in seen:
+        seen.add(plan)
+        for step in plan.steps:
+            for body in step.op.runs:
+                yield from _inner_first(body, seen)
+        yield plan
+
+
 def _planned(op: CompiledOp, threads: int | None = None) -> int:
     """Bytes that were planned for kernels to work in, of so many threads, or of those that the plan is for."""
     if isinstance(op, PlannedScan):
@@ -200,7 +212,7 @@ class LoopBinder(Binder):
     def workspace(self, step: Step) -> int:
         """That of a kernel. NumPy's is allocated anew with each run."""
         if isinstance(step.op, RunsPlans):
-            return self._of_loop(step)
+            return self._within.workspace(step) if self._within else self._of_loops.get(step.op, 0)
         found = self.compiled.get(step.op)
         if found is None:
             return 0
@@ -210,11 +222,13 @@ class LoopBinder(Binder):
         assert isinstance(found, CompiledLoop)
         return kernel_workspace(found.kernel, found.loop, step.op.space, self._threads)
 
-    def _of_loop(self, step: Step) -> int:
-        """That of a loop, found once: each level of loops within loops asks for it several times."""
-        if step.op not in self._of_loops:
-            self._of_loops[step.op] = loop_workspace(self._within or self, step)
-        return self._of_loops[step.op]
+    def fit_loops(self, plan: Plan) -> None:
+        """Find which loops of a plan, and of what these run, are calls of the runner: before any is bound."""
+        if self._within is not None:
+            self._within.fit_loops(plan)
+            return
+        for each in _inner_first(plan, set()):
+            self._of_loops.update(loop_workspaces(self, each))
 
     def calls(self, run: RunContext, step: Step, operands: Sequence[Array], out: Array) -> Sequence[KernelCall]:
         """As its parent."""

@@ -8,8 +8,8 @@ and a loop within a body is one more call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from engine.executors.left_loops import LeftLoop
 from engine.executors.native_bodies import BoundBody, NotNative, bind_body
 from engine.executors.native_recurrences import bind_recurrence
 from engine.graph.alignment import ALIGNMENT, aligned
-from engine.graph.op import KernelCall
+from engine.graph.op import Kernel, KernelCall
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray
 from engine.native.bounds import WATCHED
@@ -38,26 +38,55 @@ _BESIDE: Final = 1 << 16
 _LOOK_NANOSECONDS: Final = 500_000
 
 
-def loop_workspace(binder: Binder, step: Step) -> int:
-    """Bytes that a loop works in as one call, or a choice; 0 where it is no such call, before binding.
+class _Planned(NamedTuple):
+    """Bytes of a loop: what it takes as one call; and of what was planned, bodies, which stay, and carries."""
 
-    It is one within the memory that was planned. Step by step, a loop may do with less, and so may be all that there is
-    memory for.
+    call: int
+    beside: int
+    bodies: int
+    carries: int
+
+
+def loop_workspaces(binder: Binder, plan: Plan) -> dict[Kernel, int]:
+    """Bytes that each loop of a plan works in as one call, or a choice; 0 where it is no such call, before binding.
+
+    All loops together are within the memory that was planned for them: step by step, a loop may do with less, and so
+    may be all that there is memory for. Those that would take the most go step by step first.
     """
+    loops: dict[Kernel, _Planned] = {step.op: _planned(binder, step) for step in plan.steps if step.op.runs}
+    if binder.runner is None or not loops:
+        return dict.fromkeys(loops, 0)
+    most = sum(loop.bodies for loop in loops.values()) + max(loop.carries for loop in loops.values()) + _BESIDE
+    natively = sorted(loops, key=lambda op: loops[op].call + loops[op].beside)
+    while natively and _together(loops, natively) > most:
+        natively.pop()
+    return {op: loop.call if op in natively else 0 for op, loop in loops.items()}
+
+
+def _together(loops: Mapping[Kernel, _Planned], natively: Sequence[Kernel]) -> int:
+    """Bytes of all loops, of which some are calls that work in the same memory: one at a time."""
+    stepped = [loop for op, loop in loops.items() if op not in natively]
+    called = [loops[op] for op in natively]
+    return (
+        max(loop.call for loop in called)
+        + sum(loop.bodies for loop in stepped)
+        + max([loop.carries for loop in stepped] + [loop.beside for loop in called])
+    )
+
+
+def _planned(binder: Binder, step: Step) -> _Planned:
     assert isinstance(step.op, RunsPlans)
-    if binder.runner is None:
-        return 0
-    if binder.step_kernel(step) is not None:
-        return _needed(step, [])
     needs = _needs(binder, step)
-    needed = _needed(step, needs)
-    most = step.op.workspace(step.types, **step.attrs) + _BESIDE
-    fits = needed + max(need.beside for need in needs) <= most
-    return needed if fits else 0
+    whole = step.op.workspace(step.types, **step.attrs)
+    bodies = sum(plan.working_bytes for plan in step.op.runs)
+    return _Planned(_needed(step, needs), max([need.beside for need in needs], default=0), bodies, whole - bodies)
 
 
 def _needs(binder: Binder, step: Step) -> Sequence[BodyNeeds]:
+    """Of each body; of none where one kernel goes through all steps."""
     assert isinstance(step.op, RunsPlans)
+    if binder.step_kernel(step) is not None:
+        return ()
     plans, consts = step.op.plans, len(_parts(step).consts)
     flags = [(0,), (step.attrs["carries"],)] if isinstance(step.op, PlannedWhile) else [()] * len(plans)
     return [body_needs(binder, plan, fixed, consts) for plan, fixed in zip(plans, flags, strict=True)]

@@ -31,8 +31,10 @@ class Bound:
 
     def __init__(self, plan: Plan, *, step_by_step: bool = False) -> None:
         self.plan, self.paused, self.made = plan, 0, 0
-        self._step_by_step = step_by_step
-        binder = _KERNELS.compile(plan)
+        with pytest.MonkeyPatch.context() as patch:
+            if step_by_step:
+                patch.setattr("engine.executors.kernels.loop_workspaces", lambda *_: {})
+            binder = _KERNELS.compile(plan)
         assert binder is not None
         self.binder = binder
         with self._counting("__init__", "paused"):
@@ -55,8 +57,6 @@ class Bound:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(PausedStep, method, counted)
-            if self._step_by_step:
-                patch.setattr("engine.executors.kernels.loop_workspace", lambda *_: 0)
             yield
 
 

@@ -333,6 +333,20 @@ def test_a_large_const_is_read_where_it_lies_and_may_lie_elsewhere_the_next_time
     assert left.made == 3 * 4
 
 
+def test_a_view_of_a_const_is_one_of_where_that_lies() -> None:
+    def body(g: Writer, a: int, b: int) -> list[int]:
+        return [g.sin(g.solve(g.transpose(g.slice(a, starts=[100, 0], stops=[300, 200])), b))]
+
+    matrices = random(300, 200) + 20 * np.eye(300, 200, -100)
+    asked = written(lambda g, a, b: g.call(a, b, body=body, recompute=True), matrices, random(200), floats=())
+    plan = compiled(asked)
+    left = Bound(plan)
+    for _ in range(2):
+        asked = asked._replace(feeds={**asked.feeds, 0: asked.feeds[0] + 1})
+        same(left.run(asked), Bound(plan, step_by_step=True).run(asked), 0)
+    assert left.made == 2
+
+
 def test_what_does_not_fit_in_what_was_planned_goes_step_by_step() -> None:
     asked = written(
         lambda g, x: g.scan(x, body=lambda g, x: [g.sort(g.sin(x), axis=0)], carries=1, length=3), random(10**6)

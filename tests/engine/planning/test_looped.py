@@ -186,6 +186,10 @@ def both(g: Writer, k: int, x: int) -> list[int]:
     return [g.tanh(g.mul(k, x)), g.sin(x)]
 
 
+def positions(g: Writer, x: int) -> list[int]:
+    return [g.cast(g.argsort(x, axis=0), dtype="float64")]
+
+
 SQUARE = [1000, 1000]
 
 
@@ -251,6 +255,16 @@ LARGE: dict[str, tuple[Write, tuple[object, ...], list[int]]] = {
         (0.5, random(1200, 1200)),
         [0],
     ),
+    "positions, which take more than they leave": (
+        lambda g, x: g.scan(x, body=positions, carries=1, length=3),
+        (random(10**6),),
+        [0],
+    ),
+    "a step of Python's among entries": (
+        lambda g, x: g.scan(x, body=lambda g, x: [g.sin(g.sort(g.cos(x), axis=0))], sequences=1),
+        (random(6000, 1000),),
+        [0],
+    ),
     "a call that computes again": (
         lambda g, k, x: g.call(k, x, body=lambda g, k, x: [g.matmul(g.tanh(g.matmul(k, x)), x)], recompute=True),
         (random(1200, 1200), random(1200, 1200, seed=1)),
@@ -286,11 +300,13 @@ def test_measured_peaks_are_those_planned(name: str, differentiated: bool) -> No
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["a large stack", "products", "carries that change places", "a map", "a while"])
-def test_machine_code_takes_no_more_than_was_planned(name: str) -> None:
+@pytest.mark.parametrize("differentiated", [False, True], ids=["values", "gradients"])
+@pytest.mark.parametrize("name", [name for name in LARGE if name not in ("a large carry", "a large sequence")])
+def test_machine_code_takes_no_more_than_was_planned(name: str, differentiated: bool) -> None:
+    """Nor do the steps of Python's among it."""
     write, arrays, floats = LARGE[name]
     asked = written(write, *arrays, floats=floats)
-    plan = plan_of(asked, differentiated=True)
+    plan = plan_of(asked, differentiated=differentiated)
     compiling = open_executor("cpu", compile="on")
     for _ in range(2):
         compiling.run(plan, {feed: asked.feeds[feed] for feed in plan.feeds})
