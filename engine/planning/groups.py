@@ -134,7 +134,11 @@ class Grouping:
             return self._elementwise(node)
         if isinstance(node.op, Rowwise):
             return self._rowwise(node, node.op) if node.op.joins_loops else None
-        return self._of_a_row(node) if isinstance(node.op, View) and node.op.reshapes else None
+        return self._of_a_row(node) if isinstance(node.op, View) and node.op.reshapes and self._is_alike(node) else None
+
+    def _is_alike(self, node: Node) -> bool:
+        """Whether a view has the dtype of what it sees."""
+        return all(type.dtype == node.type.dtype for type in self._types(node))
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
