@@ -8,6 +8,7 @@ from typing import Final
 from engine.graph.ir import Graph
 from engine.graph.limits import NO_LIMITS
 from engine.planning.fit import compiled_within
+from engine.planning.for_loops import for_loops
 from engine.planning.looped import RunsPlans
 from engine.planning.plan import Plan, graph_of, make_plan
 
@@ -36,6 +37,6 @@ def with_compiled_bodies(graph: Graph, *, microkernels: bool = True) -> Graph:
 
 
 def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool) -> Plan:
-    graph = with_compiled_bodies(graph, microkernels=microkernels)
+    graph = with_compiled_bodies(for_loops(graph), microkernels=microkernels)
     within = compiled_within(graph, max(most_bytes, _FREE_BYTES), 1, microkernels=microkernels, all_pay=True)
     return within.plan if within else make_plan(graph, NO_LIMITS, tight=True)
