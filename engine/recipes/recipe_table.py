@@ -65,7 +65,7 @@ RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProxyType
     }
 )
 #: those of what is as quick by itself, but for Python: in bodies of loops, where one such step slows all others
-_IN_BODIES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProxyType(
+BODY_RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProxyType(
     {
         "cpu": {
             ArgExtremum: search_recipe,
@@ -94,7 +94,7 @@ def recipe_for(
     Of an op that `makes_parts`, `out` may be a leading part of the result, lying in the whole. None where there are no
     such kernels, or the op is quicker by itself, and is not in a body.
     """
-    for tables in (RECIPES, _IN_BODIES) if in_body else (RECIPES,):
+    for tables in (RECIPES, BODY_RECIPES) if in_body else (RECIPES,):
         table = tables.get(device, {})
         made_by = next((table[base] for base in type(op).__mro__ if base in table), None)
         found = made_by and made_by(op, out, *types, **attrs)
