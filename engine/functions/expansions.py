@@ -17,7 +17,7 @@ from engine.functions.logarithms import write_log, write_log1p, write_log2
 from engine.functions.normal_functions import write_erfinv, write_log_ndtr
 from engine.functions.products import may_leave_range
 from engine.functions.remainder import has_long_quotient, write_mod
-from engine.functions.threefry import write_threefry_uniform
+from engine.functions.threefry import write_threefry_bits, write_threefry_uniform, write_threefry_word
 from engine.loops.program import Instruction, Level, Loop, LoopBuilder, Scalar
 
 WRITERS: Final[Mapping[str, Callable[..., Scalar]]] = {
@@ -37,6 +37,8 @@ WRITERS: Final[Mapping[str, Callable[..., Scalar]]] = {
     "log_ndtr": write_log_ndtr,
     "mod": write_mod,
     "threefry_uniform": write_threefry_uniform,
+    "threefry_bits": write_threefry_bits,
+    "threefry_word": write_threefry_word,
 }
 
 

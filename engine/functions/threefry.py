@@ -14,18 +14,37 @@ _MASK = 2**32 - 1
 
 def write_threefry_uniform(first: Scalar, second: Scalar, row: Scalar, column: Scalar) -> Scalar:
     """The uniform number in [0, 1) of counter row + column < 2³² under a key, all of them as the bits of floats."""
+    x, y = _mixed(first, second, _sum(row.bits(), column.bits()))
+    form = FORMATS[x.dtype]
+    drawn = x.ixor(y) if form.width == 32 else x.shl(_integer(x, 32)).ior(y)
+    upper = _shifted(drawn, form.width - form.mantissa, 2**form.mantissa - 1)
+    return upper.ior(_integer(upper, form.bits_of(1.0))).from_bits() - 1.0
+
+
+def write_threefry_bits(first: Scalar, second: Scalar, row: Scalar, column: Scalar) -> Scalar:
+    """The exclusive or of both words of that counter, as the bits of a float."""
+    x, y = _mixed(first, second, _sum(row.bits(), column.bits()))
+    return x.ixor(y).from_bits()
+
+
+def write_threefry_word(first: Scalar, second: Scalar, row: Scalar, column: Scalar) -> Scalar:
+    """Of counter row + column / 2, the first word, or where column is odd the second one, as the bits of a float."""
+    x, y = _mixed(first, second, _sum(row.bits(), _shifted(column.bits(), 1, 2**31 - 1)))
+    all_if_odd = _integer(column, 0).isub(column.bits().iand(_integer(column, 1)))
+    return x.ixor(x.ixor(y).iand(all_if_odd)).from_bits()
+
+
+def _mixed(first: Scalar, second: Scalar, counter: Scalar) -> tuple[Scalar, Scalar]:
+    """The words of a counter below 2³² under a key."""
     keys = first.bits(), second.bits(), first.bits().ixor(second.bits()).ixor(_integer(first, PARITY))
-    x, y = keys[0], _sum(_sum(row.bits(), column.bits()), keys[1])
+    x, y = keys[0], _sum(counter, keys[1])
     for number in range(ROUNDS_OF_FOUR):
         for bits in ROTATIONS[number % 2]:
             x = _sum(x, y)
             y = _turned(y, bits).ixor(x)
         x = _sum(x, keys[(number + 1) % 3])
         y = _sum(_sum(y, keys[(number + 2) % 3]), _integer(y, number + 1))
-    form = FORMATS[x.dtype]
-    drawn = x.ixor(y) if form.width == 32 else x.shl(_integer(x, 32)).ior(y)
-    upper = _shifted(drawn, form.width - form.mantissa, 2**form.mantissa - 1)
-    return upper.ior(_integer(upper, form.bits_of(1.0))).from_bits() - 1.0
+    return x, y
 
 
 def _integer(like: Scalar, number: int) -> Scalar:

@@ -60,7 +60,7 @@ FUNCTIONS: Final = {
     **_all("mod", (_F, _F), _F),
 }
 #: random numbers, of a key and a counter that floats carry as their bits; `functions` expands them, too
-RANDOM: Final = {**_all("threefry_uniform", (_F, _F, _F, _F), _F)}
+RANDOM: Final = {**_all("threefry_uniform threefry_bits threefry_word", (_F, _F, _F, _F), _F)}
 #: what expansions are written in beside ARITHMETIC: a fused multiply-add, and the bits of a float
 BITS: Final = {
     **_all("fma", (_F, _F, _F), _F),

@@ -6,6 +6,7 @@ alone: whoever computes it has the same bits.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -66,13 +67,44 @@ def threefry_uniform(
 
     All are the bits of floats.
     """
-    key, low = (_carried(xp, first), _carried(xp, second)), _carried(xp, row) + _carried(xp, column)
-    if out is None:
-        out = xp.empty(xp.broadcast(first, second, row, column).shape, first.dtype)
-    write_uniform(mixed(key, (xp.zeros_like(low), low)), out if out.ndim else out.reshape(1))
+    counter, out = _carried(xp, row) + _carried(xp, column), _place(xp, (first, second, row, column), out)
+    write_uniform(_drawn(xp, first, second, counter), _with_axis(out))
     return out
+
+
+def threefry_bits(
+    xp: Namespace, first: Array, second: Array, row: Array, column: Array, out: Array | None = None
+) -> Array:
+    """As `threefry_uniform`: the exclusive or of both words, as the bits of float32."""
+    counter, out = _carried(xp, row) + _carried(xp, column), _place(xp, (first, second, row, column), out)
+    x, y = _drawn(xp, first, second, counter)
+    _with_axis(out).view(x.dtype)[...] = x ^ y
+    return out
+
+
+def threefry_word(
+    xp: Namespace, first: Array, second: Array, row: Array, column: Array, out: Array | None = None
+) -> Array:
+    """As `threefry_bits`: of counter row + column / 2 the first word, or where column is odd, the second one."""
+    number, out = _carried(xp, column), _place(xp, (first, second, row, column), out)
+    x, y = _drawn(xp, first, second, _carried(xp, row) + (number >> number.dtype.type(1)))
+    _with_axis(out).view(x.dtype)[...] = xp.where(number & number.dtype.type(1), y, x)
+    return out
+
+
+def _drawn(xp: Namespace, first: Array, second: Array, counter: Array) -> WordPair:
+    return mixed((_carried(xp, first), _carried(xp, second)), (xp.zeros_like(counter), counter))
 
 
 def _carried(xp: Namespace, floats: Array) -> Array:
     """The words that floats carry as their bits, along one axis at least."""
     return xp.atleast_1d(floats.view(f"u{floats.dtype.itemsize}").astype("uint32"))
+
+
+def _place(xp: Namespace, operands: Sequence[Array], out: Array | None) -> Array:
+    """`out`, or a new array of the shape and dtype that the operands have together."""
+    return xp.empty(xp.broadcast(*operands).shape, operands[0].dtype) if out is None else out
+
+
+def _with_axis(out: Array) -> Array:
+    return out if out.ndim else out.reshape(1)

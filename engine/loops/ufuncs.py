@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from engine.loops.threefry_arrays import threefry_uniform
+from engine.loops.threefry_arrays import threefry_bits, threefry_uniform, threefry_word
 
 #: primitive → the ufunc of numpy and cupy that it is
 UFUNCS: Final[Mapping[str, str]] = MappingProxyType(
@@ -26,7 +26,9 @@ BY_NAME: Final = frozenset({"minimum", "maximum"})
 
 
 #: primitives that neither module has: functions of it, and of what a ufunc takes
-_OURS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType({"threefry_uniform": threefry_uniform})
+_OURS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
+    {"threefry_uniform": threefry_uniform, "threefry_bits": threefry_bits, "threefry_word": threefry_word}
+)
 
 
 def ufunc_of(xp: Any, op: str) -> Any:

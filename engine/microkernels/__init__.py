@@ -6,10 +6,13 @@ What may live here: how such a kernel is laid out, blocked and written. What may
 compiles, keeps and calls kernels, which is `engine.loops`'.
 
 Files:
-    adding         Adding at indices along the last axis: each row of x with its updates, one after the other
+    adding         Adding at indices along an axis: each row of x with its updates, one after the other
+    axes           Axes of a result that arrays are stepped along: neighbours as one where all allow it, the last one in
+                   parts
     binding        Recipes bound to their memory: the calls that make a result
     by_kernel      Convolution with a kernel of many taps and few windows, as a gradient by the kernel is: sums that are
                    long
+    casting        Elements in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true
     channel_sums   Sums over the axes before and behind some, as over images and positions of each channel
     columns        Columns: what the windows over an image see, copied so that the same tap of neighbouring windows lies
                    side by side
@@ -33,7 +36,14 @@ Files:
     routine        A kernel while it is written: whole numbers that fold, loops with carried values, vectors, and masks
                    for their ends
     row_tiles      Rows of numbers times a panel: register tiles over the rows, and what they are added to
+    running_sums   Running sums along an axis, by the loop of NumPy's addition: a sum and the next element make the next
+                   sum
+    searching      The place of an extremum along an axis, int64: the first of equal ones, and the first NaN before all
     shuffles       Vectors whose lanes are chosen from others'
+    substitution   Systems with triangular matrices, one right-hand side after the other: each unknown from those before
+                   it
+    ufunc_calls    Ufuncs called by machine code: their own loops, along one axis at a time, and so with the bits that
+                   Python gets
     unpooling      The way back of max pooling: each element of a plane adds up what the windows that it is in have for
                    it
     windows        Windows over planes, side by side in vectors: what each of them sees at one of its taps

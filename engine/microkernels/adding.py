@@ -1,4 +1,4 @@
-"""Adding at indices along the last axis: each row of x with its updates, one after the other.
+"""Adding at indices along an axis: each row of x with its updates, one after the other.
 
 An index outside the axis adds nothing: it is told, and the result is not to be used.
 """
@@ -20,7 +20,8 @@ from engine.microkernels.routine import Routine
 class Adding:
     """Rows of `extent` elements, over the axes `rows`, and `count` updates for each; strides are in bytes.
 
-    The result is dense, and has the dtype of x and the updates. Indices are integers of `index_bytes`.
+    Those along a row come last. The result `y` has the dtype of x and the updates. Indices are integers of
+    `index_bytes`.
     """
 
     dtype: str
@@ -31,6 +32,7 @@ class Adding:
     x: tuple[int, ...]
     index: tuple[int, ...]
     updates: tuple[int, ...]
+    y: tuple[int, ...]
     index_bytes: int
     is_signed: bool
 
@@ -42,15 +44,14 @@ def adding(of: Adding) -> Recipe:
 
 def _phase(of: Adding) -> KernelPhase:
     to = Routine(of.dtype, lanes_for(of.itemsize))
-    operands = [to.place("operand", i) for i in range(3)]
-    y, flag = to.place("result", 0), to.place(*FLAG)
+    arrays = [*(to.place("operand", i) for i in range(3)), to.place("result", 0)]
+    flag = to.place(*FLAG)
     with to.loop("%first", "%past") as item:
         lead = to.unravelled(item.index, of.rows)
-        x, index, updates = (
+        x, index, updates, row = (
             to.moved(pointer, lead, steps[:-1])
-            for pointer, steps in zip(operands, (of.x, of.index, of.updates), strict=True)
+            for pointer, steps in zip(arrays, (of.x, of.index, of.updates, of.y), strict=True)
         )
-        row = to.at(y, to.mul(item.index, of.extent * of.itemsize))
         _copy(to, of, x, row)
         _add(to, of, index, updates, row, flag)
     rows = math.prod(of.rows)
@@ -61,7 +62,7 @@ def _copy(to: Routine, of: Adding, x: str, row: str) -> None:
     with to.loop(0, of.extent, to.lanes) as column:
         mask = to.below(to.sub(of.extent, column.index))
         read = to.load_row(to.at(x, to.mul(column.index, of.x[-1])), of.x[-1], mask)
-        to.store(read, to.at(row, to.mul(column.index, of.itemsize)), mask)
+        to.store_row(read, to.at(row, to.mul(column.index, of.y[-1])), of.y[-1], mask)
 
 
 def _add(to: Routine, of: Adding, index: str, updates: str, row: str, flag: str) -> None:
@@ -71,7 +72,7 @@ def _add(to: Routine, of: Adding, index: str, updates: str, row: str, flag: str)
         at = to.to.value(f"extractelement <1 x i64> {picked}, i32 0")
         inside = to.within(at, of.extent)
         with to.when("ne", inside, 0):
-            there = to.at(row, to.mul(at, of.itemsize))
+            there = to.at(row, to.mul(at, of.y[-1]))
             update = to.load_number(to.at(updates, to.mul(each.index, of.updates[-1])))
             total = to.to.value(f"fadd {to.to.name('float')} {to.load_number(there)}, {update}")
             to.store_number(total, there)

@@ -56,6 +56,8 @@ def _point(
                 call.point(position, result)
             case "shared":
                 call.place(position, start + number, min(nbytes, recipe.shared - number))
+            case "address":
+                call.place(position, number, 0)
             case "own":
                 owns = start + recipe.shared + recipe.own * np.arange(len(call.entries))
                 call.place(position, owns + number, min(nbytes, recipe.own - number))

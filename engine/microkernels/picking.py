@@ -25,8 +25,8 @@ class Picking:
     """Reading by an index: `shape` is that of the index and of the result, strides are in bytes.
 
     An entry of the index picks one of `extent` elements, `step` apart; besides, x is stepped through as the result is,
-    with strides of 0 where it is not. The result is dense. On the last axis, the entries of the index follow one
-    another: integers of `index_bytes`.
+    with strides of 0 where it is not. The result is dense. The index has integers of `index_bytes`; where they do not
+    follow one another on the last axis, they are read one by one.
     """
 
     itemsize: int
@@ -76,14 +76,15 @@ class _Writer:
         y = to.at(self.y, to.mul(row, self.run * of.itemsize))
         begin = to.mul(part, _ITEM)
         end = to.least(to.add(begin, _ITEM), self.run)
-        middle = to.least(end, self.run - self.run % PICKED_AT_ONCE)
+        is_dense = of.index[-1] == of.index_bytes
+        middle = to.least(end, self.run - self.run % PICKED_AT_ONCE) if is_dense else begin
         for first, past, lanes in ((begin, middle, PICKED_AT_ONCE), (middle, end, 1)):
             self._elements(x, index, y, (first, past), lanes)
 
     def _elements(self, x: str, index: str, y: str, between: tuple[Int64, Int64], lanes: int) -> None:
         of, to, mask = self.of, self.to, f"<{lanes} x i1>"
         with to.loop(*between, lanes, carried=[(mask, "splat (i1 true)")]) as column:
-            place = to.at(index, to.mul(column.index, of.index_bytes))
+            place = to.at(index, to.mul(column.index, of.index[-1]))
             picked = read_indices(to, place, of.index_bytes, lanes, is_signed=of.is_signed)
             inside = to.to.value(f"icmp ult <{lanes} x i64> {picked}, splat (i64 {of.extent})")
             own = of.x[-1]

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Final, Literal, NamedTuple
 
-PlaceKind = Literal["operand", "result", "shared", "own"]
+PlaceKind = Literal["operand", "result", "shared", "own", "address"]
 
 
 class TableEntryOf(NamedTuple):
     """Kind of thing that an entry of a kernel's table points at.
 
     An operand or a result, by its number; or `nbytes` of workspace, by their offset in bytes: of all (`shared`), or of
-    the thread that runs the kernel (`own`). How large arrays are is known of whoever hands them over.
+    the thread that runs the kernel (`own`). How large arrays are is known of whoever hands them over. Or what is at an
+    address of this process, `number`, which is handed on and not looked at: so the text does not depend on it.
     """
 
     kind: PlaceKind

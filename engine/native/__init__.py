@@ -28,4 +28,6 @@ Files:
     runner_layout  Layout of what a runner reads and its threads share: words of steps, of what ends a run, of the pool,
                    of loops
     sharing        Work shared among threads: chunks of it, claimed by whichever is free
+    ufunc_loops    Inner loops of ufuncs, NumPy's and SciPy's: what they call for an axis, found where their public
+                   struct says
 """

@@ -13,6 +13,8 @@ Files:
     attention_rows       Attention a block of queries at a time; the way back is in `attention_gradients`
     batching             Alignment for batching rules: mapped operands, which have an extra leading axis, are brought
                          into line
+    bitcast              The same bits as another dtype: what loops read and write, whose operands are floats, and what
+                         lies in memory
     col2im               The kernel of transposed convolution, the adjoint of `correlate`: products added where the
                          windows lie
     convolution          Base of convolution and its adjoint, on any number of spatial axes
@@ -59,10 +61,10 @@ Files:
     squares              Sums of squares on the CPU, in one pass over memory
     threefry             What is drawn from a key: an element for each counter, made of the two words that Threefry
                          makes of it
+    threefry_elements    Random numbers an element at a time, so that loops have them: words and counters carried by
+                         floats, as bits
     tiling               Tiling of convolutions: how much of one is laid out at a time, so that it stays in the cache,
                          and in which order
-    uniform_elements     Uniform random numbers an element at a time, so that loops have them: words and counters
-                         carried by floats, as bits
     widening             float16 in the course of a computation: in float32, and rounded once at its end
     windows              Sliding windows over the trailing axes of a tensor: how many there are, and which elements each
                          of them sees

@@ -109,20 +109,20 @@ class Elementwise(Op):
         self.compute(run, *xs, **attrs)
 
     @property
-    def _computes_by_itself(self) -> bool:
+    def computes_by_itself(self) -> bool:
         """Whether there is more to it than its ufunc or formula."""
         return type(self).compute is not Elementwise.compute or type(self).forward is not Elementwise.forward
 
     def fill(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
         """As `compute`, the formula's kernel found by what is known to tell the attributes apart."""
-        if self._computes_by_itself:
+        if self.computes_by_itself:
             super().fill(run, operands, out, attrs)
         else:
             self._compute(run, operands, out, attrs)
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The ufunc itself, or those that a small formula comes down to; of a kernel of its own, `forward`."""
-        if self._computes_by_itself:
+        if self.computes_by_itself:
             return super().bind(run, operands, out, attrs)
         kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
         if kernel is None:

@@ -112,11 +112,12 @@ def answer_each(run: RunContext, name: str, *operands: Array, out: Array) -> Non
 @answer_each.on("cpu")
 def _answer_at_once(run: RunContext, name: str, *operands: HostArray, out: HostArray) -> None:
     """One call in any case, where NumPy has what it takes."""
-    if _GUFUNCS is None:
+    function = unchecked(name)
+    if function is None:
         answer_each.general(run, name, *operands, out=out)
     elif out.size:
         with np.errstate(all="ignore"):
-            out[...] = getattr(_GUFUNCS, _UNCHECKED[name])(*operands)
+            out[...] = function(*operands)
 
 
 @answer_each.on("cuda")
@@ -133,6 +134,11 @@ def _answer_on_cuda(run: RunContext, name: str, *operands: Array, out: Array) ->
 # public, so that there is a way without them.
 _GUFUNCS = getattr(np.linalg, "_umath_linalg", None)
 _UNCHECKED = {"cholesky": "cholesky_lo", "inv": "inv", "solve": "solve"}
+
+
+def unchecked(name: str) -> Any:
+    """NumPy's function of matrices that writes NaN where the public one of this name raises; None where it has none."""
+    return getattr(_GUFUNCS, _UNCHECKED[name], None)
 
 
 def _answer(compute: Callable[..., Array], operands: Sequence[Array], out: Array) -> None:

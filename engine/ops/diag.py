@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from engine.graph.attributes import Attr
+from engine.graph.copying import zero
 from engine.graph.ir import Value
-from engine.graph.op import Array, Composite, Op, ResultTypes
+from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
@@ -17,6 +19,8 @@ from engine.oplib.slices import spread_out
 
 #: rows of a block
 _ROWS: Final = 128
+#: rows that are worth a copy each
+_COPIED_ROWS: Final = 64
 OFFSET = Attr("int", 0, "which diagonal: 0 the main one, above it positive, below it negative")
 
 
@@ -50,6 +54,21 @@ class Triangle(Op):
         """Itself, on the last two axes."""
         return x.builder.emit(self, (x,), {"offset": offset})
 
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """Zeros, and of each row what is kept, where they are few."""
+        (x,), (rows, columns) = operands, out.shape[-2:]
+        if rows > _COPIED_ROWS:
+            return None
+        zeros = xp.broadcast_to(zero(xp, out.dtype), out.shape)
+        kept = [(..., i, self.kept(i, columns, attrs["offset"])) for i in range(rows)]
+        return [(out, zeros), *((out[place], x[place]) for place in kept)]
+
+    @abstractmethod
+    def kept(self, row: int, columns: int, offset: int) -> slice:
+        """The columns of a row that are not cleared."""
+
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """The mask where the diagonal crosses a block, and the row and column numbers it is made from."""
         rows, columns = (min(extent, _ROWS) for extent in x.shape[-2:])
@@ -66,6 +85,10 @@ class Tril(Triangle):
         """What lies before the diagonal's neighbour above."""
         _split(run, x, out, offset + 1, keeps_front=True)
 
+    def kept(self, row: int, columns: int, offset: int) -> slice:
+        """Up to the diagonal."""
+        return slice(0, max(0, min(row + offset + 1, columns)))
+
 
 class Triu(Triangle):
     """y = x on and above a diagonal of the last two axes, 0 below: y[…, i, j] = x[…, i, j] where j − i ≥ offset."""
@@ -76,6 +99,10 @@ class Triu(Triangle):
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
         """What lies from the diagonal on."""
         _split(run, x, out, offset, keeps_front=False)
+
+    def kept(self, row: int, columns: int, offset: int) -> slice:
+        """From the diagonal on."""
+        return slice(max(0, min(row + offset, columns)), columns)
 
 
 def _split(run: RunContext, x: Array, out: Array, first: int, *, keeps_front: bool) -> None:

@@ -23,8 +23,16 @@ from engine.graph.tensor_type import INT64, UINT32, DType, HostArray, Shape, Ten
 from engine.graph.truth import Truth
 from engine.loops.threefry_arrays import WordPair, mixed, wide_bits, write_uniform
 from engine.oplib import batching, threefry
+from engine.oplib.bitcast import bitcast
 from engine.oplib.operands import require_shape
-from engine.oplib.uniform_elements import MOST_COUNTED, uniform_elements
+from engine.oplib.slices import cut
+from engine.oplib.threefry_elements import (
+    bits_elements,
+    can_count,
+    folded_elements,
+    split_elements,
+    uniform_elements,
+)
 from engine.ops.max_min import require_elements
 
 #: graphs have all of this since
@@ -126,6 +134,12 @@ class RandomKey(RandomOp):
         """The upper words, as they are shifted."""
         return seed.nbytes
 
+    def in_elements(self, seed: Value) -> Value:
+        """Both words are there, the lower one first."""
+        words = bitcast(seed, UINT32)
+        lower, upper = (cut(words, words.ndim - 1, i, i + 1) for i in range(2))
+        return upper.cat(lower, axis=words.ndim - 1)
+
 
 class Drawn(RandomOp):
     """Base: an element for each counter, made of the two words that a key makes of it."""
@@ -188,6 +202,10 @@ class RandomSplit(Drawn):
         """That of words."""
         return UINT32
 
+    def in_elements(self, key: Value, *, k: int) -> Value | None:
+        """Of as many as one word counts."""
+        return split_elements(key, k) if can_count((k, 2)) else None
+
 
 class RandomBits(Drawn):
     """y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`."""
@@ -215,6 +233,10 @@ class RandomBits(Drawn):
     )
     write = staticmethod(threefry.write_bits)
 
+    def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
+        """Of as many as one word counts."""
+        return bits_elements(key, shape) if can_count(shape) else None
+
 
 class RandomUniform(Drawn):
     """y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`."""
@@ -231,8 +253,7 @@ class RandomUniform(Drawn):
 
     def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
         """Of as many as one word counts."""
-        count = math.prod(shape)
-        return uniform_elements(key, shape, dtype) if 0 < count <= MOST_COUNTED else None
+        return uniform_elements(key, shape, dtype) if can_count(shape) else None
 
 
 class RandomPermutation(RandomOp):
@@ -302,6 +323,10 @@ class RandomFoldIn(WithKey, RandomOp):
     def workspace(self, out: ResultTypes, key: TensorType, number: TensorType) -> int:
         """The counter's words, the third of the key, the pair as it is mixed, and one word that is turned."""
         return 6 * 4 * number.size
+
+    def in_elements(self, key: Value, number: Value) -> Value | None:
+        """Where there are any."""
+        return folded_elements(key, number) if number.type.size else None
 
 
 class RandomFormula(Composite):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.graph.attributes import Attr
@@ -90,11 +90,20 @@ class Roll(Op):
         return x
 
     def forward(self, run: RunContext, x: Array, *, out: Array, shifts: Shape, axes: Shape) -> None:
-        """Two copies: what stays in front of the end, and what comes round."""
-        (distance,), (axis,) = shifts, axes
+        """Two copies."""
+        for place, source in self.as_copies(run.xp, (x,), out, {"shifts": shifts, "axes": axes}):
+            place[...] = source
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]]:
+        """What stays in front of the end, and what comes round."""
+        (x,), (distance,), (axis,) = operands, attrs["shifts"], attrs["axes"]
         extent = x.shape[axis]
-        out[along(axis, distance, extent)] = x[along(axis, 0, extent - distance)]
-        out[along(axis, 0, distance)] = x[along(axis, extent - distance, extent)]
+        return [
+            (out[along(axis, distance, extent)], x[along(axis, 0, extent - distance)]),
+            (out[along(axis, 0, distance)], x[along(axis, extent - distance, extent)]),
+        ]
 
     def vjp(self, g: Value, y: Value, x: Value, *, shifts: Shape, axes: Shape) -> Sequence[Value | None]:
         """Roll back."""

@@ -10,7 +10,7 @@ from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute, OverBudget
 from engine.graph.ir import Value
 from engine.graph.limits import Limits
-from engine.graph.op import Array, Composite, Op, ResultTypes
+from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, normalise_axis
@@ -60,6 +60,13 @@ class Split(Op):
         """Copy each part."""
         for part, (start, stop) in zip(out, bounds(sizes), strict=True):
             part[...] = x[along(axis, start, stop)]
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: tuple[Array, ...], attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]]:
+        """One of each part."""
+        (x,), places = operands, bounds(attrs["sizes"])
+        return [(part, x[along(attrs["axis"], *place)]) for part, place in zip(out, places, strict=True)]
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, sizes: Shape, axis: int) -> Sequence[Value | None]:
         """Joined; one block of zeros for each run of unread parts."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
-from engine.graph.op import Array, Op, ResultTypes
+from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Bools, Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, promote, show_shape
@@ -51,7 +51,16 @@ class UpdateSlice(Op):
     def forward(self, run: RunContext, x: Array, update: Array, *, out: Array, starts: Shape) -> None:
         """Copy x, then the update over it."""
         out[...] = x
-        out[(..., *(slice(s, s + n) for s, n in zip(starts, update.shape, strict=True)))] = update
+        out[_box(starts, update)] = update
+
+    def as_copies(
+        self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
+    ) -> Sequence[tuple[Array, Array]] | None:
+        """The same two, where none is cast."""
+        x, update = operands
+        if not x.dtype == update.dtype == out.dtype:
+            return None
+        return [(out, x), (out[_box(attrs["starts"], update)], update)]
 
     def vjp(self, g: Value, y: Value, x: Value, update: Value, *, starts: Shape) -> Sequence[Value | None]:
         """What was replaced has no say."""
@@ -62,6 +71,10 @@ class UpdateSlice(Op):
         """All of N, on both operands."""
         x, update = batching.expand(mapped, operands)
         return x.update_slice(update, starts=(0, *starts))
+
+
+def _box(starts: Shape, update: Array) -> tuple[Any, ...]:
+    return (..., *(slice(s, s + n) for s, n in zip(starts, update.shape, strict=True)))
 
 
 def _check_rank(x: TensorType, update: TensorType) -> None:

@@ -39,6 +39,7 @@ class Var(Rowwise, Reduction):
     gradient = "g · 2 (x − mean x) / (n − ddof)"
     rows = staticmethod(_mean_square)
     joins_loops = False
+    is_one_of_one = False
     samples = (
         *Reduction.samples,
         Sample(Real(5), ddof=1),

@@ -24,6 +24,8 @@ Files:
                       runs
     fit               A compiled plan of no more memory than the plan whose place it takes: loops that need more are
                       taken apart
+    for_loops         Nodes of a body written so that its loops have them: whole numbers as floats where these are
+                      computed, rows in a row
     fuse              Fusion: groups of nodes over one iteration space become one loop each, whose inner values never
                       reach memory
     fused             The op that fusion puts in place of a group of nodes: one loop over memory, with several results

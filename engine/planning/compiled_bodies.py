@@ -10,6 +10,7 @@ from engine.bodies.runs_functions import in_parts
 from engine.graph.ir import Graph, Node
 from engine.graph.limits import NO_LIMITS
 from engine.planning.fit import compiled_within
+from engine.planning.for_loops import for_loops
 from engine.planning.fused import Fused
 from engine.planning.looped import PlannedCountedScan, PlannedScan, RunsPlans
 from engine.planning.microkernel_op import MicrokernelOp
@@ -53,7 +54,7 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
 
 
 def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool) -> Plan:
-    graph = with_compiled_bodies(graph, microkernels=microkernels)
+    graph = with_compiled_bodies(for_loops(graph), microkernels=microkernels)
     within = compiled_within(graph, max(most_bytes, _FREE_BYTES), 1, microkernels=microkernels, all_pay=True)
     return within.plan if within else make_plan(graph, NO_LIMITS, tight=True)
 

@@ -46,9 +46,9 @@ def compiled_within(
 ) -> Compilable | None:
     """`graph` with all that can be compiled, of a peak of at most `most_bytes`; None where that is nothing.
 
-    At most `threads` take part in a kernel; `all_pay` as in `loops_in`. A loop lets live longer what it reads: where
-    that makes the peak, it is left out, and the next one is looked at. What is selected needs no more than it did, but
-    for a workspace; without `microkernels` nothing is.
+    At most `threads` take part in a kernel; with `all_pay`, as in `loops_in`, all that may be is one. A loop lets live
+    longer what it reads: where that makes the peak, it is left out, and the next one is looked at. What is selected
+    needs no more than it did, but for a workspace; without `microkernels` nothing is.
     """
     apart: set[int] = set()
     for _ in range(1 + MOST_APART):
@@ -57,7 +57,7 @@ def compiled_within(
         plan = make_plan(fused, NO_LIMITS, tight=True)
         if plan.peak_bytes <= most_bytes:
             room = most_bytes - _without_workspace(plan)
-            selected = select_microkernels(fused, room, threads) if microkernels else fused
+            selected = select_microkernels(fused, room, threads, in_body=all_pay) if microkernels else fused
             if selected is graph:
                 return None
             if selected is not fused:

@@ -63,7 +63,7 @@ def loops_in(
     """The loops that `fuse` writes. With `all_pay`, a single cheap node is one, too, and bools alone have some."""
     if not compiled and not any(n.types[0].size >= least and isinstance(n.op, Elementwise) for n in graph.nodes):
         return ()
-    return _loops(Grouping(graph, least, apart, of_bools=all_pay), compiled, threads, all_pay=all_pay)
+    return _loops(Grouping(graph, least, apart, in_body=all_pay), compiled, threads, all_pay=all_pay)
 
 
 def with_loops(graph: Graph, loops: Sequence[WrittenLoop]) -> Graph:

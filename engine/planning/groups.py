@@ -61,15 +61,16 @@ class Group(NamedTuple):
 class Grouping:
     """The members of a graph's loops over at least `least` elements, and how they fall into groups.
 
-    Nodes that stay `apart` belong to none; those of bools alone only where these have loops, too: `of_bools`.
+    Nodes that stay `apart` belong to none. In the body of a loop, `in_body`, nodes of bools alone are members, and
+    reductions that join loops nowhere else.
     """
 
-    def __init__(self, graph: Graph, least: int, apart: Container[int] = (), *, of_bools: bool = False) -> None:
+    def __init__(self, graph: Graph, least: int, apart: Container[int] = (), *, in_body: bool = False) -> None:
         self.graph = graph
-        self._of_bools = of_bools
+        self._in_body = in_body
         self.least = least
         #: of a domain whose rows are reduced: how many trailing axes these have
-        self.row_axes = _row_axes(graph)
+        self.row_axes = _row_axes(graph, in_body)
         self.members: list[Member | None] = []
         self.stages: list[int] = []
         for i, node in enumerate(graph.nodes):
@@ -133,12 +134,16 @@ class Grouping:
         if isinstance(node.op, Elementwise):
             return self._elementwise(node)
         if isinstance(node.op, Rowwise):
-            return self._rowwise(node, node.op) if node.op.joins_loops else None
-        return self._of_a_row(node) if isinstance(node.op, View) and node.op.reshapes else None
+            return self._rowwise(node, node.op) if node.op.joins_loops or self._in_body else None
+        return self._of_a_row(node) if isinstance(node.op, View) and node.op.reshapes and self._is_alike(node) else None
+
+    def _is_alike(self, node: Node) -> bool:
+        """Whether a view has the dtype of what it sees."""
+        return all(type.dtype == node.type.dtype for type in self._types(node))
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
-        dtypes = {t.dtype for t in (node.type, *types)} - {BOOL} or ({FLOAT64} if self._of_bools else set())
+        dtypes = {t.dtype for t in (node.type, *types)} - {BOOL} or ({FLOAT64} if self._in_body else set())
         if len(dtypes) != 1 or not isinstance(node.op, Elementwise):
             return None
         (dtype,) = dtypes
@@ -212,14 +217,14 @@ def _is_computed(type: TensorType) -> bool:
     return has_loops(type.dtype)
 
 
-def _row_axes(graph: Graph) -> dict[Domain, int]:
+def _row_axes(graph: Graph, in_body: bool) -> dict[Domain, int]:
     """For each domain with reductions along trailing axes, or sums over leading ones: how many trailing axes.
 
     Where they differ, the most frequent ones; and of a small tensor that is only added up, all.
     """
     wanted: dict[Domain, Counter[int]] = {}
     for node in graph.nodes:
-        if isinstance(node.op, Rowwise) and node.op.joins_loops:
+        if isinstance(node.op, Rowwise) and (node.op.joins_loops or in_body):
             x = graph.nodes[node.operands[0]].type
             rows = _trailing(node.op, node.op.row_axes(node.attrs), x)
             if rows and math.prod(x.shape[x.ndim - rows :]) <= LONGEST_ROW:

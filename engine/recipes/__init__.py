@@ -11,4 +11,5 @@ Files:
     products      The recipe of matrix products that BLAS is not quicker at
     recipe_table  The table of recipes: by device and op, what is asked for a node's kernels
     sums          The recipe of sums over the axes before and behind others
+    ufuncs        Recipes of ops that no loop is written for: their ufuncs, called by machine code, and casts
 """

@@ -9,19 +9,39 @@ from typing import Any, Final
 from engine.graph.op import Kernel
 from engine.graph.tensor_type import TensorType
 from engine.microkernels.recipe import Recipe
+from engine.oplib.elementwise import Elementwise
+from engine.ops.cast import Cast
+from engine.ops.cholesky import Cholesky
 from engine.ops.conv import Correlation
 from engine.ops.conv_transpose import TransposedConvolution
+from engine.ops.cumsum import CumSum
+from engine.ops.erfinv import Erfinv
 from engine.ops.gather import Gather, ScatterAdd
 from engine.ops.identity import PassThrough
 from engine.ops.matmul import MatMul
+from engine.ops.max_min import ArgExtremum
 from engine.ops.pooling import AvgPool2D, MaxPool2D, MaxPool2DBack, MaxPool2DIndices
+from engine.ops.power import Pow, PowScalar
+from engine.ops.solve import Inv, Solve
 from engine.ops.sum import Sum
+from engine.ops.triangular_solve import TriangularSolve
 from engine.recipes.convolutions import convolution_recipe, transposed_recipe
 from engine.recipes.copies import copy_recipe
-from engine.recipes.indexing import gather_recipe, scatter_recipe
+from engine.recipes.indexing import body_gather_recipe, body_scatter_recipe, gather_recipe, scatter_recipe
 from engine.recipes.pools import avg_pool_recipe, max_pool_back_recipe, max_pool_indices_recipe, max_pool_recipe
 from engine.recipes.products import product_recipe
 from engine.recipes.sums import sum_recipe
+from engine.recipes.ufuncs import (
+    cast_recipe,
+    cholesky_recipe,
+    erfinv_recipe,
+    matrix_recipe,
+    power_recipe,
+    running_recipe,
+    search_recipe,
+    triangle_recipe,
+    ufunc_recipe,
+)
 
 #: of an op, its result's type, its operands' and its attributes: the recipe; None where there is none, or no use in it
 RecipeOf = Callable[..., Recipe | None]
@@ -44,14 +64,40 @@ RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProxyType
         }
     }
 )
+#: those of what is as quick by itself, but for Python: in bodies of loops, where one such step slows all others
+BODY_RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProxyType(
+    {
+        "cpu": {
+            ArgExtremum: search_recipe,
+            Cast: cast_recipe,
+            Cholesky: cholesky_recipe,
+            CumSum: running_recipe,
+            Elementwise: ufunc_recipe,
+            Erfinv: erfinv_recipe,
+            Gather: body_gather_recipe,
+            Inv: matrix_recipe,
+            Pow: power_recipe,
+            PowScalar: power_recipe,
+            ScatterAdd: body_scatter_recipe,
+            Solve: matrix_recipe,
+            TriangularSolve: triangle_recipe,
+        }
+    }
+)
 
 
-def recipe_for(op: Kernel, device: str, out: TensorType, *types: Any, **attrs: Any) -> Recipe | None:
+def recipe_for(
+    op: Kernel, device: str, out: TensorType, *types: Any, in_body: bool = False, **attrs: Any
+) -> Recipe | None:
     """How compiled kernels make the result on a device, of operands of these types, which lie as their strides say.
 
     Of an op that `makes_parts`, `out` may be a leading part of the result, lying in the whole. None where there are no
-    such kernels, or the op is quicker by itself.
+    such kernels, or the op is quicker by itself, and is not in a body.
     """
-    table = RECIPES.get(device, {})
-    made_by = next((table[base] for base in type(op).__mro__ if base in table), None)
-    return made_by and made_by(op, out, *types, **attrs)
+    for tables in (RECIPES, BODY_RECIPES) if in_body else (RECIPES,):
+        table = tables.get(device, {})
+        made_by = next((table[base] for base in type(op).__mro__ if base in table), None)
+        found = made_by and made_by(op, out, *types, **attrs)
+        if found is not None:
+            return found
+    return None

@@ -12,7 +12,7 @@ from engine.loops.compiled import bind_native
 from engine.loops.cuda_launch import CudaLoop
 from engine.loops.cuda_parts import cuda_parts
 from engine.loops.cuda_text import OPTIONS, cuda_text
-from engine.loops.program import Level, Loop, LoopBuilder, Space
+from engine.loops.program import RANDOM, Level, Loop, LoopBuilder, Space
 from engine.loops.schedule import schedule
 from tests.engine.loops import nvrtc
 from tests.engine.loops.accuracy import CASES
@@ -153,10 +153,11 @@ def test_nvrtc_compiles_every_function(function: str, dtype: str) -> None:
 
 @needs_nvrtc
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_nvrtc_compiles_random_numbers(dtype: str) -> None:
+@pytest.mark.parametrize("primitive", RANDOM)
+def test_nvrtc_compiles_random_numbers(primitive: str, dtype: str) -> None:
     builder = LoopBuilder(dtype)
     words = [builder.load(Level.ELEMENT) for _ in range(4)]
-    builder.store("element", builder.apply("threefry_uniform", *words))
+    builder.store("element", builder.apply(primitive, *words))
     parts = cuda_parts(expand_functions(builder.loop()), reports_range=False)
     assert nvrtc.compiled(cuda_text(parts, 32), (*OPTIONS, "--gpu-architecture=sm_90")).startswith(b"\x7fELF")
 

@@ -35,12 +35,12 @@ def threads(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return int(request.param)
 
 
-def moved(threads: int, formula: Callable[..., Value], *arrays: Array) -> Array:
+def moved(threads: int, formula: Callable[..., Value], *arrays: Array, in_body: bool = False) -> Array:
     """The formula of leaves, of which a node is made by a kernel; the second run finds what the first one left."""
     builder = Builder(registry())
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays)]
     graph = graph_of(make_plan(builder.graph([formula(*leaves)]), Limits()), registry())
-    plan = make_plan(select_microkernels(graph, 1 << 20, threads), Limits())
+    plan = make_plan(select_microkernels(graph, 1 << 20, threads, in_body=in_body), Limits())
     assert any(isinstance(step.op, MicrokernelOp) for step in plan.steps)
     bound, feeds = PreparedPlan(plan, NumPyExecutor(), KERNELS.compile(plan)), dict(enumerate(arrays))
     first = bound.run(feeds)[0].tobytes()
@@ -86,6 +86,50 @@ def test_reading(
     cut = tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(indexed))
     wanted = np.take_along_axis(x[cut], index.astype("int64"), axis)
     assert moved(threads, lambda v, i: v.gather(i, axis=axis), x, index).tobytes() == wanted.tobytes()
+
+
+#: shapes of x, of the index and of what that is broadcast to, and the axis: rows that are short, or picked as a whole
+IN_BODIES = [
+    ((4, 3), (2, 3), (2, 3), 0),
+    ((3,), (5,), (5,), 0),
+    ((50, 20), (30, 1), (30, 20), 0),
+    ((4, 2, 30), (3, 1, 1), (3, 2, 30), 0),
+    ((6, 30), (1, 9), (6, 9), 1),
+]
+
+
+@pytest.mark.usefixtures("no_other_way")
+@pytest.mark.parametrize(("shape", "indexed", "wide", "axis"), IN_BODIES, ids=str)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_reading_whole_rows_and_short_ones_in_bodies(
+    threads: int, shape: tuple[int, ...], indexed: tuple[int, ...], wide: tuple[int, ...], axis: int, dtype: str
+) -> None:
+    x, index = drawn(shape, dtype), RNG.integers(0, shape[axis], indexed)
+    wanted = np.take_along_axis(x, np.broadcast_to(index, wide), axis)
+    found = moved(threads, lambda v, i: v.gather(i.broadcast_to(shape=wide), axis=axis), x, index, in_body=True)
+    assert found.tobytes() == wanted.tobytes()
+
+
+@pytest.mark.usefixtures("no_other_way")
+@pytest.mark.parametrize(("shape", "indexed", "wide", "axis"), IN_BODIES, ids=str)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_adding_along_any_axis_in_bodies(
+    threads: int, shape: tuple[int, ...], indexed: tuple[int, ...], wide: tuple[int, ...], axis: int, dtype: str
+) -> None:
+    x, updates = (RNG.normal(size=s).astype(dtype) for s in (shape, wide))
+    index, wanted = RNG.integers(0, shape[axis], indexed), x.copy()
+    places = [*np.ogrid[tuple(map(slice, wide))]]
+    places[axis] = np.broadcast_to(index, wide)
+    np.add.at(wanted, tuple(places), updates)
+    found = moved(
+        threads,
+        lambda v, i, u: v.scatter_add(i.broadcast_to(shape=wide), u, axis=axis),
+        x,
+        index,
+        updates,
+        in_body=True,
+    )
+    assert found.tobytes() == wanted.tobytes()
 
 
 @pytest.mark.usefixtures("no_other_way")

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType, Value, registry
-from engine.graph.tensor_type import FLOAT32
+from engine.graph.tensor_type import FLOAT32, UINT32
+from engine.oplib.bitcast import bitcast
 from engine.planning.groups import LONGEST_ROW, Grouping
 
 
@@ -94,3 +95,11 @@ def test_nodes_that_stay_apart_are_in_none() -> None:
     graph = x.builder.graph([y.cos().exp()])
     groups = list(Grouping(graph, 1, apart={y.index}).groups())
     assert [[graph.nodes[i].op.name for i in group.nodes] for group in groups] == [["cos", "exp"]]
+
+
+def test_what_is_seen_as_another_dtype_is_in_no_loop() -> None:
+    """A value a row stays one with unit axes; seen as words, it is other bits than the loop has."""
+    row = leaf(4, 5, dtype="float32").sum(axes=(1,)).exp()
+    graph = row.builder.graph([row.reshape(shape=(4, 1)), bitcast(row, UINT32)])
+    members = Grouping(graph, 1).members
+    assert [member is not None for member in members] == [False, True, True, True, False]

@@ -12,7 +12,7 @@ from engine.graph.op import Kernel
 from engine.graph.tensor_type import Strided, TensorType
 from engine.microkernels.product import Matrices
 from engine.recipes.products import _lying
-from engine.recipes.recipe_table import RECIPES, recipe_for
+from engine.recipes.recipe_table import BODY_RECIPES, RECIPES, recipe_for
 
 
 def typed(shape: tuple[int, ...], dtype: str = "float64", strides: tuple[int, ...] | None = None) -> TensorType:
@@ -20,14 +20,14 @@ def typed(shape: tuple[int, ...], dtype: str = "float64", strides: tuple[int, ..
     return dense if strides is None else Strided(dense, strides)
 
 
-def has_recipe(op: str, *types: TensorType, device: str = "cpu", **stated: Any) -> bool:
+def has_recipe(op: str, *types: TensorType, device: str = "cpu", in_body: bool = False, **stated: Any) -> bool:
     """Whether kernels make the op's result of operands of these types, its attributes as stated or by default."""
     definition = registry().ops[op]
     assert isinstance(definition, Kernel)
     attrs = {**{name: attr.default for name, attr in definition.attrs.items()}, **stated}
     attrs = definition.canonical(attrs, *types)
     out = definition.infer(*types, **attrs)
-    return recipe_for(definition, device, out, *types, **attrs) is not None
+    return recipe_for(definition, device, out, *types, in_body=in_body, **attrs) is not None
 
 
 TABLE = RECIPES["cpu"]
@@ -92,3 +92,55 @@ def test_batch_axes_of_one_entry_are_not_stepped_along() -> None:
     """Nor those that an operand lacks: the same matrix is read for all that it is broadcast to."""
     assert _lying(typed((2, 1, 3, 5)), 5) == Matrices(40, 8, (0, 120, 0))
     assert _lying(typed((1, 2, 3, 5), strides=(7, 240, 8, 24)), 4) == Matrices(8, 24, (0, 240))
+
+
+SMALL, FEW, SINGLE = typed((3, 3)), typed((3,), "int64"), typed((3, 3), "float32")
+LARGE, HALF = typed((64, 64)), typed((3, 3), "float16")
+#: what has kernels in bodies of loops alone, and what has not even there
+IN_BODIES: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
+    ("add", (FEW, FEW), {}, True),
+    ("add", (FEW, SMALL), {}, False),
+    ("argmax", (SMALL,), {"axis": 0}, True),
+    ("argmax", (HALF,), {"axis": 0}, False),
+    ("atan2", (SMALL, SMALL), {}, True),
+    ("cast", (SMALL,), {"dtype": np.dtype("int64")}, True),
+    ("cast", (HALF,), {"dtype": np.dtype("int64")}, False),
+    ("cholesky", (SMALL,), {}, True),
+    ("cholesky", (SINGLE,), {}, False),
+    ("cumsum", (SMALL,), {"axis": 0}, True),
+    ("cumsum", (typed((3,), "int32"),), {"axis": 0}, False),
+    ("erfinv", (SMALL,), {}, True),
+    ("erfinv", (SINGLE,), {}, False),
+    ("gather", (SMALL, typed((3, 3), "int64")), {"axis": 0}, True),
+    ("gather", (HALF, typed((3, 3), "int64")), {"axis": 0}, False),
+    ("inv", (SMALL,), {}, True),
+    ("inv", (LARGE,), {}, False),
+    ("pow", (SMALL, SMALL), {}, True),
+    ("pow", (FEW, FEW), {}, False),
+    ("pow_scalar", (SMALL,), {"exponent": 2.5}, True),
+    ("pow_scalar", (FEW,), {"exponent": 2.5}, False),
+    ("scatter_add", (SMALL, typed((3, 3), "int64"), SMALL), {"axis": 0}, True),
+    ("scatter_add", (SMALL, typed((3, 2), "int64"), typed((3, 2))), {"axis": 0}, False),
+    ("solve", (SMALL, SMALL), {}, True),
+    ("solve", (LARGE, LARGE), {}, False),
+    ("triangular_solve", (SINGLE, SINGLE), {}, True),
+    ("triangular_solve", (SMALL, SINGLE), {}, False),
+]
+
+
+@pytest.mark.parametrize(
+    ("op", "types", "attrs", "wanted"), IN_BODIES, ids=[f"{i}-{c[0]}" for i, c in enumerate(IN_BODIES)]
+)
+def test_what_has_kernels_in_bodies(
+    op: str, types: tuple[TensorType, ...], attrs: dict[str, Any], wanted: bool
+) -> None:
+    assert has_recipe(op, *types, in_body=True, **attrs) == wanted
+    assert not has_recipe(op, *types, **attrs)
+
+
+def test_every_op_of_the_table_of_bodies_is_tried_here_both_ways() -> None:
+    tried = {
+        base: {wanted for op, _, _, wanted in IN_BODIES if isinstance(registry().ops[op], base)}
+        for base in BODY_RECIPES["cpu"]
+    }
+    assert tried == {base: {True, False} for base in BODY_RECIPES["cpu"]}

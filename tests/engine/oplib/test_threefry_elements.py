@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, registry
-from engine.oplib.uniform_elements import uniform_elements
+from engine.oplib.threefry_elements import MOST_COUNTED, can_count, folded_elements, uniform_elements
 from engine.planning.plan import make_plan
 from tests.engine.ops.run import EXECUTOR
 
@@ -30,7 +30,7 @@ def nodes(shape: tuple[int, ...], dtype: str) -> dict[str, list[Any]]:
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_words_are_carried_as_they_are(dtype: str) -> None:
-    first, second = nodes((3, 4), dtype)["key_word"]
+    first, second = nodes((3, 4), dtype)["carried_word"]
     assert first.shape == second.shape == (2, 1, 1)
     assert (first.ravel().tolist(), second.ravel().tolist()) == (KEYS[:, 0].tolist(), KEYS[:, 1].tolist())
 
@@ -40,3 +40,23 @@ def test_words_are_carried_as_they_are(dtype: str) -> None:
 def test_counters_add_up_to_the_place_in_memory(shape: tuple[int, ...], dtype: str) -> None:
     row, column = nodes(shape, dtype)["counters"]
     assert np.array_equal(np.broadcast_to(row + column, shape), np.arange(row.size * column.size).reshape(shape))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64"])
+def test_numbers_are_carried_by_their_lower_words(dtype: str) -> None:
+    numbers = np.array([1, 100] if dtype[0] == "u" else [-1, 100], dtype)
+    builder = Builder(registry())
+    keys, given = builder.leaf(TensorType.of(KEYS), 0), builder.leaf(TensorType.of(numbers), 1)
+    counter = folded_elements(keys, given).node.operands[0]
+    (carried,) = (builder.value(i) for i in builder.nodes[counter].operands[2:3])
+    (found,) = EXECUTOR.run(make_plan(builder.graph([carried]), Limits()), {0: KEYS, 1: numbers})
+    assert found.view("uint32").tolist() == [[int(n) % 2**32] for n in numbers]
+
+
+def test_one_word_counts_so_many() -> None:
+    assert [can_count(shape) for shape in [(), (0, 4), (MOST_COUNTED,), (2, MOST_COUNTED)]] == [
+        True,
+        False,
+        True,
+        False,
+    ]

@@ -1,0 +1,141 @@
+"""Bodies of loops are machine code: every sample of every op, in a scan, and its gradient, but for what is listed here.
+
+One step that Python makes has all steps of its loop made by Python.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import pytest
+
+from engine import Call, Compiler, Gradients, Values, open_executor
+from engine.native.runner import IS_SUPPORTED
+from engine.planning.looped import PlannedScan
+from tests.contract.cases import Case, all_cases, has_rule
+from tests.engine.looping import EXECUTOR, Writer, Written, same, written
+
+pytest.importorskip("llvmlite")
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not IS_SUPPORTED, reason="no runner for this machine")]
+
+NATIVE = open_executor("cpu", compile="on")
+LENGTH = 3
+#: ops without machine code, and what they have in its place
+PYTHON: Final = {
+    "argsort": "an order is NumPy's",
+    "betaln": "in float64, whole arrays of NumPy",
+    "digamma": "in float64, SciPy's, mended",
+    "lgamma": "in float64, SciPy's, mended",
+    "log_ndtr": "in float64, SciPy's, mended",
+    "one_hot": "looks at its indices",
+    "polygamma": "SciPy's zeta function",
+    "random_permutation": "an order is NumPy's",
+    "segment_sum": "looks at its indices",
+    "slogdet": "two results",
+    "sort": "an order is NumPy's",
+    "topk": "an order is NumPy's",
+}
+#: samples of others, whose numbers are whole, and are computed with as such, and the like
+SAMPLES: Final = {
+    "ceil(int[3])",
+    "clamp(int[4],min=2,max=4)",
+    "einsum(int[2,3],int[3],equation=ij,j->i)",
+    "floor(int[3])",
+    "matmul(int[2,3],int[3,2])",
+    "max(int[2,3],axes=[1])",
+    "min(int[2,3],axes=[1])",
+    "pad(real[3],pad_width=[2,1],fill=-1.5)",
+    "pow(int[2,3],int[3])",
+    "prod(int[2,3])",
+    "relu(int[3])",
+    "round(int[3])",
+}
+#: of these the gradient alone: sums of what is the same along a row, adding at fewer rows than there are, and products
+#: that might leave the range
+GRADIENTS: Final = {
+    "einsum(real[2],real[3],equation=i,j->ji)",
+    "gather(real[3,4],int[2,5],axis=-1)",
+    "logsumexp(real[])",
+    "prod(real[2,3])",
+    "prod(real[2,3],axes=[1],keepdims=True)",
+    "prod(real[2,5,3],axes=[1])",
+    "prod(real[7],axes=[0])",
+}
+ADDED_IN_PART: Final = {"scatter_add(real[3,4],int[2,5],real[2,5],axis=-1)"}
+#: of floats, what is moved, or called
+EXACT: Final = {
+    *("acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "cast", "cat", "cosh", "cumsum", "diag", "embedding"),
+    *("flip", "gather", "inv", "pad", "pow", "roll", "sinh", "slice", "solve", "split", "stack", "take_along", "tan"),
+    *("tile", "transpose", "tril", "triu", "update_slice"),
+}
+
+
+def looped(case: Case) -> Written:
+    """The op in each step of a scan, on operands of that step, beside something to compute."""
+
+    def body(g: Writer, angle: int, *given: int) -> list[int]:
+        names = {"and": "and_", "or": "or_", "not": "not_"}
+        found = getattr(g, names.get(case.op.name, case.op.name))(*given, **case.attrs)
+        count = len(case.result_types())
+        results = [g.get_output(found, index=k) for k in range(count)] if case.op.several else [found]
+        return [g.sin(angle), *results]
+
+    def write(g: Writer, angle: int, *entries: int) -> list[int]:
+        return list(g.scan(angle, *entries, body=body, carries=1, length=LENGTH, sequences=len(entries)))
+
+    steps = [case.arrays(salt=step) for step in range(LENGTH)]
+    return written(write, np.array(0.5), *(np.stack(entries) for entries in zip(*steps, strict=True)))
+
+
+def has_body(case: Case) -> bool:
+    """Whether there is something to compute: elements, and no function, which tests of its own run."""
+    shapes = [*(type.shape for type in case.result_types()), *(x.shape for x in case.arrays())]
+    return bool(case.sample.operands) and not case.op.functions and all(map(math.prod, shapes))
+
+
+def judge(asked: Written, call: Call, patch: pytest.MonkeyPatch, by_python: bool, exactly: bool) -> None:
+    """Whether a loop is made by what it is said to be made by; and gives what Python does, to the bit or nearly."""
+    gone_through: list[str] = []
+    repeat = PlannedScan.repeat
+
+    def noted(op: PlannedScan, *given: Any) -> None:
+        gone_through.append(op.name)
+        repeat(op, *given)
+
+    patch.setattr(PlannedScan, "repeat", noted)
+    plan = Compiler(asked.program.limits).compile(asked.program, asked.types, call).plan
+    feeds = {feed: asked.feeds[feed] for feed in plan.feeds}
+    wanted = EXECUTOR.run(plan, feeds)
+    for _ in range(3):
+        for _ in range(2):
+            NATIVE.run(plan, feeds)
+        NATIVE.settle()
+    gone_through.clear()
+    found = NATIVE.run(plan, feeds)
+    assert bool(gone_through) is by_python
+    same(found, wanted, 1e-6 if any(x.dtype == np.float32 for x in wanted) else 1e-11)
+    same(found[1:] if exactly else [], wanted[1:] if exactly else [], 0)
+
+
+def is_exact(case: Case) -> bool:
+    """Whether bits are NumPy's: of what is moved, counted or called, and not of what loops compute and add up."""
+    return any(type.dtype.kind != "f" for type in case.result_types()) or case.op.name in EXACT
+
+
+CASES = [case for case in all_cases() if has_body(case)]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_a_body_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = looped(case)
+    by_python = case.op.name in PYTHON or str(case) in SAMPLES | ADDED_IN_PART
+    judge(asked, Values.of_program(asked.program, asked.results), monkeypatch, by_python, is_exact(case))
+
+
+@pytest.mark.parametrize("case", list(filter(has_rule, CASES)), ids=str)
+def test_the_way_back_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = looped(case)
+    by_python = case.op.name in PYTHON or str(case) in SAMPLES | GRADIENTS | ADDED_IN_PART
+    judge(asked, Gradients.of_program(asked.program), monkeypatch, by_python, exactly=False)
