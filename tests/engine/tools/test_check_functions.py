@@ -121,6 +121,46 @@ def test_what_runs_functions_passes(case: str) -> None:
     assert found.passed, found
 
 
+#: results that carry no derivative, which are read beside others
+FLAGGED: dict[str, tuple[Write, list[Any]]] = {
+    "finished": (
+        lambda g, k, y: _with_flag(g, *g.while_(k, y, condition=below, body=turn, carries=1, max_steps=50)[::2]),
+        [0.7, 1.1],
+    ),
+    "a branch": (
+        lambda g, k, y: _with_flag(g, *g.cond(g.number(True, "bool"), k, y, then=turn_or_not, otherwise=turn_or_not)),
+        [0.7, 1.1],
+    ),
+}
+
+
+def turn_or_not(g: Writer, k: int, y: int) -> list[int]:
+    return [*turn(g, k, y), *below(g, k, y)]
+
+
+def _with_flag(g: Writer, y: int, flag: int) -> list[int]:
+    return [g.mul(y, g.cast(flag, dtype="float64"))]
+
+
+@pytest.mark.parametrize("case", FLAGGED)
+def test_a_result_without_derivative_passes_where_it_does_not_change(case: str) -> None:
+    write, arrays = FLAGGED[case]
+    found = certificate(write, *arrays)
+    assert found.passed, found
+
+
+def test_a_result_without_derivative_that_changes_is_an_integer_path() -> None:
+    def write(g: Writer, x: int) -> list[int]:
+        flag = g.cond(g.number(True, "bool"), x, then=itself_and_sign, otherwise=itself_and_sign)
+        return _with_flag(g, *flag)
+
+    def itself_and_sign(g: Writer, x: int) -> list[int]:
+        return [x, g.less(x, g.number(1.0))]
+
+    (found,) = certificate(write, 1.0).uncertified
+    assert found.reason == "integer_path"
+
+
 # ---------------------------------------------------------------- by steps
 
 
