@@ -11,19 +11,31 @@ from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 
 
 def lower(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Graph:
-    """`graph`, where calls are written out, and maps and fixed points are loops. Raises OverBudget."""
+    """`graph`, where calls are written out, and maps and fixed points are loops. Raises OverBudget.
+
+    What is written may have such ops in it, which are next.
+    """
+    while (written := _once(graph, limits, deadline)) is not graph:
+        graph = written
+    return graph
+
+
+def _once(graph: Graph, limits: Limits, deadline: Deadline) -> Graph:
+    """The graph itself where there is nothing to write."""
     if not any(isinstance(node.op, RunsFunctions) for node in graph.nodes):
         return graph
-    builder = Builder(graph.registry, limits, deadline)
+    builder, is_same = Builder(graph.registry, limits, deadline), True
     values: list[Value] = []
     for node in graph.nodes:
         builder.origin = node.origin
-        values.append(_lowered(builder, node, [values[i] for i in node.operands]))
-    return builder.graph([values[i] for i in graph.outputs])
+        operands = [values[i] for i in node.operands]
+        found = node.op.lowered(*operands, **node.attrs) if isinstance(node.op, RunsFunctions) else None
+        is_same &= found is None
+        values.append(_copied(builder, node, operands) if found is None else found)
+    return graph if is_same else builder.graph([values[i] for i in graph.outputs])
 
 
-def _lowered(builder: Builder, node: Node, operands: list[Value]) -> Value:
+def _copied(builder: Builder, node: Node, operands: list[Value]) -> Value:
     if node.op.name == "get_output":
         return operands[0].output(node.attrs["index"])  # of values that are packed, one of these
-    found = node.op.lowered(*operands, **node.attrs) if isinstance(node.op, RunsFunctions) else None
-    return builder.copy(node, operands) if found is None else found
+    return builder.copy(node, operands)

@@ -63,11 +63,12 @@ class Map(RunsFunctions):
         return tuple([type.with_shape((n, *type.shape)) for type in outputs])
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """The body without results that nobody reads. One sequence stays, to say how many entries there are."""
+        """The body without results that nobody reads. The first sequence stays, to say how many entries there are.
+
+        It is none that a rule has passed: those are cotangents, which forward mode only pretends to have.
+        """
         body, first = attrs["body"], operands - attrs["sequences"]
-        results, inputs = sorted(read), sorted(inputs_of(body, read))
-        if not any(i >= first for i in inputs):
-            inputs.append(first)
+        results, inputs = sorted(read), sorted(inputs_of(body, read) | {first})
         fewer = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
         if "sums" in attrs:
             fewer["sums"] = sum(k < attrs["sums"] for k in results)
