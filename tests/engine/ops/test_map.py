@@ -225,7 +225,7 @@ def test_forward_mode_through_maps_whose_entries_nobody_reads(at_once: int | Non
     def looped(g: Writer, k: int, x: int) -> list[int]:
         return g.map(k, x, body=inner, sequences=1, **attrs)
 
-    def plain(g: Writer, k: int, x: int) -> list[int]:
+    def plain(g: Writer, k: int, _: int) -> list[int]:
         return [g.broadcast_to(g.sin(k), shape=[3, 2])]
 
     agree(looped, plain, 0.4, np.zeros((3, 2)))
