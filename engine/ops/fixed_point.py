@@ -84,8 +84,7 @@ class FixedPoint(RunsFunctions):
         reached = [i for i in way.reached if i < len(consts)]
         if not reached or all(part is None for part in g[:carries]):
             return found
-        stated = {"body": _adjoint(way, len(consts)), "carries": carries, **attrs}
-        u = y.builder.emit(self, [*consts, *x, *arrived, *arrived], stated)
+        u = emit_adjoint(way, consts, x, arrived, **attrs)
         call = y.builder.registry.ops["call"]
         last = {"body": _by_consts(way, len(reached)), "derivative": None, "recompute": False}
         back = y.builder.emit(call, [*consts, *x, *[u.output(k) for k in range(carries)]], last)
@@ -123,6 +122,15 @@ class FixedPoint(RunsFunctions):
         }
         loop = builder.emit(builder.registry.ops["while"], [*operands, no, no], attrs)
         return [*[loop.output(k) for k in range(carries)], loop.output(carries + 2), loop.output(carries)]
+
+
+def emit_adjoint(
+    way: BodyBack, consts: Sequence[Value], x: Sequence[Value], arrived: Sequence[Value], **attrs: Any
+) -> Value:
+    """Append u = g + (∂body/∂x)ᵀu, from the way back through the body, and the g that have arrived at x."""
+    stated = {"body": _adjoint(way, len(consts)), "carries": len(x), **attrs}
+    builder = x[0].builder
+    return builder.emit(builder.registry.ops["fixed_point"], [*consts, *x, *arrived, *arrived], stated)
 
 
 def _adjoint(way: BodyBack, consts: int) -> Body:
