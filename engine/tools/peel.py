@@ -8,10 +8,10 @@ the body, once, at what was found.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Any
 
-from engine.bodies.runs_functions import Parts, in_parts
+from engine.bodies.runs_functions import Parts, emit_scan, in_parts
 from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import way_back
 from engine.graph.body import Body
@@ -21,8 +21,8 @@ from engine.oplib.pack import bundled
 from engine.oplib.slices import cut
 from engine.ops.fixed_point import emit_adjoint
 
-#: appends a loop of some steps that lie between others
-EmitPiece = Callable[[Body, Parts, int], Value]
+#: appends a loop of some steps that lie between others: its results
+EmitPiece = Callable[[Body, Parts, int], Sequence[Value]]
 
 
 class Peeled:
@@ -67,8 +67,9 @@ class Peeled:
         if not entries:
             return None
 
-        def between(_: Body, piece: Parts, __: int) -> Value:
-            return self.builder.emit(node.op, [*piece.consts, *piece.sequences], node.attrs)
+        def between(body: Body, piece: Parts, _: int) -> list[Value]:
+            loop = self.builder.emit(node.op, [*piece.consts, *piece.sequences], node.attrs)
+            return [loop.output(k) for k in range(len(body.outputs))]
 
         return self._steps(node.attrs["body"], parts, entries, between)
 
@@ -113,8 +114,8 @@ class Peeled:
                 found = self._one(body, piece)
             else:
                 piece = in_parts(self._apart([*piece.consts, *state, *piece.sequences]), carries, len(piece.sequences))
-                loop = (between or self._scan(reverse))(body, piece, stop - start)
-                found = [loop.output(k) for k in range(len(body.outputs))]
+                emit = between or partial(emit_scan, self.builder, reverse=reverse)
+                found = list(emit(body, piece, stop - start))
             state = found[:carries]
             stacks.append(found[carries:])
         joined = zip(*(reversed(stacks) if reverse else stacks), strict=True)
@@ -140,20 +141,6 @@ class Peeled:
         copies = [x.identity() for x in operands]
         self.hidden.update(x.index for x in copies)
         return copies
-
-    def _scan(self, reverse: bool) -> EmitPiece:
-        def emit(body: Body, parts: Parts, length: int) -> Value:
-            attrs: dict[str, Any] = {
-                "body": body,
-                "carries": len(parts.carries),
-                "sequences": len(parts.sequences),
-                "length": length,
-                "reverse": reverse,
-            }
-            operands = [*parts.consts, *parts.carries, *parts.sequences]
-            return self.builder.emit(self.builder.registry.ops["scan"], operands, attrs)
-
-        return emit
 
 
 _PEELS = {
