@@ -98,7 +98,7 @@ class Drawing:
     def within(self, types: Sequence[TensorType], *, closed: bool = False) -> Drawing:
         """A function of such operands, to be drawn."""
         found = Drawing(
-            self.rng, self.dtype, self.mood, self.most, self.functions, self.running, self.depth + 1, closed
+            self.rng, self.dtype, self.mood, self.most, self.functions, self.running / 2, self.depth + 1, closed
         )
         for type in types:
             found.input(type)

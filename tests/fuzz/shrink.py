@@ -40,6 +40,8 @@ def shrunk(request: Request, fails: Fails, seconds: float) -> Request:
 
 def candidates(request: Request) -> Iterator[Request]:
     """Requests that are smaller by one thing, those that leave out most first."""
+    if (run := _run_alone(request.body["graph"])) is not None:
+        yield _changed(request, graph=run)
     yield from _with_fewer_roots(request)
     for node in reversed(range(len(_nodes(request)))):
         yield from _without(request, node)
@@ -139,7 +141,7 @@ def _pruned(request: Request) -> Request:
 
 
 def _with_smaller_functions(request: Request) -> Iterator[Request]:
-    """A node of one of them left out; and those that are run, loops of fewer steps."""
+    """A node of one of them left out; and loops of fewer steps."""
     graph = request.body["graph"]
     known: list[Body] = graph.get("functions", [])
     for k, function in enumerate(known):
@@ -153,11 +155,12 @@ def _with_smaller_functions(request: Request) -> Iterator[Request]:
                     if 0 < fewer < steps:
                         new = {**node, "attrs": node["attrs"] | {name: fewer}}
                         yield _changed(request, graph=_exchanged_node(graph, node, new))
-    if (run := _run_alone(graph)) is not None:
-        yield _changed(request, graph=run)
 
 
 def _smaller(function: Body) -> Iterator[Body]:
+    needed = _needed(function)
+    if len(needed["nodes"]) < len(function["nodes"]):
+        yield needed
     nodes = function["nodes"]
     for node in reversed(range(len(nodes))):
         for operand in _before(nodes, node):
@@ -166,12 +169,17 @@ def _smaller(function: Body) -> Iterator[Body]:
                 return operand if i == node else i
 
             outputs = list(map(instead, function["outputs"]))
-            read = _reading(nodes, instead)
-            inputs = [i for i, n in enumerate(nodes) if n["op"] == "input"]
-            needed = ancestors({*outputs, *inputs}, lambda i, read=read: read[i].get("operands", ()))  # type: ignore[misc]
-            place = {i: k for k, i in enumerate(needed)}
-            kept = _reading([read[i] for i in needed], place.__getitem__)
-            yield {**function, "nodes": kept, "outputs": [place[i] for i in outputs]}
+            yield _needed({**function, "nodes": _reading(nodes, instead), "outputs": outputs})
+
+
+def _needed(function: Body) -> Body:
+    """A function without nodes that nothing reads; what is passed to it stays."""
+    nodes = function["nodes"]
+    inputs = [i for i, node in enumerate(nodes) if node["op"] == "input"]
+    needed = ancestors({*function["outputs"], *inputs}, lambda i: nodes[i].get("operands", ()))
+    place = {i: k for k, i in enumerate(needed)}
+    kept = _reading([nodes[i] for i in needed], place.__getitem__)
+    return {**function, "nodes": kept, "outputs": [place[i] for i in function["outputs"]]}
 
 
 def _exchanged_node(graph: Body, node: Body, new: Body) -> Body:
