@@ -5,6 +5,8 @@ This comes once nothing is differentiated or batched any more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.bodies.runs_functions import RunsFunctions
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
@@ -24,18 +26,8 @@ def _once(graph: Graph, limits: Limits, deadline: Deadline) -> Graph:
     """The graph itself where there is nothing to write."""
     if not any(isinstance(node.op, RunsFunctions) for node in graph.nodes):
         return graph
-    builder, is_same = Builder(graph.registry, limits, deadline), True
-    values: list[Value] = []
-    for node in graph.nodes:
-        builder.origin = node.origin
-        operands = [values[i] for i in node.operands]
-        found = node.op.lowered(*operands, **node.attrs) if isinstance(node.op, RunsFunctions) else None
-        is_same &= found is None
-        values.append(_copied(builder, node, operands) if found is None else found)
-    return graph if is_same else builder.graph([values[i] for i in graph.outputs])
+    return Builder(graph.registry, limits, deadline).rewrite(graph, _lowered)
 
 
-def _copied(builder: Builder, node: Node, operands: list[Value]) -> Value:
-    if node.op.name == "get_output":
-        return operands[0].output(node.attrs["index"])  # of values that are packed, one of these
-    return builder.copy(node, operands)
+def _lowered(node: Node, operands: Sequence[Value]) -> Value | None:
+    return node.op.lowered(*operands, **node.attrs) if isinstance(node.op, RunsFunctions) else None

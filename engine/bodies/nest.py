@@ -37,17 +37,11 @@ def nest(graph: Graph, levels: int, limits: Limits, deadline: Deadline = NO_DEAD
     if not levels or not any(_is_long(node) for node in graph.nodes):
         return graph
     builder = Builder(graph.registry, limits, deadline)
-    values: list[Value] = []
-    for node in graph.nodes:
-        builder.origin = node.origin
-        operands = [values[i] for i in node.operands]
-        if _is_long(node):
-            values.append(bundled(builder, _nested(operands, levels, **node.attrs)))
-        elif node.op.name == "get_output":
-            values.append(operands[0].output(node.attrs["index"]))
-        else:
-            values.append(builder.copy(node, operands))
-    return builder.graph([values[i] for i in graph.outputs])
+
+    def in_pieces(node: Node, operands: Sequence[Value]) -> Value | None:
+        return bundled(builder, _nested(operands, levels, **node.attrs)) if _is_long(node) else None
+
+    return builder.rewrite(graph, in_pieces)
 
 
 def has_scans(program: Program) -> bool:

@@ -96,14 +96,13 @@ def _of_renewed(node: Node, budget: BodyBudget, known: dict[Body, Body]) -> Mapp
 def _with_dense_operands(graph: Graph) -> Graph:
     """A body is planned for entries that lie densely: what is seen askew is copied once, in front of the loop."""
     builder = Builder(graph.registry, NO_LIMITS)
-    values: list[Value] = []
-    for node in graph.nodes:
-        operands = [values[i] for i in node.operands]
-        builder.origin = node.origin
-        if isinstance(node.op, RunsFunctions):
-            operands = [x.identity() if _is_askew(x.node) else x for x in operands]
-        values.append(builder.copy(node, operands))
-    return builder.graph([values[i] for i in graph.outputs])
+
+    def dense(node: Node, operands: Sequence[Value]) -> Value | None:
+        if not isinstance(node.op, RunsFunctions) or not any(_is_askew(x.node) for x in operands):
+            return None
+        return builder.copy(node, [x.identity() if _is_askew(x.node) else x for x in operands])
+
+    return builder.rewrite(graph, dense)
 
 
 def _is_askew(node: Node) -> bool:
