@@ -24,14 +24,11 @@ def compared_as_floats(graph: Graph) -> Graph:
     if not any(node.op.name in _COMPARISONS for node in graph.nodes):
         return graph
     builder = Builder(graph.registry, NO_LIMITS)
-    values: list[Value] = []
-    for node in graph.nodes:
-        builder.origin = node.origin
-        operands = [values[i] for i in node.operands]
-        if node.op.name in _COMPARISONS:
-            operands = _alike(operands)
-        values.append(builder.copy(node, operands))
-    return builder.graph([values[i] for i in graph.outputs])
+
+    def alike(node: Node, operands: Sequence[Value]) -> Value | None:
+        return builder.copy(node, _alike(operands)) if node.op.name in _COMPARISONS else None
+
+    return builder.rewrite(graph, alike)
 
 
 def _alike(operands: Sequence[Value]) -> list[Value]:

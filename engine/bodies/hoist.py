@@ -22,19 +22,13 @@ def hoist(graph: Graph) -> Graph:
     """`graph` with such values as further consts of its loops. They have the same bits, and are computed once."""
     if not any(isinstance(node.op, RunsFunctions) and node.op.steps_body for node in graph.nodes):
         return graph
-    builder = Builder(graph.registry, NO_LIMITS)
-    values: list[Value] = []
-    for node in graph.nodes:
-        operands = [values[i] for i in node.operands]
-        builder.origin = node.origin
-        found = _hoisted(node, operands) if isinstance(node.op, RunsFunctions) and node.op.steps_body else None
-        values.append(builder.copy(node, operands) if found is None else found)
-    return builder.graph([values[i] for i in graph.outputs])
+    return Builder(graph.registry, NO_LIMITS).rewrite(graph, _hoisted)
 
 
 def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
-    """The loop with what it can have from outside; None where that is nothing."""
-    assert isinstance(node.op, RunsFunctions)
+    """The loop with what it can have from outside; None where that is nothing, or it is no loop."""
+    if not isinstance(node.op, RunsFunctions) or not node.op.steps_body:
+        return None
     body: Body = node.attrs["body"]
     consts = node.op.consts(len(operands), **node.attrs)
     found = frontier(body, consts, is_run=node.op.name == "scan" and node.attrs["length"] > 0)

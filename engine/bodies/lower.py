@@ -5,25 +5,29 @@ This comes once nothing is differentiated or batched any more.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from engine.bodies.runs_functions import RunsFunctions
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 
 
 def lower(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Graph:
-    """`graph`, where calls are written out, and maps and fixed points are loops. Raises OverBudget."""
+    """`graph`, where calls are written out, and maps and fixed points are loops. Raises OverBudget.
+
+    What is written may have such ops in it, which are next.
+    """
+    while (written := _once(graph, limits, deadline)) is not graph:
+        graph = written
+    return graph
+
+
+def _once(graph: Graph, limits: Limits, deadline: Deadline) -> Graph:
+    """The graph itself where there is nothing to write."""
     if not any(isinstance(node.op, RunsFunctions) for node in graph.nodes):
         return graph
-    builder = Builder(graph.registry, limits, deadline)
-    values: list[Value] = []
-    for node in graph.nodes:
-        builder.origin = node.origin
-        values.append(_lowered(builder, node, [values[i] for i in node.operands]))
-    return builder.graph([values[i] for i in graph.outputs])
+    return Builder(graph.registry, limits, deadline).rewrite(graph, _lowered)
 
 
-def _lowered(builder: Builder, node: Node, operands: list[Value]) -> Value:
-    if node.op.name == "get_output":
-        return operands[0].output(node.attrs["index"])  # of values that are packed, one of these
-    found = node.op.lowered(*operands, **node.attrs) if isinstance(node.op, RunsFunctions) else None
-    return builder.copy(node, operands) if found is None else found
+def _lowered(node: Node, operands: Sequence[Value]) -> Value | None:
+    return node.op.lowered(*operands, **node.attrs) if isinstance(node.op, RunsFunctions) else None

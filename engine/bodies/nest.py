@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 
-from engine.bodies.runs_functions import Parts, in_parts
+from engine.bodies.runs_functions import Parts, emit_scan, in_parts, scan_attributes
 from engine.bodies.tidy import derived
 from engine.graph.body import Body
 from engine.graph.ir import Builder, Graph, Node, Value
@@ -37,17 +37,11 @@ def nest(graph: Graph, levels: int, limits: Limits, deadline: Deadline = NO_DEAD
     if not levels or not any(_is_long(node) for node in graph.nodes):
         return graph
     builder = Builder(graph.registry, limits, deadline)
-    values: list[Value] = []
-    for node in graph.nodes:
-        builder.origin = node.origin
-        operands = [values[i] for i in node.operands]
-        if _is_long(node):
-            values.append(bundled(builder, _nested(operands, levels, **node.attrs)))
-        elif node.op.name == "get_output":
-            values.append(operands[0].output(node.attrs["index"]))
-        else:
-            values.append(builder.copy(node, operands))
-    return builder.graph([values[i] for i in graph.outputs])
+
+    def in_pieces(node: Node, operands: Sequence[Value]) -> Value | None:
+        return bundled(builder, _nested(operands, levels, **node.attrs)) if _is_long(node) else None
+
+    return builder.rewrite(graph, in_pieces)
 
 
 def has_scans(program: Program) -> bool:
@@ -75,7 +69,10 @@ def _nested(
         given, count = pieces[place]
         if count:
             one = Parts(parts.consts, state, given.sequences)
-            found = (_in_pieces if place == 0 else _plain)(body, one, count, steps, levels, reverse=reverse)
+            if place == 0:
+                found = _in_pieces(body, one, count, steps, levels, reverse=reverse)
+            else:
+                found = emit_scan(operands[0].builder, body, one, count, reverse=reverse)
             state, stacks[place] = found[:carries], found[carries:]
     joined = zip(*[stacks[place] for place in sorted(stacks)], strict=True)
     return [*state, *[first.cat(*others, axis=0) if others else first for first, *others in joined]]
@@ -85,8 +82,8 @@ def _in_pieces(body: Body, parts: Parts, length: int, steps: int, levels: int, *
     count = length // steps
     through = [x.reshape(shape=(count, steps, *x.shape[1:])) for x in parts.sequences]
     piece = _piece(body, len(parts.consts), len(parts.carries), steps, levels, reverse=reverse)
-    found = _plain(piece, Parts(parts.consts, parts.carries, through), count, reverse=reverse)
-    carries = len(parts.carries)
+    carries, joined = len(parts.carries), Parts(parts.consts, parts.carries, through)
+    found = emit_scan(parts.carries[0].builder, piece, joined, count, reverse=reverse)
     return [*found[:carries], *[x.reshape(shape=(length, *x.shape[2:])) for x in found[carries:]]]
 
 
@@ -98,33 +95,14 @@ def _piece(body: Body, consts: int, carries: int, steps: int, levels: int, *, re
         types: list[TensorType] = [*body.inputs[: consts + carries], *slices]
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
-        attrs: dict[str, Any] = {
-            "body": body,
-            "carries": carries,
-            "sequences": len(slices),
-            "length": steps,
-            "reverse": reverse,
-        }
+        parts = in_parts(leaves, carries, len(slices))
         if levels > 1 and steps >= _MANY:
-            return derived(body, builder.graph(_nested(leaves, levels - 1, **attrs)), types)
-        loop = builder.emit(builder.registry.ops["scan"], leaves, attrs)
-        return derived(body, builder.graph([loop.output(k) for k in range(len(body.outputs))]), types)
+            results = _nested(leaves, levels - 1, **scan_attributes(body, parts, steps, reverse=reverse))
+        else:
+            results = emit_scan(builder, body, parts, steps, reverse=reverse)
+        return derived(body, builder.graph(results), types)
 
     return body.made(("piece", consts, carries, steps, levels, reverse), make)
-
-
-def _plain(body: Body, parts: Parts, length: int, *_: int, reverse: bool) -> list[Value]:
-    operands = [*parts.consts, *parts.carries, *parts.sequences]
-    attrs = {
-        "body": body,
-        "carries": len(parts.carries),
-        "sequences": len(parts.sequences),
-        "length": length,
-        "reverse": reverse,
-    }
-    builder = operands[0].builder
-    loop = builder.emit(builder.registry.ops["scan"], operands, attrs)
-    return [loop.output(k) for k in range(len(body.outputs))]
 
 
 def _steps(length: int, levels: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from engine.graph.body import Body
 from engine.graph.errors import BadAttribute, DtypeMismatch, EngineError, ShapeMismatch, counted
-from engine.graph.ir import Value
+from engine.graph.ir import Builder, Value
 from engine.graph.op import Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
@@ -81,6 +81,24 @@ def in_parts(operands: Sequence[_T], carries: int, sequences: int = 0) -> Parts:
             got=counted(len(operands), "operand"),
         )
     return Parts(operands[:consts], operands[consts : consts + carries], operands[consts + carries :])
+
+
+def scan_attributes(body: Body, parts: Parts, length: int, *, reverse: bool = False) -> dict[str, Any]:
+    """Those of a scan of so many steps on such operands."""
+    return {
+        "body": body,
+        "carries": len(parts.carries),
+        "sequences": len(parts.sequences),
+        "length": length,
+        "reverse": reverse,
+    }
+
+
+def emit_scan(builder: Builder, body: Body, parts: Parts, length: int, *, reverse: bool = False) -> list[Value]:
+    """Append a scan: its results."""
+    attrs = scan_attributes(body, parts, length, reverse=reverse)
+    loop = builder.emit(builder.registry.ops["scan"], [*parts.consts, *parts.carries, *parts.sequences], attrs)
+    return [loop.output(k) for k in range(len(body.outputs))]
 
 
 def require_results(name: str, body: Body) -> None:

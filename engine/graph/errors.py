@@ -166,7 +166,7 @@ class NonScalarOutput(EngineError):
 
 
 class NotDifferentiable(EngineError):
-    """A derivative of, or with respect to, something that is not float."""
+    """A derivative of, or with respect to, something that is not float; a tangent through what is not linear."""
 
     code = "not_differentiable"
 

@@ -209,6 +209,23 @@ class Builder:
         """Append `node` on other operands of the same types."""
         return self.append(node.on(tuple(v.index for v in operands)))
 
+    def rewrite(self, graph: Graph, instead: Callable[[Node, Sequence[Value]], Value | None]) -> Graph:
+        """`graph` node by node, with what `instead` appends in the place of a node, on what its operands have become.
+
+        Where that is None, the node stays; where it is for all of them, the graph is the same.
+        """
+        values: list[Value] = []
+        is_same = True
+        for node in graph.nodes:
+            operands = [values[i] for i in node.operands]
+            self.origin = node.origin
+            made = instead(node, operands)
+            is_same = is_same and made is None
+            if made is None and node.op.name == "get_output":
+                made = operands[0].output(node.attrs["index"])  # of values that are packed, one of these
+            values.append(self.copy(node, operands) if made is None else made)
+        return graph if is_same else self.graph([values[i] for i in graph.outputs])
+
     def leaf(self, type: TensorType, feed: Hashable, op: str = "input") -> Value:
         """Append a value that is fed under the key `feed`."""
         return self.append(Node(self.registry.ops[op], (), {"feed": feed}, (type,), self.origin))

@@ -12,7 +12,7 @@ from engine.bodies.tidy import tidy
 from engine.bodies.way_back import way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
-from engine.graph.ir import Value
+from engine.graph.ir import Builder, Value
 from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import FLOAT64, TensorType
 from engine.oplib.batching import size
@@ -115,6 +115,12 @@ class FunctionCall(RunsFunctions):
         many = batched(body, mapped, size(mapped, operands)).body
         attrs = {"body": many, "derivative": None, "recompute": recompute}
         return operands[0].builder.emit(self, operands, attrs)
+
+
+def emit_call(builder: Builder, body: Body, operands: Sequence[Value]) -> Value:
+    """Append a body as a call of which nothing else is asked."""
+    attrs = {"body": body, "derivative": None, "recompute": False}
+    return builder.emit(builder.registry.ops["call"], operands, attrs)
 
 
 def _cotangent(result: TensorType) -> TensorType:

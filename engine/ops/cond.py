@@ -19,6 +19,7 @@ from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, TensorType, show_shape
 from engine.oplib.batching import size
 from engine.oplib.pack import bundled
+from engine.ops.call import emit_call
 from engine.ops.scan import picked
 
 
@@ -79,8 +80,7 @@ class Cond(RunsFunctions):
         many, other = (batched(body, mapped[1:], n).body for body in (then, otherwise))
         if not mapped[0]:
             return predicate.builder.emit(self, [predicate, *operands], {"then": many, "otherwise": other})
-        call, attrs = predicate.builder.registry.ops["call"], {"derivative": None, "recompute": False}
-        yes, no = (predicate.builder.emit(call, operands, {"body": body, **attrs}) for body in (many, other))
+        yes, no = (emit_call(predicate.builder, body, operands) for body in (many, other))
         results = range(len(then.outputs))
         return bundled(predicate.builder, [picked(predicate, yes.output(k), no.output(k)) for k in results])
 

@@ -18,6 +18,7 @@ from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, FLOAT64, INT64, DType, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import bundled
+from engine.ops.call import emit_call
 
 
 class FixedPoint(RunsFunctions):
@@ -84,11 +85,9 @@ class FixedPoint(RunsFunctions):
         reached = [i for i in way.reached if i < len(consts)]
         if not reached or all(part is None for part in g[:carries]):
             return found
-        stated = {"body": _adjoint(way, len(consts)), "carries": carries, **attrs}
-        u = y.builder.emit(self, [*consts, *x, *arrived, *arrived], stated)
-        call = y.builder.registry.ops["call"]
-        last = {"body": _by_consts(way, len(reached)), "derivative": None, "recompute": False}
-        back = y.builder.emit(call, [*consts, *x, *[u.output(k) for k in range(carries)]], last)
+        u = emit_adjoint(way, consts, x, arrived, **attrs)
+        passed = [*consts, *x, *[u.output(k) for k in range(carries)]]
+        back = emit_call(y.builder, _by_consts(way, len(reached)), passed)
         for place, i in enumerate(reached):
             found[i] = back.output(place)
         return found
@@ -97,8 +96,7 @@ class FixedPoint(RunsFunctions):
         """All examples together; one that has ended stays as it is."""
         loop = body.made(("as a loop", *attrs.values()), lambda: self._as_loop(body, **attrs))
         many = batched(loop, mapped, size(mapped, operands)).body
-        call = operands[0].builder.registry.ops["call"]
-        return operands[0].builder.emit(call, operands, {"body": many, "derivative": None, "recompute": False})
+        return emit_call(operands[0].builder, many, operands)
 
     def lowered(self, *operands: Value, **attrs: Any) -> Value | None:
         """A `while` that also carries whether it has come to an end."""
@@ -123,6 +121,15 @@ class FixedPoint(RunsFunctions):
         }
         loop = builder.emit(builder.registry.ops["while"], [*operands, no, no], attrs)
         return [*[loop.output(k) for k in range(carries)], loop.output(carries + 2), loop.output(carries)]
+
+
+def emit_adjoint(
+    way: BodyBack, consts: Sequence[Value], x: Sequence[Value], arrived: Sequence[Value], **attrs: Any
+) -> Value:
+    """Append u = g + (∂body/∂x)ᵀu, from the way back through the body, and the g that have arrived at x."""
+    stated = {"body": _adjoint(way, len(consts)), "carries": len(x), **attrs}
+    builder = x[0].builder
+    return builder.emit(builder.registry.ops["fixed_point"], [*consts, *x, *arrived, *arrived], stated)
 
 
 def _adjoint(way: BodyBack, consts: int) -> Body:

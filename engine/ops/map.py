@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from engine.bodies.batched import batched
 from engine.bodies.narrow import inputs_of, narrow
-from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_results
+from engine.bodies.runs_functions import Parts, RunsFunctions, emit_scan, in_parts, require_results
 from engine.bodies.stepwise import zeros
 from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import way_back
@@ -63,11 +63,12 @@ class Map(RunsFunctions):
         return tuple([type.with_shape((n, *type.shape)) for type in outputs])
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """The body without results that nobody reads. One sequence stays, to say how many entries there are."""
+        """The body without results that nobody reads. The first sequence stays, to say how many entries there are.
+
+        It is none that a rule has passed: those are cotangents, which forward mode only pretends to have.
+        """
         body, first = attrs["body"], operands - attrs["sequences"]
-        results, inputs = sorted(read), sorted(inputs_of(body, read))
-        if not any(i >= first for i in inputs):
-            inputs.append(first)
+        results, inputs = sorted(read), sorted(inputs_of(body, read) | {first})
         fewer = {"body": narrow(body, results, inputs), "sequences": sum(i >= first for i in inputs)}
         if "sums" in attrs:
             fewer["sums"] = sum(k < attrs["sums"] for k in results)
@@ -199,15 +200,7 @@ def _scan(builder: Builder, parts: Parts, body: Body, batch: int, steps: int, su
 def _through(builder: Builder, parts: Parts, step: Body, sums: int) -> list[Value]:
     """The results of a scan whose carries are sums, zeros at first."""
     totals = [zeros(builder, type) for type in step.outputs[:sums]]
-    attrs = {
-        "body": step,
-        "carries": sums,
-        "sequences": len(parts.sequences),
-        "length": parts.sequences[0].shape[0],
-        "reverse": False,
-    }
-    loop = builder.emit(builder.registry.ops["scan"], [*parts.consts, *totals, *parts.sequences], attrs)
-    return [loop.output(k) for k in range(len(step.outputs))]
+    return emit_scan(builder, step, Parts(parts.consts, totals, parts.sequences), parts.sequences[0].shape[0])
 
 
 def _step(body: Body, consts: int, batch: int, sums: int) -> Body:

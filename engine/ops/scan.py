@@ -8,7 +8,16 @@ from typing import Any, ClassVar, Final
 from engine.bodies.batched import batched
 from engine.bodies.bounded import bounded
 from engine.bodies.narrow import narrow, step_needs
-from engine.bodies.runs_functions import Parts, RunsFunctions, in_parts, require_count, require_results, require_same
+from engine.bodies.runs_functions import (
+    Parts,
+    RunsFunctions,
+    emit_scan,
+    in_parts,
+    require_count,
+    require_results,
+    require_same,
+    scan_attributes,
+)
 from engine.bodies.stepwise import loop_gradients, stacking
 from engine.bodies.tidy import derived
 from engine.graph.attributes import Attr
@@ -245,15 +254,8 @@ def behind_steps(x: Value) -> Value:
 
 
 def _emit(like: Value, body: Body, parts: Parts, length: int, *, reverse: bool, count: Value | None = None) -> Value:
-    consts, carries, sequences = parts
-    operands = [*consts, *carries, *sequences]
-    attrs = {
-        "body": body,
-        "carries": len(carries),
-        "sequences": len(sequences),
-        "length": length,
-        "reverse": reverse,
-    }
+    operands = [*parts.consts, *parts.carries, *parts.sequences]
+    attrs = scan_attributes(body, parts, length, reverse=reverse)
     builder = like.builder
     if count is None:
         return builder.emit(builder.registry.ops["scan"], operands, attrs)
@@ -269,8 +271,7 @@ def bounded_scan(body: Body, parts: Parts, length: int, count: Value, *, reverse
     """The results of a scan of which the first `count` steps are taken."""
     step = bounded(body, len(parts.consts), len(parts.carries))
     steps = Parts([*parts.consts, count], parts.carries, [count.builder.arange(length), *parts.sequences])
-    loop = _emit(count, step, steps, length, reverse=reverse)
-    return [loop.output(k) for k in range(len(body.outputs))]
+    return emit_scan(count.builder, step, steps, length, reverse=reverse)
 
 
 def steps_of(parts: Parts, stated: int | None = None) -> int:

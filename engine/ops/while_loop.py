@@ -24,6 +24,7 @@ from engine.graph.op import Narrowed, ResultTypes
 from engine.graph.tensor_type import BOOL, FLOAT64, INT64, TensorType
 from engine.oplib.batching import size
 from engine.oplib.pack import bundled
+from engine.ops.call import emit_call
 from engine.ops.scan import batched_carries, behind_steps, bounded_scan, emit_counted, picked, with_axis
 
 
@@ -153,7 +154,7 @@ class While(RunsFunctions):
         asks = batched(condition, moving, n).body
         initial = [with_axis(x, m, True, n) for x, m in zip(parts.carries, flags.carries, strict=True)]
         builder = [*parts.consts, *parts.carries][0].builder
-        on = _call(builder.value(0), asks, [*parts.consts, *initial])
+        on = emit_call(builder, asks, [*parts.consts, *initial]).output(0)
         steps = builder.full((n,), 0.0, FLOAT64)  # as floats, which all loops can be made of
         given = Parts(parts.consts, [*initial, on, steps], ())
         loop = _emit(on, _any_on(asks, carries), _held(many, asks, len(parts.consts), carries), given, max_steps)
@@ -207,12 +208,6 @@ def _emit(like: Value, condition: Body, body: Body, parts: Parts, max_steps: int
     op = builder.registry.ops["while"] if len(body.outputs) == carries else _STACKING
     attrs = {"condition": condition, "body": body, "carries": carries, "max_steps": max_steps}
     return builder.emit(op, [*parts.consts, *parts.carries], attrs)
-
-
-def _call(like: Value, body: Body, operands: Sequence[Value]) -> Value:
-    """The one result of a body."""
-    attrs = {"body": body, "derivative": None, "recompute": False}
-    return like.builder.emit(like.builder.registry.ops["call"], operands, attrs).output(0)
 
 
 def _any_on(many: Body, carries: int) -> Body:

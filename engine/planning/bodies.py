@@ -43,18 +43,36 @@ def runnable(
 
     With `room`, each body takes no more than so many bytes, and computes again what it has to. Raises EngineError.
     """
-    graph = optimise(graph, allowance)
-    if not _runs_functions(graph):
-        return graph
-    graph = _merged(optimise(lower(graph, limits, allowance.deadline), allowance), allowance)
-    graph = optimise(hoist(dce(graph, allowance)), allowance)
-    return with_planned_bodies(graph, limits, allowance, loop_threads, room)
+    return _let_go(_runnable(graph, limits, allowance, loop_threads, room))
 
 
 def with_planned_bodies(
     graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, room: int | None = None
 ) -> Graph:
     """`graph`, which is not optimised any more. Raises EngineError."""
+    return _let_go(_with_planned_bodies(graph, limits, allowance, loop_threads, room))
+
+
+def _let_go(graph: Graph) -> Graph:
+    """The graph, planned at every depth: what is made of its bodies from now on is for other requests."""
+    for node in graph.nodes:
+        for body in _functions_of(node).values():
+            body.budget.deadline = NO_DEADLINE
+    return graph
+
+
+def _runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int, room: int | None) -> Graph:
+    graph = optimise(graph, allowance)
+    if not _runs_functions(graph):
+        return graph
+    graph = _merged(optimise(lower(graph, limits, allowance.deadline), allowance), allowance)
+    graph = optimise(hoist(dce(graph, allowance)), allowance)
+    return _with_planned_bodies(graph, limits, allowance, loop_threads, room)
+
+
+def _with_planned_bodies(
+    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int, room: int | None
+) -> Graph:
     if not _runs_functions(graph):
         return graph
     graph = _with_dense_operands(lower(graph, limits, allowance.deadline))
@@ -84,7 +102,7 @@ def _renewed(nodes: Sequence[Node], budget: BodyBudget, known: dict[Body, Body])
 
 
 def _of_renewed(node: Node, budget: BodyBudget, known: dict[Body, Body]) -> Mapping[str, Any]:
-    bodies = {name: node.attrs[name] for name in node.op.functions if node.attrs[name] is not None}
+    bodies = _functions_of(node)
     for body in bodies.values():
         if body not in known:
             graph = tidy(body).graph
@@ -96,14 +114,13 @@ def _of_renewed(node: Node, budget: BodyBudget, known: dict[Body, Body]) -> Mapp
 def _with_dense_operands(graph: Graph) -> Graph:
     """A body is planned for entries that lie densely: what is seen askew is copied once, in front of the loop."""
     builder = Builder(graph.registry, NO_LIMITS)
-    values: list[Value] = []
-    for node in graph.nodes:
-        operands = [values[i] for i in node.operands]
-        builder.origin = node.origin
-        if isinstance(node.op, RunsFunctions):
-            operands = [x.identity() if _is_askew(x.node) else x for x in operands]
-        values.append(builder.copy(node, operands))
-    return builder.graph([values[i] for i in graph.outputs])
+
+    def dense(node: Node, operands: Sequence[Value]) -> Value | None:
+        if not isinstance(node.op, RunsFunctions) or not any(_is_askew(x.node) for x in operands):
+            return None
+        return builder.copy(node, [x.identity() if _is_askew(x.node) else x for x in operands])
+
+    return builder.rewrite(graph, dense)
 
 
 def _is_askew(node: Node) -> bool:
@@ -123,8 +140,6 @@ def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int
         plans = [_plan_of(body, limits, allowance, loop_threads, room) for body in bodies]
     except OverMemory as error:
         raise at_origin(error, node.origin) from None
-    for body in bodies:
-        body.budget.deadline = NO_DEADLINE  # what is made of it from now on is for other requests
     return node._replace(op=_PLANNED[node.op.name](node.op, tuple(plans)))
 
 
@@ -133,14 +148,18 @@ def _bodies(node: Node) -> list[Body]:
     if isinstance(node.op, While):
         condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
         return [condition, asking(body, condition, carries)]
-    return [node.attrs[name] for name in node.op.functions if node.attrs[name] is not None]
+    return [*_functions_of(node).values()]
+
+
+def _functions_of(node: Node) -> dict[str, Body]:
+    return {name: node.attrs[name] for name in node.op.functions if node.attrs[name] is not None}
 
 
 def _plan_of(body: Body, limits: Limits, allowance: Allowance, loop_threads: int, room: int | None) -> Plan:
     """The plan of a body: the same for all who use it."""
 
     def make() -> Plan:
-        graph = runnable(tidy(body).graph, limits, allowance, loop_threads, room)
+        graph = _runnable(tidy(body).graph, limits, allowance, loop_threads, room)
         if room is None:
             return smallest_plan(graph, limits, allowance.deadline, loop_threads)
         return plan_sparing(graph, limits.within(room), allowance.deadline, loop_threads).plan

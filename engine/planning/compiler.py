@@ -27,6 +27,7 @@ from engine.planning.smallest import smallest_plan
 from engine.planning.spare import is_nearer, plan_sparing
 from engine.planning.weightiest import weightiest
 from engine.transforms.expand_grad import expand_grad
+from engine.transforms.jvp import check_linear
 
 #: bytes that one chunk of a Jacobian's sweep may hold; where the whole is over budget, the next smaller is tried
 CHUNK_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
@@ -272,6 +273,7 @@ def plan_call(
         try:
             asked = write_call(program, types, call, limits, deadline, chunk_bytes, levels)
             graph = runnable(asked.graph, limits, allowance, loop_threads, room)
+            check_linear(graph)
             if spares:
                 graph, plan = plan_sparing(graph, limits, deadline, loop_threads)
             else:

@@ -75,7 +75,8 @@ def with_segments(graph: Graph, coarse: int, fine: int) -> Graph:
 
     What takes many FLOPs, or crosses pieces, is computed again for a whole segment, and the rest piece by piece.
     """
-    turn = next((i for i, node in enumerate(graph.nodes) if _is_backward(node)), len(graph.nodes))
+    # Numbers that the way back begins with may stand anywhere.
+    turn = next((i for i, node in enumerate(graph.nodes) if node.operands and _is_backward(node)), len(graph.nodes))
     if turn == len(graph.nodes):
         return graph
     return _Rewriting(graph, turn, _segments(graph, turn, coarse), _segments(graph, turn, fine)).graph()

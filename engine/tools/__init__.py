@@ -16,8 +16,7 @@ Files:
     differences  Central differences of a function along one direction, and what they say of its gradient
     export       A gradient as a program: the client's own statements, and behind them those that compute it
     links        The links of the chain rule: each value between `wrt` and `of`, and the ops that read it
-    peel         Loops as their first, middle and last step, written out, and loops of those between: what is certified
-                 of a loop
+    peel         Ops that run functions, in terms of what these say: what is certified of them
     point        A program at a point, in float64 throughout: what a certificate is about, and what it runs on
     statements   Nodes as a client would write them: statements, and functions in the place of bodies
     whole        Differences of `of` itself: each node of `wrt`, leaf or not, is moved in a copy of the graph

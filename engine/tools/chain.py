@@ -155,10 +155,11 @@ class Chain:
         for reader in self.links.readers[i]:
             for row, move in enumerate(MOVES):
                 for j, y, before in self._moved(reader, {i: self.values[i] + move * distance * along}):
-                    change = self._change(j, y, before) if not reader.is_step else _jump(y, before)
+                    is_step = reader.is_step or y.dtype.kind != "f"
+                    change = _jump(y, before) if is_step else self._change(j, y, before)
                     moved[row] += np.sum(change)
                     terms[row] += np.sum(np.abs(change))
-                    if not reader.is_step:
+                    if not is_step:
                         size = np.maximum(np.abs(y), np.abs(before))
                         sizes[row] += _finite_sum(self._cotangent(j) * size)
                         largest[row] += _finite_sum(self._cotangent(j) * np.max(size, initial=0.0))
@@ -176,7 +177,9 @@ class Chain:
         return self.point.executor.run(reader.plan, operands, self.point.deadline)
 
     def _change(self, j: int, y: HostArray, before: HostArray) -> Any:
-        """ȳ·Δy, which is 0 where nothing changes, −∞ and ∞ included."""
+        """ȳ·Δy, which is 0 where nothing changes, −∞ and ∞ included; of what is no float, there is no ȳ."""
+        if y.dtype.kind != "f":
+            return np.zeros(y.shape)
         return np.where(y == before, 0.0, self._cotangent(j) * (y - before))
 
 

@@ -70,9 +70,9 @@ class Links:
 
 
 def find_links(point: Point, call: Gradients, *, peels: bool = False) -> Links:
-    """The links of `call`; with `peels`, of loops those of their first, middle and last step. Raises EngineError."""
+    """The links of `call`; with `peels`, those within what ops run. Raises EngineError."""
     builder = point.builder()
-    peeled = point.peeled(builder, call) if peels else None
+    peeled = point.peeled(builder) if peels else None
     end, by = _offset(point, call, builder, peeled)
     nodes = tuple(builder.nodes)
     between = _between(nodes, ancestors([end], lambda i: nodes[i].operands), by)
@@ -82,6 +82,8 @@ def find_links(point: Point, call: Gradients, *, peels: bool = False) -> Links:
     one = builder.value(end).full_like(1.0)
     found = vjp(builder, [(builder.value(end), one)], [builder.value(i) for i in (*floats, end)])
     pulled = {i: g for i, g in zip((*floats, end), found, strict=True) if g is not None}
+    if peeled:
+        pulled |= {x: pulled[y] for x, y in peeled.alike.items() if y in pulled}
     cotangents = point.plan(builder, list(pulled.values()))
     readers = _readers(builder, nodes, between, [i for i in floats if not peeled or i not in peeled.hidden])
     links = Links(nodes, end, tuple(by), between, readers, tuple(operands), values, tuple(pulled), cotangents)

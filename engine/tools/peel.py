@@ -1,57 +1,121 @@
-"""Loops as their first, middle and last step, written out, and loops of those between: what is certified of a loop."""
+"""Ops that run functions, in terms of what these say: what is certified of them.
+
+Of a scan and a while, that is the first, middle and last step, written out, and loops of those between; of a map, such
+entries; of a cond, the function that ran; of a call, its body, unless it has a derivative of its own; of a fixed point,
+the body, once, at what was found.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
-from typing import Any
 
-from engine.bodies.runs_functions import Parts, in_parts
-from engine.bodies.tidy import tidy
+from engine.bodies.runs_functions import Parts, emit_scan, in_parts
+from engine.bodies.tidy import derived, tidy
+from engine.bodies.way_back import way_back
 from engine.graph.body import Body
 from engine.graph.ir import Builder, Node, Value
-from engine.graph.tensor_type import BOOL, INT64
+from engine.graph.tensor_type import BOOL, INT64, HostArray
 from engine.oplib.pack import bundled
 from engine.oplib.slices import cut
+from engine.ops.fixed_point import emit_adjoint
+
+#: appends a loop of some steps that lie between others: its results
+EmitPiece = Callable[[Body, Parts, int], Sequence[Value]]
 
 
 class Peeled:
-    """Nodes as they are copied into `builder`, such steps in the places of loops; and so on in their bodies.
+    """Nodes as they are copied into `builder`, what they run in their places; and so on in their bodies.
 
-    Of the loops `while`, those have any that are in `ran`, by their node: how many steps, and whether that was the end.
-    `hidden` are copies of what the loops between read, which stand for steps that nobody looks at.
+    `look` tells what values are here: how many steps a `while` takes, and which function a `cond` runs.
+    `hidden` are copies of what the loops between read, which stand for steps that nobody looks at. Of a fixed point x,
+    `alike` has x, by its node, and the body of it: both have one cotangent, as they are one value.
     """
 
-    def __init__(self, builder: Builder, ran: Mapping[int, tuple[int, bool]]) -> None:
-        self.builder, self._ran = builder, ran
+    def __init__(self, builder: Builder, look: Callable[[Sequence[Value]], Sequence[HostArray]]) -> None:
+        self.builder, self._look = builder, look
         self.hidden: set[int] = set()
+        self.alike: dict[int, int] = {}
 
-    def copy(self, node: Node, operands: Sequence[Value], index: int = -1) -> Value:
-        """Append a node, which is the graph's where it has an index."""
+    def copy(self, node: Node, operands: Sequence[Value]) -> Value:
+        """Append a node."""
         self.builder.origin = node.origin
         if node.op.name == "get_output":
             return operands[0].output(node.attrs["index"])
-        if node.op.name == "scan" and node.attrs["length"]:
-            return bundled(self.builder, self._steps(operands, **node.attrs))
-        if index in self._ran:
-            steps, finished = self._ran[index]
-            body, carries = node.attrs["body"], node.attrs["carries"]
-            found = self._steps(operands, body=body, carries=carries, sequences=0, length=steps, reverse=False)
-            ended = self.builder.full((), steps, INT64), self.builder.full((), finished, BOOL)
-            return bundled(self.builder, [*found, *ended])
-        return self.builder.copy(node, operands)
+        peel = _PEELS.get(node.op.name)
+        results = peel(self, node, operands) if peel else None
+        return self.builder.copy(node, operands) if results is None else bundled(self.builder, results)
+
+    def scan(self, node: Node, operands: Sequence[Value]) -> list[Value] | None:
+        """Some of its steps, if it has any."""
+        attrs = node.attrs
+        parts = in_parts(operands, attrs["carries"], attrs["sequences"])
+        return self._steps(attrs["body"], parts, attrs["length"], reverse=attrs["reverse"]) if attrs["length"] else None
+
+    def loop(self, node: Node, operands: Sequence[Value]) -> list[Value]:
+        """Some of the steps that a `while` takes here."""
+        carries, loop = node.attrs["carries"], self.builder.copy(node, operands)
+        steps, finished = self._look([loop.output(carries), loop.output(carries + 1)])
+        found = self._steps(node.attrs["body"], in_parts(operands, carries), int(steps))
+        return [*found, self.builder.full((), int(steps), INT64), self.builder.full((), bool(finished), BOOL)]
+
+    def map(self, node: Node, operands: Sequence[Value]) -> list[Value] | None:
+        """Some of its entries, if it has any."""
+        parts = in_parts(operands, 0, node.attrs["sequences"])
+        entries = parts.sequences[0].shape[0]
+        if not entries:
+            return None
+
+        def between(body: Body, piece: Parts, _: int) -> list[Value]:
+            loop = self.builder.emit(node.op, [*piece.consts, *piece.sequences], node.attrs)
+            return [loop.output(k) for k in range(len(body.outputs))]
+
+        return self._steps(node.attrs["body"], parts, entries, between)
+
+    def cond(self, node: Node, operands: Sequence[Value]) -> list[Value]:
+        """The function that ran. The predicate is read as well: where it changes, there is no derivative."""
+        predicate, *given = operands
+        (holds,) = self._look([predicate])
+        results = self._written(node.attrs["then" if holds else "otherwise"], given)
+        return [predicate.where(x, x) for x in results]
+
+    def call(self, node: Node, operands: Sequence[Value]) -> list[Value] | None:
+        """The body, where nothing else is said to be its derivative."""
+        return None if node.attrs["derivative"] is not None else self._written(node.attrs["body"], operands)
+
+    def fixed_point(self, node: Node, operands: Sequence[Value]) -> list[Value]:
+        """The body of x, for the x that was found: by x, what arrives at its result arrives at x, too.
+
+        What does is u = g + (∂body/∂x)ᵀu. It is computed as in the op's own gradient, and certified as x is.
+        """
+        carries, body = node.attrs["carries"], node.attrs["body"]
+        apart = self._apart(operands)
+        solved = self.builder.emit(node.op, apart, node.attrs)
+        consts = in_parts(operands, carries).consts
+        found = [solved.output(k) for k in range(carries + 2)]
+        x = [value.stop_gradient() for value in found[:carries]]
+        y = [value.identity() for value in self._written(body, [*consts, *x])]
+        self.hidden.update(value.index for value in (*found[:carries], *y))
+        self.alike |= {one.index: other.index for one, other in zip(x, y, strict=True)}
+        attrs = {**_solution(node, len(consts)), "recompute": False}
+        joined = self.builder.emit(self.builder.registry.ops["call"], [*apart[: len(consts)], *y, *x], attrs)
+        return [*[joined.output(k) for k in range(carries)], *found[carries:]]
 
     def _steps(
-        self, operands: Sequence[Value], *, body: Body, carries: int, sequences: int, length: int, reverse: bool
+        self, body: Body, parts: Parts, length: int, between: EmitPiece | None = None, *, reverse: bool = False
     ) -> list[Value]:
-        """The results of a scan."""
-        parts = in_parts(operands, carries, sequences)
-        state, stacks = list(parts.carries), list[list[Value]]()
+        """The results of a scan, or of another loop of such pieces."""
+        state, stacks, carries = list(parts.carries), list[list[Value]](), len(parts.carries)
         for first, last in _pieces(length):
             start, stop = (length - last, length - first) if reverse else (first, last)
-            through = [cut(x, 0, start, stop) for x in parts.sequences]
-            piece = Parts(parts.consts, state, through)
-            found = self._one(body, piece) if stop - start == 1 else self._between(body, piece, stop - start, reverse)
+            piece = Parts(parts.consts, state, [cut(x, 0, start, stop) for x in parts.sequences])
+            if stop - start == 1:
+                found = self._one(body, piece)
+            else:
+                piece = in_parts(self._apart([*piece.consts, *state, *piece.sequences]), carries, len(piece.sequences))
+                emit = between or partial(emit_scan, self.builder, reverse=reverse)
+                found = list(emit(body, piece, stop - start))
             state = found[:carries]
             stacks.append(found[carries:])
         joined = zip(*(reversed(stacks) if reverse else stacks), strict=True)
@@ -60,29 +124,51 @@ class Peeled:
     def _one(self, body: Body, parts: Parts) -> list[Value]:
         """One step: the carries, and stacks of one entry."""
         entries = [x.reshape(shape=x.shape[1:]) for x in parts.sequences]
-        operands, values = [*parts.consts, *parts.carries, *entries], list[Value]()
-        origin = self.builder.origin
-        graph = tidy(body).graph
+        results, carries = self._written(body, [*parts.consts, *parts.carries, *entries]), len(parts.carries)
+        return [*results[:carries], *[x.reshape(shape=(1, *x.shape)) for x in results[carries:]]]
+
+    def _written(self, body: Body, operands: Sequence[Value]) -> list[Value]:
+        """The results of a body, node by node."""
+        values, origin, graph = list[Value](), self.builder.origin, tidy(body).graph
         for node in graph.nodes:
             read = [values[i] for i in node.operands]
             values.append(operands[node.attrs["feed"]] if node.is_leaf else self.copy(node, read))
         self.builder.origin = origin
-        results, carries = [values[i] for i in graph.outputs], len(parts.carries)
-        return [*results[:carries], *[x.reshape(shape=(1, *x.shape)) for x in results[carries:]]]
+        return [values[i] for i in graph.outputs]
 
-    def _between(self, body: Body, parts: Parts, length: int, reverse: bool) -> list[Value]:
-        """Several steps, as a loop of what is hidden."""
-        operands = [x.identity() for x in (*parts.consts, *parts.carries, *parts.sequences)]
-        self.hidden.update(x.index for x in operands)
-        attrs: dict[str, Any] = {
-            "body": body,
-            "carries": len(parts.carries),
-            "sequences": len(parts.sequences),
-            "length": length,
-            "reverse": reverse,
-        }
-        loop = self.builder.emit(self.builder.registry.ops["scan"], operands, attrs)
-        return [loop.output(k) for k in range(len(body.outputs))]
+    def _apart(self, operands: Sequence[Value]) -> list[Value]:
+        """Copies for what nobody looks at."""
+        copies = [x.identity() for x in operands]
+        self.hidden.update(x.index for x in copies)
+        return copies
+
+
+_PEELS = {
+    "scan": Peeled.scan,
+    "while": Peeled.loop,
+    "map": Peeled.map,
+    "cond": Peeled.cond,
+    "call": Peeled.call,
+    "fixed_point": Peeled.fixed_point,
+}
+
+
+def _solution(node: Node, consts: int) -> dict[str, Body]:
+    """Of consts, y and x: x; whose cotangent g arrives at y as u, for which u = g + (∂body/∂x)ᵀu."""
+    body, carries = node.attrs["body"], node.attrs["carries"]
+    types = [*body.inputs[:consts], *body.outputs, *body.outputs]
+    builder = body.budget.builder(body.graph.registry)
+    leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+    given = derived(body, builder.graph(leaves[-carries:]), types)
+    types += [*body.outputs, *body.outputs]
+    builder = body.budget.builder(body.graph.registry)
+    leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+    arrived, x = leaves[-carries:], leaves[consts + carries : consts + 2 * carries]
+    attrs = {name: value for name, value in node.attrs.items() if name not in ("body", "carries")}
+    u = emit_adjoint(way_back(body, tuple(range(carries))), leaves[:consts], x, arrived, **attrs)
+    none = [value.full_like(0.0) for value in leaves[:consts] if value.type.is_differentiable]
+    back = [*none, *[u.output(k) for k in range(carries)], *arrived]
+    return {"body": given, "derivative": derived(body, builder.graph(back), types)}
 
 
 def _pieces(length: int) -> list[tuple[int, int]]:

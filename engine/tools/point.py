@@ -75,18 +75,18 @@ class Point:
         copied: list[Value] = []
         for index, node in enumerate(scope.builder.nodes):
             operands = [copied[i] for i in node.operands]
-            x = peeled.copy(node, operands, index) if peeled else builder.copy(node, operands)
+            x = peeled.copy(node, operands) if peeled else builder.copy(node, operands)
             copied.append(move(x, movers[index]) if index in movers else x)
         return {node: copied[x.index] for node, x in scope.nodes.items()}
 
-    def peeled(self, builder: Builder, call: Gradients) -> Peeled:
-        """What writes loops into `builder` as some of their steps, which are as many as run here."""
-        own = self.scope(call).builder
-        loops = {i: own.value(i) for i, node in enumerate(own.nodes) if node.op.name == "while"}
-        ends = [x.output(x.node.attrs["carries"] + k) for x in loops.values() for k in (0, 1)]
-        found = self.run_plan(self.plan(own, ends)) if ends else []
-        ended = zip(map(int, found[::2]), map(bool, found[1::2]), strict=True)
-        return Peeled(builder, dict(zip(loops, ended, strict=True)))
+    def peeled(self, builder: Builder) -> Peeled:
+        """What writes into `builder` what ops run, as it is here."""
+        return Peeled(builder, lambda values: self._look(self.plan(builder, values)))
+
+    def _look(self, plan: Plan) -> list[HostArray]:
+        """The results of a plan, where nothing that is fed beside the feeds moves anything."""
+        others = {feed: type for feed, type in plan.feed_types.items() if feed not in self.feeds}
+        return self.run_plan(plan, {feed: np.zeros(type.shape, type.dtype) for feed, type in others.items()})
 
     def run_plan(self, plan: Plan, beside: Mapping[Any, HostArray] | None = None) -> list[HostArray]:
         """The results of a plan on the feeds, and what is fed beside them."""

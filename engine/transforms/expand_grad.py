@@ -26,12 +26,9 @@ def expand_grad(graph: Graph, limits: Limits | None = None, deadline: Deadline =
     builder = Builder(graph.registry, limits or Limits(), deadline)
     # Each level of gradients has about three times the nodes of the one below.
     look_ahead(builder, len(graph.nodes) * 3 ** min(grads, MOST_LEVELS), partial(_sketched, graph))
-    values: list[Value] = []
-    for node in graph.nodes:
-        operands = [values[i] for i in node.operands]
-        builder.origin = node.origin
-        values.append(_gradient(builder, *operands) if node.op.name == "grad" else builder.copy(node, operands))
-    return builder.graph([values[i] for i in graph.outputs])
+    return builder.rewrite(
+        graph, lambda node, operands: _gradient(builder, *operands) if node.op.name == "grad" else None
+    )
 
 
 def _sketched(graph: Graph, sketch: Sketch) -> None:

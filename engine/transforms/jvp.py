@@ -7,14 +7,36 @@ because every rule is linear in its cotangent (J. Townsend, "A new trick for cal
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from engine.graph.ir import Builder, Value
+from engine.graph.errors import NotDifferentiable
+from engine.graph.ir import Builder, Graph, Value, at_origin
 from engine.transforms.vjp import Dependence, vjp
 
 #: pairs of a node and its tangent
 Tangents = Sequence[tuple[Value, Value]]
 #: appends the derivatives along tangents
 Push = Callable[[Tangents], list[Value | None]]
+
+
+class Dummy(NamedTuple):
+    """What a cotangent that nobody feeds is fed under."""
+
+    node: int
+    number: int
+
+
+def check_linear(graph: Graph) -> None:
+    """Raise NotDifferentiable where a dummy is left in a graph without dead code.
+
+    Rules are linear in cotangents; what a client says a derivative is need not be.
+    """
+    dummies = {i for i, node in enumerate(graph.nodes) if node.is_leaf and isinstance(node.attrs["feed"], Dummy)}
+    for node in graph.nodes if dummies else ():
+        if not dummies.isdisjoint(node.operands):
+            said = "a tangent depends on a cotangent here: a `derivative` must be linear in its cotangents"
+            error = NotDifferentiable(said, expected="linear in cotangents", got="not linear")
+            raise at_origin(error, node.origin)
 
 
 def jvp(builder: Builder, outputs: Sequence[Value], tangents: Tangents) -> list[Value | None]:
@@ -33,7 +55,7 @@ def linearise(
 
     `known` is `vjp`'s.
     """
-    dummies = [builder.leaf(y.type, ("dummy", y.index, len(builder.nodes))) for y in outputs]
+    dummies = [builder.leaf(y.type, Dummy(y.index, len(builder.nodes))) for y in outputs]
     found = vjp(builder, list(zip(outputs, dummies, strict=True)), wrt, known)
     pulled = {x.index: g for x, g in zip(wrt, found, strict=True)}
 

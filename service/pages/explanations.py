@@ -163,8 +163,9 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "Reduce the node to one element with `sum` or `mean`, or send a `cotangent` of its shape.",
     ),
     "not_differentiable": Explanation(
-        "A derivative was asked of, or with respect to, a node that is not float.",
-        "`cast` it to a float dtype, or take it out of `wrt`.",
+        "A derivative was asked of, or with respect to, a node that is not float; or a tangent, as by `jvp` or "
+        "`hvp`, through a `call` whose own `derivative` is not linear in its cotangents.",
+        "`cast` it to a float dtype, or take it out of `wrt`. Of such a `call`, ask `gradients`, or a `grad` of them.",
     ),
     "invalid_field": Explanation(
         "A field of the body or the query is misspelt, missing, of the wrong type, or out of range. A body with "

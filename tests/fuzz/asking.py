@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from typing import Final, NamedTuple
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from engine import (
     Compiled,
     EngineError,
     HostArray,
+    OverBudget,
     Plan,
     Program,
     TensorType,
@@ -20,6 +22,7 @@ from engine import (
     export_gradients,
     registry,
 )
+from engine.graph.errors import OverMemory
 from engine.graph.sample import Operand
 from engine.planning.compiler import compile_call
 from service.calls import calls
@@ -32,9 +35,13 @@ from service.wire.graph_source import Programs
 from service.wire.message import Message
 from service.wire.request import RequestReader
 from service.wire.translate import Translator
-from tests.fuzz.graphs import LIMITS, Request
+from tests.fuzz.drawing import LIMITS
+from tests.fuzz.graphs import Request
 from tests.fuzz.values import numbers
+from tests.fuzz.written_out import written_out
 
+#: of the memory that a plan takes, what it is planned for once more
+LESS_MEMORY: Final = 0.6
 _TRANSLATOR: Final = Translator(registry(), LIMITS)
 _READER: Final = RequestReader(_TRANSLATOR, Programs(_TRANSLATOR, 1, 1 << 20, 64), LIMITS, LIMITS.nodes)
 
@@ -50,17 +57,25 @@ class Refused(NamedTuple):
     got: str | None
 
 
+class Other(NamedTuple):
+    """A plan whose results `at`, all by default, are to be alike; with `finite`, where they are finite."""
+
+    plan: Plan
+    feeds: Mapping[Hashable, HostArray]
+    at: tuple[int, ...] | None = None
+    finite: bool = False
+
+
 class Planned(NamedTuple):
     """What a request comes to: a plan, and what it is fed; and the certificate that was asked for, if it was.
 
-    Where a graph was exported, `whole` is the plan of the call itself, whose results `at` are those of `plan`.
+    `others` are plans that say the same in other ways, by what these are called.
     """
 
     plan: Plan
     feeds: Mapping[Hashable, HostArray]
     check: Checking | None = None
-    whole: Plan | None = None
-    at: tuple[int, ...] = ()
+    others: Mapping[str, Other] = {}
 
 
 def refused(error: EngineError | Refusal) -> Refused:
@@ -71,21 +86,40 @@ def refused(error: EngineError | Refusal) -> Refused:
 
 def planned(request: Request) -> Planned:
     """The plan of a request. Raises EngineError and Refusal, as a server would refuse it."""
-    definition = calls()[request.call]
-    opened = _READER.open(Message(request.body), definition.request, definition.roles, lambda _: None, packed=False)
-    task = definition.read_task(opened)
-    if isinstance(task, Execution):
-        return Planned(compile_call(task.program, task.types, task.call, LIMITS).plan, dict(task.tensors))
+    task = _task(request)
     if isinstance(task, Checking):
         types = {node: TensorType.of(array) for node, array in task.feeds.items()}
         return Planned(compile_call(task.program, types, task.call, LIMITS).plan, dict(task.feeds), task)
     if isinstance(task, Differentiation):
         return _exported(task)
-    assert isinstance(task, Planning), f"{request.call} is a call of a new kind: say here how it is run"
+    assert isinstance(task, Execution | Planning), f"{request.call} is a call of a new kind: say here how it is run"
     found = compile_call(task.program, task.types, task.call, LIMITS)
-    foretold = analyse(task.program, task.types, task.call, LIMITS).result_types
-    assert tuple(foretold) == tuple(found.plan.result_types), "the analysis has other types than the plan"
-    return Planned(found.plan, ordinary(task.types))
+    feeds = dict(task.tensors) if isinstance(task, Execution) else ordinary(task.types)
+    if isinstance(task, Planning):
+        foretold = analyse(task.program, task.types, task.call, LIMITS).result_types
+        assert tuple(foretold) == tuple(found.plan.result_types), "the analysis has other types than the plan"
+    return Planned(found.plan, feeds, others=_others(request, task, Other(found.plan, feeds)))
+
+
+def _task(request: Request) -> Any:
+    definition = calls()[request.call]
+    opened = _READER.open(Message(request.body), definition.request, definition.roles, lambda _: None, packed=False)
+    return definition.read_task(opened)
+
+
+def _others(request: Request, task: Execution | Planning, found: Other) -> dict[str, Other]:
+    """The same within less memory, and without functions, as far as that is possible."""
+    others: dict[str, Other] = {}
+    less = _within(task, int(found.plan.peak_bytes * LESS_MEMORY), found.plan.peak_bytes)
+    if less is not None:
+        others["less memory"] = Other(less, found.feeds)
+    example = task.call.example(task.program, task.types)
+    if isinstance(task, Execution) and (plain := written_out(request, task.program, example)) is not None:
+        with suppress(OverBudget):
+            steps = _task(plain)
+            plan = compile_call(steps.program, steps.types, steps.call, LIMITS).plan
+            others["written out"] = Other(plan, dict(steps.tensors), finite=True)
+    return others
 
 
 def ordinary(types: Mapping[int, TensorType]) -> dict[Hashable, HostArray]:
@@ -94,13 +128,24 @@ def ordinary(types: Mapping[int, TensorType]) -> dict[Hashable, HostArray]:
     return {i: numbers(rng, Operand("real", t.shape, -2.0, 2.0), t.dtype, "tame") for i, t in types.items()}
 
 
+def _within(task: Execution | Planning, memory: int, peak: int) -> Plan | None:
+    """The plan within so many bytes, or else within the least that there is one for; None where that is the `peak`."""
+    try:
+        return compile_call(task.program, task.types, task.call, LIMITS, memory=memory).plan
+    except OverMemory as error:
+        least = error.peak or peak
+    except OverBudget:
+        return None
+    return _within(task, least, memory) if memory < least < peak else None
+
+
 def _exported(task: Differentiation) -> Planned:
     """The gradients by the graph that `differentiate` writes, and by the call itself."""
     whole = compile_call(task.program, task.types, task.call, LIMITS)
     exported = export_gradients(task.program, task.types, task.call, LIMITS)
     by_node = {gradient: node for node, gradient in reversed(exported.gradients)}
-    program = Program(registry(), exported.statements, LIMITS, opset=LATEST)
+    program = Program(registry(), exported.statements, LIMITS, opset=LATEST, functions=exported.functions)
     found: Compiled = compile_call(program, task.types, Values.of_program(program, list(by_node)), LIMITS)
     kinds = {label.nodes[0]: i for i, label in enumerate(whole.labels) if label.kind == "gradients"}
-    at = tuple(kinds[node] for node in by_node.values())
-    return Planned(found.plan, ordinary(task.types), None, whole.plan, at)
+    at, feeds = tuple(kinds[node] for node in by_node.values()), ordinary(task.types)
+    return Planned(found.plan, feeds, others={"exported": Other(whole.plan, feeds, at)})

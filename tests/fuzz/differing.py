@@ -19,13 +19,14 @@ from engine import Builder, EngineError, Graph, Plan, registry
 from engine.graph.attributes import bind
 from engine.graph.ir import Node
 from engine.graph.op import Definition, Kernel
-from engine.graph.run_context import RunContext
+from engine.graph.run_context import RunContext, RunPlan
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import TensorType
 from engine.loops.program import REDUCTIONS, Level, LoopBuilder
 from engine.loops.whole import WholeLoop
 from engine.oplib.elementwise import Elementwise
 from engine.oplib.rowwise import Rowwise
+from engine.planning.looped import RunsPlans
 from engine.planning.plan import graph_of
 from tests.fuzz.values import Array, Random
 
@@ -141,22 +142,26 @@ def allowed(found: Array, expected: Array, others: Sequence[Array]) -> Array:
 
 def wobbled(graph: Graph, feeds: Feeds, rng: Random) -> list[Array] | None:
     """The results, each step's moved by what it may be wrong by; None for an error."""
+    try:
+        with np.errstate(all="ignore"):
+            return _wobbled(graph, feeds, rng)
+    except EngineError:
+        return None
+
+
+def _wobbled(graph: Graph, feeds: Feeds, rng: Random) -> list[Array]:
     values: list[Any] = []
-    with np.errstate(all="ignore"):
-        for node in graph.nodes:
-            if node.is_leaf:
-                values.append(feeds[node.attrs["feed"]])
-                continue
-            try:
-                values.append(_moved(node, [values[i] for i in node.operands], rng))
-            except EngineError:
-                return None
+    for node in graph.nodes:
+        moved = feeds[node.attrs["feed"]] if node.is_leaf else _moved(node, [values[i] for i in node.operands], rng)
+        values.append(moved)
     return [np.ascontiguousarray(values[i]).reshape(graph.nodes[i].type.shape) for i in graph.outputs]
 
 
 def _moved(node: Node, operands: Sequence[Any], rng: Random) -> Any:
     if node.view is not None:
         return node.view.view(np, *operands, **node.attrs)
+    if isinstance(node.op, RunsPlans):
+        return _made(node, operands, _wobbling(rng))
     made = _made(node, operands)
     if is_exact(node.op):
         return _uncertain_casts(node, operands, made, rng)
@@ -213,9 +218,21 @@ def added_ulps(terms: float) -> float:
     return STEP_ULPS * float(max(1.0, terms)) ** 0.25
 
 
-def _made(node: Node, operands: Sequence[Any]) -> Any:
+def _wobbling(rng: Random) -> RunContext:
+    """A run in which each step of a loop rounds otherwise, as steps outside do."""
+    context, graphs = RunContext(np), dict[Plan, Graph]()
+
+    def bind_plan(plan: Plan) -> RunPlan:
+        graph = graphs.setdefault(plan, graph_of(plan, registry()))
+        return lambda fed, _: _wobbled(graph, fed, rng)
+
+    context.bind_plan = bind_plan
+    return context
+
+
+def _made(node: Node, operands: Sequence[Any], run: RunContext | None = None) -> Any:
     out = tuple(np.empty(type.shape, type.dtype) for type in node.types)
-    node.kernel.forward(RunContext(np), *operands, out=out if node.op.several else out[0], **node.attrs)
+    node.kernel.forward(run or RunContext(np), *operands, out=out if node.op.several else out[0], **node.attrs)
     return out if node.op.several else out[0]
 
 

@@ -7,21 +7,23 @@ drawn by their names, and the op itself says whether that fits. So an op that is
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine import LATEST, Builder, EngineError, Limits, OverBudget, TensorType, Value, registry
-from engine.graph.attributes import bind
+from engine import LATEST, EngineError, TensorType, registry
+from engine.graph.ir import ancestors
 from engine.graph.op import Definition, View
 from engine.graph.sample import Operand, Sample
 from engine.oplib.elementwise import Elementwise
 from engine.oplib.rowwise import Rowwise
 from service.wire.tensors import encode
 from tests.fuzz.attributes import drawn_attributes
-from tests.fuzz.values import Array, Mood, Random, choice, mood, numbers
+from tests.fuzz.drawing import MOST_OF_ONE, Drawing
+from tests.fuzz.functions import run_functions
+from tests.fuzz.values import Array, Random, choice, mood, numbers
 
 #: around lanes, tiles and blocks
 EXTENTS: Final = (
@@ -31,11 +33,9 @@ EXTENTS: Final = (
 LONG_ROWS: Final = (4095, 4096, 4097)
 LINES: Final = (16_384, 20_481)
 MOST_RANK: Final = 6
-#: elements of a tensor, and of all of a graph
-MOST_OF_ONE: Final = 40_000
-MOST_ELEMENTS: Final = 300_000
-#: what a request may take, with its derivatives
-LIMITS: Final = Limits(nodes=3_000, bytes=1 << 26, flops=100_000_000)
+#: how many graphs have functions, and of their moves, those that run some
+WITH_FUNCTIONS: Final = 0.4
+RUNNING: Final = 0.4
 #: calls, how often each is asked, and the elements that it should be asked of at most
 CALLS: Final[Mapping[str, tuple[float, int]]] = {
     "forward": (0.22, MOST_OF_ONE), "gradients": (0.36, MOST_OF_ONE), "vjp": (0.08, MOST_OF_ONE),
@@ -52,85 +52,6 @@ class Request(NamedTuple):
 
     call: str
     body: dict[str, Any]
-
-
-@dataclass
-class Drawing:
-    """A graph while it is drawn: nodes as on the wire, what they are, and what leaves are fed."""
-
-    rng: Random
-    dtype: str
-    mood: Mood
-    most: int
-    nodes: list[dict[str, Any]] = field(default_factory=list)
-    feeds: dict[int, Array] = field(default_factory=dict)
-    values: list[Value] = field(default_factory=list)
-    builder: Builder = field(default_factory=lambda: Builder(registry(), LIMITS))
-    elements: int = 0
-
-    def add(self, name: str, operands: Sequence[int], attrs: Mapping[str, Any]) -> int:
-        """A node, once its op takes these operands and attributes. Raises EngineError."""
-        op, values = registry().ops[name], [self.values[i] for i in operands]
-        bound = bind(op.attrs, attrs)
-        op.check_operands([value.type for value in values])
-        made = self.builder.emit(op, values, bound)
-        self._admit(sum(type.size for type in made.node.types))
-        stated = {"op": name, "operands": list(operands), "attrs": {k: spelled(v) for k, v in attrs.items()}}
-        self.nodes.append({key: value for key, value in stated.items() if value not in ([], {})})
-        self.values.append(made)
-        return len(self.nodes) - 1
-
-    def leaf(self, array: Array) -> int:
-        """A node that is fed."""
-        self._admit(array.size)
-        is_parameter = array.dtype.kind == "f" and self.rng.random() < 0.7
-        self.nodes.append({"op": "parameter" if is_parameter else "input"})
-        self.values.append(self.builder.leaf(TensorType.of(array), len(self.values)))
-        self.feeds[len(self.nodes) - 1] = array
-        return len(self.nodes) - 1
-
-    def drawn(self, operand: Operand, dtype: str | None = None) -> int:
-        """A leaf of numbers for such an operand. Raises EngineError where these are too many."""
-        if math.prod(operand.shape) > self.most:
-            raise OverBudget("the drawing has elements enough")
-        return self.leaf(numbers(self.rng, operand, dtype or self._dtype(), self.mood))
-
-    def cut(self, count: int, elements: int) -> None:
-        """Forget all but the first nodes."""
-        del self.nodes[count:], self.values[count:]
-        self.feeds = {node: array for node, array in self.feeds.items() if node < count}
-        self.elements = elements
-
-    def singles(self) -> list[int]:
-        """The nodes of one result."""
-        return [i for i, node in enumerate(self.nodes) if not registry().ops[node["op"]].several]
-
-    def floats(self) -> list[int]:
-        """Of these, those that have derivatives."""
-        return [i for i in self.singles() if self.values[i].type.is_differentiable]
-
-    def shape(self, node: int) -> tuple[int, ...]:
-        """Its extents."""
-        return self.values[node].shape
-
-    def _admit(self, elements: int) -> None:
-        self.elements += elements
-        if elements > self.most or self.elements > MOST_ELEMENTS:
-            self.elements -= elements
-            raise OverBudget("the drawing has elements enough")
-
-    def _dtype(self) -> str:
-        others = ["float16", "float32", "float64", "int32", "int64", "int8", "uint8", "bool"]
-        return choice(self.rng, others) if self.rng.random() < 0.05 else self.dtype
-
-
-def spelled(value: Any) -> Any:
-    """An attribute as it travels."""
-    if isinstance(value, np.ndarray):
-        return encode(value, "base64")
-    if isinstance(value, np.dtype):
-        return value.name
-    return list(value) if isinstance(value, tuple) else value
 
 
 # ---------------------------------------------------------------- shapes
@@ -210,14 +131,26 @@ def pools() -> tuple[Sequence[Definition], ...]:
 
 def grow(drawing: Drawing) -> None:
     """One more op, on what is there or on leaves of its own."""
+    if drawing.rng.random() < drawing.running:
+        _run(drawing)
+        return
     weights = choice(drawing.rng, [[0.5, 0.15, 0.15, 0.2], [0.05, 0.05, 0.1, 0.8]])
     op = choice(drawing.rng, choice(drawing.rng, pools(), weights))
+    _tried(drawing, lambda attempt: place(drawing, op, attempt))
+
+
+def _run(drawing: Drawing) -> None:
+    _tried(drawing, lambda _: run_functions(drawing, grow))
+
+
+def _tried(drawing: Drawing, draw: Callable[[int], None]) -> None:
+    """Try until it fits; nothing is left of what did not."""
     for attempt in range(_TRIES):
-        count, elements = len(drawing.nodes), drawing.elements
+        mark = drawing.mark()
         try:
-            place(drawing, op, attempt)
+            draw(attempt)
         except EngineError:
-            drawing.cut(count, elements)
+            drawing.cut(mark)
             continue
         return
 
@@ -294,9 +227,12 @@ def random_request(*seed: int) -> Request:
     most = CALLS[call][1]
     dtype = choice(rng, ["float32", "float64", "float16"], [0.6, 0.36, 0.04])
     drawing = Drawing(rng, dtype, mood(rng) if call != "check" else "tame", most)
+    drawing.running = RUNNING if rng.random() < WITH_FUNCTIONS else 0.0
     drawing.drawn(Operand("real", random_shape(rng, most), -2.0, 2.0), dtype)
     for _ in range(int(rng.integers(1, 12 if most > 100 else 5))):
         grow(drawing)
+    if drawing.running:
+        _run(drawing)  # the last nodes are what most calls are about
     return asked(drawing, call)
 
 
@@ -311,7 +247,9 @@ def asked(drawing: Drawing, call: str) -> Request:
         body["outputs"] = some(rng, drawing.singles(), 3)
     else:
         body |= _DERIVED[call](drawing, leaves)
-    body |= {"graph": {"opset": LATEST, "nodes": drawing.nodes}}
+    body["graph"] = {"opset": LATEST, "nodes": drawing.nodes}
+    if drawing.functions.stated:
+        body["graph"]["functions"] = drawing.functions.stated
     if call in ("plan", "differentiate"):
         typed = [(node, array) for node, array in drawing.feeds.items()]
         body["types"] = [{"node": i, "dtype": a.dtype.name, "shape": list(a.shape)} for i, a in typed]
@@ -347,8 +285,10 @@ def scalar(drawing: Drawing) -> int:
 
 
 def by(drawing: Drawing, leaves: Sequence[int]) -> list[int]:
-    """What to differentiate by: leaves, now and then a node in the middle."""
-    found = some(drawing.rng, leaves, 3)
+    """What to differentiate by: leaves that the last nodes depend on, as a rule; now and then a node in the middle."""
+    behind = set(ancestors(drawing.floats()[-2:], lambda i: drawing.statements[i].operands))
+    near = [i for i in leaves if i in behind and drawing.rng.random() < 0.9]
+    found = some(drawing.rng, near or leaves, 3)
     if drawing.rng.random() < 0.1:
         found = sorted({*found, choice(drawing.rng, drawing.floats())})
     return found

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine import HostArray
+from engine import HostArray, registry
 from engine.graph.ir import ancestors
 from engine.graph.limits import Limits
 from service.wire.tensors import decode, encode
@@ -40,9 +40,12 @@ def shrunk(request: Request, fails: Fails, seconds: float) -> Request:
 
 def candidates(request: Request) -> Iterator[Request]:
     """Requests that are smaller by one thing, those that leave out most first."""
+    if (run := _run_alone(request.body["graph"])) is not None:
+        yield _changed(request, graph=run)
     yield from _with_fewer_roots(request)
     for node in reversed(range(len(_nodes(request)))):
         yield from _without(request, node)
+    yield from _with_smaller_functions(request)
     yield from _with_smaller_extents(request)
     yield from _without_attributes(request)
     yield from _with_plainer_numbers(request)
@@ -79,18 +82,33 @@ def _with_fewer_roots(request: Request) -> Iterator[Request]:
 def _without(request: Request, node: int) -> Iterator[Request]:
     """One node left out, and read in its place one of its operands."""
     nodes = _nodes(request)
-    for operand in dict.fromkeys(nodes[node].get("operands", ())):
-        if nodes[node]["op"] == "get_output" or nodes[operand]["op"] in ("split", "chunk", "topk", "slogdet"):
-            continue
+    for operand in _before(nodes, node):
 
         def instead(i: int, operand: int = operand) -> int:
             return operand if i == node else i
 
-        read = [{**n, "operands": list(map(instead, n["operands"]))} if "operands" in n else n for n in nodes]
-        named = {
-            k: _renamed_field(k, v, instead) for k, v in request.body.items() if k not in ("graph", "feeds", "types")
-        }
+        read = _reading(nodes, instead)
+        named = {k: v for k, v in request.body.items() if k not in ("graph", "feeds", "types")}
+        named = renamed_fields(named, instead)
         yield _pruned(_with_nodes(_changed(request, **named), read))
+
+
+def _before(nodes: Sequence[Body], node: int) -> list[int]:
+    """What a node reads; of one of several results, what all of them are made of."""
+    operands = nodes[node].get("operands", ())
+    if nodes[node]["op"] == "get_output":
+        operands = nodes[operands[0]].get("operands", ())
+    return [i for i in dict.fromkeys(operands) if not registry().ops[nodes[i]["op"]].several]
+
+
+def _reading(nodes: Sequence[Body], place: Callable[[int], int]) -> list[Body]:
+    """Nodes whose operands are elsewhere."""
+    return [{**n, "operands": list(map(place, n["operands"]))} if "operands" in n else n for n in nodes]
+
+
+def renamed_fields(fields: Body, place: Callable[[int], int]) -> Body:
+    """Fields of a request, the nodes that they name elsewhere."""
+    return {name: _renamed_field(name, value, place) for name, value in fields.items()}
 
 
 def _renamed_field(name: str, value: Any, place: Callable[[int], int]) -> Any:
@@ -111,13 +129,97 @@ def _pruned(request: Request) -> Request:
         roots |= set(body["outputs"])
     needed = ancestors(roots, lambda i: nodes[i].get("operands", ()))
     place = {node: k for k, node in enumerate(needed)}
-    kept = [nodes[i] for i in needed]
-    moved = [{**n, "operands": [place[i] for i in n["operands"]]} if "operands" in n else n for n in kept]
+    moved = _reading([nodes[i] for i in needed], place.__getitem__)
     fields: Body = {}
     for name, value in body.items():
         there = [one for one in value if one["node"] in place] if name in _TENSORS else value
         fields[name] = value if name == "graph" else _renamed_field(name, there, place.__getitem__)
     return _with_nodes(Request(request.call, fields), moved)
+
+
+# ---------------------------------------------------------------- functions
+
+
+def _with_smaller_functions(request: Request) -> Iterator[Request]:
+    """A node of one of them left out; and loops of fewer steps."""
+    graph = request.body["graph"]
+    known: list[Body] = graph.get("functions", [])
+    for k, function in enumerate(known):
+        for smaller in _smaller(function):
+            yield _changed(request, graph=graph | {"functions": [*known[:k], smaller, *known[k + 1 :]]})
+    for part in (graph, *known):
+        for node in part["nodes"]:
+            for name in ("length", "max_steps"):
+                steps = node.get("attrs", {}).get(name, 0)
+                for fewer in dict.fromkeys([1, 2, steps // 2, steps - 1]):
+                    if 0 < fewer < steps:
+                        new = {**node, "attrs": node["attrs"] | {name: fewer}}
+                        yield _changed(request, graph=_exchanged_node(graph, node, new))
+
+
+def _smaller(function: Body) -> Iterator[Body]:
+    needed = _needed(function)
+    if len(needed["nodes"]) < len(function["nodes"]):
+        yield needed
+    nodes = function["nodes"]
+    for node in reversed(range(len(nodes))):
+        for operand in _before(nodes, node):
+
+            def instead(i: int, node: int = node, operand: int = operand) -> int:
+                return operand if i == node else i
+
+            outputs = list(map(instead, function["outputs"]))
+            yield _needed({**function, "nodes": _reading(nodes, instead), "outputs": outputs})
+
+
+def _needed(function: Body) -> Body:
+    """A function without nodes that nothing reads; what is passed to it stays."""
+    nodes = function["nodes"]
+    inputs = [i for i, node in enumerate(nodes) if node["op"] == "input"]
+    needed = ancestors({*function["outputs"], *inputs}, lambda i: nodes[i].get("operands", ()))
+    place = {i: k for k, i in enumerate(needed)}
+    kept = _reading([nodes[i] for i in needed], place.__getitem__)
+    return {**function, "nodes": kept, "outputs": [place[i] for i in function["outputs"]]}
+
+
+def _exchanged_node(graph: Body, node: Body, new: Body) -> Body:
+    """The graph with another node in the place of this very one."""
+    parts = [
+        {**part, "nodes": [new if n is node else n for n in part["nodes"]]}
+        for part in (graph, *graph.get("functions", []))
+    ]
+    return parts[0] | {"functions": parts[1:]} if "functions" in graph else parts[0]
+
+
+def _run_alone(graph: Body) -> Body | None:
+    """The graph without functions that nothing runs; None where all are run."""
+    known = graph.get("functions", [])
+    run: set[int] = set()
+    todo = [graph]
+    while todo:
+        found = {k for node in todo.pop()["nodes"] for k in _functions_of(node).values()} - run
+        run |= found
+        todo += [known[k] for k in found]
+    if len(run) == len(known):
+        return None
+    place = {k: i for i, k in enumerate(sorted(run))}
+
+    def renumbered(part: Body) -> Body:
+        return {**part, "nodes": [_with_functions(node, place) for node in part["nodes"]]}
+
+    less = {name: value for name, value in renumbered(graph).items() if name != "functions"}
+    return less | {"functions": [renumbered(known[k]) for k in sorted(run)]} if run else less
+
+
+def _functions_of(node: Body) -> dict[str, int]:
+    """The functions that a node runs, by its attributes."""
+    names = registry().ops[node["op"]].functions
+    return {name: node["attrs"][name] for name in names if name in node.get("attrs", {})}
+
+
+def _with_functions(node: Body, place: Mapping[int, int]) -> Body:
+    named = {name: place[k] for name, k in _functions_of(node).items()}
+    return {**node, "attrs": node["attrs"] | named} if named else node
 
 
 # ---------------------------------------------------------------- extents and attributes
@@ -166,10 +268,18 @@ def _resized(request: Request, extent: int, smaller: int) -> Request:
             return [attribute(each) for each in value]
         return smaller if value == extent and not isinstance(value, bool) else value
 
-    nodes = [
-        {**n, "attrs": {k: attribute(v) for k, v in n["attrs"].items()}} if "attrs" in n else n for n in _nodes(request)
-    ]
-    return _with_nodes(_with_tensors(request, change), nodes)
+    def node(stated: Body) -> Body:
+        if "attrs" not in stated:
+            return stated
+        return {**stated, "attrs": {k: attribute(v) for k, v in stated["attrs"].items()} | _functions_of(stated)}
+
+    def part(stated: Body) -> Body:
+        return {**stated, "nodes": list(map(node, stated["nodes"]))}
+
+    graph = part(request.body["graph"])
+    if "functions" in graph:
+        graph["functions"] = list(map(part, graph["functions"]))
+    return _with_tensors(_changed(request, graph=graph), change)
 
 
 def _without_attributes(request: Request) -> Iterator[Request]:
@@ -217,4 +327,4 @@ def _plainer(array: Array) -> Iterator[Array]:
         parts *= 2
     if array.dtype.kind == "f":
         with np.errstate(all="ignore"):
-            yield np.round(array)
+            yield np.where(array == usual, array, np.round(array))  # else one half and 0 would follow each other

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +13,49 @@ import pytest
 
 from engine import Builder, EngineError, Limits, TensorType, registry
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.planning.plan import make_plan
+from engine.native.kernel_store import KernelStore
+from engine.planning.plan import Plan, Step, make_plan
 from service.calls import calls
 from tests.fuzz.asking import planned
 from tests.fuzz.differing import Tolerated, first_difference, is_exact, same_bits
 from tests.fuzz.graphs import CALLS, Request, random_request, tensor_of
 from tests.fuzz.keeping import Kept
 from tests.fuzz.shrink import array_of, shrunk
+from tests.fuzz.trying import try_request
 from tests.fuzz.values import Array
 
 
 def nodes(request: Request) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = request.body["graph"]["nodes"]
     return found
+
+
+def all_nodes(request: Request) -> list[dict[str, Any]]:
+    """Those of functions, too."""
+    return [node for part in (request.body["graph"], *functions(request)) for node in part["nodes"]]
+
+
+def functions(request: Request) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = request.body["graph"].get("functions", [])
+    return found
+
+
+def deepest(found: list[dict[str, Any]]) -> int:
+    """Levels of functions within one another."""
+    depths: list[int] = []
+    for function in found:
+        run = [(registry().ops[node["op"]].functions, node.get("attrs", {})) for node in function["nodes"]]
+        inner = [depths[attrs[name]] for names, attrs in run for name in names if name in attrs]
+        depths.append(1 + max(inner, default=0))
+    return max(depths)
+
+
+def steps_within(plan: Plan) -> Iterator[Step]:
+    """Its steps, and those of bodies."""
+    for step in plan.steps:
+        yield step
+        for body in step.op.runs:
+            yield from steps_within(body)
 
 
 # ---------------------------------------------------------------- what is drawn
@@ -39,11 +71,11 @@ def test_every_op_is_drawn_and_lines_of_rows_and_views_with_it() -> None:
     drawn, lines, ranks = Counter[str](), 0, set[int]()
     for number in range(600):
         request = random_request(1, number)
-        drawn.update(node["op"] for node in nodes(request))
+        drawn.update(node["op"] for node in all_nodes(request))
         shapes = [array_of(feed["tensor"]).shape for feed in request.body.get("feeds", ())]
         lines += any(16_384 < size < 20_480 for size in map(np.prod, shapes))
         ranks.update(map(len, shapes))
-    assert not {name for name, op in registry().ops.items() if not op.functions} - drawn.keys()
+    assert not registry().ops.keys() - drawn.keys()
     assert lines > 60
     assert ranks >= set(range(7))
 
@@ -62,6 +94,77 @@ def test_nearly_all_that_is_drawn_can_be_run() -> None:
         except EngineError:
             refused += 1
     assert refused < 10
+
+
+@pytest.mark.slow
+def test_functions_are_drawn_of_all_kinds_within_one_another_and_written_out() -> None:
+    depths, others, loops = Counter[int](), Counter[str](), Counter[str]()
+    lengths, attrs = set[int](), Counter[str]()
+    for number in range(250):
+        request = random_request(4, number)
+        run = [node for node in all_nodes(request) if registry().ops[node["op"]].functions]
+        lengths |= {node["attrs"]["length"] for node in run if "length" in node["attrs"]}
+        attrs.update(name for node in run for name, value in node["attrs"].items() if value is not False)
+        if not functions(request):
+            continue
+        with suppress(EngineError):
+            found = planned(request)
+            others.update([*found.others])
+            loops.update(step.op.name for step in found.plan.steps if step.op.runs)
+            depths[deepest(functions(request))] += 1
+    assert depths.keys() == {1, 2, 3}, depths
+    assert lengths >= {0, 1, 2, 3, 33}
+    assert all(attrs[name] for name in ("reverse", "recompute", "derivative", "at_once")), attrs
+    assert others.keys() == {"exported", "written out", "less memory"}, others
+    assert loops.keys() >= {"scan", "while", "cond", "counted_scan"}, loops
+
+
+def looped() -> Request:
+    """The gradient of a scan of scans, y ← sin(y·x) three times five; and a function that nothing runs."""
+    inner = {
+        "nodes": [
+            {"op": "input"},
+            {"op": "input"},
+            {"op": "mul", "operands": [0, 1]},
+            {"op": "exp", "operands": [2]},
+            {"op": "sin", "operands": [3]},
+        ],
+        "outputs": [4],
+    }
+    outer = {
+        "nodes": [
+            {"op": "input"},
+            {"op": "input"},
+            {"op": "scan", "operands": [0, 1], "attrs": {"body": 0, "carries": 1, "length": 3}},
+            {"op": "get_output", "operands": [2], "attrs": {"index": 0}},
+        ],
+        "outputs": [3],
+    }
+    written = [
+        {"op": "parameter"},
+        {"op": "parameter"},
+        {"op": "scan", "operands": [0, 1], "attrs": {"body": 2, "carries": 1, "length": 5}},
+        {"op": "get_output", "operands": [2], "attrs": {"index": 0}},
+        {"op": "sum", "operands": [3]},
+    ]
+    graph = {"opset": 2, "functions": [inner, inner, outer], "nodes": written}
+    feeds = [tensor_of(0, np.linspace(0.5, 1.0, 4)), tensor_of(1, np.linspace(1.0, 2.0, 4))]
+    return Request("gradients", {"graph": graph, "feeds": feeds, "of": 4})
+
+
+def test_a_wrong_gradient_of_a_loop_is_found_beside_its_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def tried() -> list[str]:
+        return [finding.way for finding in try_request(looped(), [], KernelStore(tmp_path)).findings]
+
+    assert tried() == []
+    scan = registry().ops["scan"]
+    right: Any = scan.vjp
+
+    def wrong(*given: Any, **attrs: Any) -> list[Any]:
+        return [None if g is None else g * (1 + 1e-9) for g in right(*given, **attrs)]
+
+    monkeypatch.setattr(scan, "vjp", wrong)
+    assert tried() == ["written out"]
 
 
 # ---------------------------------------------------------------- what passes
@@ -165,6 +268,21 @@ def test_what_fails_is_made_small() -> None:
     assert [node["op"] for node in nodes(small)] == ["parameter", "sin"]
     (feed,) = small.body["feeds"]
     assert array_of(feed["tensor"]).shape == (1, 1)
+
+
+def test_what_fails_within_functions_is_made_small() -> None:
+    def fails(request: Request) -> bool:
+        with suppress(EngineError):
+            return "sin" in {step.op.name for step in steps_within(planned(request).plan)}
+        return False
+
+    small = shrunk(looped(), fails, 60.0)
+    assert small.call == "forward"
+    assert [node["op"] for node in nodes(small)] == ["parameter", "parameter", "scan", "get_output"]
+    assert nodes(small)[2]["attrs"]["length"] == 1
+    inner, outer = functions(small)
+    assert [node["op"] for node in inner["nodes"]] == ["input", "input", "sin"]
+    assert [node["attrs"].get("length") for node in outer["nodes"] if node["op"] == "scan"] == [1]
 
 
 def test_what_is_kept_is_read_as_it_was(tmp_path: Path) -> None:

@@ -14,12 +14,13 @@ import pytest
 from engine import HostArray, Plan, registry
 from engine.executors import prepared_plan
 from engine.executors.interpreter import Buffer, Executor, Observer
-from engine.executors.kernels import Kernels
+from engine.executors.kernels import Kernels, kernel_ops
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import ExecutionTier
 from engine.graph.alignment import aligned
 from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline
 from engine.native.kernel_store import KernelStore
+from engine.planning.compiled_bodies import with_compiled_bodies
 from engine.planning.fit import compiled_within
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
@@ -129,10 +130,10 @@ def fused(plan: Plan, *, compiled: bool = False, threads: int = 1, block: int = 
         patch.setattr("engine.planning.fuse._COSTLY", 0)
         patch.setattr("engine.planning.layout.BLOCK_ELEMENTS", block)
         graph = fuse(graph, 0, compiled=compiled, threads=threads)
-    if compiled:
-        graph = select_microkernels(graph, PLENTY, threads)
+        if compiled:
+            graph = with_compiled_bodies(select_microkernels(graph, PLENTY, threads))
     made = make_plan(graph, NO_LIMITS)
-    return made if any(isinstance(step.op, Fused | MicrokernelOp) for step in made.steps) else None
+    return made if any(kernel_ops(made)) else None
 
 
 def partly_compiled(plan: Plan, threads: int = 1) -> Plan | None:

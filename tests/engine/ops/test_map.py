@@ -212,3 +212,20 @@ def test_entries_that_nobody_reads_still_say_how_many_there_are() -> None:
     same(values(write, 0.4, np.zeros(5)), [np.full(5, np.sin(0.4))], 0)
     same(gradients(write, 0.4, np.zeros(5)), [5 * np.cos(0.4) * np.cos(np.sin(0.4) + 0.3), np.zeros(5)], 1e-14)
     assert lost(write, 0.4, np.zeros(5)) == (1,)
+
+
+@pytest.mark.parametrize("at_once", [None, 1, 2])
+def test_forward_mode_through_maps_whose_entries_nobody_reads(at_once: int | None) -> None:
+    """What arrives at such entries is all that the map back goes through, but for the entries themselves."""
+    attrs = {} if at_once is None else {"at_once": at_once}
+
+    def inner(g: Writer, k: int, x: int) -> list[int]:
+        return g.map(k, x, body=lambda g, k, x: [g.sin(k)], sequences=1, **attrs)
+
+    def looped(g: Writer, k: int, x: int) -> list[int]:
+        return g.map(k, x, body=inner, sequences=1, **attrs)
+
+    def plain(g: Writer, k: int, _: int) -> list[int]:
+        return [g.broadcast_to(g.sin(k), shape=[3, 2])]
+
+    agree(looped, plain, 0.4, np.zeros((3, 2)))

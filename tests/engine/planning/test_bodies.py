@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+from typing import Any
 
 import numpy as np
 import pytest
 
 from engine import Batch, Call, Compiler, Gradients, Hessian, Limits, OverBudget, Values, registry
+from engine.graph.body import Body
 from engine.graph.errors import IndexOutOfRange, TooManyNodes
+from engine.graph.limits import NO_DEADLINE, Deadline
+from engine.planning import bodies
 from engine.planning.looped import RunsPlans
 from engine.planning.many import plan_of_many
 from engine.planning.plan import Plan
@@ -38,6 +42,35 @@ def loops(plan: Plan) -> list[RunsPlans]:
 
 
 # ---------------------------------------------------------------- nodes
+
+
+@pytest.mark.parametrize("loops_within", [False, True])
+def test_bodies_have_the_time_of_their_request_until_all_are_planned(
+    monkeypatch: pytest.MonkeyPatch, loops_within: bool
+) -> None:
+    def twice(g: Writer, x: int) -> list[int]:
+        return list(g.scan(x, body=waves_of_one, carries=1, length=2)) if loops_within else waves_of_one(g, x)
+
+    def write(g: Writer, x: int) -> list[int]:
+        (y,) = g.scan(x, body=twice, carries=1, length=20)
+        return list(g.scan(y, body=lambda g, x: [g.cos(x)], carries=1, length=20))
+
+    asked, deadline, seen = written(write, 0.5), Deadline(100), list[Body]()
+    right = bodies._plan_of
+
+    def plan_of(body: Body, *rest: Any) -> Plan:
+        assert body.budget.deadline is deadline
+        seen.append(body)
+        return right(body, *rest)
+
+    monkeypatch.setattr(bodies, "_plan_of", plan_of)
+    Compiler(Limits()).forward(asked.program, asked.types, asked.results, deadline)
+    assert len(seen) == (3 if loops_within else 2)
+    assert all(body.budget.deadline is NO_DEADLINE for body in seen)
+
+
+def waves_of_one(g: Writer, x: int) -> list[int]:
+    return [g.sin(x)]
 
 
 def doubling(op: str, levels: int) -> Write:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from engine import (
     LATEST,
     OPSET,
+    Batch,
     Compiler,
     Gradients,
     Graph,
@@ -237,3 +238,13 @@ def test_what_stems_from_nobodys_node_is_still_refused() -> None:
     program = Program(registry(), nodes, opset=LATEST)
     with pytest.raises(OverBudget):
         Compiler(Limits(bytes=MIB)).forward(program, {})
+
+
+def test_a_way_back_may_begin_with_numbers_that_read_nothing() -> None:
+    """Of many examples' x, by something else: the first node of all is a zero gradient."""
+    net = Net()
+    other, x = net.leaf(1.0), net.leaf(np.ones((9, 1)))
+    call = Batch.of_program(net.program, net.types, [x], of=x, wrt=[other])
+    peak = Compiler(Limits()).compile(net.program, net.types, call).plan.peak_bytes
+    with pytest.raises(OverMemory):
+        Compiler(Limits()).compile(net.program, net.types, call, memory=peak - 1)

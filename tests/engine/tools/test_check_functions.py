@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine import Compiler, Gradients, Limits, Value, certify, registry
+from engine import Builder, Compiler, Gradients, Limits, Value, Values, certify, registry
+from engine.bodies.way_back import BodyBack
+from engine.graph.body import Body
+from engine.graph.ir import ancestors
 from engine.graph.limits import NO_DEADLINE
 from engine.tools.check import Certificate
 from engine.tools.point import Point
-from tests.engine.looping import EXECUTOR, Write, Writer, Written, random, written
+from tests.engine.looping import EXECUTOR, Write, Writer, Written, random, run, written
 
 LIMITS = Limits()
 
@@ -121,6 +124,46 @@ def test_what_runs_functions_passes(case: str) -> None:
     assert found.passed, found
 
 
+#: results that carry no derivative, which are read beside others
+FLAGGED: dict[str, tuple[Write, list[Any]]] = {
+    "finished": (
+        lambda g, k, y: _with_flag(g, *g.while_(k, y, condition=below, body=turn, carries=1, max_steps=50)[::2]),
+        [0.7, 1.1],
+    ),
+    "a branch": (
+        lambda g, k, y: _with_flag(g, *g.cond(g.number(True, "bool"), k, y, then=turn_or_not, otherwise=turn_or_not)),
+        [0.7, 1.1],
+    ),
+}
+
+
+def turn_or_not(g: Writer, k: int, y: int) -> list[int]:
+    return [*turn(g, k, y), *below(g, k, y)]
+
+
+def _with_flag(g: Writer, y: int, flag: int) -> list[int]:
+    return [g.mul(y, g.cast(flag, dtype="float64"))]
+
+
+@pytest.mark.parametrize("case", FLAGGED)
+def test_a_result_without_derivative_passes_where_it_does_not_change(case: str) -> None:
+    write, arrays = FLAGGED[case]
+    found = certificate(write, *arrays)
+    assert found.passed, found
+
+
+def test_a_result_without_derivative_that_changes_is_an_integer_path() -> None:
+    def write(g: Writer, x: int) -> list[int]:
+        flag = g.cond(g.number(True, "bool"), x, then=itself_and_sign, otherwise=itself_and_sign)
+        return _with_flag(g, *flag)
+
+    def itself_and_sign(g: Writer, x: int) -> list[int]:
+        return [x, g.less(x, g.number(1.0))]
+
+    (found,) = certificate(write, 1.0).uncertified
+    assert found.reason == "integer_path"
+
+
 # ---------------------------------------------------------------- by steps
 
 
@@ -169,6 +212,65 @@ CHAOTIC: dict[str, tuple[Write, list[Any]]] = {
         [3.9, 0.3],
     ),
 }
+#: ops that run it, whatever step it has, on the operands that follow
+RUNNING: dict[str, tuple[Callable[[Write], Write], list[Any]]] = {
+    "map": (
+        lambda step: lambda g, r, x: g.map(r, x, body=chaotic(step), sequences=1, at_once=2),
+        [3.9, np.linspace(0.3, 0.7, 6)],
+    ),
+    "a sequence": (
+        lambda step: lambda g, x, r: g.map(x, r, body=lambda g, x, r: chaotic(step)(g, r, x), sequences=1),
+        [0.3, np.array([3.9, 3.8])],
+    ),
+    "then": (
+        lambda step: (
+            lambda g, r, x: g.cond(g.less(x, g.number(0.5)), r, x, then=chaotic(step), otherwise=chaotic(blind))
+        ),
+        [3.9, 0.3],
+    ),
+    "otherwise": (
+        lambda step: (
+            lambda g, r, x: g.cond(g.less(x, g.number(0.1)), r, x, then=chaotic(blind), otherwise=chaotic(step))
+        ),
+        [3.9, 0.3],
+    ),
+    "call": (lambda step: lambda g, r, x: g.call(r, x, body=chaotic(step), recompute=True), [3.9, 0.3]),
+    "a cond in a scan": (
+        lambda step: (
+            lambda g, r, x: g.scan(
+                r,
+                x,
+                body=lambda g, r, x: g.cond(g.less(x, g.number(0.5)), r, x, then=step, otherwise=step),
+                carries=1,
+                length=60,
+            )
+        ),
+        [3.9, 0.3],
+    ),
+    "a while in a map": (
+        lambda step: (
+            lambda g, r, x: g.map(
+                r,
+                x,
+                body=lambda g, r, x: g.while_(r, x, condition=always, body=step, carries=1, max_steps=60)[:1],
+                sequences=1,
+            )
+        ),
+        [3.9, np.array([0.3, 0.7])],
+    ),
+    "fixed_point": (lambda step: lambda g, r, x: found_at(g, r, x, step), [3.9, 0.3]),
+}
+
+
+def found_at(g: Writer, r: int, c: int, step: Write) -> list[int]:
+    """x = cos(y) / 2 + what the loop makes of c, and y = x sin(x) / 3."""
+
+    def body(g: Writer, r: int, c: int, x: int, y: int) -> list[int]:
+        new = g.add(g.mul_scalar(g.cos(y), scalar=0.5), chaotic(step)(g, r, c)[0])
+        return [new, g.mul_scalar(g.mul(x, g.sin(x)), scalar=1 / 3)]
+
+    first = g.number([0.1, 0.2])
+    return g.fixed_point(r, c, first, first, body=body, carries=2, tolerance=1e-12, max_steps=300)[:2]
 
 
 @pytest.mark.parametrize("case", CHAOTIC)
@@ -176,6 +278,19 @@ def test_a_loop_that_forgets_where_it_began_is_certified_by_its_steps(case: str)
     write, arrays = CHAOTIC[case]
     found = certificate(write, *arrays)
     assert found.passed, found
+
+
+@pytest.mark.parametrize("case", RUNNING)
+def test_what_runs_such_a_loop_is_certified_by_what_it_runs(case: str) -> None:
+    write, arrays = RUNNING[case]
+    found = certificate(write(logistic), *arrays)
+    assert found.passed, found
+
+
+@pytest.mark.parametrize("case", RUNNING)
+def test_a_lie_in_what_is_run_is_not_certified(case: str) -> None:
+    write, arrays = RUNNING[case]
+    assert not certificate(write(blind), *arrays).passed
 
 
 def test_a_body_that_lies_is_not_certified_by_its_steps() -> None:
@@ -198,15 +313,46 @@ def test_a_wrong_rule_of_loops_is_not_certified(monkeypatch: pytest.MonkeyPatch,
     assert not certificate(chaotic(logistic), *arrays).passed
 
 
+@pytest.mark.parametrize("op", ["map", "cond", "call", "fixed_point"])
+def test_a_wrong_rule_of_what_runs_functions_is_not_certified(monkeypatch: pytest.MonkeyPatch, op: str) -> None:
+    write, arrays = RUNNING["then" if op == "cond" else op]
+    definition = registry().ops[op]
+    right: Any = definition.vjp
+
+    def rule(*given: Any, **attrs: Any) -> list[Value | None]:
+        return [None if g is None else g * 1.001 for g in right(*given, **attrs)]
+
+    monkeypatch.setattr(definition, "vjp", rule)
+    for step in (logistic, turn):
+        assert not certificate(write(step), *arrays).passed
+
+
+def test_cotangents_of_a_fixed_point_that_do_not_solve_are_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
+    write, arrays = RUNNING["fixed_point"]
+    monkeypatch.setattr("engine.ops.fixed_point._adjoint", _passed_on)
+    for step in (logistic, turn):
+        assert not certificate(write(step), *arrays).passed
+
+
+def _passed_on(way: BodyBack, consts: int) -> Body:
+    """Of consts, x, g and u: g."""
+    carries = (len(way.body.inputs) - consts) // 2
+    types = [*way.body.inputs, *way.body.inputs[-carries:]]
+    builder = Builder(registry())
+    leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
+    return Body(builder.graph([x.identity() for x in leaves[consts + carries : consts + 2 * carries]]), types)
+
+
 def by_steps(asked: Written) -> tuple[Any, list[str]]:
     """The total of a program whose loops are some of their steps, and the ops that are written for it."""
     assert asked.total is not None
     call = Gradients.of_program(asked.program, asked.total)
     point = Point.widened(EXECUTOR, asked.program, asked.feeds, LIMITS, NO_DEADLINE)
     builder = point.builder()
-    nodes = point.displaced(builder, call, (), lambda x, _: x, point.peeled(builder, call))
+    nodes = point.displaced(builder, call, (), lambda x, _: x, point.peeled(builder))
     (total,) = point.run_plan(point.plan(builder, [nodes[asked.total]]))
-    return total, [node.op.name for node in builder.nodes]
+    read = ancestors([nodes[asked.total].index], lambda i: builder.nodes[i].operands)
+    return total, [builder.nodes[i].op.name for i in read]
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -222,6 +368,16 @@ def test_loops_as_some_of_their_steps_say_the_same(length: int, steps: int, loop
     (wanted,) = EXECUTOR.run(Compiler(LIMITS).forward(asked.program, asked.types, [asked.total]).plan, asked.feeds)
     np.testing.assert_array_equal(total, wanted)
     assert (ops.count("tanh"), ops.count("scan")) == (steps, loops)
+
+
+def test_what_is_run_in_the_places_of_ops_says_the_same() -> None:
+    for write, arrays in [*PLAIN.values(), *[(write(turn), arrays) for write, arrays in RUNNING.values()]]:
+        asked = written(write, *arrays)
+        assert asked.total is not None
+        total, ops = by_steps(asked)
+        (wanted,) = run(asked, Values.of_program(asked.program, [asked.total]))
+        np.testing.assert_allclose(total, wanted, rtol=1e-14)
+        assert "cond" not in ops
 
 
 def test_a_while_is_as_many_steps_as_run() -> None:
