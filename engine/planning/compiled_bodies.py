@@ -59,7 +59,7 @@ def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool) -> Plan:
     return within.plan if within else make_plan(graph, NO_LIMITS, tight=True)
 
 
-def kernel_ops(plan: Plan, is_gone_through: Callable[[PlannedScan], bool]) -> Iterator[CompiledOp]:
+def kernel_ops(plan: Plan, is_gone_through: Callable[[PlannedScan], bool] = lambda scan: False) -> Iterator[CompiledOp]:
     """What kernels are made for, in the bodies of loops, too, each of which is looked at once.
 
     Of a scan that one kernel goes through by itself, that kernel is all.

@@ -25,7 +25,7 @@ import pytest
 from engine import Plan, registry
 from engine.executors.binding import Binder, bind_step
 from engine.executors.cuda_kernels import cuda_loop
-from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder, kernel_ops, sum_kinds
+from engine.executors.kernels import CompiledLoop, Kernels, LoopBinder, sum_kinds
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.tiers import ExecutionTier
 from engine.graph.ir import Graph
@@ -40,6 +40,7 @@ from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
 from engine.loops.whole import run_on_arrays
 from engine.native.kernel_store import KernelStore
+from engine.planning.compiled_bodies import kernel_ops
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.looped import RunsPlans
