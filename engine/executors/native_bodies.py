@@ -110,7 +110,8 @@ def bind_body(
             results[k] = place
     made, pauses = binding.made, binding.pauses
     words = [word for native in made if isinstance(native.call, NativeCall) for word in _words(native.call)]
-    constants = [layout.slots[step.result] for step in plan.steps if isinstance(step.op, Source)]
+    # Tables point at constants, and at numbers that an op has made for its calls: nobody else keeps these.
+    kept = [array for call in made if isinstance(call.call, NativeCall) for array in call.call.arrays.values()]
     body = BoundBody(
         alone(made),
         pauses,
@@ -120,11 +121,11 @@ def bind_body(
         [array.ctypes.data for array in results],
         sum(step.nanoseconds for step in made),
         inner,
-        (made, constants),
+        (made, kept),
     )
     for native in made:
         if isinstance(native.call, NativeCall):
-            native.call.arrays.clear()  # what it was bound to is not there any more
+            native.call.arrays.clear()  # of what it was bound to, some is not there
     return body
 
 

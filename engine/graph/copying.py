@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, Final
 
 from engine.graph.by_device import DeviceFunction
 from engine.graph.run_context import RunContext
-from engine.graph.tensor_type import DType, HostArray
+from engine.graph.tensor_type import HostArray
 
 #: columns of a strip: NumPy goes through it row by row, and so reads as many lines of the cache as there are columns
 _STRIP: Final = 16
@@ -17,12 +16,6 @@ _LEAST_ROWS: Final = 64
 _LEAST_ELEMENTS: Final = 1 << 15
 #: bytes between neighbours from which each of them lies in a line of its own
 _LINE: Final = 64
-
-
-@cache
-def zero(xp: Any, dtype: DType) -> Any:
-    """A 0-d array of 0, which calls may point at as long as they live: there is one of each dtype."""
-    return xp.zeros((), dtype)
 
 
 @DeviceFunction

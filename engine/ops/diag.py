@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from engine.graph.attributes import Attr
-from engine.graph.copying import zero
 from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
@@ -61,7 +60,7 @@ class Triangle(Op):
         (x,), (rows, columns) = operands, out.shape[-2:]
         if rows > _COPIED_ROWS:
             return None
-        zeros = xp.broadcast_to(zero(xp, out.dtype), out.shape)
+        zeros = xp.broadcast_to(xp.zeros((), out.dtype), out.shape)
         kept = [(..., i, self.kept(i, columns, attrs["offset"])) for i in range(rows)]
         return [(out, zeros), *((out[place], x[place]) for place in kept)]
 

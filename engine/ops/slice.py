@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any
 
 from engine.graph.attributes import Attr
-from engine.graph.copying import zero
 from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
 from engine.graph.kinds.typed_number import typed_number
@@ -188,11 +187,9 @@ class Pad(Op):
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]
     ) -> Sequence[tuple[Array, Array]] | None:
-        """Zeros everywhere, then x into its place; None of another fill, which nobody would keep for the calls."""
+        """The fill everywhere, then x into its place."""
         (x,), starts = operands, attrs["pad_width"][::2]
-        if out.dtype.type(attrs["fill"]).tobytes() != bytes(out.itemsize):
-            return None
-        fill = xp.broadcast_to(zero(xp, out.dtype), out.shape)
+        fill = xp.broadcast_to(xp.full((), attrs["fill"], out.dtype), out.shape)
         return [(out, fill), (out[(..., *(slice(b, b + e) for b, e in zip(starts, x.shape, strict=True)))], x)]
 
     def vjp(self, g: Value, y: Value, x: Value, *, pad_width: Shape, fill: float) -> Sequence[Value | None]:

@@ -54,9 +54,14 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
 
 
 def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool) -> Plan:
-    graph = with_compiled_bodies(for_loops(graph), microkernels=microkernels)
-    within = compiled_within(graph, max(most_bytes, _FREE_BYTES), 1, microkernels=microkernels, all_pay=True)
-    return within.plan if within else make_plan(graph, NO_LIMITS, tight=True)
+    """Written for loops, where there is memory for that: rows that lie across it are copied."""
+    written = for_loops(graph)
+    for each in (written, graph) if written is not graph else (graph,):
+        inner = with_compiled_bodies(each, microkernels=microkernels)
+        within = compiled_within(inner, max(most_bytes, _FREE_BYTES), 1, microkernels=microkernels, all_pay=True)
+        if within:
+            return within.plan
+    return make_plan(inner, NO_LIMITS, tight=True)
 
 
 def kernel_ops(plan: Plan, is_gone_through: Callable[[PlannedScan], bool] = lambda scan: False) -> Iterator[CompiledOp]:

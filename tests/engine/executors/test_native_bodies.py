@@ -1,17 +1,19 @@
 """Bodies of loops are machine code: every sample of every op, in a scan, and its gradient, but for what is listed here.
 
-One step that Python makes has all steps of its loop made by Python.
+What Python makes, machine code goes on behind; a body that Python makes all of, it goes through step by step.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import pytest
 
 from engine import Call, Compiler, Gradients, Values, open_executor
+from engine.executors.paused_steps import PausedStep
 from engine.native.runner import IS_SUPPORTED
 from engine.planning.looped import PlannedScan
 from tests.contract.cases import Case, all_cases, has_rule
@@ -46,7 +48,6 @@ SAMPLES: Final = {
     "matmul(int[2,3],int[3,2])",
     "max(int[2,3],axes=[1])",
     "min(int[2,3],axes=[1])",
-    "pad(real[3],pad_width=[2,1],fill=-1.5)",
     "pow(int[2,3],int[3])",
     "prod(int[2,3])",
     "relu(int[3])",
@@ -95,16 +96,21 @@ def has_body(case: Case) -> bool:
     return bool(case.sample.operands) and not case.op.functions and all(map(math.prod, shapes))
 
 
+def noting(calls: list[None], function: Callable[..., None]) -> Callable[..., None]:
+    """The function, each call of which is noted."""
+
+    def noted(*given: Any) -> None:
+        calls.append(None)
+        function(*given)
+
+    return noted
+
+
 def judge(asked: Written, call: Call, patch: pytest.MonkeyPatch, by_python: bool, exactly: bool) -> None:
     """Whether a loop is made by what it is said to be made by; and gives what Python does, to the bit or nearly."""
-    gone_through: list[str] = []
-    repeat = PlannedScan.repeat
-
-    def noted(op: PlannedScan, *given: Any) -> None:
-        gone_through.append(op.name)
-        repeat(op, *given)
-
-    patch.setattr(PlannedScan, "repeat", noted)
+    by_steps, left = list[None](), list[None]()
+    patch.setattr(PlannedScan, "repeat", noting(by_steps, PlannedScan.repeat))
+    patch.setattr(PausedStep, "__call__", noting(left, PausedStep.__call__))
     plan = Compiler(asked.program.limits).compile(asked.program, asked.types, call).plan
     feeds = {feed: asked.feeds[feed] for feed in plan.feeds}
     wanted = EXECUTOR.run(plan, feeds)
@@ -112,9 +118,10 @@ def judge(asked: Written, call: Call, patch: pytest.MonkeyPatch, by_python: bool
         for _ in range(2):
             NATIVE.run(plan, feeds)
         NATIVE.settle()
-    gone_through.clear()
+    by_steps.clear()
+    left.clear()
     found = NATIVE.run(plan, feeds)
-    assert bool(gone_through) is by_python
+    assert bool(by_steps or left) is by_python
     same(found, wanted, 1e-6 if any(x.dtype == np.float32 for x in wanted) else 1e-11)
     same(found[1:] if exactly else [], wanted[1:] if exactly else [], 0)
 
@@ -139,3 +146,23 @@ def test_the_way_back_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyP
     asked = looped(case)
     by_python = case.op.name in PYTHON or str(case) in SAMPLES | GRADIENTS | ADDED_IN_PART
     judge(asked, Gradients.of_program(asked.program), monkeypatch, by_python, exactly=False)
+
+
+def test_numbers_that_an_op_makes_for_its_calls_live_as_long_as_these() -> None:
+    """What copies read, of a fill that is nowhere in the graph."""
+    asked = written(
+        lambda g, x: g.scan(
+            x,
+            body=lambda g, x: [g.slice(g.pad(g.add(x, x), pad_width=[1, 1], fill=7.0), starts=[0], stops=[3])],
+            carries=1,
+            length=2,
+        ),
+        np.arange(3.0),
+    )
+    plan = Compiler(asked.program.limits).forward(asked.program, asked.types, asked.results).plan
+    for _ in range(4):
+        NATIVE.run(plan, asked.feeds)
+        NATIVE.settle()
+    held = [np.full((), 3.0) for _ in range(10_000)]
+    assert NATIVE.run(plan, asked.feeds)[0].tolist() == [7.0, 14.0, 0.0]
+    assert len(held) == 10_000
