@@ -3,6 +3,8 @@
 Files:
     binding             From a step to the calls that run it. What fuses steps, or has kernels of its own, puts its
                         binder in this place
+    body_layout         Layout of a body of a loop: where its results lie, which of them move from step to step, and
+                        what it needs for that
     compiling           Compiling in the background: one thread, a bounded queue, and an end that waits for what is
                         inside the compiler
     cuda_binding        From a step to the calls that run it on a card: kernels of ours for loops that have some, else
@@ -22,14 +24,18 @@ Files:
     interpreter         The loop that runs a plan step by step for any array module, and how compiled plans take the
                         places of others
     kernels             Loops as machine code: compiled once for this processor, kept, and bound where a plan has them
+    left_loops          Loops that the runner has left for a step that is Python's: it makes that, and sends the runner
+                        on behind it
     lifetimes           Lifetimes of a plan's memory: the part that stays from run to run, and the part that comes and
                         goes with each
-    native_bodies       Bodies of loops as lists of native calls: bound once, on addresses that stand for what moves
-                        from step to step
+    native_bodies       Bodies of loops as lists of native calls: bound once, and told where what moves lies by words of
+                        their tables
     native_loops        Loops as one call of machine code: a runner goes through the calls of a body again and again
     numpy_backend       The CPU
     output_buffer       Memory of large results. Most callers drop a result before they ask for the next one; then it
                         serves again
+    paused_steps        Steps of bodies that Python makes, for which the runner leaves a loop: bound to arrays that lie
+                        still meanwhile
     prepared_plan       A plan made ready to run again and again: memory of its own, and each kernel's call with its
                         arrays in it
     rebinding           Steps on arrays that come and go with runs: native calls are pointed at them, and others are

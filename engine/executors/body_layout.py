@@ -83,14 +83,14 @@ class BodyLayout:
         self._buffers = [(away if k in moved else memory).take(nbytes) for k, nbytes in enumerate(plan.buffers)]
         #: what is fed, by what it is fed under
         self.fed: dict[Any, HostArray] = {
-            feed: placed(type, away.take(type.nbytes)) for feed, type in plan.feed_types.items()
+            feed: array_on(type, away.take(type.nbytes)) for feed, type in plan.feed_types.items()
         }
         self.slots: list[Any] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
             self.slots[slot] = self.fed[feed]
         #: where results are copied to that do not lie in memory of their own
         self.copies = [
-            None if owned else placed(type, (memory if k in fixed else away).take(type.nbytes))
+            None if owned else array_on(type, (memory if k in fixed else away).take(type.nbytes))
             for k, (owned, type) in enumerate(zip(_owned(plan), plan.result_types, strict=True))
         ]
         self._consts = consts
@@ -105,7 +105,7 @@ class BodyLayout:
             self.slots[step.result] = constant(step)
             return None
         at = zip(step.types, step.places, strict=True)
-        results = [placed(type, self._buffers[place.buffer], place.offset) for type, place in at]
+        results = [array_on(type, self._buffers[place.buffer], place.offset) for type, place in at]
         self.slots[step.result] = tuple(results) if step.op.several else results[0]
         return Laid(operands, self.slots[step.result], results)
 
@@ -143,7 +143,7 @@ def body_needs(binder: Binder, plan: Plan, fixed: Sequence[int], consts: int) ->
     passing, stays, beside = 0, 0, 0
     for step in plan.steps:
         passing = max(passing, binder.workspace(step))
-        laid = layout.put(step, lambda step: placed(step.types[0], stated.take(step.types[0].nbytes)))
+        laid = layout.put(step, lambda step: array_on(step.types[0], stated.take(step.types[0].nbytes)))
         if laid is None or is_made_natively(binder, step, laid):
             continue
         still = [x for x in laid.operands if layout.is_copied(x)] + [y for y in laid.results if moves(y)]
@@ -166,7 +166,7 @@ def memory_at(address: int, nbytes: int) -> Any:
     return (ctypes.c_char * max(1, nbytes)).from_address(address)
 
 
-def placed(type: TensorType, memory: Any, offset: int = 0) -> HostArray:
+def array_on(type: TensorType, memory: Any, offset: int = 0) -> HostArray:
     """An array on memory."""
     return np.ndarray(type.shape, type.dtype, memory, offset)
 

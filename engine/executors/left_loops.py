@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from engine.executors.body_layout import memory_at, placed
+from engine.executors.body_layout import array_on, memory_at
 from engine.executors.native_bodies import BoundBody
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray, TensorType
@@ -73,7 +73,7 @@ class LeftLoop:
 
     def _run_again(self) -> None:
         arrays = [
-            placed(type, memory_at(address, type.nbytes))
+            array_on(type, memory_at(address, type.nbytes))
             for type, address in zip(self._types, self._table[1:], strict=True)
         ]
         operands = len(self._step.operands)

@@ -26,7 +26,7 @@ from engine.executors.body_layout import (
     memory_at,
     moves,
 )
-from engine.executors.paused_steps import PAUSE, PausedStep
+from engine.executors.paused_steps import PAUSE_GUARD, PausedStep
 from engine.executors.regions import NativeStep, alone
 from engine.executors.segments import MOST_NANOSECONDS
 from engine.graph.limits import NO_DEADLINE, Deadline
@@ -185,12 +185,12 @@ class _Binding:
     def _wait(self, step: Step, paused: PausedStep) -> None:
         """A pause, or the one that the list has come to, as long as no look at the clock is due."""
         self._left -= step.flops + sum(type.nbytes for type in step.types)
-        if self.made and self.made[-1].call is PAUSE and self._left > 0:
+        if self.made and self.made[-1].call is PAUSE_GUARD and self._left > 0:
             self.pauses[len(self.made) - 1].append(paused)
             return
         self._left = MOST_NANOSECONDS
         self.pauses[len(self.made)] = [paused]
-        self.made.append(NativeStep(PAUSE, 0))
+        self.made.append(NativeStep(PAUSE_GUARD, 0))
 
     def _bound(self, step: Step, out: Any, operands: Sequence[HostArray]) -> Sequence[KernelCall]:
         return self._binder.calls(self._run, step, operands, out)

@@ -8,7 +8,7 @@ and a loop within a body is one more call.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -39,11 +39,11 @@ _LOOK_NANOSECONDS: Final = 500_000
 
 
 class _Planned(NamedTuple):
-    """Bytes of a loop: what it takes as one call; and of what was planned, bodies, which stay, and carries."""
+    """A loop: bytes that it takes as one call; and what was planned, bodies, which stay, and bytes of carries."""
 
     call: int
     beside: int
-    bodies: int
+    bodies: Sequence[Plan]
     carries: int
 
 
@@ -56,7 +56,7 @@ def loop_workspaces(binder: Binder, plan: Plan) -> dict[Kernel, int]:
     loops: dict[Kernel, _Planned] = {step.op: _planned(binder, step) for step in plan.steps if step.op.runs}
     if binder.runner is None or not loops:
         return dict.fromkeys(loops, 0)
-    most = sum(loop.bodies for loop in loops.values()) + max(loop.carries for loop in loops.values()) + _BESIDE
+    most = _bodies_bytes(loops.values()) + max(loop.carries for loop in loops.values()) + _BESIDE
     natively = sorted(loops, key=lambda op: loops[op].call + loops[op].beside)
     while natively and _together(loops, natively) > most:
         natively.pop()
@@ -69,17 +69,23 @@ def _together(loops: Mapping[Kernel, _Planned], natively: Sequence[Kernel]) -> i
     called = [loops[op] for op in natively]
     return (
         max(loop.call for loop in called)
-        + sum(loop.bodies for loop in stepped)
+        + _bodies_bytes(stepped)
         + max([loop.carries for loop in stepped] + [loop.beside for loop in called])
     )
+
+
+def _bodies_bytes(loops: Iterable[_Planned]) -> int:
+    """What the bodies of loops work in, each of which is there once."""
+    return sum(body.working_bytes for body in {body for loop in loops for body in loop.bodies})
 
 
 def _planned(binder: Binder, step: Step) -> _Planned:
     assert isinstance(step.op, RunsPlans)
     needs = _needs(binder, step)
     whole = step.op.workspace(step.types, **step.attrs)
-    bodies = sum(plan.working_bytes for plan in step.op.runs)
-    return _Planned(_needed(step, needs), max([need.beside for need in needs], default=0), bodies, whole - bodies)
+    carries = whole - sum(body.working_bytes for body in step.op.runs)
+    beside = max([need.beside for need in needs], default=0)
+    return _Planned(_needed(step, needs), beside, step.op.runs, carries)
 
 
 def _needs(binder: Binder, step: Step) -> Sequence[BodyNeeds]:

@@ -17,7 +17,7 @@ from engine.native.calls import joined
 from engine.native.native_call import NativeGuard
 
 #: of a runner's list: here it always returns
-PAUSE: Final = NativeGuard(np.ones(1, np.int64), (lambda: None, ()))
+PAUSE_GUARD: Final = NativeGuard(np.ones(1, np.int64), (lambda: None, ()))
 
 
 class PausedStep:

@@ -14,8 +14,8 @@ Files:
                       with functions
     cache             Bounded memory of what is costly to make: what was used lately is kept, and each thing is made by
                       one at a time
-    compiled_bodies   Bodies of loops as machine code makes them: all that can be fused is, since one step in Python
-                      slows all steps
+    compiled_bodies   Bodies of loops as machine code makes them: all that can be fused is, since a step in Python costs
+                      more than many
     compiler          From a client's program, the types of its feeds and a call to a plan: written, optimised, planned,
                       and kept
     elements          Ops that a loop would have in their elements, written so: what draws random numbers joins what

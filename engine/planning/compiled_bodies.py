@@ -1,4 +1,4 @@
-"""Bodies of loops as machine code makes them: all that can be fused is, since one step in Python slows all steps."""
+"""Bodies of loops as machine code makes them: all that can be fused is, since a step in Python costs more than many."""
 
 from __future__ import annotations
 

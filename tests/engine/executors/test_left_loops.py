@@ -388,8 +388,9 @@ def test_memory_does_not_grow_with_runs_and_goes_with_its_plan() -> None:
 # ---------------------------------------------------------------- threads
 
 
-def test_threads_that_run_a_plan_at_once_have_loops_of_their_own() -> None:
-    executor = open_executor("cpu", compile="on")
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_that_run_a_plan_at_once_have_loops_of_their_own(threads: int) -> None:
+    executor = open_executor("cpu", threads, compile="on")
     asked = asked_of(nested, floats=())
     values = Values.of_program(asked.program, asked.results)
     plan = Compiler(asked.program.limits).compile(asked.program, asked.types, values).plan

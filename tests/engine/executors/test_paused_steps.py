@@ -1,4 +1,7 @@
-"""Every op that Python makes in a body: a loop that is left for it gives the bits that it gives step by step."""
+"""Every op that Python makes in a body: a loop that is left for it gives the bits that it gives step by step.
+
+Where nothing beside it is compiled, these are the interpreter's.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from engine import Limits, registry
 from engine.native.runner import IS_SUPPORTED
 from tests.contract.cases import Case
 from tests.engine.executors.leaving import Bound, compiled
-from tests.engine.looping import Writer, Written, same, written
+from tests.engine.looping import EXECUTOR, Writer, Written, same, written
 
 pytest.importorskip("llvmlite")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not IS_SUPPORTED, reason="no runner for this machine")]
@@ -157,6 +160,8 @@ def test_bits_and_calls_are_those_of_its_steps(way: str) -> None:
         plan = compiled(asked)
         left, stepped = Bound(plan), Bound(plan, step_by_step=True)
         wanted = stepped.run(asked)
+        fed = {feed: asked.feeds[feed] for feed in plan.feeds}
+        same(wanted, EXECUTOR.interpret(plan, fed), 1e-12 if left.binder.has_kernels else 0, str(case))
         for _ in range(2):
             same(left.run(asked), wanted, 0, str(case))
         assert (left.paused, left.made, stepped.made) == (paused, 2 * steps * paused, 0), str(case)
