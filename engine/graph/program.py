@@ -10,7 +10,15 @@ from typing import Any, Final
 
 from engine.graph.attributes import bind
 from engine.graph.body import Body, BodyBudget, check_arity
-from engine.graph.errors import BadReference, EngineError, InvalidField, MissingFeed, UnexpectedFeed, counted
+from engine.graph.errors import (
+    BadReference,
+    EngineError,
+    InvalidField,
+    MissingFeed,
+    TooManyNodes,
+    UnexpectedFeed,
+    counted,
+)
 from engine.graph.faults import Faults
 from engine.graph.inference import inferred
 from engine.graph.ir import Builder, Origin, Value
@@ -185,6 +193,8 @@ class Program:
         needed = self.needed(roots)
         faults = Faults(self.index)
         types = self._used(types, needed, faults)
+        if typing.may_be_many(self, needed):
+            self._count_uses(builder, types, needed, FunctionCounting(typing))
         values = WrittenValues(builder, len(self.statements))
         barriers = self._barriers(wrt, needed)
         repeats = Repeats(values, self.index)
@@ -200,6 +210,25 @@ class Program:
                     repeats.keep(node, statement, self.attrs[node].key)
         faults.report()
         return values
+
+    def _count_uses(
+        self, like: Builder, types: Mapping[int, TensorType], needed: Iterable[int], counting: FunctionCounting
+    ) -> None:
+        """Raise TooManyNodes for functions that come to more than there may be, before all of them are written.
+
+        What is wrong with a node is for others to say.
+        """
+        values = WrittenValues(Builder(self.registry, like.limits, like.deadline), len(self.statements))
+        for node in needed:
+            if self._is_ready(node, values, types):
+                try:
+                    values.put(node, self._emit(values.builder, node, values, types, counting))
+                except AnotherUse:
+                    continue
+                except TooManyNodes as error:
+                    raise self.located(error, node) from None
+                except EngineError:
+                    return
 
     def _is_ready(self, node: int, values: Mapping[int, Value], types: Mapping[int, TensorType]) -> bool:
         """Whether there is all that the node reads."""
@@ -344,11 +373,22 @@ class FunctionTyping:
         self.budget.limits.admit_depth(max((function.depth for function, _ in called), default=0))
         self.budget.admit(len(program.statements) + _inlined(called))
 
+    def may_be_many(self, program: Program, needed: Iterable[int]) -> bool:
+        """Whether functions of a program might come to too many nodes, were each use of them on types of its own."""
+        if not self.functions:
+            return False
+        nodes = self.budget.spent + sum(function.weight for function, _ in program.called(needed))
+        return nodes > self.budget.limits.nodes
+
     def bound(self, op: Definition, attrs: Mapping[str, Any]) -> Mapping[str, Any]:
         """Attributes of a node, functions in the place of their indices."""
         named = {name: attrs[name] for name in op.functions if attrs[name] is not None}
         uses = {name: FunctionUse(self, name, index) for name, index in named.items()}
         return {**attrs, **uses} if uses else attrs
+
+    def has(self, use: tuple[int, tuple[TensorType, ...]]) -> bool:
+        """Whether a function is typed for such operands."""
+        return use in self._bodies
 
     def body(self, index: int, types: tuple[TensorType, ...]) -> Body:
         """A function for operands of these types. Raises what is wrong with it for them."""
@@ -358,6 +398,33 @@ class FunctionTyping:
             self.budget.admit(function.weight)
             body = self._bodies[index, types] = function.build_body(types, self)
         return body
+
+
+class AnotherUse(Exception):
+    """A function is used on operands that it was not typed for."""
+
+
+class FunctionCounting(FunctionTyping):
+    """Counts what functions come to for operands of further types, and types each for the first ones alone."""
+
+    def __init__(self, typing: FunctionTyping) -> None:
+        super().__init__(typing.functions, typing.budget)
+        self._typing = typing
+        self._typed: set[int] = set()
+        self._foreseen: set[tuple[int, tuple[TensorType, ...]]] = set()
+        self._further = 0
+
+    def body(self, index: int, types: tuple[TensorType, ...]) -> Body:
+        """As its parent, the first time. Raises AnotherUse, or TooManyNodes."""
+        use = (index, types)
+        if self._typing.has(use) or index not in self._typed:
+            self._typed.add(index)
+            return self._typing.body(index, types)
+        if use not in self._foreseen:
+            self._foreseen.add(use)
+            self._further += self.functions[index].weight
+            self.budget.limits.admit_nodes(self.budget.spent + self._further)
+        raise AnotherUse
 
 
 class FunctionUse:

@@ -1,4 +1,4 @@
-"""Random requests: graphs over all ops of the registry, of awkward extents, through views; and a call that asks.
+"""Random requests: graphs over all ops, of awkward extents, through views, with functions; and a call that asks.
 
 How an op may be used is read off its samples: their extents are renamed, alike where they are alike, its attributes are
 drawn by their names, and the op itself says whether that fits. So an op that is new is drawn from the moment it exists.

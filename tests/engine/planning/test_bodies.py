@@ -11,8 +11,9 @@ import pytest
 
 from engine import Batch, Call, Compiler, Gradients, Hessian, Limits, OverBudget, Values, registry
 from engine.graph.body import Body
-from engine.graph.errors import IndexOutOfRange, TooManyNodes
+from engine.graph.errors import IndexOutOfRange, ShapeMismatch, TooManyNodes
 from engine.graph.limits import NO_DEADLINE, Deadline
+from engine.graph.program import Function, FunctionTyping
 from engine.planning import bodies
 from engine.planning.looped import RunsPlans
 from engine.planning.many import plan_of_many
@@ -42,6 +43,66 @@ def loops(plan: Plan) -> list[RunsPlans]:
 
 
 # ---------------------------------------------------------------- nodes
+
+
+def of_many_types(body: Write, uses: int) -> Write:
+    """A function in loops over vectors of as many lengths."""
+
+    def write(g: Writer, x: int) -> list[int]:
+        long, sums = g.function(body, 1), list[int]()
+        for k in range(1, uses + 1):
+            sums += g.scan(g.broadcast_to(x, shape=[k]), body=long, carries=1, length=2)
+        return [g.sum(y) for y in sums]
+
+    return write
+
+
+def within_one(write: Write) -> Write:
+    """All of it as a function that is called."""
+    return lambda g, x: g.call(x, body=write, recompute=True)
+
+
+def long_row(g: Writer, x: int) -> list[int]:
+    for _ in range(100):
+        x = g.sin(x)
+    return [x]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_uses_of_a_function_on_other_types_are_counted_before_they_are_written(
+    monkeypatch: pytest.MonkeyPatch, nested: bool
+) -> None:
+    write = of_many_types(long_row, 50)
+    asked = written(within_one(write) if nested else write, 0.5, floats=(), limits=Limits(nodes=2_000))
+    typed = list[int]()
+    right = Function.build_body
+
+    def build_body(self: Function, *rest: Any) -> Body:
+        typed.append(self.weight)
+        return right(self, *rest)
+
+    monkeypatch.setattr(Function, "build_body", build_body)
+
+    def refused() -> TooManyNodes:
+        typed.clear()
+        with pytest.raises(TooManyNodes) as caught:
+            Compiler(asked.program.limits).forward(asked.program, asked.types, asked.results)
+        return caught.value
+
+    early, times = refused(), typed.count(101)
+    monkeypatch.setattr(FunctionTyping, "may_be_many", lambda *_: False)
+    late = refused()
+    assert (early.detail, early.got, early.node) == (late.detail, late.got, late.node)
+    assert times == 1 < typed.count(101)
+
+
+def test_what_is_wrong_with_a_function_is_said_before_it_is_counted() -> None:
+    def wrong(g: Writer, x: int) -> list[int]:
+        return [g.reshape(*long_row(g, x), shape=[7])]
+
+    asked = written(of_many_types(wrong, 50), 0.5, floats=(), limits=Limits(nodes=2_000))
+    with pytest.raises(ShapeMismatch):
+        Compiler(asked.program.limits).forward(asked.program, asked.types, asked.results)
 
 
 @pytest.mark.parametrize("loops_within", [False, True])
