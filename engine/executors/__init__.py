@@ -31,6 +31,8 @@ Files:
     native_bodies       Bodies of loops as lists of native calls: bound once, and told where what moves lies by words of
                         their tables
     native_loops        Loops as one call of machine code: a runner goes through the calls of a body again and again
+    native_recurrences  Recurrences bound as bodies of loops: one native call, which goes through as many steps as a
+                        word says
     numpy_backend       The CPU
     output_buffer       Memory of large results. Most callers drop a result before they ask for the next one; then it
                         serves again

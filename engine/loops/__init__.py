@@ -17,10 +17,13 @@ Files:
     c_expressions      Single instructions of a loop as expressions of C, and what they are written in
     c_loop             Parts of every text of C for a loop: its arrays in a row, its scalars, and what a sweep computes
                        of an element
+    c_recurrence       Parts of every text of C for a recurrence: what a kernel goes through for one element, all steps
+                       of it
     compiled           Compiled loops: machine code as a kernel, and kernels bound to their memory, ready to be called
     cuda_launch        The kernels of a loop bound to their memory: what is to be launched, on how many threads, with
                        which table
     cuda_parts         A loop divided for a card: what goes row by row, and sums over rows, which go column by column
+    cuda_recurrence    A recurrence on a card: one kernel, whose threads each go through all steps of an element
     cuda_text          A loop as CUDA C: the same lanes and the same order of sums as on a processor, and so the same
                        bits
     elements           A formula for one element as a kernel of its own: on arrays of NumPy block by block, on those of
@@ -38,6 +41,10 @@ Files:
     part_sums          Adding up the parts that the blocks of a loop made of its sums: by loops, in an order that is
                        always the same
     program            The loop language: a scalar program in single assignment, swept over rows of columns
+    recurrence         A loop that is gone through step by step: what a step gives for a carry is what the next one is
+                       given
+    recurrence_text    A recurrence as LLVM IR: the rows and vectors of a kernel of its step, and inside of each vector
+                       all steps
     registers          Registers of a loop: where NumPy keeps its scalars while it computes a block, and which of them
                        share an array
     row_blocks         Blocks in which NumPy goes through a space: of whole rows, that fit in a core's own cache
