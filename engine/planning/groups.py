@@ -143,13 +143,16 @@ class Grouping:
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
-        dtypes = {t.dtype for t in (node.type, *types)} - {BOOL} or ({FLOAT64} if self._in_body else set())
+        numbers = {t.dtype for t in (node.type, *types)} - {BOOL}
+        dtypes = numbers or ({FLOAT64} if self._in_body else set())
         if len(dtypes) != 1 or not isinstance(node.op, Elementwise):
             return None
         (dtype,) = dtypes
         if not node.op.is_fusible_in(dtype, node.type, *types, **node.attrs):
             return None
-        return self._of_a_row(node) or self._element(Domain(node.type.shape, dtype))
+        row = self._of_a_row(node)
+        # A truth value a row may be of numbers of another dtype, which a loop of these could not read.
+        return row if row and numbers <= {row.domain.dtype} else self._element(Domain(node.type.shape, dtype))
 
     def _of_a_row(self, node: Node) -> Member | None:
         """One value a row, as its operands are; a reshape only gives it its unit axes, or takes them."""

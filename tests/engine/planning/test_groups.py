@@ -33,6 +33,15 @@ def test_another_shape_or_dtype_is_another_loop() -> None:
     assert grouped(leaf(4, 6).sin().cast(dtype=FLOAT32).cos()) == []
 
 
+def test_numbers_of_another_dtype_stay_out_of_a_loop_whose_rows_have_flags() -> None:
+    """Where it reads them, it would take them for its own."""
+    x = leaf(4, 6, dtype="float32")
+    flags = x.max(axes=(1,)) > 0.5
+    doubles, floats = (x.builder.leaf(TensorType((4,), np.dtype(name)), name) for name in ("float64", "float32"))
+    assert grouped(flags.where(doubles, doubles)) == [(["max", "greater"], 1)]
+    assert grouped(flags.where(floats, floats)) == [(["max", "greater", "where"], 1)]
+
+
 def test_what_is_reduced_and_read_again_is_one_loop_by_rows() -> None:
     x = leaf(4, 6)
     assert grouped(x.sin() - x.sin().sum(axes=(1,), keepdims=True)) == [(["sin", "sin", "sum", "sub"], 1)]
