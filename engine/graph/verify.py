@@ -7,7 +7,7 @@ looked at again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, MutableSet
+from collections.abc import Callable, Hashable, MutableSet, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.graph.attributes import Attr
@@ -42,11 +42,12 @@ def verify(graph: Graph, expanded: bool = False, sound: MutableSet[Hashable] | N
     sound = set() if sound is None else sound
     fed: dict[Any, int] = {}
     for index, node in enumerate(graph.nodes):
-        if wrong := _mistake(_Place(graph, index, node), sound):
+        if not _is_known(graph, index, node, sound) and (wrong := _mistake(_Place(graph, index, node), sound)):
             raise MalformedGraph(wrong, index, node)
-        if expanded and not (node.is_leaf or isinstance(node.op, Kernel)):
+        op = node.op
+        if expanded and not (op.is_leaf or isinstance(op, Kernel)):
             raise MalformedGraph("it should have been written out", index, node)
-        if node.is_leaf and fed.setdefault(node.attrs["feed"], index) != index:
+        if op.is_leaf and fed.setdefault(node.attrs["feed"], index) != index:
             raise MalformedGraph(f"%{fed[node.attrs['feed']]} is fed under the same key", index, node)
     if not all(_names(i, len(graph.nodes)) for i in graph.outputs):
         raise MalformedGraph(f"{print_outputs(graph.outputs)}: there are {len(graph.nodes)} nodes")
@@ -65,25 +66,47 @@ class _Place(NamedTuple):
 
     @property
     def statement(self) -> Hashable | None:
-        """All that the op is compared with, and the op; None where it is long, or of one graph alone."""
-        op, _, stated, types, _ = self.node
-        attrs = stated.key if isinstance(stated, Stated) else None if stated else ()
-        if attrs is None or op.is_leaf or op.internal or op.several or op.name == "get_output":
-            return None
-        return op, tuple(self.operands), attrs, types
+        """What the node says, whatever the graph."""
+        return _statement(self.node, self.operands)
+
+
+def _statement(node: Node, operands: Sequence[Any]) -> Hashable | None:
+    """All that the op is compared with, and the op; None where it is long, or of one graph alone."""
+    op, _, stated, types, _ = node
+    if op.is_leaf:
+        return op, tuple(operands), tuple(stated), types  # whatever it is fed under
+    attrs = stated.key if isinstance(stated, Stated) else None if stated else ()
+    if attrs is None or op.internal:
+        return None
+    return op, tuple(operands), attrs, types
+
+
+def _is_known(graph: Graph, number: int, node: Node, sound: MutableSet[Hashable]) -> bool:
+    """Whether a node stands where it may, and says what has been said before: nearly all do, so this is to be quick."""
+    op, operands, _, _, origin = node
+    nodes, ops = graph.nodes, graph.registry.ops
+    types, reads_one_of_several = [], op.name == "get_output"
+    for operand in operands:
+        if not _names(operand, number):
+            return False
+        read = nodes[operand]
+        if read.op.several != reads_one_of_several:
+            return False
+        types.append(read.types if reads_one_of_several else read.types[0])
+    if origin is not None and (origin.node < 0 or origin.op not in ops):
+        return False
+    for result in node.types:
+        for extent in result.shape:
+            if type(extent) is not int:  # but equal to one
+                return False
+    return ops.get(op.name) is op and _statement(node, types) in sound
 
 
 def _mistake(at: _Place, sound: MutableSet[Hashable]) -> str | None:
-    for check in _OF_THE_NODE:
+    for check in (*_OF_THE_NODE, *_OF_THE_STATEMENT):
         if wrong := check(at):
             return wrong
-    statement = at.statement
-    if statement is not None and statement in sound:
-        return None
-    for check in _OF_THE_STATEMENT:
-        if wrong := check(at):
-            return wrong
-    if statement is not None:
+    if (statement := at.statement) is not None:
         sound.add(statement)
     return None
 

@@ -42,6 +42,8 @@ _FLOATS = ("float32", "float64")
 _SHAPE = Attr("ints", doc="the result's shape", minimum=0)
 _DTYPE = Attr("dtype", doc="the result's dtype", choices=_FLOATS)
 _BY_KEYS = NoGradient("keys are constant")
+#: numbers of short rows that one call sorts: they stay in the cache
+_SORTED_AT_ONCE = 1 << 13
 
 _JAX = "jax.random of JAX 0.10.2"
 _RANDOM123 = "the known answers of Random123"
@@ -276,8 +278,10 @@ class RandomPermutation(RandomOp):
         keys = key.reshape(-1, 2)
         rows = out.reshape(len(keys), k).view("uint64")
         threefry.draw(run, keys, rows, _write_wide)
-        for row in run.through(rows):
-            row[...] = run.xp.argsort(row, kind="stable")
+        step = _rows_at_once(k)
+        for start in run.through(range(0, len(rows) if k else 0, step)):
+            some = rows[start : start + step]
+            some[...] = run.xp.argsort(some, axis=-1, kind="stable")
 
     def flops(self, out: ResultTypes, key: TensorType, *, k: int) -> int:
         """The numbers, and log₂ k comparisons for each."""
@@ -285,8 +289,14 @@ class RandomPermutation(RandomOp):
         return out.size * (threefry.PAIR_OPERATIONS + max(k - 1, 0).bit_length())
 
     def workspace(self, out: ResultTypes, key: TensorType, *, k: int) -> int:
-        """The order of one row, and half a row for merging."""
-        return 8 * k + 8 * (k // 2)
+        """The order of the rows that are sorted at once, and half a row for merging."""
+        assert isinstance(out, TensorType)
+        return 8 * min(out.size, k * _rows_at_once(k)) + 8 * (k // 2)
+
+
+def _rows_at_once(k: int) -> int:
+    """How many rows of k numbers one call sorts: of short ones many, so that calls take no longer than sorting."""
+    return max(1, _SORTED_AT_ONCE // max(k, 1))
 
 
 def _write_wide(words: WordPair, out: Array) -> None:

@@ -196,6 +196,7 @@ def test_every_code_has_its_advice_under_its_status() -> None:
     assert advised == codes_by_status("docs/wire.md").keys() | {"forbidden", "internal_error"}
 
 
+@pytest.mark.slow
 def test_every_setting_has_its_default(capsys: pytest.CaptureFixture[str]) -> None:
     main(["settings"])
     defaults = dict(re.findall(r"^(--\S+) = .* \(default (.*); ", capsys.readouterr().out, re.MULTILINE))

@@ -89,6 +89,7 @@ def test_the_ids_of_the_page(client: Client) -> None:
         assert answer["stats"]["graph_id"] == digest
 
 
+@pytest.mark.slow
 def test_the_functions_of_the_page_are_those_of_its_vector(client: Client) -> None:
     """What it says of the graph is so."""
     (shown,) = blocks("docs/wire.md", "functions")

@@ -194,6 +194,7 @@ def test_the_worked_example(url: str) -> None:
     assert set(found["stats"]) >= set(FROZEN["model"]["Stats"])
 
 
+@pytest.mark.slow
 def test_every_spelling_answers_as_its_op_does(url: str) -> None:
     """An alias is accepted in a request, in any case."""
     tensor = {"dtype": "float64", "shape": [], "data": [0.5]}

@@ -10,6 +10,7 @@ import pytest
 
 from engine import Builder, Graph, Limits, Node, Program, Statement, TensorType, Value, Values, registry
 from engine.graph.ir import Origin
+from engine.graph.registry import Registry
 from engine.graph.verify import MalformedGraph, verify
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import PASSES, run_passes
@@ -72,6 +73,23 @@ def test_what_was_sound_is_not_looked_at_again(monkeypatch: pytest.MonkeyPatch) 
     assert inferred == ["sum"]
 
 
+def test_nothing_of_a_graph_that_was_sound_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither leaves nor several results, and their projections."""
+    sound: set[Hashable] = set()
+    verify(unverified(small().nodes, (5,)), sound=sound)
+    monkeypatch.setattr("engine.graph.verify._mistake", lambda at, sound: f"{at.node.op.name} is looked at")
+    verify(unverified(small().nodes, (5,)), sound=sound)
+
+
+def test_what_is_sound_in_one_registry_is_not_in_another() -> None:
+    sound: set[Hashable] = set()
+    graph = unverified(small().nodes, (5,))
+    verify(graph, sound=sound)
+    object.__setattr__(graph, "registry", Registry(op for op in OPS.values() if op.name != "mul"))
+    with pytest.raises(MalformedGraph, match="the registry has no such op"):
+        verify(graph, sound=sound)
+
+
 def test_what_was_wrong_stays_wrong() -> None:
     sound: set[Hashable] = set()
     for _ in range(2):
@@ -126,10 +144,16 @@ WRONG: dict[str, tuple[Graph, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_named(name: str) -> None:
+@pytest.mark.parametrize("rest", ["seen", "new"])
+def test_what_is_wrong_is_named(rest: str, name: str) -> None:
+    """Whether or not the rest of it was found to be sound before."""
     graph, sentence = WRONG[name]
+    sound: set[Hashable] = set()
+    if rest == "seen":
+        builder = small()
+        verify(builder.graph([builder.value(5), -builder.value(5)]), sound=sound)
     with pytest.raises(MalformedGraph) as raised:
-        verify(graph)
+        verify(graph, sound=sound)
     assert sentence in str(raised.value)
 
 

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 from engine import Batch, Compiler, Limits, Program, Statement, TensorType, registry
+from engine.graph.run_context import RunContext
+from engine.ops import draws
 from tests.engine.ops.run import EXECUTOR, Array, error, run
 
 KEY = np.array([0, 42], "uint32")
@@ -77,6 +79,16 @@ def test_a_permutation_has_each_number_once_and_no_order() -> None:
     found = drawn("random_permutation", k=MANY)
     assert np.array_equal(np.sort(found), np.arange(MANY))
     assert abs(np.corrcoef(found, np.arange(MANY))[0, 1]) < FAR / math.sqrt(MANY)
+
+
+def test_permutations_are_the_same_however_many_are_sorted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = np.arange(14, dtype="uint32").reshape(7, 2)
+    alone = np.stack([drawn("random_permutation", key, k=5) for key in keys])
+    for at_once in (1, 10, 15, 1000):
+        monkeypatch.setattr(draws, "_SORTED_AT_ONCE", at_once)
+        out = np.empty((7, 5), "int64")
+        draws.RandomPermutation().forward(RunContext(np), keys, out=out, k=5)
+        assert np.array_equal(out, alone)
 
 
 def test_bernoulli_is_true_as_often_as_it_says() -> None:

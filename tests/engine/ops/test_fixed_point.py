@@ -172,6 +172,7 @@ def test_a_linear_equation() -> None:
     same(found["hvp"][4:6], [np.outer(du, x) + np.outer(u, dx), du], 1e-12)
 
 
+@pytest.mark.slow
 def test_several_carries_of_several_shapes_together() -> None:
     """x = k·cos(y), y = sum(x)/4 + b·x: the one that moves more says when it ends."""
 
@@ -264,6 +265,7 @@ def test_a_fixed_point_of_a_body_that_reads_no_const() -> None:
     same(values(write, 0.5, 1.0), [np.array(0.7390851332151607)], 1e-14)
 
 
+@pytest.mark.slow
 def test_loops_within_a_fixed_point_within_a_scan() -> None:
     """The body is a scan of two steps; the equation is solved at each step of another."""
 

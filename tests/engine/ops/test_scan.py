@@ -261,6 +261,7 @@ def test_a_gradient_within_a_step() -> None:
     assert abs(root * np.exp(root) - 1.7) < 1e-14
 
 
+@pytest.mark.slow
 def test_gradients_of_gradients_around_a_scan() -> None:
     def nested(g: Writer, by_hand: bool, k: int, y: int) -> list[int]:
         def run(k: int, y: int) -> int:
@@ -334,6 +335,7 @@ def bodies(draw: st.DrawFn) -> list[tuple[str, int, int]]:
     return nodes
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     nodes=bodies(),

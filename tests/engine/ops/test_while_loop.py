@@ -250,6 +250,7 @@ def descent(g: Writer, a: int, x: int) -> list[int]:
     return [g.sub(x, g.mul_scalar(g.grad(f, x), scalar=0.02))]
 
 
+@pytest.mark.slow
 def test_a_gradient_within_a_step_and_around_the_loop() -> None:
     def write(g: Writer, run: Any, a: int, x: int) -> list[int]:
         y = run(g, a, x)[0]

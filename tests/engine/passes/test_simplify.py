@@ -109,6 +109,7 @@ def graphs() -> Iterator[tuple[str, Graph]]:
             yield f"{name}({', '.join(picked)})", builder.graph([y])
 
 
+@pytest.mark.slow
 def test_no_rule_is_missed_for_what_operands_tell(monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the same rules tried on every node."""
     made = dict(graphs())

@@ -244,6 +244,7 @@ def test_many_runs_at_once_are_the_runs() -> None:
         np.testing.assert_allclose(x, np.stack(rows), rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_many_at_once_of_any_size_may_have_the_nodes_of_one_request() -> None:
     """And leave nothing with the plan that they are made of."""
     limits = Limits(nodes=7_000)

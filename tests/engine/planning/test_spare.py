@@ -159,6 +159,7 @@ def deep_loop(g: Writer, *operands: int) -> Sequence[int]:
     return found
 
 
+@pytest.mark.slow
 def test_bodies_compute_again_what_they_have_no_memory_to_keep() -> None:
     rng = np.random.default_rng(0)
     weights = [0.1 * rng.standard_normal((8, 8)) for _ in range(16)]
