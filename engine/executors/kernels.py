@@ -25,7 +25,7 @@ from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.machine_code import machine_code, target
 from engine.native.native_call import LoadedKernel, load_kernel
-from engine.native.runner import Runner, shared_runner
+from engine.native.runner import IS_SUPPORTED, Runner, shared_runner
 from engine.planning.compiled_bodies import CompiledOp, kernel_ops
 from engine.planning.fused import Fused
 from engine.planning.looped import PlannedScan, RunsPlans
@@ -79,8 +79,7 @@ class Kernels:
         would work in more than was planned: then one. Raises KernelUnavailable: either all of these kernels are there,
         or none is used.
         """
-        runner = shared_runner(self._store)
-        there = {op: op for op in kernel_ops(plan, lambda scan: runner is not None and scan.step_loop is not None)}
+        there = {op: op for op in kernel_ops(plan, lambda scan: IS_SUPPORTED and scan.step_loop is not None)}
         ops = list(dict.fromkeys([*(there[op] for op in first if op in there), *there]))
         # So that bits do not depend on threads, it is decided for one what fits.
         room = max((_planned(op, 1) for op in ops), default=0)
@@ -90,7 +89,7 @@ class Kernels:
                 return None
             if _wanted(op) <= room:
                 made[op] = self._code(op)
-        most = max(map(_planned, ops), default=0)
+        runner, most = shared_runner(self._store), max(map(_planned, ops), default=0)
         together = LoopBinder(made, self.threads, runner)
         fits = max(map(together.workspace, plan.steps), default=0) <= most
         found = together if fits else LoopBinder(made, 1, runner)

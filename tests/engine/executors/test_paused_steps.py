@@ -148,7 +148,7 @@ def pythons() -> list[tuple[Case, int]]:
 
 def test_there_are_such_ops() -> None:
     names = {case.op.name for case, _ in pythons()}
-    assert {"cholesky", "solve", "sort"} <= names
+    assert {"log_ndtr", "segment_sum", "sort"} <= names
     assert not {"mul", "sin", "tanh"} & names
 
 
