@@ -10,6 +10,7 @@ import pytest
 
 from engine import Builder, Graph, Limits, Node, Program, Statement, TensorType, Value, Values, registry
 from engine.graph.ir import Origin
+from engine.graph.memory import Stated
 from engine.graph.registry import Registry
 from engine.graph.verify import MalformedGraph, verify
 from engine.passes.allowance import Allowance
@@ -112,6 +113,7 @@ WRONG: dict[str, tuple[Graph, str]] = {
     "projection of one": (altered(5, operands=(3,)), "%5 = get_output(%3) : float64[2]: operand %3 has one result"),
     "projection out of range": (altered(5, attrs={"index": 2}), "attribute index must be between 0 and 1, but is 2"),
     "shape": (altered(3, types=(F,)), "%3 = sum(%2) : float64[2,3]: the op infers float64[2]"),
+    "other axes": (altered(3, attrs=Stated(SUM | {"axes": (0,)})), "the op infers float64[3]"),
     "dtype": (altered(2, types=(F.with_dtype("float32"),)), "the op infers float64[2,3]"),
     "results": (altered(4, types=(COLUMN,)), "the op infers float64[2], int64[2]"),
     "extents of NumPy": (altered(0, types=(F.with_shape((np.int64(2), 3)),)), "float64[2,3] is no type of the opset"),
