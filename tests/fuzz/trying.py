@@ -118,8 +118,8 @@ class _Trial:
             executor.close()
         for answer in (*answers[:1], *later[:1]):
             self._hold(way.name, self._apart(answer, way.likeness))
-        same = answers if way.family.startswith("fast") else [*answers, *later]
-        self._hold(way.name, _unlike(same), _unlike(later))
+        same = later if way.family.startswith("fast") else [*answers, *later]
+        self._hold(way.name, _unlike(same))
         self._hold(way.name, _unlike([self._families.setdefault(way.family, answers[0]), answers[0]]))
 
     def _apart(self, answer: Answer, likeness: str) -> str | None:
