@@ -34,6 +34,8 @@ from engine.planning.plan import Plan, Step
 
 #: kernels that could not be made, which are remembered
 MOST_REFUSED: Final = 4096
+#: elements that a kernel goes through all steps of: beyond, a vector's chain of operations takes longer than the calls
+MOST_AT_ONCE: Final = 128
 
 
 class CompiledLoop(NamedTuple):
@@ -79,7 +81,7 @@ class Kernels:
         would work in more than was planned: then one. Raises KernelUnavailable: either all of these kernels are there,
         or none is used.
         """
-        there = {op: op for op in kernel_ops(plan, lambda scan: IS_SUPPORTED and scan.step_loop is not None)}
+        there = {op: op for op in kernel_ops(plan, _is_gone_through)}
         ops = list(dict.fromkeys([*(there[op] for op in first if op in there), *there]))
         # So that bits do not depend on threads, it is decided for one what fits.
         room = max((_planned(op, 1) for op in ops), default=0)
@@ -152,6 +154,11 @@ class Kernels:
         kernel = load(code)
         self._store.put(key, code)
         return kernel
+
+
+def _is_gone_through(scan: PlannedScan) -> bool:
+    """Whether one kernel goes through all steps: where a kernel for each of them would hardly have begun."""
+    return IS_SUPPORTED and scan.step_loop is not None and scan.step_loop.elements <= MOST_AT_ONCE
 
 
 def _inner_first(plan: Plan, seen: set[Plan]) -> Iterator[Plan]:

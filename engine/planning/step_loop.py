@@ -16,7 +16,7 @@ from engine.loops.recurrence import Carry, Recurrence
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 
-#: elements from which a kernel for each step has enough to do
+#: elements that a kernel goes through all steps of: of more, stacks would be written far apart
 MOST_STEP_ELEMENTS: Final = 4096
 
 
@@ -27,6 +27,11 @@ class StepLoop:
     recurrence: Recurrence
     space: Space
     inputs: tuple[int, ...]
+
+    @property
+    def elements(self) -> int:
+        """How many there are in each step."""
+        return self.space.length
 
     @property
     def reports_range(self) -> bool:

@@ -13,6 +13,7 @@ from engine.bodies.runs_functions import LEAST_STEP_FLOPS
 from engine.executors.interpreter import Executor
 from engine.planning.plan import Plan
 from tests.engine.looping import EXECUTOR, Write, Writer, Written, random, written
+from tests.engine.printers import PRINTER
 
 MEGABYTES = 1_000_000
 WIDE = Limits(flops=1 << 60)
@@ -296,7 +297,8 @@ def test_measured_peaks_are_those_planned(name: str, differentiated: bool) -> No
     plan = plan_of(asked, differentiated=differentiated)
     used = measured(plan, asked)
     assert used <= plan.peak_bytes + MEGABYTES
-    assert plan.peak_bytes <= max(50 * MEGABYTES, 1.1 * used)
+    if PRINTER == "none":  # else another plan runs, whose loops may hold less between their nodes
+        assert plan.peak_bytes <= max(50 * MEGABYTES, 1.1 * used)
 
 
 @pytest.mark.slow
