@@ -178,8 +178,7 @@ def moves(array: HostArray) -> bool:
 
 def span(array: HostArray) -> int:
     """Bytes from the first of an array's to the last, whether they are its own or not."""
-    before, behind = reach(array)
-    return behind - before
+    return sum(reach(array))
 
 
 def blocks(place: HostArray, source: HostArray) -> tuple[int, list[tuple[int, int, int]]]:

@@ -201,10 +201,10 @@ class _Binding:
         if const is not None or not moves(operand):
             return operand if const is None else const
         before, behind = reach(operand)
-        memory = space.take(behind - before)
-        lying = memory_at(operand.ctypes.data + before, behind - before)
-        self.copy(memory, np.ndarray(behind - before, np.uint8, lying), step)
-        return np.ndarray(operand.shape, operand.dtype, memory, -before, operand.strides)
+        memory = space.take(before + behind)
+        lying = memory_at(operand.ctypes.data - before, before + behind)
+        self.copy(memory, np.ndarray(before + behind, np.uint8, lying), step)
+        return np.ndarray(operand.shape, operand.dtype, memory, before, operand.strides)
 
 
 def _at_once(call: KernelCall, _: Sequence[HostArray]) -> Sequence[KernelCall]:

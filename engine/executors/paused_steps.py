@@ -62,5 +62,5 @@ class PausedStep:
 def _there(view: ConstView, addresses: Mapping[int, int]) -> HostArray:
     feed, offset, alike = view
     before, behind = reach(alike)
-    memory = memory_at(addresses[feed] + offset + before, behind - before)
-    return np.ndarray(alike.shape, alike.dtype, memory, -before, alike.strides)
+    memory = memory_at(addresses[feed] + offset - before, before + behind)
+    return np.ndarray(alike.shape, alike.dtype, memory, before, alike.strides)

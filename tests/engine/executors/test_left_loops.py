@@ -157,6 +157,23 @@ def test_of_a_choice_step_by_step_only_what_is_chosen_is_bound(
     assert bound == [plan, op.plans[1 - predicate]]
 
 
+def test_steps_of_python_read_what_is_seen_backwards() -> None:
+    """Of consts, carries and entries: elements lie before the first."""
+
+    def body(g: Writer, k: int, x: int, u: int) -> list[int]:
+        turned = [g.log_ndtr(g.flip(y, axes=[0])) for y in (k, x, u)]
+        return [g.sin(g.add(g.add(*turned[:2]), turned[2]))]
+
+    asked = written(
+        lambda g, *given: g.scan(*given, body=body, carries=1, sequences=1),
+        *(random(5, seed=i) for i in (0, 1)),
+        random(4, 5),
+    )
+    left, plan = Bound(compiled(asked)), Compiler(WIDE).forward(asked.program, asked.types, asked.results).plan
+    same(left.run(asked), EXECUTOR.run(plan, asked.feeds), 1e-13)
+    assert left.made
+
+
 # ---------------------------------------------------------------- errors
 
 
