@@ -171,7 +171,7 @@ class CudaKernels:
 
 
 def _is_gone_through(scan: PlannedScan) -> bool:
-    """Whether one kernel goes through all steps: not where the card alone knows how many, or there may be none."""
+    """Whether one kernel goes through all steps: not where the card alone knows how many there are."""
     loop = scan.step_loop
     if loop is None or isinstance(scan, PlannedCountedScan):
         return False

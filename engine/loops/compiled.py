@@ -15,7 +15,7 @@ from engine.loops.llvm_text import llvm_text
 from engine.loops.part_sums import sum_loop, sum_space
 from engine.loops.program import Loop, Space, part_elements
 from engine.loops.schedule import Schedule, lanes_of, schedule
-from engine.loops.table import TableEntry, TableLayout, table_layout
+from engine.loops.table import TableLayout, put_space, table_layout
 from engine.native.bounds import WATCHED
 from engine.native.machine_code import machine_code
 from engine.native.native_call import SIGNATURE, NativeCall
@@ -166,10 +166,6 @@ def _sum(kind: str, parts: HostArray, result: HostArray, sums: Mapping[str, Nati
 
 def _entries(kernel: NativeKernel, space: Space, threads: int) -> HostArray:
     """A table for each thread, but for addresses."""
-    layout = kernel.layout
-    entries = WATCHED.tables(threads, layout.size)
-    sizes = space.columns, space.length, math.prod(space.rows), space.block, *space.rows
-    entries[:, TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
-    for position, strides in zip((*layout.operands, *layout.results), space.strides, strict=True):
-        entries[:, position + 1 : position + 1 + len(strides)] = strides
+    entries = WATCHED.tables(threads, kernel.layout.size)
+    put_space(entries, kernel.layout, space)
     return entries

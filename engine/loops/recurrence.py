@@ -6,13 +6,12 @@ through time inside, with the carries of an element in registers.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from engine.graph.tensor_type import HostArray
 from engine.loops.program import Loop, Space
-from engine.loops.table import TableEntry, TableLayout, table_layout
+from engine.loops.table import TableLayout, put_space, table_layout
 from engine.loops.within_range import range_condition
 from engine.native.bounds import WATCHED
 
@@ -112,11 +111,9 @@ def recurrence_layout(recurrence: Recurrence) -> RecurrenceLayout:
 def recurrence_table(recurrence: Recurrence, space: Space, steps: int, entries: Sequence[int]) -> HostArray:
     """A table without addresses. `entries` are the elements from one step to the next, of operands, then results."""
     layout = recurrence_layout(recurrence)
-    table: HostArray = WATCHED.tables(1, layout.size)[0]
-    sizes = space.columns, space.length, math.prod(space.rows), space.block, *space.rows
-    table[TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
-    for position, strides in zip((*layout.loop.operands, *layout.loop.results), space.strides, strict=True):
-        table[position + 1 : position + 1 + len(strides)] = strides
+    tables = WATCHED.tables(1, layout.size)
+    put_space(tables, layout.loop, space)
+    table: HostArray = tables[0]
     table[layout.steps] = steps
     table[layout.operands.start : layout.results.stop] = entries
     return table

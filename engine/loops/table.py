@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from enum import IntEnum
 from typing import NamedTuple
 
-from engine.loops.program import Loop
+from engine.graph.tensor_type import HostArray
+from engine.loops.program import Loop, Space
 
 
 class TableEntry(IntEnum):
@@ -29,6 +31,14 @@ class TableLayout(NamedTuple):
     def size(self) -> int:
         """Entries of the table."""
         return self.scratch + 1
+
+
+def put_space(tables: HostArray, layout: TableLayout, space: Space) -> None:
+    """Write the sizes and strides of a space into tables, int64 [threads, entries]."""
+    sizes = space.columns, space.length, math.prod(space.rows), space.block, *space.rows
+    tables[:, TableEntry.COLUMNS : TableEntry.COLUMNS + len(sizes)] = sizes
+    for position, strides in zip((*layout.operands, *layout.results), space.strides, strict=True):
+        tables[:, position + 1 : position + 1 + len(strides)] = strides
 
 
 def table_layout(loop: Loop) -> TableLayout:

@@ -43,16 +43,11 @@ def for_loops(graph: Graph) -> Graph:
 
 
 def _rewritten(graph: Graph, write: _Write) -> Graph:
-    builder = Builder(graph.registry, NO_LIMITS)
-    values: list[Value] = []
-    changed = False
-    for node in graph.nodes:
-        operands = [values[i] for i in node.operands]
-        builder.origin = node.origin
-        written = write(node, operands) if _has_elements(node, operands) else None
-        changed = changed or written is not None
-        values.append(builder.copy(node, operands) if written is None else written)
-    return dce(builder.graph([values[i] for i in graph.outputs])) if changed else graph
+    def written(node: Node, operands: Sequence[Value]) -> Value | None:
+        return write(node, operands) if _has_elements(node, operands) else None
+
+    found = Builder(graph.registry, NO_LIMITS).rewrite(graph, written)
+    return graph if found is graph else dce(found)
 
 
 def _has_elements(node: Node, operands: Sequence[Value]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -55,7 +54,7 @@ class StepLoop:
 def step_loop(body: Plan, consts: int, carries: int) -> StepLoop | None:
     """The body of a scan, whose inputs are so many consts, then carries, then entries; None where it is more than one.
 
-    A loop that reduces rows is none, nor is one of many elements: of these, each step has enough to do.
+    A loop that reduces rows is none, nor is one of many elements.
     """
     loop = _only_loop(body)
     if loop is None:
@@ -71,7 +70,7 @@ def _only_loop(body: Plan) -> Step | None:
     """The step that does all there is to do, where there is one, element by element."""
     loops = [step for step in body.steps if step.op.name != "get_output"]
     op = loops[0].op if len(loops) == 1 else None
-    if not isinstance(op, Fused) or math.prod(op.space.rows) * op.space.columns > MOST_STEP_ELEMENTS:
+    if not isinstance(op, Fused) or op.space.length > MOST_STEP_ELEMENTS:
         return None
     is_step = all(result.kind == "element" for result in op.loop.results) and not any(
         instruction.op in REDUCTIONS for instruction in op.loop.instructions

@@ -19,6 +19,8 @@ from engine import (
     Batch,
     Call,
     Compiler,
+    Deadline,
+    DeadlineExceeded,
     Gradients,
     Hessian,
     Limits,
@@ -46,6 +48,21 @@ _INPUTS: Mapping[str, Callable[[int, int], int]] = {
     "otherwise": lambda operands, results: operands - 1,
     "derivative": lambda operands, results: operands + 2 * results,
 }
+
+
+class Ticking(Deadline):
+    """A deadline that passes once it was looked at so often; for machine code, which looks at the clock, then."""
+
+    __slots__ = ("left",)
+
+    def __init__(self, looks: int, seconds: float | None = None) -> None:
+        super().__init__(seconds)
+        self.left = looks
+
+    def check(self) -> None:
+        self.left -= 1
+        if self.left < 0:
+            raise DeadlineExceeded("there is no time left")
 
 
 class Writer:

@@ -28,7 +28,7 @@ from engine.graph.errors import IndexOutOfRange
 from engine.native.runner import IS_SUPPORTED
 from engine.planning.looped import RunsPlans
 from tests.engine.executors.leaving import Bound, compiled
-from tests.engine.looping import EXECUTOR, Write, Writer, Written, random, same, written
+from tests.engine.looping import EXECUTOR, Ticking, Write, Writer, Written, random, same, written
 
 pytest.importorskip("llvmlite")
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not IS_SUPPORTED, reason="no runner for this machine")]
@@ -243,21 +243,6 @@ def test_an_error_of_a_later_step_is_that_of_its_node_and_the_loop_runs_again(pl
 
 
 # ---------------------------------------------------------------- time
-
-
-class Ticking(Deadline):
-    """A deadline that passes once it was looked at so often."""
-
-    __slots__ = ("left",)
-
-    def __init__(self, looks: int) -> None:
-        super().__init__()
-        self.left = looks
-
-    def check(self) -> None:
-        self.left -= 1
-        if self.left < 0:
-            raise DeadlineExceeded("there is no time left")
 
 
 def endless(g: Writer, limit: int, x: int) -> list[int]:
