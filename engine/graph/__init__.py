@@ -1,7 +1,7 @@
 """Graphs: what they are made of, what they say as text, and when they are well-formed.
 
-    dtypes, errors, near, familiar, truth, run_tier → tensor_type, faults → kinds, sample, limits → attributes → op
-    → registry → ir → program → identity
+    dtypes, errors, near, familiar, truth, run_tier, precision → tensor_type, faults → kinds, sample, limits
+    → attributes → op → registry → ir → program → identity
                     ↘ text → verify
 
 What may live here: the terms in which everything else is written. What may not: ops, derivatives, execution, or an
@@ -32,6 +32,7 @@ Files:
     op            The contract of an op: what one definition states so that everything else can be derived from it
     opset         Versions of the opset: a graph says which it is written in, and has the ops and dtypes of that and of
                   older ones
+    precision     Precision: how products and convolutions may read float32 operands on a card
     program       A client's graph as it was written: ops and references checked, types not yet known
     registry      The opset as one object: ops by all their names, and one type for each attribute name
     rewrite_rule  A rule of simplification, as the op declares it whose nodes it rewrites

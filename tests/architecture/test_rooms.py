@@ -28,6 +28,7 @@ ENGINE = (
     "bodies",
     "ops",
     "recipes",
+    "cards",
     "calls",
     "planning",
     "executors",

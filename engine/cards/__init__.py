@@ -1,0 +1,10 @@
+"""What a card runs for a node that is no loop: kernels of ours, products by cuBLASLt, convolutions by cuDNN.
+
+    geometry → card recipe: phases, and the memory that they work in
+
+What may live here: recipes of nodes for a card, and the libraries of a card by their C interfaces. What may not: plans,
+CuPy, and when something is compiled, bound or recorded, which is `engine.executors`'.
+
+Files:
+    card_recipe  Card recipe: what a card launches for one node, in order, and the memory that it works in
+"""

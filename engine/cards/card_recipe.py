@@ -1,0 +1,58 @@
+"""Card recipe: what a card launches for one node, in order, and the memory that it works in."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from engine.loops.cuda_launch import Extent
+from engine.microkernels.product import Product
+
+CardPlaceKind = Literal["operand", "result", "workspace", "flag"]
+
+
+class CardPlace(NamedTuple):
+    """Where something lies on the card: `offset` bytes behind the first element of an operand or a result, by its
+    number, behind the beginning of the workspace, or behind the flag of the node: an int32 that is 0 before a run.
+    """
+
+    kind: CardPlaceKind
+    number: int = 0
+    offset: int = 0
+
+
+class LaunchPhase(NamedTuple):
+    """A launch of `kernel`, one of those in the recipe's text, which takes a table of 64-bit entries by value.
+
+    An entry is a number, or the address of a place. `grid` has blocks along x and y, `block` threads along these.
+    """
+
+    kernel: str
+    grid: Extent
+    block: Extent
+    table: tuple[int | CardPlace, ...]
+
+
+class ProductPhase(NamedTuple):
+    """c = a · b, or, where it `adds`, c += a · b; to each row the numbers at `bias` are added, where there are some."""
+
+    of: Product
+    a: CardPlace
+    b: CardPlace
+    c: CardPlace
+    adds: bool = False
+    bias: CardPlace | None = None
+
+
+Phase = LaunchPhase | ProductPhase
+
+
+class CardRecipe(NamedTuple):
+    """Phases that are launched one after the other on one stream.
+
+    `text` is CUDA C with their kernels, which is compiled before. `workspace` is in bytes: nobody else works there
+    meanwhile, and what lies there before is anything.
+    """
+
+    phases: tuple[Phase, ...]
+    text: str = ""
+    workspace: int = 0
