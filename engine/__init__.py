@@ -13,6 +13,8 @@ Files:
                    their steps
     calls/         Calls: the questions that can be asked of a program. Each is one class: the nodes it needs, the
                    results it writes
+    cards/         What a card runs for a node that is no loop: kernels of ours, products by cuBLASLt, convolutions by
+                   cuDNN
     executors/     Executors, which run a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules
     functions/     Functions of the mathematical library, written out in the primitives of the loop language
     graph/         Graphs: what they are made of, what they say as text, and when they are well-formed

@@ -32,7 +32,8 @@ Files:
     op            The contract of an op: what one definition states so that everything else can be derived from it
     opset         Versions of the opset: a graph says which it is written in, and has the ops and dtypes of that and of
                   older ones
-    precision     Precision: how products and convolutions may read float32 operands on a card
+    precision     Precision: how products and convolutions may read float32 operands on a card. Formats, from the most
+                  exact on
     program       A client's graph as it was written: ops and references checked, types not yet known
     registry      The opset as one object: ops by all their names, and one type for each attribute name
     rewrite_rule  A rule of simplification, as the op declares it whose nodes it rewrites
