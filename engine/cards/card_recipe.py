@@ -33,7 +33,10 @@ class LaunchPhase(NamedTuple):
 
 
 class ProductPhase(NamedTuple):
-    """c = a · b, or, where it `adds`, c += a · b; to each row the numbers at `bias` are added, where there are some."""
+    """c = a · b, or, where it `adds`, c += a · b; to each row the numbers at `bias` are added, where there are some.
+
+    With `widens`, of float16 operands c holds float32, and its strides count such: for sums that go on.
+    """
 
     of: Product
     a: CardPlace
@@ -41,6 +44,7 @@ class ProductPhase(NamedTuple):
     c: CardPlace
     adds: bool = False
     bias: CardPlace | None = None
+    widens: bool = False
 
 
 Phase = LaunchPhase | ProductPhase

@@ -22,7 +22,7 @@ _EACH: Final = 4
 _MANY: Final = 1 << 20
 #: warps of a block, and the most blocks along an axis: beyond, each goes on with the next of its rows
 _WARPS: Final = 4
-_MOST_BLOCKS: Final = 65535
+MOST_BLOCKS: Final = 65535
 
 #: what a card calls a number of threads, or of blocks: along x, and along y
 Extent = tuple[int, int]
@@ -174,7 +174,7 @@ def thread_blocks(rows: int, columns: int, each: int = 1) -> tuple[Extent, Exten
 
 
 def _blocks(items: int, at_once: int) -> int:
-    return max(1, min(-(-items // at_once), _MOST_BLOCKS))
+    return max(1, min(-(-items // at_once), MOST_BLOCKS))
 
 
 def _along(kernel: str, items: int, table: HostArray) -> Launch:

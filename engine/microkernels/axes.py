@@ -41,7 +41,7 @@ class Axes:
     @classmethod
     def of(cls, shape: Shape, strides: Sequence[Shape], most: int = ITEM) -> Axes:
         """Those of a space of this shape, and arrays of these strides along it."""
-        merged = _merged(shape, strides)
+        merged = merged_axes(shape, strides)
         *outer, run = [extent for extent, _ in merged]
         steps = tuple(tuple(each[k] for _, each in merged) for k in range(len(strides)))
         return cls(tuple(outer), run, steps, most)
@@ -66,8 +66,11 @@ class Axes:
         return found, self.run if self._parts == 1 else to.least(self.most, to.sub(self.run, begin))
 
 
-def _merged(shape: Shape, strides: Sequence[Shape]) -> list[tuple[int, Shape]]:
-    """Extents, and the steps of all arrays: neighbouring axes along which all step as along one are one."""
+def merged_axes(shape: Shape, strides: Sequence[Shape]) -> list[tuple[int, Shape]]:
+    """Extents, and the steps of all arrays: neighbouring axes along which all step as along one are one.
+
+    At least one axis, without those of extent 1.
+    """
     axes = [(extent, tuple(each[a] for each in strides)) for a, extent in enumerate(shape) if extent != 1]
     found = axes[-1:] or [(1, (0,) * len(strides))]
     for (extent, steps), (inner, within) in reversed(list(pairwise(axes))):
