@@ -7,7 +7,7 @@ all that is counted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from engine.cards.card_recipe import CardPlace, LaunchPhase
@@ -90,20 +90,21 @@ def _filled(table: Sequence[CardEntry], entries: int) -> tuple[CardEntry, ...]:
     return (*table, *[0] * (entries - len(table)))
 
 
-def unravelled(number: str, axes: int, at: int, pointers: Sequence[str]) -> str:
-    """Statements that move pointers to where item `number` of so many axes is.
+def unravelled(number: str, extents: Sequence[int], steps: Mapping[str, int]) -> str:
+    """Statements that move pointers to where item `number` of some axes is.
 
-    From `at` on, the table has the extents of the axes, then the steps of each pointer along them, in bytes.
+    `extents` are the entries of the table that have those of the axes, the last one counting fastest; `steps` says for
+    each pointer from which entry on the table has the bytes to step along them.
     """
-    return "\n".join(_unravelled(number, axes, at, pointers))
+    return "\n".join(_unravelled(number, extents, steps))
 
 
-def _unravelled(number: str, axes: int, at: int, pointers: Sequence[str]) -> Iterator[str]:
+def _unravelled(number: str, extents: Sequence[int], steps: Mapping[str, int]) -> Iterator[str]:
     yield f"{{ N left = {number};"
-    for axis in reversed(range(axes)):
-        yield f"{{ const N extent = table[{at + axis}], next = {'left / extent' if axis else '0'};"
-        yield "const long long index = left - next * extent;"
-        for k, pointer in enumerate(pointers):
-            yield f"{pointer} += index * table[{at + (1 + k) * axes + axis}];"
+    for axis, entry in reversed(list(enumerate(extents))):
+        yield f"{{ const N extent = table[{entry}], next = {'left / extent' if axis else '0'};"
+        yield "const long long along = left - next * extent;"
+        for pointer, first in steps.items():
+            yield f"{pointer} += along * table[{first + axis}];"
         yield "left = next; }"
     yield "}"

@@ -70,5 +70,5 @@ def move_entries(axes: int) -> int:
 
 def move_kernels(axes: int, names: Sequence[str]) -> str:
     """Kernels for moves of so many axes: `move` copies bits, `round_off` rounds, `clear` reads nothing."""
-    places = unravelled("item", axes, _HEAD, ("from", "to"))
+    places = unravelled("item", range(_HEAD, _HEAD + axes), {"from": _HEAD + axes, "to": _HEAD + 2 * axes})
     return "".join(_MOVE.format(name=name, places=places, value=_VALUES[name]) for name in names)
