@@ -6,5 +6,17 @@ What may live here: recipes of nodes for a card, and the libraries of a card by 
 CuPy, and when something is compiled, bound or recorded, which is `engine.executors`'.
 
 Files:
-    card_recipe  Card recipe: what a card launches for one node, in order, and the memory that it works in
+    card_recipe          Card recipe: what a card launches for one node, in order, and the memory that it works in
+    card_text            What the kernels of nodes are written in for cards: the dialect of loops, and how threads share
+                         what there is to do
+    column_convolutions  Convolution on a card without a library for it: columns by kernels of ours, and products
+    columns              Columns on a card: what the windows of a convolution see, laid out as a matrix, and gathered
+                         back from one
+    index_sums           Adding at indices on a card, in the order of the indices and without atomics: so bits are those
+                         of a processor
+    moves                Moves on a card: elements that lie in one way, laid in another; those that were computed wider
+                         are rounded
+    pools                Pools on a card: of each window of a plane the maximum, where that lies, or the mean, and the
+                         way back of maxima
+    sums                 Sums on a card over any axes of a tensor, in an order that its shape and its layout fix
 """

@@ -79,6 +79,15 @@ class _Lying(NamedTuple):
         return self._replace(place=_moved(self.place, nbytes))
 
 
+class _Several(NamedTuple):
+    """How many images are multiplied, each by itself, and bytes from one to the next of each matrix."""
+
+    images: int
+    a: int
+    b: int
+    c: int
+
+
 class _Room:
     """The workspace, handed out piece by piece, and what was handed out at most."""
 
@@ -155,6 +164,8 @@ class _Columns:
 
     def channels_lying(self, of: Tensor, place: CardPlace, channels: int) -> _Lying | None:
         """An image of a tensor as channels by places; None where no product can use it as it lies."""
+        if of.steps[0] < 0:
+            return None
         step = _run(of.shape[2:], of.steps[2:], self.size)
         first = of.steps[1]
         return _lying(place, channels, math.prod(of.shape[2:]), first, step, first * channels, self.size)
@@ -191,17 +202,19 @@ class _Columns:
         a: _Lying,
         b: _Lying,
         c: _Lying,
-        images: tuple[int, int, int, int] = (1, 0, 0, 0),
+        several: _Several | None = None,
         groups: int = 0,
-        **how: bool,
+        *,
+        adds: bool = False,
+        widens: bool = False,
     ) -> None:
-        """c = a · b for each group, and for images where there are several: how many, and bytes from one to the next."""
-        count, *steps = images
+        """c = a · b of so many rows, terms and columns, for each group, or so many, and for several images."""
+        count, *apart = several or _Several(1, 0, 0, 0)
         groups = groups or self.groups
-        axes = [(n, each) for n, each in ((count, steps), (groups, [m.group for m in (a, b, c)])) if n > 1]
+        axes = [(n, each) for n, each in ((count, apart), (groups, [m.group for m in (a, b, c)])) if n > 1]
         lies = [Matrices(m.row, m.column, tuple(each[k] for _, each in axes)) for k, m in enumerate((a, b, c))]
         of = Product(self.of.dtype, self.size, tuple(n for n, _ in axes), *sizes, *lies)
-        self.phases.append(ProductPhase(of, a.place, b.place, c.place, **how))
+        self.phases.append(ProductPhase(of, a.place, b.place, c.place, adds, widens=widens))
 
     def pack(self, kernel: str, move: Move, read: CardPlace, written: CardPlace) -> None:
         """Lay elements in another way."""
@@ -271,8 +284,8 @@ class _Forward(_Columns):
         return self._by_places(kernel, y)
 
     def _multiply_as_is(self, kernel: _Lying, columns: _Lying, y: _Lying) -> None:
-        images = (self.images, 0, self.wide.steps[0], self.narrow.steps[0])
-        self.multiply((self.features, self.lines, self.places), kernel, columns, y, images)
+        several = _Several(self.images, 0, self.wide.steps[0], self.narrow.steps[0])
+        self.multiply((self.features, self.lines, self.places), kernel, columns, y, several)
 
     def _images(self, kernel: _Lying, images: range, y: _Lying | None) -> None:
         start, count = self.room.used, len(images)
@@ -282,7 +295,7 @@ class _Forward(_Columns):
             step = self.groups * self.lines * self.places * self.size
             b = self.line_matrix(columns, self.size, 1, self.places, self.lines)
             c = y.at(images.start * self.narrow.steps[0])
-            several = (count, 0, step, self.narrow.steps[0])
+            several = _Several(count, 0, step, self.narrow.steps[0])
             self.multiply((self.features, self.lines, self.places), kernel, b, c, several)
         else:
             to = self.room.reserve(self.narrow.shape[1] * count * self.places * self.size)
@@ -319,8 +332,8 @@ class _Adjoint(_Columns):
         kernel, x = self.packed_kernel(self.kernel).turned, self.channels_lying(self.narrow, self.x, self.features)
         wide = self.wide_as_columns(self.y)
         if wide and x and not (self.images > 1 and self.places < _FEW_PLACES):
-            images = (self.images, 0, self.narrow.steps[0], self.wide.steps[0])
-            self.multiply((self.lines, self.features, self.places), kernel, x, wide, images)
+            several = _Several(self.images, 0, self.narrow.steps[0], self.wide.steps[0])
+            self.multiply((self.lines, self.features, self.places), kernel, x, wide, several)
             return True
         lies = x is not None and not self.joins(self.images, lies=True)
         packed = 0 if lies else self.narrow.shape[1] * self.places * self.size
@@ -337,8 +350,9 @@ class _Adjoint(_Columns):
         together = count if joined else 1
         c = self.line_matrix(columns, self.computed, together, self.places, self.lines)
         step = 0 if joined else self.groups * self.lines * self.places
-        several = (1 if joined else count, 0, self.narrow.steps[0], step * self.computed)
-        self._multiply((self.lines, self.features, together * self.places), kernel, b, c, several)
+        several = _Several(1 if joined else count, 0, self.narrow.steps[0], step * self.computed)
+        sizes = self.lines, self.features, together * self.places
+        self.multiply(sizes, kernel, b, c, several, widens=self.computed != self.size)
         steps = (count * self.places, self.places) if joined else (self.places, step)
         lines = ColumnLines(count, self.groups * self.depth, 0, self.places, *steps)
         self._gather(lines, columns, images.start * self.wide.steps[0])
@@ -369,22 +383,12 @@ class _Adjoint(_Columns):
         a = kernel.at(group * kernel.group + channels.start * self.taps * kernel.row)
         columns = self.room.reserve(lines * self.places * self.computed)
         c = self.line_matrix(columns, self.computed, 1, self.places, lines)
-        self._multiply((lines, self.features, self.places), a, b.at(group * b.group), c, groups=1)
+        sizes = lines, self.features, self.places
+        self.multiply(sizes, a, b.at(group * b.group), c, groups=1, widens=self.computed != self.size)
         channel = group * self.depth + channels.start
         of = ColumnLines(1, len(channels), 0, self.places, self.places, 0)
         self._gather(of, columns, image * self.wide.steps[0] + channel * self.wide.steps[1])
         self.room.used = start
-
-    def _multiply(
-        self,
-        sizes: tuple[int, int, int],
-        a: _Lying,
-        b: _Lying,
-        c: _Lying,
-        images: tuple[int, int, int, int] = (1, 0, 0, 0),
-        groups: int = 0,
-    ) -> None:
-        self.multiply(sizes, a, b, c, images, groups, widens=self.computed != self.size)
 
     def _gather(self, lines: ColumnLines, columns: CardPlace, offset: int) -> None:
         self.phases.append(gather_columns(self.windows, self.wide, lines, columns, _moved(self.y, offset)))
@@ -419,7 +423,7 @@ class _ByKernel(_Columns):
         return self.at_once(1) - _rounded(math.prod(self.of.kernel.shape) * self.computed)
 
     def _prepare(self, pieces: int) -> None:
-        """Where so many pieces are added up: in place, where that can be; else in the workspace, as wide as computed."""
+        """Where so many pieces are added up: where the kernel is to lie, or in the workspace, as wide as computed."""
         self.pieces = self.left = pieces
         self.widens = self.computed != self.size and pieces > 1
         lying = None if self.widens else self.kernel_lying(self.kernel)
@@ -508,5 +512,5 @@ def _lying(
     row = row if rows > 1 else columns * size if column == size else size
     column = column if columns > 1 else rows * size if row == size else size
     lies = (column == size and row >= columns * size) or (row == size and column >= rows * size)
-    return _Lying(place, row, column, group) if lies and not row % size and not column % size else None
-
+    fits = group >= 0 and not any(step % size for step in (row, column, group))
+    return _Lying(place, row, column, group) if lies and fits else None

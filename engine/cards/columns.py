@@ -12,7 +12,7 @@ import math
 from typing import Final, NamedTuple
 
 from engine.cards.card_recipe import CardPlace, LaunchPhase
-from engine.cards.card_text import are_addressable, by_lines, is_wide
+from engine.cards.card_text import CardEntry, are_addressable, by_lines, is_wide
 from engine.microkernels.convolution import Tensor
 
 #: entries of the tables of these kernels
@@ -153,9 +153,10 @@ def lay_columns(windows: WindowPlacing, wide: Tensor, lines: ColumnLines, x: Car
     """Columns at `to`, of the wide tensor whose first image and channel of these are at x; zeros beyond its edges."""
     items, rows = lines.images * lines.part, math.prod(windows.taps[:2])
     splits = max(1, min(rows, _BUSY // max(1, items * lines.channels)))
-    head = (x, to, items, lines.first, lines.part, lines.channels * splits, splits, lines.line_step, lines.image_step)
-    table = (*head, *windows.places, *windows.taps, *wide.shape[2:], *windows.stride, *windows.padding, *windows.dilation)
-    return by_lines("lay_columns", lines.channels * splits, items, COLUMN_ENTRIES, *table, *wide.steps)
+    head: tuple[CardEntry, ...] = (x, to, items, lines.first, lines.part, lines.channels * splits, splits)
+    sizes = (lines.line_step, lines.image_step, *windows.places, *windows.taps, *wide.shape[2:])
+    table = (*head, *sizes, *windows.stride, *windows.padding, *windows.dilation, *wide.steps)
+    return by_lines("lay_columns", lines.channels * splits, items, COLUMN_ENTRIES, *table)
 
 
 def gather_columns(
@@ -166,6 +167,7 @@ def gather_columns(
     common = [math.gcd(s, d) for s, d in zip(windows.stride, windows.dilation, strict=True)]
     apart = (s // c for s, c in zip(windows.stride, common, strict=True))
     moved = (d // c for d, c in zip(windows.dilation, common, strict=True))
-    head = (columns, y, items, part, lines.channels, lines.line_step, lines.image_step, *wide.shape[3:])
-    table = (*head, *windows.places, *windows.taps, *windows.stride, *windows.padding, *windows.dilation)
-    return by_lines("gather_columns", lines.channels, items, COLUMN_ENTRIES, *table, *apart, *moved, *wide.steps)
+    head: tuple[CardEntry, ...] = (columns, y, items, part, lines.channels, lines.line_step, lines.image_step)
+    sizes = (*wide.shape[3:], *windows.places, *windows.taps)
+    placing = (*windows.stride, *windows.padding, *windows.dilation, *apart, *moved)
+    return by_lines("gather_columns", lines.channels, items, COLUMN_ENTRIES, *head, *sizes, *placing, *wide.steps)

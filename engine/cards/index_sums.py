@@ -21,6 +21,7 @@ from typing import Final
 from engine.cards.card_recipe import CardPlace, CardRecipe, LaunchPhase, Phase
 from engine.cards.card_text import are_addressable, by_items, card_text, computed_in, is_wide, unravelled
 from engine.cards.moves import Move, move_entries, move_kernels
+from engine.graph.tensor_type import TensorType
 from engine.microkernels.adding import Adding
 from engine.microkernels.axes import merged_axes
 
@@ -36,6 +37,8 @@ _MOST_PIECES: Final = 256
 _MOST: Final = 1 << 31
 #: entries of a table before the axes
 _HEAD: Final = 20
+
+_X, _INDEX, _UPDATES = (CardPlace("operand", number) for number in range(3))
 
 _INDICES: Final = {
     (1, True): "signed char",
@@ -129,9 +132,9 @@ sum += WIDEN(*(const E*)(updates + (long long)(keys[k] & 0xffffffffu) * table[15
 def index_sum_recipe(
     of: Adding,
     workspace: int,
-    x: CardPlace | None = CardPlace("operand", 0),  # noqa: B008 - a constant
-    index: CardPlace = CardPlace("operand", 1),  # noqa: B008
-    updates: CardPlace = CardPlace("operand", 2),  # noqa: B008
+    x: CardPlace | None = _X,
+    index: CardPlace = _INDEX,
+    updates: CardPlace = _UPDATES,
 ) -> CardRecipe | None:
     """Result 0 is x, or zeros, with the updates added at the indices, in at most so many bytes of workspace.
 
@@ -144,19 +147,25 @@ def index_sum_recipe(
     return writer.recipe()
 
 
+def adding_of_segments(out: TensorType, x: TensorType, segment_ids: TensorType) -> Adding:
+    """Rows of x added at the numbers of their segments: nothing is there before, and all columns share the numbers."""
+    of = tuple(out.strides[1:]), tuple(x.strides[1:])
+    y, updates = ((*steps, type.strides[0]) for steps, type in zip(of, (out, x), strict=True))
+    index = (*[0] * (x.ndim - 1), segment_ids.strides[0])
+    bits = segment_ids.dtype.itemsize, segment_ids.dtype.kind == "i"
+    number = out.dtype.name, out.dtype.itemsize
+    return Adding(*number, out.shape[1:], out.shape[0], x.shape[0], y, index, updates, y, *bits)
+
+
 class _IndexSum:
     """The kernels that add, and their tables."""
 
-    def __init__(
-        self, of: Adding, workspace: int, x: CardPlace | None, index: CardPlace, updates: CardPlace
-    ) -> None:
+    def __init__(self, of: Adding, workspace: int, x: CardPlace | None, index: CardPlace, updates: CardPlace) -> None:
         self.of, self.workspace, self.x, self.index, self.updates = of, workspace, x, index, updates
         steps = (of.index, of.updates, of.x, of.y)
-        axes = [
-            (extent, tuple(each[a] if extent > 1 else 0 for each in steps)) for a, extent in enumerate(of.rows)
-        ]
+        axes = [(extent, tuple(each[a] if extent > 1 else 0 for each in steps)) for a, extent in enumerate(of.rows)]
         self.lists, self.shared = (
-            merged_axes([n for n, _ in some], [[each[k] for _, each in some] for k in range(4)])
+            merged_axes(tuple(n for n, _ in some), [tuple(each[k] for _, each in some) for k in range(4)])
             for some in ([axis for axis in axes if axis[1][0]], [axis for axis in axes if not axis[1][0]])
         )
         self.count, self.rows = math.prod(n for n, _ in self.shared), math.prod(of.rows)
@@ -212,14 +221,15 @@ class _IndexSum:
     def _sorted(self, first: int, begin: int, lists: int, count: int) -> Iterator[LaunchPhase]:
         """Some indices of some lists sorted, from one half of the workspace into the other, and added."""
         halves = CardPlace("workspace"), CardPlace("workspace", 0, lists * count * _KEY)
-        size, items, number = {"first": first, "begin": begin}, lists * count, 0
-        yield self._launch("sort_runs", items, count, keys=halves[0], **size)
+        items, number = lists * count, 0
+        yield self._launch("sort_runs", items, count, keys=halves[0], first=first, begin=begin)
         width = _RUN
         while width < count:
             read, number = halves[number], 1 - number
-            yield self._launch("merge_runs", items, count, read, halves[number], width=width, **size)
+            yield self._launch("merge_runs", items, count, read, halves[number], width=width)
             width *= 2
-        yield self._launch("add_segments", items * self.count, count, keys=halves[number], **size)
+        keys = halves[number]
+        yield self._launch("add_segments", items * self.count, count, keys=keys, first=first, begin=begin)
 
     def _launch(
         self,
@@ -240,8 +250,11 @@ class _IndexSum:
         places = (read or self.x or CardPlace("result", 0), index, updates, CardPlace("result", 0), CardPlace("flag"))
         sizes = (keys, items, of.extent, count, inner, self.count, width, first, int(self.x is not None))
         steps = (of.index[-1], of.updates[-1], of.x[-1] if self.x else 0, of.y[-1], self.index.number + 1, 0)
-        axes = [part for each, arrays in ((self.lists, range(4)), (self.shared, range(1, 4)))
-                for part in (*(n for n, _ in each), *(s[k] for k in arrays for _, s in each))]
+        axes = [
+            part
+            for each, arrays in ((self.lists, range(4)), (self.shared, range(1, 4)))
+            for part in (*(n for n, _ in each), *(s[k] for k in arrays for _, s in each))
+        ]
         return by_items(kernel, items, self.entries, *places, *sizes, *steps, *axes)
 
     # text

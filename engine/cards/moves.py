@@ -60,7 +60,9 @@ class Move(NamedTuple):
 
     def phase(self, kernel: str, entries: int, read: CardPlace, written: CardPlace) -> LaunchPhase:
         """The launch of one of `move_kernels`, of as many axes."""
-        return by_items(kernel, self.items, entries, read, written, self.items, *self.extents, *self.read, *self.written)
+        return by_items(
+            kernel, self.items, entries, read, written, self.items, *self.extents, *self.read, *self.written
+        )
 
 
 def move_entries(axes: int) -> int:

@@ -133,8 +133,14 @@ class _Pool:
     @property
     def is_addressable(self) -> bool:
         """Whether all offsets fit their words."""
-        axes = [*zip(self.of.batch, self.of.planes.batch, strict=True), *zip(self._reaches, self.of.planes[:2], strict=True)]
-        given = [*zip(self.of.batch, self.given.batch, strict=True), *zip(self.of.positions, self.given[:2], strict=True)]
+        axes = [
+            *zip(self.of.batch, self.of.planes.batch, strict=True),
+            *zip(self._reaches, self.of.planes[:2], strict=True),
+        ]
+        given = [
+            *zip(self.of.batch, self.given.batch, strict=True),
+            *zip(self.of.positions, self.given[:2], strict=True),
+        ]
         return are_addressable(axes) and are_addressable(given)
 
     @property
@@ -178,7 +184,19 @@ class _Pool:
         of = self.of
         taps, is_zero_added = math.prod(of.size), int(not (of.is_whole(0) and of.is_whole(1)))
         sizes = (*of.extents, *of.positions, *of.size, *of.stride, *of.padding, *of.planes[:2], *self.given[:2])
-        table = (read, second, third, items, first, taps, is_zero_added, *sizes, *self.axes, *self.steps[0], *self.steps[1])
+        table = (
+            read,
+            second,
+            third,
+            items,
+            first,
+            taps,
+            is_zero_added,
+            *sizes,
+            *self.axes,
+            *self.steps[0],
+            *self.steps[1],
+        )
         return by_items(kernel, items, self._entries, *table)
 
     def back(self, workspace: int) -> CardRecipe | None:
@@ -189,7 +207,12 @@ class _Pool:
         if self.planes and (not at_once or -(-self.planes // at_once) > _MOST_PIECES):
             return None
         phases = []
-        g, x, y, chosen = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0), CardPlace("workspace")
+        g, x, y, chosen = (
+            CardPlace("operand", 0),
+            CardPlace("operand", 1),
+            CardPlace("result", 0),
+            CardPlace("workspace"),
+        )
         for first in range(0, self.planes, max(1, at_once)):
             some = min(at_once, self.planes - first)
             phases.append(self.launch("choose", some * positions, x, chosen, first=first))

@@ -3,8 +3,8 @@
 Where neighbours in memory are added up, the threads of a warp have a number of the result, or a part of it: each adds
 every 32nd element, then they meet by halves. Where neighbours belong to neighbouring numbers, a thread has one by
 itself, and threads side by side read side by side. Either adds up some dozen elements, and then those sums. Of few
-numbers each is cut into parts, so that there are threads enough, and a second launch adds up what those have. Nothing is
-added by atomics. float16 is added up in float32, and rounded once.
+numbers each is cut into parts, so that there are threads enough, and a second launch adds up what those have. Nothing
+is added by atomics. float16 is added up in float32, and rounded once.
 """
 
 from __future__ import annotations
@@ -64,7 +64,10 @@ for (N team = (BLOCK_X * (N)WIDE + THREAD_X) / 32; team < teams; team += warps) 
     "number": "team / parts",
     "among": "team % parts",
     "lanes": WARP,
-    "met": "#pragma unroll\nfor (int h = 16; h; h /= 2) { const F above = FROM_ABOVE(sum, h, 32); sum += above; }\nif (lane == 0) ",
+    "met": """\
+#pragma unroll
+for (int h = 16; h; h /= 2) { const F above = FROM_ABOVE(sum, h, 32); sum += above; }
+if (lane == 0) """,
 }
 _THREADS: Final = {
     "lane": "0",

@@ -87,7 +87,7 @@ class CardRun:
         assert (lying.column == size and lying.row >= columns * size) or (
             lying.row == size and lying.column >= rows * size
         )
-        assert not any(step % size for step in lying.batch)
+        assert not any(step < 0 or step % size for step in lying.batch)
         address = self._address(place)
         assert address % size == 0
         first = np.frombuffer((ctypes.c_char * size).from_address(address), number)

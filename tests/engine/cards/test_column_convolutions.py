@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any, Literal, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from engine.cards.column_convolutions import column_recipe
 from engine.graph.run_context import RunContext
 from engine.microkernels.convolution import ConvolutionGeometry, Tensor
 from engine.oplib.windows import Windows
-from tests.engine.cards.running import Array, compiled_for, run_card_recipe
+from tests.engine.cards.running import Array, CardRun, compiled_for, run_card_recipe
 from tests.engine.loops import nvrtc
 from tests.engine.loops.c_compiler import COMPILER
 from tests.engine.microkernels.layouts import lines
@@ -54,17 +55,20 @@ class Case(NamedTuple):
     def geometry(self, direction: Direction, result: Array | None = None) -> ConvolutionGeometry:
         x, y = (self.wide, self.narrow) if direction != "adjoint" else (self.narrow, self.wide)
         tensors = {"x": x, "kernel": self.kernel, "y": y}
-        tensors["kernel" if direction == "by_kernel" else "y"] = np.empty(
-            self.arrays(direction)[2].shape, self.kernel.dtype
-        ) if result is None else result
+        tensors["kernel" if direction == "by_kernel" else "y"] = (
+            np.empty(self.arrays(direction)[2].shape, self.kernel.dtype) if result is None else result
+        )
         more = 3 - self.rank
         placing = self.windows.placing
         stride, padding, dilation = (
-            (neutral,) * more + tuple(placing[name]) for name, neutral in (("stride", 1), ("padding", 0), ("dilation", 1))
+            (neutral,) * more + tuple(placing[name])
+            for name, neutral in (("stride", 1), ("padding", 0), ("dilation", 1))
         )
         lying = {name: _tensor(t, more) for name, t in tensors.items()}
         dtype = self.kernel.dtype
-        return ConvolutionGeometry(dtype.name, dtype.itemsize, self.groups, **lying, stride=stride, padding=padding, dilation=dilation)
+        return ConvolutionGeometry(
+            dtype.name, dtype.itemsize, self.groups, **lying, stride=stride, padding=padding, dilation=dilation
+        )
 
     def recipe(self, direction: Direction, workspace: int = PLENTY) -> CardRecipe | None:
         return column_recipe(self.geometry(direction), direction, workspace)
@@ -109,9 +113,7 @@ def _by_kernel(wide: Array, narrow: Array, shape: tuple[int, ...], windows: Wind
     """Tap by tap, by the definition; zeros of the padding are multiplied, too."""
     padding = [(0, 0), (0, 0)]
     span = windows.span(narrow.shape[2:])
-    padding += [
-        (p, max(0, s - p - n)) for p, s, n in zip(windows.padding, span, wide.shape[2:], strict=True)
-    ]
+    padding += [(p, max(0, s - p - n)) for p, s, n in zip(windows.padding, span, wide.shape[2:], strict=True)]
     seen = np.pad(wide, padding)
     found = np.zeros(shape)
     features, depth = shape[0] // groups, shape[1]
@@ -121,17 +123,29 @@ def _by_kernel(wide: Array, narrow: Array, shape: tuple[int, ...], windows: Wind
             for t, d, n, s in zip(tap, windows.dilation, narrow.shape[2:], windows.stride, strict=True)
         )
         for g in range(groups):
-            x, y = seen[(slice(None), slice(g * depth, (g + 1) * depth), *at)], narrow[:, g * features : (g + 1) * features]
+            x, y = (
+                seen[(slice(None), slice(g * depth, (g + 1) * depth), *at)],
+                narrow[:, g * features : (g + 1) * features],
+            )
             axes = [0, *range(2, x.ndim)]
             found[(slice(g * features, (g + 1) * features), slice(None), *tap)] = np.tensordot(y, x, (axes, axes))
     return found
 
 
 def case(
-    images: int, depth: int, features: int, extents: tuple[int, ...], size: tuple[int, ...], *,
-    stride: Any = 1, padding: Any = 0, dilation: Any = 1, groups: int = 1, dtype: str = "float32", more: int = 0, seed: int = 0
+    images: int,
+    depth: int,
+    features: int,
+    extents: tuple[int, ...],
+    size: tuple[int, ...],
+    *,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    dtype: str = "float32",
+    seed: int = 0,
 ) -> Case:
-    """`more`: rows and columns of the wide tensor that no window reaches."""
     each = [(n,) * len(size) if isinstance(n, int) else tuple(n) for n in (stride, padding, dilation)]
     windows = Windows(size, *each)
     random = np.random.default_rng(seed)
@@ -140,7 +154,9 @@ def case(
         return random.normal(size=shape).astype(dtype)
 
     narrow = normal(images, features * groups, *windows.positions(extents))
-    return Case(normal(images, depth * groups, *extents), narrow, normal(features * groups, depth, *size), windows, groups)
+    return Case(
+        normal(images, depth * groups, *extents), narrow, normal(features * groups, depth, *size), windows, groups
+    )
 
 
 @st.composite
@@ -212,6 +228,7 @@ def least(of: Case, direction: Direction) -> int:
     return high
 
 
+@pytest.mark.slow
 @each_direction
 @each_way
 @pytest.mark.parametrize("dtype", ["float16", "float64"])
@@ -222,8 +239,7 @@ def test_pieces_fit_any_workspace(way: str, direction: Direction, dtype: str) ->
     assert whole is not None
     smallest = least(of, direction)
     for workspace in {smallest, (smallest + whole.workspace) // 2, whole.workspace - 64}:
-        workspace = max(smallest, workspace)
-        of.assert_near(direction, of.made(direction, workspace))
+        of.assert_near(direction, of.made(direction, max(smallest, workspace)))
 
 
 @each_direction
@@ -240,7 +256,9 @@ def test_operands_may_lie_in_any_way(way: str, direction: Direction) -> None:
     of = in_dtype(WAYS[way], "float64")
     names = {"forward": ("wide", "kernel"), "adjoint": ("narrow", "kernel"), "by_kernel": ("wide", "narrow")}
     for name in names[direction]:
-        for lying in lines(getattr(of, name)):
+        x = getattr(of, name)
+        flipped = [np.ascontiguousarray(x[::-1])[::-1], np.ascontiguousarray(x[:, ::-1])[:, ::-1]]
+        for lying in [*lines(x), *flipped]:
             moved = of._replace(**{name: lying})
             moved.assert_near(direction, moved.made(direction))
 
@@ -252,8 +270,6 @@ def test_a_result_may_lie_in_any_way(direction: Direction) -> None:
     for result in lines(np.zeros(given.shape)):
         recipe = column_recipe(of.geometry(direction, result), direction, PLENTY)
         assert recipe is not None
-        from tests.engine.cards.running import CardRun
-
         CardRun(recipe, "float64", operands, result).run()
         of.assert_near(direction, result)
 
@@ -308,8 +324,6 @@ def test_what_cannot_be_done_is_none() -> None:
 
 def test_where_32_bits_are_not_enough_64_count() -> None:
     """On the same kernels: what they count may be small."""
-    from unittest.mock import patch
-
     for direction in DIRECTIONS:
         of = in_dtype(WAYS["dilation and stride"], "float64")
         with patch("engine.cards.column_convolutions.columns_are_wide", return_value=True):
@@ -322,12 +336,11 @@ def test_where_32_bits_are_not_enough_64_count() -> None:
 needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 
 
+@pytest.mark.slow
 @needs_nvrtc
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_nvrtc_compiles_them(dtype: str, architecture: str) -> None:
-    from unittest.mock import patch
-
     for wide in (False, True):
         with patch("engine.cards.column_convolutions.columns_are_wide", return_value=wide):
             recipe = in_dtype(WAYS["groups"], dtype).recipe("forward")

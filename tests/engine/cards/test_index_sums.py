@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine import registry
+from engine import TensorType, registry
 from engine.cards.card_recipe import CardPlace, CardRecipe
-from engine.cards.index_sums import index_sum_recipe
+from engine.cards.index_sums import adding_of_segments, index_sum_recipe
 from engine.graph.run_context import RunContext
 from engine.microkernels.adding import Adding
 from tests.engine.cards.running import Array, CardRun, compiled_for, run_card_recipe
@@ -97,8 +97,13 @@ def test_any_axes_and_layouts(data: st.DataObject) -> None:
     random = np.random.default_rng(draw(st.integers(0, 99)))
     covered = list(shape)
     covered[axis] = draw(st.sampled_from((3, 64, 70, 600)))
-    dtype, whole = draw(st.sampled_from(FLOATS)), [1 if draw(st.booleans()) and i != axis else n for i, n in enumerate(covered)]
-    index = np.broadcast_to(random.integers(0, shape[axis], whole), covered).astype(draw(st.sampled_from(INDICES)), order="K")
+    dtype, whole = (
+        draw(st.sampled_from(FLOATS)),
+        [1 if draw(st.booleans()) and i != axis else n for i, n in enumerate(covered)],
+    )
+    index = np.broadcast_to(random.integers(0, shape[axis], whole), covered).astype(
+        draw(st.sampled_from(INDICES)), order="K"
+    )
     order = random.permutation(rank)
     x = random.normal(size=[shape[a] for a in order]).astype(dtype).transpose(np.argsort(order))
     updates = random.normal(size=[*covered[:-1], 2 * covered[-1]]).astype(dtype)[..., ::-2]
@@ -141,7 +146,8 @@ def test_segments_begin_with_zeros(count: int, dtype: str) -> None:
     random = np.random.default_rng(count)
     x, ids = random.normal(size=(count, 4)).astype(dtype), random.integers(0, 7, count)
     x[:3] = -0.0
-    of = geometry(np.empty((7, 4), dtype), np.broadcast_to(ids[:, None], x.shape), x, 0)
+    types = (TensorType.of(array) for array in (np.empty((7, 4), dtype), x, ids))
+    of = adding_of_segments(*types)
     recipe = index_sum_recipe(of, PLENTY, None, CardPlace("operand", 1), CardPlace("operand", 0))
     assert recipe is not None
     found = run_card_recipe(recipe, dtype, (x, ids), (7, 4))
@@ -199,13 +205,15 @@ def test_where_32_bits_are_not_enough_64_count(count: int) -> None:
         assert_same_bits(made(*case, 0), expected(*case, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
-@pytest.mark.parametrize("index", INDICES)
-@each_dtype
-def test_nvrtc_compiles_them(dtype: str, index: str, architecture: str) -> None:
-    for wide in (False, True):
-        with patch("engine.cards.index_sums.is_wide", return_value=wide):
-            recipe = index_sum_recipe(geometry(*rows(300, dtype, index=index), 2), PLENTY)
-        assert recipe is not None
-        assert compiled_for(recipe.text, architecture).startswith(b"\x7fELF")
+@pytest.mark.parametrize(
+    ("dtype", "index", "wide"),
+    [*((dtype, "int64", False) for dtype in FLOATS), *(("float32", index, True) for index in INDICES)],
+)
+def test_nvrtc_compiles_them(dtype: str, index: str, wide: bool, architecture: str) -> None:
+    with patch("engine.cards.index_sums.is_wide", return_value=wide):
+        recipe = index_sum_recipe(geometry(*rows(300, dtype, index=index), 2), PLENTY)
+    assert recipe is not None
+    assert compiled_for(recipe.text, architecture).startswith(b"\x7fELF")

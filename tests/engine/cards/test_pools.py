@@ -18,7 +18,7 @@ from engine.oplib.pooling import placed
 from tests.engine.cards.running import Array, compiled_for, run_card_recipe
 from tests.engine.loops import nvrtc
 from tests.engine.loops.c_compiler import COMPILER
-from tests.engine.microkernels.products import LIES, laid
+from tests.engine.microkernels.products import LIES
 from tests.engine.microkernels.test_pooling import SPECIAL, Case, case
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
@@ -157,6 +157,7 @@ def test_offsets_that_64_bits_do_not_hold() -> None:
     assert pool_recipe(of, "maximum", PLENTY) is None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 @pytest.mark.parametrize("architecture", ["sm_80", "sm_90"])
 @each_dtype
