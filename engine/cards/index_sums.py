@@ -38,6 +38,7 @@ _MOST: Final = 1 << 31
 #: entries of a table before the axes
 _HEAD: Final = 20
 
+#: operands of `scatter_add`
 _X, _INDEX, _UPDATES = (CardPlace("operand", number) for number in range(3))
 
 _INDICES: Final = {
