@@ -48,6 +48,7 @@ class CudaPlans:
     #: what may take part in a loop, as it is planned
     threads = 1
     has_microkernels = False
+    splits_sums = True
     #: binds plans of which nothing is compiled
     without: Binder = CudaBinder({})
 

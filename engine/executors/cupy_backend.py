@@ -70,6 +70,7 @@ class CuPyExecutor(Executor):
         plans = CudaPlans(self._kernels)
         self._without = plans.without
         self._tiers = ExecutionTiers(plans, determinism, self.instances.retire) if compile == "on" else None
+        self.splits_sums = plans.splits_sums and self._tiers is not None
 
     @classmethod
     def is_available(cls) -> bool:

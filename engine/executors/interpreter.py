@@ -62,6 +62,8 @@ class Executor(ABC):
     _without: Binder
     #: what may take part in a loop of several nodes, as plans are to count them; 0: it runs none
     loop_threads: int = 0
+    #: whether plans are to have sums over several axes in two, so that loops take in the first
+    splits_sums: bool = False
 
     @classmethod
     def is_available(cls) -> bool:

@@ -61,6 +61,8 @@ class Kernels:
     """
 
     has_microkernels: ClassVar[bool] = True
+    #: it would be other bits than those of sums by themselves
+    splits_sums: ClassVar[bool] = False
 
     def __init__(self, store: KernelStore | None = None, threads: int = 1) -> None:
         self.threads = threads

@@ -52,6 +52,10 @@ class LoopKernels(Protocol):
         """Whether there are kernels of their shapes for single ops, too."""
 
     @property
+    def splits_sums(self) -> bool:
+        """Whether sums over several axes are to be in two in bodies of loops, too."""
+
+    @property
     def without(self) -> Binder:
         """Binds plans of which nothing is compiled."""
 
@@ -195,7 +199,7 @@ class ExecutionTiers:
             self._put(plan, state, *state.rest)
             return
         kernels = self._kernels
-        alike = _with_kernels_in_bodies(plan, microkernels=kernels.has_microkernels)
+        alike = _with_kernels_in_bodies(plan, kernels)
         graph = graph_of(alike, registry())
         within = compiled_within(graph, plan.peak_bytes, kernels.threads, microkernels=kernels.has_microkernels)
         whole = replace(within.plan if within else alike, digest=plan.digest)
@@ -251,7 +255,7 @@ class ExecutionTiers:
         """How a plan runs, whoever asks first: others wait, so that all compute the same."""
         with state.lock:
             if state.decided is None:
-                instead = _with_kernels_in_bodies(plan, microkernels=self._kernels.has_microkernels)
+                instead = _with_kernels_in_bodies(plan, self._kernels)
                 state.decided = _tier(instead, self._decide(instead), COMPILED)
             return state.decided
 
@@ -272,11 +276,13 @@ class ExecutionTiers:
             _logger.warning("kernels are not compiled, and NumPy computes them: %s", reason)
 
 
-def _with_kernels_in_bodies(plan: Plan, *, microkernels: bool) -> Plan:
+def _with_kernels_in_bodies(plan: Plan, kernels: LoopKernels) -> Plan:
     """The plan with the bodies of its loops as kernels make them; itself, where it has none."""
     if not any(isinstance(step.op, RunsPlans) for step in plan.steps):
         return plan
-    found = with_compiled_bodies(graph_of(plan, registry()), microkernels=microkernels)
+    found = with_compiled_bodies(
+        graph_of(plan, registry()), microkernels=kernels.has_microkernels, splits_sums=kernels.splits_sums
+    )
     return replace(make_plan(found, NO_LIMITS), digest=plan.digest)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -12,8 +13,8 @@ from engine.graph.op import Array
 from engine.graph.tensor_type import HostArray
 from engine.loops.compiled import block_count
 from engine.loops.cuda_parts import CudaParts
-from engine.loops.cuda_text import WARP, has_reductions, table_entries
-from engine.loops.program import Loop, Space
+from engine.loops.cuda_text import MOST_SUMS, WARP, has_reductions, table_entries
+from engine.loops.program import Loop, ResultKind, Space
 from engine.loops.table import table_layout
 
 #: threads of a block, elements of a thread where there are many, and from where on there are
@@ -36,6 +37,14 @@ class Launch(NamedTuple):
     block: Extent
     table: HostArray
     kept: tuple[Any, ...]
+
+
+class _Sum(NamedTuple):
+    """Addresses of what is added up, of so many columns, and of where the sums go."""
+
+    addends: int
+    result: int
+    columns: int
 
 
 class _Memory:
@@ -99,12 +108,25 @@ class CudaLoop:
             by_row = [a or r for a, r, kind in zip(addends, results, kinds, strict=True) if kind != "columns"]
             flags = [flag] if self.parts.flags else []
             launches.append(self._row_by_row(self.parts.rows, operands, [*by_row, *saved, *flags]))
-        if self.parts.columns is not None:
-            sums = [r for r, kind in zip(results, kinds, strict=True) if kind == "columns"]
-            launches += self._column_by_column(self.parts.columns, [*operands, *saved], sums, memory)
-        for kind, a, result in zip(kinds, addends, results, strict=True):
-            launches += self._total(a, result, memory) if kind == "total" else []
+        parts = [self._room_for_parts(kind, r, memory) for r, kind in zip(results, kinds, strict=True)]
+        if self.parts.columns is not None and self._blocks:
+            sums = [part for part, kind in zip(parts, kinds, strict=True) if kind == "columns"]
+            launches.append(self._column_by_column(self.parts.columns, [*operands, *saved], sums))
+        totals = [_Sum(a, part, 1) for a, part, kind in zip(addends, parts, kinds, strict=True) if kind == "total"]
+        launches += self._adding_up("add_rows", self._blocks, totals) if self._blocks else []
+        if self._blocks != 1:
+            added = zip(parts, results, map(self._columns_of, kinds), strict=True)
+            launches += self._adding_up("add_parts", self.space.columns, [_Sum(*each) for each in added if each[-1]])
         return launches
+
+    def _columns_of(self, kind: ResultKind) -> int:
+        """How many sums over rows a result is; 0 where it is none."""
+        return {"columns": self.space.columns, "total": 1}.get(kind, 0)
+
+    def _room_for_parts(self, kind: ResultKind, result: int, memory: _Memory) -> int:
+        """Where the blocks of a sum write theirs: to the result itself, where there is one."""
+        columns = self._columns_of(kind)
+        return memory.reserve(self._blocks * columns) if columns and self._blocks != 1 else result
 
     def _row_by_row(self, loop: Loop, operands: Sequence[int], results: Sequence[int]) -> Launch:
         given = self.space.strides[len(operands) :]
@@ -120,34 +142,23 @@ class CudaLoop:
         grid, block = thread_blocks(self._rows, self.space.columns, _EACH if self.space.length >= _MANY else 1)
         return Launch("rows", grid, block, table, ())
 
-    def _column_by_column(
-        self, loop: Loop, operands: Sequence[int], results: Sequence[int], memory: _Memory
-    ) -> list[Launch]:
-        columns, blocks = self.space.columns, self._blocks
-        parts = [memory.reserve(blocks * columns) if blocks != 1 else result for result in results]
+    def _column_by_column(self, loop: Loop, operands: Sequence[int], results: Sequence[int]) -> Launch:
         strides = [*self.space.strides[: len(self.loop.operands)], *(self._dense for _ in self.parts.saved)]
-        table = self._table(loop, [*operands, *parts], [*strides, *(() for _ in parts)])
-        launches = [_along("columns", blocks * columns, table)] if blocks else []
-        if blocks != 1:
-            launches += [self._sum(part, result, columns) for part, result in zip(parts, results, strict=True)]
-        return launches
+        table = self._table(loop, [*operands, *results], [*strides, *(() for _ in results)])
+        return _along("columns", self._blocks * self.space.columns, table)
 
-    def _total(self, addends: int, result: int, memory: _Memory) -> list[Launch]:
-        if self._blocks == 1:
-            return [self._sum_of_rows(addends, result)]
-        parts = memory.reserve(self._blocks)
-        launches = [self._sum_of_rows(addends, parts)] if self._blocks else []
-        return [*launches, self._sum(parts, result, 1)]
+    def _adding_up(self, kernel: str, items: int, sums: Sequence[_Sum]) -> list[Launch]:
+        """All of them by one launch, or as many as a table has room for: of the longest, so many threads have an item.
 
-    def _sum_of_rows(self, addends: int, sums: int) -> Launch:
-        return _along(
-            "add_rows", self._blocks, self._entries_of(addends, sums, self._rows, self.space.block, self._blocks)
-        )
-
-    def _sum(self, parts: int, result: int, columns: int) -> Launch:
-        """NumPy adds up one axis pairwise, and the first of two row by row."""
-        table = self._entries_of(parts, result, columns, 0, self._blocks)
-        return _along("add_pairwise", 1, table) if columns == 1 else _along("add_columns", columns, table)
+        As NumPy does it, parts of one column are added up pairwise, and those of several row by row.
+        """
+        found = []
+        for first in range(0, len(sums), MOST_SUMS):
+            chosen = sums[first : first + MOST_SUMS]
+            table = self._entries_of(self._rows, self.space.block, self._blocks, *chain.from_iterable(chosen))
+            launch = _along(kernel, items, table)
+            found.append(launch._replace(grid=(launch.grid[0], len(chosen))))
+        return found
 
     @property
     def _dense(self) -> tuple[int, ...]:

@@ -24,8 +24,12 @@ WARP: Final = 32
 OPTIONS: Final = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt=true")
 #: instructions from which a loop is not unrolled: that takes the compiler seconds, and hides no more of the memory
 LONG: Final = 300
-#: entries of the table of a kernel that adds up
-SUM_ENTRIES: Final = 5
+#: sums that one launch adds up, at most
+MOST_SUMS: Final = 64
+#: entries of the table of a kernel that adds up: rows, rows of a block and blocks; behind them, of each sum, the
+#: address of its addends or parts, that of what they add up to, and how many columns these have
+SUMS_HEAD: Final = 3
+SUM_ENTRIES: Final = 3
 
 _DEVICE: Final = """\
 typedef {float} F; typedef {int} I; typedef unsigned {int} U;
@@ -76,27 +80,18 @@ _WORDS: Final = {
         "nan": "0x7ff8000000000000LL",
     },
 }
-#: the addends of a block of rows, in their order; parts, as NumPy adds up one axis (pairwise), or the first of two
+#: the addends of a block of rows, in their order; parts, as NumPy adds up one axis (pairwise), or the first of two.
+#: A launch is for several sums: blocks of threads have the number of theirs along y. Of one column, a thread adds all
 SUMS: Final = """\
 KERNEL add_rows(GIVEN) {
-const long long* const table = TABLE;
-const F* const addends = (const F*)table[0]; F* const sums = (F*)table[1];
-const long long rows = table[2], block_rows = table[3], blocks = table[4];
+const long long* const table = TABLE; const long long* const given_sum = table + 3 + 3 * BLOCK_Y;
+const F* const addends = (const F*)given_sum[0]; F* const sums = (F*)given_sum[1];
+const long long rows = table[0], block_rows = table[1], blocks = table[2];
 for (long long block = BLOCK_X * (long long)WIDE + THREAD_X; block < blocks; block += GRID_X * (long long)WIDE) {
 const long long most = (block + 1) * block_rows, end = most < rows ? most : rows;
 F sum = 0;
 for (long long row = block * block_rows; row < end; row++) sum += addends[row];
 sums[block] = sum;
-}
-}
-KERNEL add_columns(GIVEN) {
-const long long* const table = TABLE;
-const F* const parts = (const F*)table[0]; F* const sums = (F*)table[1];
-const long long columns = table[2], blocks = table[4];
-for (long long c = BLOCK_X * (long long)WIDE + THREAD_X; c < columns; c += GRID_X * (long long)WIDE) {
-F sum = 0;
-for (long long block = 0; block < blocks; block++) sum += parts[block * columns + c];
-sums[c] = sum;
 }
 }
 DEVICE F pairwise(const F* a, long long n) {
@@ -109,9 +104,16 @@ F sum = ((r[0] + r[1]) + (r[2] + r[3])) + ((r[4] + r[5]) + (r[6] + r[7]));
 for (; i < n; i++) sum += a[i];
 return sum;
 }
-KERNEL add_pairwise(GIVEN) {
-const long long* const table = TABLE;
-if (BLOCK_X == 0 && THREAD_X == 0) *(F*)table[1] = pairwise((const F*)table[0], table[4]);
+KERNEL add_parts(GIVEN) {
+const long long* const table = TABLE; const long long* const given_sum = table + 3 + 3 * BLOCK_Y;
+const F* const parts = (const F*)given_sum[0]; F* const sums = (F*)given_sum[1];
+const long long columns = given_sum[2], blocks = table[2];
+for (long long c = BLOCK_X * (long long)WIDE + THREAD_X; c < columns; c += GRID_X * (long long)WIDE) {
+F sum = 0;
+if (columns == 1) sum = pairwise(parts, blocks);
+else for (long long block = 0; block < blocks; block++) sum += parts[block * columns + c];
+sums[c] = sum;
+}
 }
 """
 
@@ -144,8 +146,9 @@ def cuda_kernels(parts: CudaParts, lanes: int) -> str:
 
 
 def table_entries(parts: CudaParts) -> int:
-    """How many entries the tables of these kernels have."""
-    return max(SUM_ENTRIES, *(table_layout(loop).size for loop in (parts.rows, parts.columns) if loop is not None))
+    """How many entries the tables of these kernels have: there may be a sum for each result."""
+    sums = SUMS_HEAD + SUM_ENTRIES * min(len(parts.places), MOST_SUMS)
+    return max(sums, *(table_layout(loop).size for loop in (parts.rows, parts.columns) if loop is not None))
 
 
 def has_reductions(loop: Loop) -> bool:

@@ -15,6 +15,7 @@ from engine.planning.fused import Fused
 from engine.planning.looped import PlannedCountedScan, PlannedScan, RunsPlans
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Plan, graph_of, make_plan
+from engine.planning.split_sums import split_sums
 from engine.planning.step_loop import step_loop
 
 #: bytes that a body may take in any case: its kernels work in some
@@ -25,15 +26,20 @@ _FREE_BYTES: Final = 1 << 16
 CompiledOp = Fused | MicrokernelOp | PlannedScan
 
 
-def with_compiled_bodies(graph: Graph, *, microkernels: bool = True) -> Graph:
-    """`graph` with all bodies planned for kernels, each within the memory that it was planned for; or itself."""
+def with_compiled_bodies(graph: Graph, *, microkernels: bool = True, splits_sums: bool = False) -> Graph:
+    """`graph` with all bodies planned for kernels, each within the memory that it was planned for; or itself.
+
+    Where it `splits_sums`, those over several axes are in two.
+    """
     if not any(isinstance(node.op, RunsPlans) for node in graph.nodes):
         return graph
     made: dict[Plan, Plan] = {}
 
     def compiled(plan: Plan) -> Plan:
         if plan not in made:
-            made[plan] = _compiled(graph_of(plan, graph.registry), plan.peak_bytes, microkernels=microkernels)
+            body = graph_of(plan, graph.registry)
+            split = split_sums(body) if splits_sums else body
+            made[plan] = _compiled(split, plan.peak_bytes, microkernels=microkernels, splits_sums=splits_sums)
         return made[plan]
 
     nodes = [_with_plans(node, compiled) if isinstance(node.op, RunsPlans) else node for node in graph.nodes]
@@ -53,11 +59,11 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
     )
 
 
-def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool) -> Plan:
+def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool, splits_sums: bool) -> Plan:
     """Written for loops, where there is memory for that: rows that lie across it are copied."""
     written = for_loops(graph)
     for each in (written, graph) if written is not graph else (graph,):
-        inner = with_compiled_bodies(each, microkernels=microkernels)
+        inner = with_compiled_bodies(each, microkernels=microkernels, splits_sums=splits_sums)
         within = compiled_within(inner, max(most_bytes, _FREE_BYTES), 1, microkernels=microkernels, all_pay=True)
         if within:
             return within.plan

@@ -87,10 +87,19 @@ class Compiler:
     for is made once.
     """
 
-    def __init__(self, limits: Limits, capacity: int = 256, bytes: int = PLAN_BYTES, *, loop_threads: int = 1) -> None:
-        """`loop_threads`: those of the executor, which may run no loops at all."""
+    def __init__(
+        self,
+        limits: Limits,
+        capacity: int = 256,
+        bytes: int = PLAN_BYTES,
+        *,
+        loop_threads: int = 1,
+        splits_sums: bool = False,
+    ) -> None:
+        """`loop_threads`: those of the executor, which may run no loops at all; and whether that one `splits_sums`."""
         self.limits = limits
         self.loop_threads = loop_threads
+        self.splits_sums = splits_sums
         #: what was compiled, by its key, as long as it is kept
         self.plans: Cache[Compiled] = Cache(capacity, bytes, lambda made: made.nbytes)
 
@@ -142,7 +151,9 @@ class Compiler:
         key = (program.digest, frozenset(used.items()), call, threads, memory)
 
         def make() -> Compiled:
-            made = compile_call(program, types, call, self.limits, deadline, threads, memory)
+            made = compile_call(
+                program, types, call, self.limits, deadline, threads, memory, splits_sums=self.splits_sums
+            )
             return replace(made, plan=replace(made.plan, digest=_digest(program, used, call, memory)), key=key)
 
         found, known = self.plans.get(key, make, deadline)
@@ -165,10 +176,14 @@ def compile_call(
     deadline: Deadline = NO_DEADLINE,
     loop_threads: int = 1,
     memory: int | None = None,
+    *,
+    splits_sums: bool = False,
 ) -> Compiled:
     """Write, optimise and plan, in this order, within `memory` bytes. Raises EngineError."""
     with collector_paused():
-        asked, plan, _ = plan_within(program, types, call, limits, deadline, loop_threads, memory)
+        asked, plan, _ = plan_within(
+            program, types, call, limits, deadline, loop_threads, memory, splits_sums=splits_sums
+        )
     return Compiled(plan, asked.labels, asked.disconnected, GraphName(), asked.dtype)
 
 
@@ -180,6 +195,8 @@ def plan_within(
     deadline: Deadline = NO_DEADLINE,
     loop_threads: int = 1,
     memory: int | None = None,
+    *,
+    splits_sums: bool = False,
 ) -> PlanWithin:
     """As `plan_call`; where that is over `memory`, or a graph of a later opset over the limit, of less and less.
 
@@ -190,18 +207,27 @@ def plan_within(
     spares = memory is not None or program.opset > OPSET
     limits = limits.within(memory)
     try:
-        asked, plan = plan_call(program, types, call, limits, deadline, loop_threads=loop_threads)
+        asked, plan = plan_call(
+            program, types, call, limits, deadline, loop_threads=loop_threads, splits_sums=splits_sums
+        )
         return PlanWithin(asked, plan, plan)
     except OverMemory:
         if not spares:
             raise
-    asked, plan = _plan_sparing(program, types, call, limits, deadline, loop_threads)
-    _, fastest = plan_fastest(program, types, call, limits, deadline, loop_threads)
+    asked, plan = _plan_sparing(program, types, call, limits, deadline, loop_threads, splits_sums=splits_sums)
+    _, fastest = plan_fastest(program, types, call, limits, deadline, loop_threads, splits_sums=splits_sums)
     return PlanWithin(asked, replace(plan, recomputed_flops=max(0, plan.flops - fastest.flops)), fastest)
 
 
 def _plan_sparing(
-    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
+    program: Program,
+    types: FeedTypes,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline,
+    loop_threads: int,
+    *,
+    splits_sums: bool,
 ) -> tuple[Traced, Plan]:
     """As `plan_call`, with the fewest levels of pieces that there is memory for; then with bodies of less."""
     limits = replace(limits, keeps=False)
@@ -209,7 +235,16 @@ def _plan_sparing(
     for room, levels in _attempts(program, types, call, limits, deadline, loop_threads):
         try:
             return plan_call(
-                program, types, call, limits, deadline, loop_threads=loop_threads, levels=levels, spares=True, room=room
+                program,
+                types,
+                call,
+                limits,
+                deadline,
+                loop_threads=loop_threads,
+                levels=levels,
+                spares=True,
+                room=room,
+                splits_sums=splits_sums,
             )
         except OverMemory as error:
             if room is not None and error.function is not None:
@@ -239,11 +274,20 @@ def _attempts(
 
 
 def plan_fastest(
-    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
+    program: Program,
+    types: FeedTypes,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline,
+    loop_threads: int,
+    *,
+    splits_sums: bool = False,
 ) -> tuple[Traced, Plan]:
     """As `plan_call`, if memory were no matter."""
     endless = replace(limits, bytes=NO_END, flops=NO_END)
-    return plan_call(program, types, call, endless, deadline, (NO_END,), limits.flops, loop_threads)
+    return plan_call(
+        program, types, call, endless, deadline, (NO_END,), limits.flops, loop_threads, splits_sums=splits_sums
+    )
 
 
 def plan_call(
@@ -259,10 +303,12 @@ def plan_call(
     *,
     spares: bool = False,
     room: int | None = None,
+    splits_sums: bool = False,
 ) -> tuple[Traced, Plan]:
     """The call written out and optimised, and its plan; a sweep in smaller chunks where all at once is over budget.
 
-    The plan has loops in it where that pays at once, in which at most `loop_threads` take part; 0: it has none.
+    The plan has loops in it where that pays at once, in which at most `loop_threads` take part; 0: it has none. Where
+    it `splits_sums`, those over several axes are written for loops that it may have later on.
     `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
     Long loops are in pieces, at so many `levels`; with `spares`, what there is no memory for is computed again, within
     bodies what there is no `room` for. Raises EngineError.
@@ -275,9 +321,9 @@ def plan_call(
             graph = runnable(asked.graph, limits, allowance, loop_threads, room)
             check_linear(graph)
             if spares:
-                graph, plan = plan_sparing(graph, limits, deadline, loop_threads)
+                graph, plan = plan_sparing(graph, limits, deadline, loop_threads, splits_sums=splits_sums)
             else:
-                plan = smallest_plan(graph, limits, deadline, loop_threads)
+                plan = smallest_plan(graph, limits, deadline, loop_threads, splits_sums=splits_sums)
             return asked._replace(graph=graph), plan
         except TooManyNodes as error:
             raise refused or error from None

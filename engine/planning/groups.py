@@ -96,6 +96,7 @@ class Grouping:
                     together.join(operand, i)
                 elif self.graph.nodes[operand].type.shape == member.domain.shape:
                     together.join(meeting.setdefault((member.domain, self.stages[i], operand), i), i)
+        self._join_lone_sums(together)
         found: dict[int, list[int]] = {}
         for i, member in enumerate(self.members):
             if member is not None:
@@ -104,6 +105,17 @@ class Grouping:
             first = self.members[nodes[0]]
             assert first is not None
             yield Group(first.domain, tuple(nodes), self.row_axes.get(first.domain))
+
+    def _join_lone_sums(self, together: _Together) -> None:
+        """Sums over rows that would each be a loop of its own, of several results of one loop, are one loop."""
+        roots = [together.root(i) for i in range(len(self.members))]
+        sizes, meeting = Counter(roots), dict[tuple[Domain, int, int], int]()
+        for i, member in enumerate(self.members):
+            if member is None or member.ending != "columns" or sizes[roots[i]] > 1:
+                continue
+            (operand,) = self.graph.nodes[i].operands
+            if self.members[operand] is not None:
+                together.join(meeting.setdefault((member.domain, self.stages[i], roots[operand]), i), i)
 
     def _stage(self, node: Node, member: Member | None) -> int:
         """One more than that of an operand that the loop of this node cannot take along."""

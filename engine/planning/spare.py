@@ -35,7 +35,9 @@ class SparePlan(NamedTuple):
     plan: Plan
 
 
-def plan_sparing(graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int) -> SparePlan:
+def plan_sparing(
+    graph: Graph, limits: Limits, deadline: Deadline, loop_threads: int, *, splits_sums: bool = False
+) -> SparePlan:
     """The first plan that there is memory for, of those that compute more and more again.
 
     Raises OverBudget: of what came nearest, at the node that most of the memory is for. Where nothing would help, as
@@ -45,7 +47,7 @@ def plan_sparing(graph: Graph, limits: Limits, deadline: Deadline, loop_threads:
     least = graph
     for each in _variants(graph, limits.bytes):
         try:
-            return SparePlan(each, smallest_plan(each, limits, deadline, loop_threads))
+            return SparePlan(each, smallest_plan(each, limits, deadline, loop_threads, splits_sums=splits_sums))
         except OverMemory as error:
             if nearest is None or is_nearer(error, nearest):
                 nearest, least = error, each

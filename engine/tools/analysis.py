@@ -60,21 +60,25 @@ def analyse(
     deadline: Deadline = NO_DEADLINE,
     loop_threads: int = 1,
     memory: int | None = None,
+    *,
+    splits_sums: bool = False,
 ) -> Analysis:
     """Plan `call` as it would run within `limits` and `memory`; where it is over them, as it would run without.
 
-    `loop_threads` as the executor. The tensors that the call takes beside feeds are taken to fit. Raises EngineError,
-    OverBudget only for a rank.
+    `loop_threads` and `splits_sums` as the executor. The tensors that the call takes beside feeds are taken to fit.
+    Raises EngineError, OverBudget only for a rank.
     """
     endless = replace(limits, bytes=NO_END, flops=NO_END)
     _, values = program.build(call.example(program, types), call.roots, deadline, limits=endless)
     call = call.fitted(values)
     within = True
     try:
-        asked, plan, fastest = plan_within(program, types, call, limits, deadline, loop_threads, memory)
+        asked, plan, fastest = plan_within(
+            program, types, call, limits, deadline, loop_threads, memory, splits_sums=splits_sums
+        )
     except OverBudget:
         within = False
-        asked, plan = plan_fastest(program, types, call, limits, deadline, loop_threads)
+        asked, plan = plan_fastest(program, types, call, limits, deadline, loop_threads, splits_sums=splits_sums)
         fastest = plan
     storage = Storage(asked.graph)
     spent = _spent(storage)

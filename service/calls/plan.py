@@ -72,8 +72,17 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
 
     def run_task(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
         """What the call would take; what is over a budget of bytes or FLOPs is no error here."""
-        limits, threads = engine.compiler.limits, engine.compiler.loop_threads
-        analysis = analyse(ready.program, ready.types, ready.call, limits, deadline, threads, ready.memory_budget)
+        compiler, memory = engine.compiler, ready.memory_budget
+        analysis = analyse(
+            ready.program,
+            ready.types,
+            ready.call,
+            compiler.limits,
+            deadline,
+            compiler.loop_threads,
+            memory,
+            splits_sums=compiler.splits_sums,
+        )
         response = FIELD_BYTES + encoded_bytes(analysis.result_types, ready.encoding)
         admitted = analysis.within and response <= engine.max_response_bytes
         return Forecast(analysis, response, admitted, engine.limits)

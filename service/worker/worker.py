@@ -121,7 +121,13 @@ class Worker:
         tensors = TensorJobs(settings, limits)
         self._of_tensors = {PUT_TENSOR: tensors.put, GET_TENSOR: tensors.get}
         self.engine = Engine(
-            Compiler(limits, settings.plan_cache, budget.plans, loop_threads=executor.loop_threads),
+            Compiler(
+                limits,
+                settings.plan_cache,
+                budget.plans,
+                loop_threads=executor.loop_threads,
+                splits_sums=executor.splits_sums,
+            ),
             executor,
             settings.max_response_bytes,
             settings.write_behind_ms,

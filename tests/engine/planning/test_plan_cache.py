@@ -198,10 +198,10 @@ def test_requests_for_one_plan_compile_it_once(monkeypatch: pytest.MonkeyPatch) 
     gate = Gate(lambda: None)
     real, counted = compiling.compile_call, []
 
-    def counting(*args: Any) -> Any:
+    def counting(*args: Any, **more: Any) -> Any:
         counted.append(1)
         gate()
-        return real(*args)
+        return real(*args, **more)
 
     monkeypatch.setattr(compiling, "compile_call", counting)
     compiler, joining = Compiler(Limits()), Joining()

@@ -12,8 +12,8 @@ def test_a_sample_of_the_ops_is_planned(monkeypatch: pytest.MonkeyPatch) -> None
     planned: list[str] = []
     gradients, compile_call = [], compiling.compile_call
 
-    def watched(program, types, call, *given):  # type: ignore[no-untyped-def]
-        made = compile_call(program, types, call, *given)
+    def watched(program, types, call, *given, **more):  # type: ignore[no-untyped-def]
+        made = compile_call(program, types, call, *given, **more)
         planned.extend(statement.op.name for statement in program.statements)
         gradients.append(isinstance(call, Gradients))
         return made
