@@ -22,6 +22,7 @@ PEERS: Final = ("torch", "torch.compile", "jax", "autograd")
 NAMES: Final = {"torch": "PyTorch", "torch.compile": "torch.compile", "jax": "JAX", "autograd": "HIPS autograd"}
 TITLES: Final = {
     "workloads": "Value and all gradients",
+    "networks": "Networks of many layers, value and all gradients",
     "layers": "Layers, each way",
     "adbench": "ADBench, float64",
     "loops": "Loops, on one thread; value and all gradients, and values alone",

@@ -38,6 +38,8 @@ def _torch(work: Workload, device: str, side: str, made: Callable[[Any], Any]) -
 
     place = "cuda" if device == "cuda" else "cpu"
     torch.set_num_threads(len(os.sched_getaffinity(0)))
+    # On a card, float32 as the others have it: of convolutions, PyTorch's default is TF32.
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
     parameters = [torch.tensor(a, device=place, requires_grad=True) for a in work.parameters]
     data = [torch.tensor(a, device=place) for a in work.data]
     run = _torch_question(work.question, made, partial(work.function_for(side), torch_ops()), parameters, data)

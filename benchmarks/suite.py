@@ -7,6 +7,7 @@ from typing import Final
 
 from benchmarks.problems.adbench import ADBENCH
 from benchmarks.problems.composites import COMPOSITES
+from benchmarks.problems.deep_networks import DEEP
 from benchmarks.problems.layers import LAYERS
 from benchmarks.problems.loops import LOOPS, PLANNED
 from benchmarks.problems.networks import NETWORKS
@@ -18,6 +19,7 @@ Maker = Callable[[], Workload]
 
 GROUPS: Final[Mapping[str, Mapping[str, Maker]]] = {
     "workloads": NETWORKS,
+    "networks": DEEP,
     "composites": COMPOSITES,
     "layers": LAYERS,
     "adbench": ADBENCH,

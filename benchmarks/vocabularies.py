@@ -59,7 +59,8 @@ def torch_ops() -> Vocabulary:
         layer_norm=lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias),
         gelu=lambda x, approximate="none": functional.gelu(x, approximate=approximate),
         attention=functional.scaled_dot_product_attention,
-        conv2d=lambda x, kernel, bias, padding: functional.conv2d(x, kernel, bias, padding=padding),
+        conv2d=functional.conv2d,
+        batch_norm=lambda x, weight, bias: functional.batch_norm(x, None, None, weight, bias, training=True),
         max_pool2d=functional.max_pool2d,
         cross_entropy=functional.cross_entropy,
     )
@@ -81,9 +82,13 @@ def jax_ops() -> Vocabulary:
         scores = q @ k.swapaxes(-1, -2) * (1 / math.sqrt(q.shape[-1]))
         return jax.nn.softmax(scores) @ v
 
-    def conv2d(x: Any, kernel: Any, bias: Any, padding: Any) -> Any:
-        around = [(p, p) for p in padding]
-        return jax.lax.conv_general_dilated(x, kernel, (1, 1), around) + bias[:, None, None]
+    def conv2d(x: Any, kernel: Any, bias: Any = None, stride: Any = (1, 1), padding: Any = (0, 0)) -> Any:
+        y = jax.lax.conv_general_dilated(x, kernel, stride, [(p, p) for p in padding])
+        return y if bias is None else y + bias[:, None, None]
+
+    def batch_norm(x: Any, weight: Any, bias: Any) -> Any:
+        over = (0, *range(2, x.ndim))
+        return jax.nn.standardize(x, over, epsilon=1e-5) * weight[:, None, None] + bias[:, None, None]
 
     ops = Vocabulary(
         **numpy_like(jnp),
@@ -101,7 +106,8 @@ def jax_ops() -> Vocabulary:
         layer_norm=lambda x, weight, bias: jax.nn.standardize(x, epsilon=1e-5) * weight + bias,
         attention=attention,
         conv2d=conv2d,
-        max_pool2d=lambda x, kernel_size: _jax_pool(jax, x, kernel_size),
+        batch_norm=batch_norm,
+        max_pool2d=partial(_jax_pool, jax),
         cross_entropy=cross_entropy,
     )
     vars(ops).update(_jax_loops(ops))
@@ -163,9 +169,9 @@ def looping(**functions: Any) -> Vocabulary:
     return ops
 
 
-def _jax_pool(jax: Any, x: Any, kernel_size: Any) -> Any:
-    window = (1, 1, *kernel_size)
-    return jax.lax.reduce_window(x, -math.inf, jax.lax.max, window, window, "VALID")
+def _jax_pool(jax: Any, x: Any, kernel_size: Any, stride: Any = None, padding: Any = (0, 0)) -> Any:
+    steps, around = (1, 1, *(stride or kernel_size)), [(0, 0), (0, 0), *((p, p) for p in padding)]
+    return jax.lax.reduce_window(x, -math.inf, jax.lax.max, (1, 1, *kernel_size), steps, around)
 
 
 def autograd_ops() -> Vocabulary:

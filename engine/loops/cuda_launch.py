@@ -79,8 +79,16 @@ class CudaLoop:
     def workspace(self) -> int:
         """Bytes: addends of totals and reductions, one a row, and the parts of sums."""
         memory = _Memory(0, self._itemsize)
-        self._launches([0] * len(self.loop.operands), [0] * len(self.parts.places), memory, 0)
+        self._launches_nowhere(memory)
         return memory.used
+
+    @property
+    def kernels(self) -> list[str]:
+        """Names of what is launched, in this order."""
+        return [launch.kernel for launch in self._launches_nowhere(_Memory(0, self._itemsize))]
+
+    def _launches_nowhere(self, memory: _Memory) -> list[Launch]:
+        return self._launches([0] * len(self.loop.operands), [0] * len(self.parts.places), memory, 0)
 
     def bind(
         self,

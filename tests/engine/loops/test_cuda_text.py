@@ -11,7 +11,7 @@ from engine.functions.expansions import expand_functions
 from engine.loops.compiled import bind_native
 from engine.loops.cuda_launch import CudaLoop
 from engine.loops.cuda_parts import cuda_parts
-from engine.loops.cuda_text import OPTIONS, cuda_text
+from engine.loops.cuda_text import MOST_SUMS, OPTIONS, cuda_text
 from engine.loops.program import RANDOM, Level, Loop, LoopBuilder, Space
 from engine.loops.schedule import schedule
 from tests.engine.loops import nvrtc
@@ -64,6 +64,39 @@ def test_sums_of_parts_are_numpys(rows: int, columns: int, dtype: str, tmp_path:
     builder.store("total", x.row_sum())
     space = Space((rows,), columns, rows * columns, 1, ((columns,), (), ()))
     case = Case(builder.loop(), space, [np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)])
+    assert_same_bits(case, run(case, tmp_path), expected(case))
+
+
+@needs_compiler
+@pytest.mark.parametrize(("block", "kernels"), [(1, "add_rows add_parts"), (3, "add_rows add_parts"), (40, "add_rows")])
+@pytest.mark.parametrize("columns", [1, 5])
+def test_all_sums_of_a_loop_are_added_up_by_one_launch(columns: int, block: int, kernels: str, tmp_path: Path) -> None:
+    """Of one block there are no parts: what goes column by column has the sums."""
+    builder = LoopBuilder("float32")
+    x = builder.load(Level.ELEMENT)
+    for k, factor in enumerate([1.0, 3.0, -0.7, 11.0]):
+        builder.store("columns" if k % 2 else "total", x * factor if k % 2 else (x * factor).row_sum())
+    space = Space((40,), columns, 40 * columns, block, ((columns,), (), (), (), ()))
+    given = np.random.default_rng(0).normal(size=(40, columns)).astype("float32")
+    case = Case(builder.loop(), space, [given])
+    assert CudaLoop(case.loop, cuda_parts(case.loop), space, case.lanes).kernels == [
+        "rows",
+        "columns",
+        *kernels.split(),
+    ]
+    assert_same_bits(case, run(case, tmp_path), expected(case))
+
+
+@needs_compiler
+def test_more_sums_than_a_table_has_room_for_are_added_up_by_several(tmp_path: Path) -> None:
+    builder = LoopBuilder("float64")
+    x = builder.load(Level.ELEMENT)
+    for k in range(2 * MOST_SUMS + 1):
+        builder.store("columns", x * (k + 1.0))
+    space = Space((9,), 2, 18, 2, ((2,), *[()] * len(builder.results)))
+    case = Case(builder.loop(), space, [np.random.default_rng(0).normal(size=(9, 2))])
+    kernels = CudaLoop(case.loop, cuda_parts(case.loop), space, case.lanes).kernels
+    assert kernels == ["columns", "add_parts", "add_parts", "add_parts"]
     assert_same_bits(case, run(case, tmp_path), expected(case))
 
 
