@@ -40,7 +40,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -120,9 +120,10 @@ docs: $(DOCS)/site ## write the pages that come from the code, and the site in b
 
 # A file of each says when it was made: what the tables measure takes minutes of a core.
 $(DOCS)/pages: $(call files,engine schemas service scripts clients/printers clients/python/gradserve_client) $(wildcard clients/*.py) \
-  docs/porting_notes.toml | $(VENV)/.dev
+  docs/porting_notes.toml $(call files,benchmarks/card) $(wildcard docs/card_report.json) | $(VENV)/.dev
 	$(BIN)/python -m clients.ops
 	$(BIN)/python -m scripts.build_docs
+	$(BIN)/python -m benchmarks.card.page
 	@mkdir -p $(@D) && touch $@
 
 $(DOCS)/passes: $(call files,engine tests/passes tests/contract benchmarks/problems) scripts/passes_table.py | $(DOCS)/pages
@@ -183,6 +184,9 @@ pin: $(VENV)/.demo ## write the digest of the base image into the Dockerfile, as
 # pytest-benchmark, too, that would warn of xdist's processes, and a warning is an error here.
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)
 	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider -p no:benchmark tests/engine tests/contract $(ARGS)
+
+card-report: ## test and time the engine on the GPU, with PYTHON itself: MINUTES=20 for all phases, or PHASE=bench for one; `make docs` writes it into docs/gpu.md
+	$(PYTHON) -m benchmarks.card --minutes $(or $(MINUTES),20) --phase '$(PHASE)'
 
 build/peers/.dev: pyproject.toml clients/python/pyproject.toml benchmarks/peers.txt
 	$(PYTHON) -m venv build/peers

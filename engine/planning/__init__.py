@@ -50,6 +50,8 @@ Files:
     smallest          The plan of least memory: fused, or as the graph is
     spare             Plans that compute again what they have no memory to keep: values of the way there, when the way
                       back comes to them
+    split_sums        Sums over several axes in two: over the trailing ones, which joins the loop that computes the
+                      addends, then the rest
     step_loop         Bodies of scans that are one loop over elements: a recurrence, which a kernel goes through by
                       itself
     storage           Owners of memory while a graph runs: which results are views, how they lie, and how long each

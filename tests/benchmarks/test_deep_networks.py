@@ -46,7 +46,7 @@ def moved(work: Workload, along: Sequence[Array], by: float) -> float:
 def test_gradients_are_what_differences_say(name: str) -> None:
     work = in_doubles(SMALL[name])
     rng = np.random.default_rng(0)
-    along = [rng.normal(size=a.shape) for a in work.parameters]
+    along: list[Array] = [rng.normal(size=a.shape) for a in work.parameters]
     _, *gradients = results(work)
     slope = sum(float((g * d).sum()) for g, d in zip(gradients, along, strict=True))
     assert slope == pytest.approx((moved(work, along, 1e-6) - moved(work, along, -1e-6)) / 2e-6, rel=1e-5)

@@ -1,0 +1,196 @@
+"""A card's report: what is kept of several runs, what is listed as not run, and the page that is written of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any, Final
+
+import pytest
+
+from benchmarks.card import page
+from benchmarks.card.__main__ import main, run_phase
+from benchmarks.card.closed import measure
+from benchmarks.card.figures import KEPT, WHOLE, CardFigures
+from benchmarks.card.phases import PHASES, Lacking, Phase, errors, outcomes, run
+from engine.executors.cupy_backend import is_available
+
+CARD: Final = {"name": "NVIDIA H100 80GB HBM3", "driver_version": "580.1"}
+WHERE: Final[dict[str, Any]] = {
+    "card": CARD, "processor": "a processor", "cores": 16, "versions": {"torch": "2.11.0"}, "commit": "abc"
+}  # fmt: skip
+SIDES: Final = {
+    "gradserve": {"median": 0.2, "lower": 0.19, "upper": 0.21, "ratio": 1.0},
+    "torch": {"median": 0.4, "lower": 0.39, "upper": 0.41, "ratio": 0.5},
+}
+
+
+def figures(path: Path, **where: Any) -> CardFigures:
+    return CardFigures(path, {**WHERE, **where})
+
+
+def recorded(path: Path) -> CardFigures:
+    """What a run leaves that had no JAX, and no time for the sanitizer."""
+    found = figures(path)
+    found.add("tests", "engine and contract", {"passed": 20000, "failed": 0, "skipped": 488, "seconds": 112.4})
+    found.add("sanitizer", "memcheck", {"not_run": "it was given 150 s, which was too little"})
+    found.add("bench", "jax", {"not_run": "jax is not installed"})
+    found.add("bench", "W2", {"title": "W2: perceptron", "sides": SIDES, "without": {}})
+    for coalesce, rate in (("off", 1000.0), ("on", 12345.6)):
+        row = {"workload": "W1", "clients": 64, "coalesce": coalesce, "rate": rate, "p50": 1.5, "p99": 2.75}
+        found.add("requests", f"W1, 64 clients, coalesce {coalesce}", row)
+    found.add("compile", "W6", {"seconds": 4.56, "kernels": 16, "cores": 16})
+    return found
+
+
+# ---------------------------------------------------------------- what is kept
+
+
+def test_a_phase_by_itself_is_merged_into_what_is_there(tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    before = recorded(path).phases
+    figures(path, card={"name": "H200"}).add("compile", "W4", {"seconds": 0.5, "kernels": 10, "cores": 16})
+    found = json.loads(path.read_text("utf-8"))
+    assert found["compile"]["W4"]["where"]["card"] == {"name": "H200"}
+    assert found["compile"].pop("W4")
+    assert found == before
+
+
+def test_a_figure_gives_way_to_a_newer_one_but_not_to_none(tmp_path: Path) -> None:
+    found = recorded(tmp_path / "report.json")
+    found.add("compile", "W6", {"not_run": "there is no card"})
+    found.add("compile", WHOLE, {"not_run": "there is no card"})
+    assert {name: row["seconds"] for name, row in found.phases["compile"].items()} == {"W6": 4.56}
+    found.add("compile", "W6", {"seconds": 3.0, "kernels": 16, "cores": 16})
+    assert found.phases["compile"]["W6"]["seconds"] == 3.0
+
+
+def test_what_was_not_run_is_forgotten_once_it_was(tmp_path: Path) -> None:
+    found = figures(tmp_path / "report.json")
+    found.add("sanitizer", WHOLE, {"not_run": "there is no card"})
+    assert found.phases["sanitizer"][WHOLE]["not_run"] == "there is no card"
+    found.add("sanitizer", "memcheck", {"not_run": "late"})
+    found.add("sanitizer", "memcheck", {"errors": 0})
+    assert {name: row.get("not_run") for name, row in found.phases["sanitizer"].items()} == {"memcheck": None}
+
+
+def test_what_was_found_before_a_phase_failed_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def rows(seconds: float) -> Iterator[tuple[str, Any]]:
+        yield "one", {"seconds": seconds}
+        raise RuntimeError("the rest went wrong")
+
+    found = figures(tmp_path / "report.json")
+    run_phase("compile", Phase(0.1, rows), 5.0, found)
+    assert [*found.phases["compile"]] == ["one"]
+    assert capsys.readouterr().out == "compile, one: seconds 5\ncompile: not run: the rest went wrong\n"
+
+
+@pytest.mark.skipif(is_available(), reason="there is a card")
+@pytest.mark.parametrize("phase", ["", *PHASES])
+def test_without_a_card_each_phase_says_so_in_a_line(
+    phase: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    main(["--minutes", "1", "--phase", phase, "--output", str(tmp_path / "report.json")])
+    heading, *lines = capsys.readouterr().out.splitlines()
+    assert heading.startswith("no card; ")
+    assert [line.partition(": not run: ")[0] for line in lines] == ([phase] if phase else [*PHASES])
+
+
+# ---------------------------------------------------------------- what tools say
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("..\n19961 passed, 488 skipped in 112.01s (0:01:52)\n", (19961, 0, 488)),
+        ("1 passed in 1s\n=== 2 failed, 3 passed, 1 error in 4.00s ===\n", (3, 3, 0)),
+    ],
+)
+def test_the_last_line_of_pytest_is_read(text: str, counts: tuple[int, int, int]) -> None:
+    assert tuple(outcomes(text).values()) == counts
+
+
+def test_tests_that_did_not_end_are_no_figure() -> None:
+    with pytest.raises(Lacking, match="pytest did not end: ....Segmentation fault"):
+        outcomes("....Segmentation fault\n")
+
+
+def test_errors_of_all_processes_are_added_up() -> None:
+    assert errors("== ERROR SUMMARY: 0 errors\n== ERROR SUMMARY: 3 errors\n") == 3
+    assert errors("== RACECHECK SUMMARY: 1 hazard displayed (1 error, 0 warnings)\n") == 1
+    with pytest.raises(Lacking, match="has not summed up"):
+        errors("no device")
+
+
+def test_a_command_that_takes_too_long_is_ended() -> None:
+    with pytest.raises(Lacking, match="given 0 s"):
+        run(["sleep", "60"], 0.2)
+
+
+@pytest.fixture
+def answering() -> Iterator[ThreadingHTTPServer]:
+    class Answering(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200 if body == b"right" else 422)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: Any) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answering) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def test_each_client_gets_answers(answering: ThreadingHTTPServer) -> None:
+    url = f"http://127.0.0.1:{answering.server_port}/"
+    found = measure(url, b"right", 3, 0.2)
+    assert found["rate"] * 0.2 >= 3 - 1e-9
+    assert 0 < found["p50"] <= found["p99"]
+    with pytest.raises(RuntimeError, match="answers 422"):
+        measure(url, b"wrong", 1, 0.2)
+
+
+# ---------------------------------------------------------------- the page
+
+
+def rows_of(text: str) -> list[list[str]]:
+    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("|")]
+
+
+def test_the_page_has_a_table_for_each_phase_and_what_was_not_run(tmp_path: Path) -> None:
+    text = page.measured(recorded(tmp_path / "report.json").phases)
+    day = recorded(tmp_path / "other.json").phases["compile"]["W6"]["when"]
+    where = [CARD["name"], day]
+    rows = rows_of(text)
+    assert ["engine and contract", "20,000", "0", "488", "112", *where] in rows
+    assert ["W2: perceptron", "0.200", "0.50", "–", "–", "missed: torch 0.50 > 0.4", *where] in rows
+    assert ["W1", "64", "on", "12,346", "1.50", "2.75", *where] in rows
+    assert ["W6", "4.56", "16", "16", *where] in rows
+    assert [line for line in text.splitlines() if line.startswith("- ")] == [
+        "- sanitizer, memcheck: it was given 150 s, which was too little",
+        "- bench, jax: jax is not installed",
+    ]
+    assert "NVIDIA H100 80GB HBM3, 580.1" in text
+    assert "torch 2.11.0; commit abc" in text
+
+
+def test_a_page_without_marks_has_no_place() -> None:
+    assert page.written(f"before\n{page.START}old{page.END}after", {}).count("old") == 0
+    with pytest.raises(ValueError, match="no place for figures of a card"):
+        page.written("nothing", {})
+
+
+def test_the_page_is_current() -> None:
+    kept = json.loads(KEPT.read_text("utf-8")) if KEPT.exists() else {}
+    text = page.PAGE.read_text("utf-8")
+    assert page.written(text, kept) == text
