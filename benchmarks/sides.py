@@ -58,7 +58,8 @@ def gradserve(work: Workload, device: str) -> Prepared:
     """The engine."""
     seconds: dict[str, float] = {}
     program, types, asked = recorded(work)
-    plan = timed("plan", seconds, lambda: Compiler(LIMITS).compile(program, types, asked, memory=work.memory).plan)
+    compiler = Compiler(LIMITS, splits_sums=device == "cuda" and work.compiled)
+    plan = timed("plan", seconds, lambda: compiler.compile(program, types, asked, memory=work.memory).plan)
     call, settle, read = engine_call(plan, work.arrays, device, compiled=work.compiled)
     timed("first run", seconds, call)
     timed("settle", seconds, settle)

@@ -13,7 +13,7 @@ from engine.graph.op import Array
 from engine.graph.tensor_type import HostArray
 from engine.loops.compiled import block_count
 from engine.loops.cuda_parts import CudaParts
-from engine.loops.cuda_text import MOST_SUMS, WARP, has_reductions, table_entries
+from engine.loops.cuda_text import SUMS_AT_ONCE, WARP, has_reductions, table_entries
 from engine.loops.program import Loop, ResultKind, Space
 from engine.loops.table import table_layout
 
@@ -161,8 +161,8 @@ class CudaLoop:
         As NumPy does it, parts of one column are added up pairwise, and those of several row by row.
         """
         found = []
-        for first in range(0, len(sums), MOST_SUMS):
-            chosen = sums[first : first + MOST_SUMS]
+        for first in range(0, len(sums), SUMS_AT_ONCE):
+            chosen = sums[first : first + SUMS_AT_ONCE]
             table = self._entries_of(self._rows, self.space.block, self._blocks, *chain.from_iterable(chosen))
             launch = _along(kernel, items, table)
             found.append(launch._replace(grid=(launch.grid[0], len(chosen))))

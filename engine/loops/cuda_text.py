@@ -25,7 +25,7 @@ OPTIONS: Final = ("--fmad=false", "--ftz=false", "--prec-div=true", "--prec-sqrt
 #: instructions from which a loop is not unrolled: that takes the compiler seconds, and hides no more of the memory
 LONG: Final = 300
 #: sums that one launch adds up, at most
-MOST_SUMS: Final = 64
+SUMS_AT_ONCE: Final = 64
 #: entries of the table of a kernel that adds up: rows, rows of a block and blocks; behind them, of each sum, the
 #: address of its addends or parts, that of what they add up to, and how many columns these have
 SUMS_HEAD: Final = 3
@@ -147,7 +147,7 @@ def cuda_kernels(parts: CudaParts, lanes: int) -> str:
 
 def table_entries(parts: CudaParts) -> int:
     """How many entries the tables of these kernels have: there may be a sum for each result."""
-    sums = SUMS_HEAD + SUM_ENTRIES * min(len(parts.places), MOST_SUMS)
+    sums = SUMS_HEAD + SUM_ENTRIES * min(len(parts.places), SUMS_AT_ONCE)
     return max(sums, *(table_layout(loop).size for loop in (parts.rows, parts.columns) if loop is not None))
 
 

@@ -11,7 +11,7 @@ from engine.functions.expansions import expand_functions
 from engine.loops.compiled import bind_native
 from engine.loops.cuda_launch import CudaLoop
 from engine.loops.cuda_parts import cuda_parts
-from engine.loops.cuda_text import MOST_SUMS, OPTIONS, cuda_text
+from engine.loops.cuda_text import OPTIONS, SUMS_AT_ONCE, cuda_text
 from engine.loops.program import RANDOM, Level, Loop, LoopBuilder, Space
 from engine.loops.schedule import schedule
 from tests.engine.loops import nvrtc
@@ -91,7 +91,7 @@ def test_all_sums_of_a_loop_are_added_up_by_one_launch(columns: int, block: int,
 def test_more_sums_than_a_table_has_room_for_are_added_up_by_several(tmp_path: Path) -> None:
     builder = LoopBuilder("float64")
     x = builder.load(Level.ELEMENT)
-    for k in range(2 * MOST_SUMS + 1):
+    for k in range(2 * SUMS_AT_ONCE + 1):
         builder.store("columns", x * (k + 1.0))
     space = Space((9,), 2, 18, 2, ((2,), *[()] * len(builder.results)))
     case = Case(builder.loop(), space, [np.random.default_rng(0).normal(size=(9, 2))])
