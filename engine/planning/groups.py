@@ -84,6 +84,13 @@ class Grouping:
         is_inner = member is not None and member.level == Level.ELEMENT and member.ending is None
         return is_inner and isinstance(self.graph.nodes[i].op, Elementwise)
 
+    def are_one(self, operand: int, reader: int) -> bool:
+        """Whether a node reads an operand within the loop that both belong to."""
+        other, member = self.members[operand], self.members[reader]
+        if other is None or member is None or self.stages[operand] != self.stages[reader]:
+            return False
+        return self._takes(member, other, operand)
+
     def groups(self) -> Iterator[Group]:
         """What shares a domain and a stage, as far as it hangs together."""
         together = _Together(len(self.members))
@@ -92,7 +99,7 @@ class Grouping:
             if member is None:
                 continue
             for operand in self.graph.nodes[i].operands:
-                if self._are_one(operand, i):
+                if self.are_one(operand, i):
                     together.join(operand, i)
                 elif self.graph.nodes[operand].type.shape == member.domain.shape:
                     together.join(meeting.setdefault((member.domain, self.stages[i], operand), i), i)
@@ -125,12 +132,6 @@ class Grouping:
             leaves = other is not None and (member is None or not self._takes(member, other, operand))
             stage = max(stage, self.stages[operand] + leaves)
         return stage
-
-    def _are_one(self, operand: int, reader: int) -> bool:
-        other, member = self.members[operand], self.members[reader]
-        if other is None or member is None or self.stages[operand] != self.stages[reader]:
-            return False
-        return self._takes(member, other, operand)
 
     def _takes(self, member: Member, other: Member, operand: int) -> bool:
         """Whether a reader can have an operand from within its loop."""

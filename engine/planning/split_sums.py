@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from engine.graph.dtypes import has_loops
 from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_LIMITS
-from engine.loops.program import Level
 from engine.oplib.accumulate import count
 from engine.oplib.permutation import shaped
 from engine.oplib.rowwise import Rowwise
@@ -102,9 +101,6 @@ def _joining(written: _Written) -> Iterator[int]:
     """Which of the first parts, by their order, reduce rows of a loop that computes what they add up."""
     grouping = Grouping(written.graph, 0)
     for k, i in enumerate(written.first):
-        member, (operand,) = grouping.members[i], written.graph.nodes[i].operands
-        of = grouping.members[operand]
-        if member is None or of is None or member.ending is not None or of.ending is not None:
-            continue
-        if member.level == Level.ROW and of.level == Level.ELEMENT and of.domain == member.domain:
+        (operand,) = written.graph.nodes[i].operands
+        if grouping.are_one(operand, i):
             yield k

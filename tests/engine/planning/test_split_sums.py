@@ -48,13 +48,26 @@ def test_trailing_axes_come_first() -> None:
         lambda x: x.exp().sum(axes=(0, 2)),
         lambda x: x.exp().sum(),
         lambda x: x.sum(axes=(0, 2, 3)),
+        lambda x: x.exp().sum(axes=(3,), keepdims=True).sum(axes=(0, 2, 3)),
         lambda x: x.reshape(shape=(4, 3, 5, 6)).sum(axes=(0, 2, 3)),
         lambda x: x.exp().prod(axes=(0, 2, 3)),
         lambda x: x.exp().var(axes=(0, 2, 3)),
         lambda x: x.exp().cast(dtype=np.dtype("float16")).exp().sum(axes=(0, 2, 3)),
         lambda x: (x > 0.0).sum(axes=(0, 2, 3)),
     ],
-    ids=["trailing", "leading", "neither", "all", "fed", "seen", "product", "variance", "float16", "counted"],
+    ids=[
+        "trailing",
+        "leading",
+        "neither",
+        "all",
+        "fed",
+        "of rows",
+        "seen",
+        "product",
+        "variance",
+        "float16",
+        "counted",
+    ],
 )
 def test_what_is_no_gain_stays(whole: Callable[[Value], Value]) -> None:
     """A loop takes it as it is, or nothing has it in a loop; or a part of the whole is not a part of the result."""
