@@ -8,6 +8,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from schemas.graph import OpName
+from schemas.precision import Precision
 from schemas.scalars import Double, Int64, NodeId
 from schemas.tensor import Dtype, Tensor
 
@@ -60,6 +61,10 @@ class Stats(TypedDict):
     plan_cached: Annotated[bool, Field(description="whether a plan made earlier was used")]
     execute_ms: Annotated[Double, Field(description="execution alone, in milliseconds")]
     tier: Annotated[Tier, Field(description="how much of it compiled kernels did")]
+    precision: Annotated[
+        Precision,
+        Field(description="the least exact way in which a product or convolution of it read float32 operands"),
+    ]
     peak_bytes: Annotated[Int64, Field(description="the most bytes that tensors and kernels had at once")]
     recomputed_flops: Annotated[
         Int64, Field(description="floating-point operations that were done again for want of memory")

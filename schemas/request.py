@@ -8,6 +8,7 @@ from pydantic import FailFast, Field, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
 from schemas.graph import Graph
+from schemas.precision import Precision
 from schemas.resident import Etag, TensorName
 from schemas.scalars import CLOSED, Int64, NodeId
 from schemas.tensor import Dtype, Shape, Tensor
@@ -95,6 +96,13 @@ MemoryBudget = Annotated[
         "room for is computed again. Default: the limit, within which graphs of opset 1 compute nothing again"
     ),
 ]
+AskedPrecision = Annotated[
+    Precision,
+    Field(
+        description="how products and convolutions may read float32 operands on a GPU, their sums being float32; a "
+        "processor computes float32. Default: the server's, which is float32 unless it was told otherwise"
+    ),
+]
 
 
 @with_config(CLOSED)
@@ -105,6 +113,7 @@ class GraphRequest(TypedDict):
     feeds: NotRequired[Feeds]
     encoding: NotRequired[AnswerEncoding]
     memory_budget: NotRequired[MemoryBudget]
+    precision: NotRequired[AskedPrecision]
 
 
 @with_config(CLOSED)

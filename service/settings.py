@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any, Final, Literal
 from urllib.parse import urlsplit, urlunsplit
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, ValidationInfo, field_validator
 from pydantic.fields import FieldInfo
 
 from engine import printable
+from engine.graph.precision import IEEE, PRECISIONS, Precision
 from engine.planning.compiler import PLAN_BYTES
 from service import machine
 from service.budget import (
@@ -200,6 +201,14 @@ class Settings(BaseModel):
         "most; "
         "bitwise: they are decided before its first answer, which waits for the compiler",
     )
+    precision: Precision = Field(
+        IEEE,
+        description="how products and convolutions of a request may read float32 on a GPU that does not say: float32, "
+        "tf32x3, tf32 or bfloat16, the most exact first; a processor computes float32",
+    )
+    least_precision: Precision = Field(
+        PRECISIONS[-1], description="the least exact precision that requests may ask for; for less they get 422"
+    )
     coalesce: Literal["on", "off"] = Field(
         "off",
         description="whether small requests for the same plan that wait together are executed as one; never with "
@@ -302,6 +311,14 @@ class Settings(BaseModel):
     def is_coalescing(self) -> bool:
         """Whether requests may be executed together: with others beside it, the last bits of an answer may differ."""
         return self.coalesce == "on" and self.determinism == "fast"
+
+    @field_validator("least_precision")
+    @classmethod
+    def _allows_the_default(cls, value: Precision, info: ValidationInfo) -> Precision:
+        usual = info.data.get("precision", IEEE)
+        if PRECISIONS.index(usual) > PRECISIONS.index(value):
+            raise ValueError(f"the precision of requests that ask for none, {flag('precision')} {usual}, is less exact")
+        return value
 
     @field_validator("allowed_hosts")
     @classmethod

@@ -9,6 +9,7 @@ from typing import Any
 from engine.executors.binding import Binder
 from engine.executors.cuda_kernels import CompiledCudaLoop, CudaCode, CudaKernels
 from engine.graph.op import Array, Kernel, KernelCall
+from engine.graph.precision import IEEE, Precision
 from engine.graph.run_context import RunContext
 from engine.planning.plan import Plan, Step
 
@@ -28,6 +29,10 @@ class CudaBinder(Binder):
         """That of a kernel: what other ops take, they take of the pool."""
         found = self._compiled.get(step.op)
         return 0 if found is None else found.workspace
+
+    def precision(self, step: Step) -> Precision:
+        """How products and convolutions of a step read float32: CuPy's do as IEEE has it, whatever a plan allows."""
+        return IEEE
 
     def launches(
         self, run: RunContext, step: Step, operands: Sequence[Array], out: Any, flag: int

@@ -17,6 +17,7 @@ from engine.executors.interpreter import Buffer, Executor
 from engine.executors.prepared_plan import CALL_BYTES, binding_into
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, View
+from engine.graph.precision import coarsest
 from engine.oplib.index_notes import INDEX_NOTES
 from engine.oplib.source import Source
 from engine.planning.plan import Plan, Step
@@ -50,6 +51,7 @@ class CudaPreparedPlan:
         self._context = executor.context(workspace=shared)
         self._inner: dict[Plan, ReadyPlan] = {}
         self._context.bind_plan = binding_into(self._inner, executor, binder)
+        self._precision = coarsest(*map(binder.precision, plan.steps))
         self._flags = CudaFlags(executor.xp, plan.steps)
         self._constants: dict[int, Array] = {}
         self._variants: list[_Variant] = []
@@ -81,6 +83,7 @@ class CudaPreparedPlan:
             INDEX_NOTES.reset(token)
             self._context.deadline = NO_DEADLINE
         deadline.check()
+        deadline.multiplied(self._precision)
         results = variant.hand_out(self._executor.xp)
         for k, feed in self._borrowed.items():
             results[k] = feeds[feed].reshape(self._types[k].shape)

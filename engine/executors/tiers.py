@@ -21,7 +21,7 @@ from engine.planning.compiled_bodies import with_compiled_bodies
 from engine.planning.fit import compiled_within
 from engine.planning.heaviest import first_parts, heaviest_first
 from engine.planning.looped import RunsPlans, has_long_loops
-from engine.planning.plan import Plan, graph_of, make_plan
+from engine.planning.plan import Plan, graph_of, make_plan, standing_for
 
 Determinism = Literal["fast", "bitwise"]
 Compiling = Literal["on", "off"]
@@ -202,7 +202,7 @@ class ExecutionTiers:
         alike = _with_kernels_in_bodies(plan, kernels)
         graph = graph_of(alike, registry())
         within = compiled_within(graph, plan.peak_bytes, kernels.threads, microkernels=kernels.has_microkernels)
-        whole = replace(within.plan if within else alike, digest=plan.digest)
+        whole = standing_for(within.plan if within else alike, plan)
         found = heaviest_first(whole, plan, state.seconds)
         order, parts = [op for shared in found for op in shared.ops], first_parts(found)
         if within and parts:
@@ -224,7 +224,7 @@ class ExecutionTiers:
         part = next(filter(None, parts), None)
         if part is None:
             self._put(plan, state, whole, order)
-        elif self._put(plan, state, replace(part, digest=plan.digest), order, PARTLY_COMPILED):
+        elif self._put(plan, state, standing_for(part, plan), order, PARTLY_COMPILED):
             state.rest = _Rest(whole, order)
             self._ask(plan, state)
 
@@ -283,7 +283,7 @@ def _with_kernels_in_bodies(plan: Plan, kernels: LoopKernels) -> Plan:
     found = with_compiled_bodies(
         graph_of(plan, registry()), microkernels=kernels.has_microkernels, splits_sums=kernels.splits_sums
     )
-    return replace(make_plan(found, NO_LIMITS), digest=plan.digest)
+    return standing_for(make_plan(found, NO_LIMITS), plan)
 
 
 def _tier(plan: Plan, binder: Binder, name: RunTier) -> ExecutionTier:

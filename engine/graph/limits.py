@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
 from engine.graph.errors import DeadlineExceeded, OverBudget, OverMemory, TooManyNodes, counted
+from engine.graph.precision import IEEE, Precision, coarsest
+from engine.graph.run_report import RunReport
 from engine.graph.run_tier import UNCOMPILED, RunTier
 from engine.graph.tensor_type import TensorType
 
@@ -106,10 +108,11 @@ class Deadline:
     """A moment on the monotonic clock after which work on a request stops; or before it, when nobody wants it.
 
     `turned` is when the last run on it, by prebound calls, began its way back; None where it has none. `tier` says how
-    much of that run was done by compiled kernels.
+    much of that run was done by compiled kernels, and `precision` how exactly its products and convolutions read
+    float32.
     """
 
-    __slots__ = ("at", "seconds", "stop", "tier", "turned")
+    __slots__ = ("at", "precision", "seconds", "stop", "tier", "turned")
 
     def __init__(self, seconds: float | None = None, start: float | None = None, stop: Sequence[int] = b"\0") -> None:
         """`seconds` from `start` on the monotonic clock, by default from now; None never passes.
@@ -120,6 +123,7 @@ class Deadline:
         self.stop = stop
         self.turned: float | None = None
         self.tier: RunTier = UNCOMPILED
+        self.precision: Precision = IEEE
         begun = time.monotonic() if start is None else start
         self.at = float("inf") if seconds is None else begun + seconds
 
@@ -128,10 +132,20 @@ class Deadline:
         if self.seconds is not None:  # the deadline of all that have none says nothing of any run
             self.turned = time.monotonic()
 
+    @property
+    def report(self) -> RunReport:
+        """What is known of the last run on it."""
+        return RunReport(self.tier, self.precision)
+
     def ran(self, tier: RunTier) -> None:
-        """Note what has run."""
+        """Note what runs, anew: nothing is multiplied yet."""
         if self.seconds is not None:
-            self.tier = tier
+            self.tier, self.precision = tier, IEEE
+
+    def multiplied(self, precision: Precision) -> None:
+        """Note how a product or a convolution of this run has read float32 operands: the coarsest is what counts."""
+        if self.seconds is not None:
+            self.precision = coarsest(self.precision, precision)
 
     def check(self) -> None:
         """Raise DeadlineExceeded once the moment has passed, or the work is stopped."""

@@ -14,7 +14,7 @@ from engine.planning.for_loops import for_loops
 from engine.planning.fused import Fused
 from engine.planning.looped import PlannedCountedScan, PlannedScan, RunsPlans
 from engine.planning.microkernel_op import MicrokernelOp
-from engine.planning.plan import Plan, graph_of, make_plan
+from engine.planning.plan import Plan, graph_of, make_plan, standing_for
 from engine.planning.split_sums import split_sums
 from engine.planning.step_loop import step_loop
 
@@ -39,7 +39,8 @@ def with_compiled_bodies(graph: Graph, *, microkernels: bool = True, splits_sums
         if plan not in made:
             body = graph_of(plan, graph.registry)
             split = split_sums(body) if splits_sums else body
-            made[plan] = _compiled(split, plan.peak_bytes, microkernels=microkernels, splits_sums=splits_sums)
+            instead = _compiled(split, plan.peak_bytes, microkernels=microkernels, splits_sums=splits_sums)
+            made[plan] = standing_for(instead, plan)
         return made[plan]
 
     nodes = [_with_plans(node, compiled) if isinstance(node.op, RunsPlans) else node for node in graph.nodes]

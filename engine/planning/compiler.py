@@ -16,6 +16,7 @@ from engine.graph.identity import GraphName
 from engine.graph.ir import Builder, Graph, at_origin
 from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.opset import OPSET
+from engine.graph.precision import IEEE, Precision
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
 from engine.passes.allowance import Allowance
@@ -23,6 +24,7 @@ from engine.planning.bodies import runnable
 from engine.planning.cache import Cache
 from engine.planning.pause import collector_paused
 from engine.planning.plan import Plan
+from engine.planning.precision import with_precision
 from engine.planning.smallest import smallest_plan
 from engine.planning.spare import is_nearer, plan_sparing
 from engine.planning.weightiest import weightiest
@@ -139,33 +141,34 @@ class Compiler:
         *,
         node_by_node: bool = False,
         memory: int | None = None,
+        precision: Precision = IEEE,
     ) -> Compiled:
         """The plan for `call`, on feeds of these types. Raises EngineError.
 
         It takes at most `memory` bytes, where that is given, and computes some of its values again where it has to.
-        What the call does not need may be fed, too: it is checked, and the plan is the same without it. For somebody
-        who looks on at a run, it has a step for each node: `node_by_node`.
+        `precision` is how its products and convolutions may read float32. What the call does not need may be fed, too:
+        it is checked, and the plan is the same without it. For somebody who looks on at a run, it has a step for each
+        node: `node_by_node`.
         """
         threads = 0 if node_by_node else self.loop_threads
         used = program.used(call.example(program, types), call.roots, deadline)
-        key = (program.digest, frozenset(used.items()), call, threads, memory)
+        key = (program.digest, frozenset(used.items()), call, threads, memory, precision)
 
         def make() -> Compiled:
             made = compile_call(
                 program, types, call, self.limits, deadline, threads, memory, splits_sums=self.splits_sums
             )
-            return replace(made, plan=replace(made.plan, digest=_digest(program, used, call, memory)), key=key)
+            digest = _digest(program, used, call, memory, precision)
+            return replace(made, plan=replace(with_precision(made.plan, precision), digest=digest), key=key)
 
         found, known = self.plans.get(key, make, deadline)
         return replace(found, cached=known)
 
 
-def _digest(program: Program, types: FeedTypes, call: Call, memory: int | None) -> bytes:
+def _digest(program: Program, types: FeedTypes, call: Call, memory: int | None, precision: Precision) -> bytes:
     """What a plan is known by to other processes: SHA-256 of what was asked."""
     asked = (program.digest, sorted((node, str(type)) for node, type in types.items()), call)
-    if memory is not None:
-        return sha256(repr((asked, memory)).encode()).digest()
-    return sha256(repr(asked).encode()).digest()
+    return sha256(repr((asked, memory, precision)).encode()).digest()
 
 
 def compile_call(

@@ -6,7 +6,7 @@ Peak bytes and FLOPs are known here, before anything runs; a request over its bu
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -16,6 +16,7 @@ from engine.graph.ir import Graph, Node, Origin, works
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.memory import is_small
 from engine.graph.op import Kernel
+from engine.graph.precision import IEEE, Precision
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import HostArray, TensorType, read_only_copy
 from engine.passes.allowance import Allowance
@@ -57,7 +58,8 @@ class Plan:
     `peak_bytes` are these, the feeds that are read, and the largest workspace of a step. What was fed besides is the
     request's, and not counted. `borrowed` are the positions of results that lie in the memory of a feed. Tensors among
     the attributes are the plan's own, and read-only. `digest`, 32 bytes, is the same in every process for the same
-    question, whatever becomes of the plan. `recomputed_flops`, of `flops`, are spent for want of memory.
+    question, whatever becomes of the plan. `recomputed_flops`, of `flops`, are spent for want of memory. `precision` is
+    how its products and convolutions may read float32 operands, where the device has a choice.
     """
 
     steps: tuple[Step, ...]
@@ -72,6 +74,7 @@ class Plan:
     borrowed: tuple[int, ...]
     digest: bytes = NO_DIGEST
     recomputed_flops: int = 0
+    precision: Precision = IEEE
 
     @property
     def working_bytes(self) -> int:
@@ -115,6 +118,11 @@ def make_plan(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE, *,
         feed_types={feed: graph.nodes[i].type for feed, i in feeds.items()},
         borrowed=tuple(k for k, i in enumerate(graph.outputs) if storage.block[i] in storage.leaves),
     )
+
+
+def standing_for(found: Plan, plan: Plan) -> Plan:
+    """`found`, which is run in the place of `plan`: of its digest and its precision."""
+    return replace(found, digest=plan.digest, precision=plan.precision)
 
 
 def graph_of(plan: Plan, registry: Registry) -> Graph:

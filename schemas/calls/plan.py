@@ -8,7 +8,7 @@ from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
 from schemas.graph import OpName
-from schemas.request import MemoryBudget, Outputs, TypesRequest
+from schemas.request import AskedPrecision, MemoryBudget, Outputs, TypesRequest
 from schemas.scalars import CLOSED, Int64, NodeId
 from schemas.tensor import Dtype, Shape
 
@@ -37,6 +37,7 @@ class PlanRequest(TypesRequest):
     ]
     outputs: NotRequired[Outputs]
     memory_budget: NotRequired[MemoryBudget]
+    precision: NotRequired[AskedPrecision]
 
 
 class NodePlan(TypedDict):

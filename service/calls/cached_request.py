@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from engine import HostArray, Label, TensorType
-from engine.graph.run_tier import RunTier
+from engine.graph.run_report import RunReport
 from service.calls.estimate import Estimate
 from service.wire.answers import AnswerBody, RunStats, write_result
 from service.wire.storing import Kept, Storing
@@ -28,8 +28,8 @@ class CachedRequest:
     """Rest of a request that was answered: its plan by name, what it fed, and how its answer is written.
 
     It holds no tensors, no graph and no plan. `feeds` are those that came, and `residents` have a name each.
-    `disconnected` is None where there are no gradients; `stats` are those of the answer, but for the time and the tier;
-    `storing` is None where nothing is kept.
+    `disconnected` is None where there are no gradients; `stats` are those of the answer, but for the time and the
+    report; `storing` is None where nothing is kept.
     """
 
     plan: Hashable
@@ -66,7 +66,7 @@ class CachedRequest:
         labels: Sequence[Label],
         arrays: Sequence[HostArray],
         execute_ms: float,
-        tier: RunTier,
+        report: RunReport,
         kept: Sequence[Kept],
     ) -> AnswerBody:
         """The answer with these results; those that are kept come last, and are not in it."""
@@ -74,10 +74,10 @@ class CachedRequest:
             count = len(arrays) - len(self.storing.nodes)
             labels, arrays = labels[:count], arrays[:count]
         stored = [one.told for one in kept] if kept else ()
-        filled = None if self.template is None else self.template.fill(arrays, execute_ms, tier, stored)
+        filled = None if self.template is None else self.template.fill(arrays, execute_ms, report, stored)
         if filled is not None:
             return filled
-        stats = self.stats.after(execute_ms, tier)
+        stats = self.stats.after(execute_ms, report)
         return write_result(list(zip(labels, arrays, strict=True)), self.disconnected, stats, self.encoding, stored)
 
     @property

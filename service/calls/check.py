@@ -78,7 +78,7 @@ class CheckCall(CallDefinition[Checking, Checking, tuple[Certificate, RunStats]]
             device=engine.executor.device,
             plan_cached=False,
             execute_ms=round(elapsed, 4),
-            tier=deadline.tier,
+            report=deadline.report,
             peak_bytes=certificate.peak_bytes,
             recomputed_flops=certificate.recomputed_flops,
             graph_id=graph_id(ready.program),

@@ -21,6 +21,7 @@ from engine import (
     TensorType,
     keeping,
 )
+from engine.graph.precision import IEEE, Precision
 from engine.planning.estimate import run_seconds
 from service.calls import calls
 from service.calls.cached_request import CachedRequest
@@ -55,6 +56,7 @@ class Execution:
     """Run `call` of a program. `tensors` are the feeds by their node, and what comes beside them by (role, node).
 
     Of these, `residents` are known by name. Nodes go to `places`. It takes `memory_budget` bytes at most.
+    Products and convolutions are of this `precision`.
     """
 
     program: Program
@@ -66,6 +68,7 @@ class Execution:
     encoding: str = "json"
     diagnose: bool = False
     memory_budget: int | None = None
+    precision: Precision = IEEE
 
 
 @dataclass(frozen=True)
@@ -140,13 +143,19 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             encoding=request.encoding,
             diagnose=request.fields.get("diagnose", False),
             memory_budget=request.memory_budget,
+            precision=request.precision,
         )
 
     def prepare(self, task: Execution, engine: Engine, deadline: Deadline) -> Prepared:
         """The plan. Refuses what is over the budgets, of the answer too."""
-        memory = task.memory_budget
         compiled = engine.compiler.compile(
-            task.program, task.types, task.call, deadline, node_by_node=task.diagnose, memory=memory
+            task.program,
+            task.types,
+            task.call,
+            deadline,
+            node_by_node=task.diagnose,
+            memory=task.memory_budget,
+            precision=task.precision,
         )
         ready = Prepared(task, compiled, 0, engine.dense_flop)
         types = compiled.plan.result_types[: ready.answered]
@@ -171,7 +180,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             device=engine.executor.device,
             plan_cached=compiled.cached,
             execute_ms=round(elapsed, 4),
-            tier=deadline.tier,
+            report=deadline.report,
             peak_bytes=compiled.plan.peak_bytes,
             recomputed_flops=compiled.plan.recomputed_flops,
             graph_id=compiled.name.of(task.program),

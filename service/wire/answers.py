@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 
 from engine import HostArray, Label
-from engine.graph.run_tier import RunTier
+from engine.graph.run_report import RunReport
 from engine.tools.diagnose import Nonfinite
 from service.wire.binary import write
 from service.wire.tensors import encode
@@ -34,7 +34,7 @@ class RunStats:
     device: str
     plan_cached: bool
     execute_ms: float
-    tier: RunTier
+    report: RunReport
     peak_bytes: int
     recomputed_flops: int
     graph_id: str
@@ -42,9 +42,9 @@ class RunStats:
     dtype: str
     first_nonfinite: Nonfinite | None = None
 
-    def after(self, execute_ms: float, tier: RunTier) -> RunStats:
+    def after(self, execute_ms: float, report: RunReport) -> RunStats:
         """The same of another run of the plan, which is known then."""
-        return replace(self, plan_cached=True, execute_ms=execute_ms, tier=tier)
+        return replace(self, plan_cached=True, execute_ms=execute_ms, report=report)
 
 
 def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> AnswerBody:
@@ -92,7 +92,8 @@ def stats_fields(stats: RunStats) -> dict[str, Any]:
         "device": stats.device,
         "plan_cached": stats.plan_cached,
         "execute_ms": stats.execute_ms,
-        "tier": stats.tier,
+        "tier": stats.report.tier,
+        "precision": stats.report.precision,
         "peak_bytes": stats.peak_bytes,
         "recomputed_flops": int64(stats.recomputed_flops),
         "graph_id": stats.graph_id,

@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any
 
 from engine import NO_END, EngineError, HostArray, Limits, Program, TensorType
+from engine.graph.precision import Precision
 from schemas import Feed, Graph, NodeType
 from service.errors import Refusal
 from service.state.tensor_names import checked_name, is_name, unknown_tensor
@@ -16,6 +17,7 @@ from service.wire.graph_source import Programs
 from service.wire.json_reader import admit_nodes
 from service.wire.message import Message
 from service.wire.node_place import NodePlace
+from service.wire.precision_choice import PrecisionChoice
 from service.wire.tensors import type_of
 from service.wire.translate import Translator, located, read_array, unexpected_tensor
 from service.wire.validation import validate
@@ -25,11 +27,19 @@ from service.wire.version import Find
 class RequestReader:
     """Opens requests of one opset within limits."""
 
-    def __init__(self, translator: Translator, programs: Programs, limits: Limits, max_nodes: int) -> None:
+    def __init__(
+        self,
+        translator: Translator,
+        programs: Programs,
+        limits: Limits,
+        max_nodes: int,
+        precisions: PrecisionChoice,
+    ) -> None:
         self.limits = limits
         self.translator = translator
         self.programs = programs
         self._max_nodes = max_nodes
+        self._precisions = precisions
 
     def open(self, message: Message, model: type, roles: Sequence[str], find: Find, *, packed: bool) -> ParsedRequest:
         """The request, once it fits `model`; `roles` are those of tensors that may stand beside its JSON.
@@ -41,7 +51,7 @@ class RequestReader:
         fields: Mapping[str, Any] = validate(model, message.body)
         _check_roles(message, roles)
         encoding = "binary" if packed else fields.get("encoding", "json")
-        return ParsedRequest(fields, message, self, encoding, find)
+        return ParsedRequest(fields, message, self, encoding, find, self._precisions.of(fields.get("precision")))
 
     def _admit(self, body: Mapping[str, Any]) -> None:
         """Refuse a graph that is too long before each of its nodes is looked at."""
@@ -57,7 +67,7 @@ class ParsedRequest:
     """The fields of a request, and what they stand for in the engine's terms. Parts raise Refusal and EngineError.
 
     `encoding` is how the answer holds its tensors: json or base64, or binary for safetensors. `find` gives the resident
-    tensors.
+    tensors. `precision` is how products and convolutions may read float32: as it says, or as the server has it for all.
     """
 
     fields: Mapping[str, Any]
@@ -65,6 +75,7 @@ class ParsedRequest:
     reader: RequestReader
     encoding: str
     find: Find
+    precision: Precision
 
     def get(self, *names: str) -> list[Any]:
         """Fields of the request, None where they are absent."""

@@ -3,25 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product, starmap
 from typing import Any, Final, Self, get_args
 
 import numpy as np
 import orjson
 
 from engine import HostArray, Label, TensorType
-from engine.graph.run_tier import UNCOMPILED, RunTier
+from engine.graph.precision import PRECISIONS
+from engine.graph.run_report import RunReport
+from engine.graph.run_tier import RunTier
 from engine.graph.tensor_type import dtype_name
 from service.wire.answers import AnswerBody, RunStats, result_fields
 
 #: bytes of the numbers of an answer, up to which it is put together from pieces: beyond, copies cost more than is saved
 MOST_ELEMENT_BYTES: Final = 1 << 16
 _NO_DATA: Final = b'"data":[]'
-_TIME: Final = b'"execute_ms":0.0,"tier":"uncompiled"'
-_TIERS: Final = {tier: f',"tier":"{tier}"'.encode() for tier in get_args(RunTier)}
+_TIME: Final = b'"execute_ms":0.0,"tier":"uncompiled","precision":"float32"'
+_REPORTS: Final = {
+    report: f',"tier":"{report.tier}","precision":"{report.precision}"'.encode()
+    for report in starmap(RunReport, product(get_args(RunTier), PRECISIONS))
+}
 
 
 class AnswerTemplate:
-    """A JSON answer without the elements of its tensors, and without the time that it took, and in which tier."""
+    """A JSON answer without the elements of its tensors, and without the time that it took, and how it was computed."""
 
     def __init__(self, parts: Sequence[bytes]) -> None:
         """`parts` stand around the elements, each up to `"data":[`, and the last two around the time."""
@@ -40,7 +46,7 @@ class AnswerTemplate:
             return None
         empty = [{"tensor": {"dtype": dtype_name(t.dtype), "shape": list(t.shape), "data": []}} for t in types]
         named = zip(labels, empty, strict=True)
-        text = orjson.dumps(result_fields(named, disconnected, stats.after(0.0, UNCOMPILED)))
+        text = orjson.dumps(result_fields(named, disconnected, stats.after(0.0, RunReport())))
         first, *rest = text.split(_NO_DATA)
         before, _, after = rest[-1].partition(_TIME)
         around = [first, *(b"]" + part for part in (*rest[:-1], before))]
@@ -55,7 +61,7 @@ class AnswerTemplate:
         self,
         arrays: Sequence[HostArray],
         execute_ms: float,
-        tier: RunTier,
+        report: RunReport,
         stored: Sequence[Mapping[str, Any]] = (),
     ) -> AnswerBody | None:
         """The answer with these elements, and what is `stored`; None where JSON has no number for one of them."""
@@ -65,7 +71,7 @@ class AnswerTemplate:
             return None
         pieces = self._pieces.copy()
         pieces[1:-2:2] = elements[2:-2].split(b"],[")
-        pieces[-2] = orjson.dumps(execute_ms) + _TIERS[tier]
+        pieces[-2] = orjson.dumps(execute_ms) + _REPORTS[report]
         if stored:
             pieces[-1] = b"".join((pieces[-1][:-1], b',"stored":', orjson.dumps(stored), b"}"))
         return [b"".join(pieces)]

@@ -71,7 +71,7 @@ class Together:
         seconds = (time.perf_counter() - started) / len(tasks)
         backward = 0.0 if deadline.turned is None else (time.monotonic() - deadline.turned) / len(tasks)
         return [
-            self._worker.finish_shared(task, [array[i, ...] for array in rows], seconds, backward, deadline.tier)
+            self._worker.finish_shared(task, [array[i, ...] for array in rows], seconds, backward, deadline.report)
             for i, task in enumerate(tasks)
         ]
 

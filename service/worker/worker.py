@@ -12,7 +12,7 @@ from functools import wraps
 from typing import Concatenate, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
-from engine.graph.run_tier import RunTier
+from engine.graph.run_report import RunReport
 from engine.planning.cache import Cache
 from engine.planning.estimate import measured_dense_flop
 from engine.shares.owner import charge_to
@@ -36,6 +36,7 @@ from service.wire.json_reader import JsonReader
 from service.wire.long_lists import parse_tensors
 from service.wire.media import JSON, SAFETENSORS
 from service.wire.message import NO_TENSORS, Message
+from service.wire.precision_choice import PrecisionChoice
 from service.wire.request import ParsedRequest, RequestReader
 from service.wire.request_template import RequestTemplate
 from service.wire.storing import Kept
@@ -113,7 +114,8 @@ class Worker:
         translator = Translator(registry(), limits)
         self._programs = programs = Programs(translator, settings.plan_cache, budget.graphs, settings.json_depth - 1)
         self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
-        self._reader = RequestReader(translator, programs, limits, settings.max_nodes)
+        precisions = PrecisionChoice(settings.precision, settings.least_precision)
+        self._reader = RequestReader(translator, programs, limits, settings.max_nodes, precisions)
         self._cached_requests: Cache[CachedRequest] = Cache(
             REQUESTS_OF_A_PLAN * settings.plan_cache, budget.cached_requests, lambda kept: kept.nbytes
         )
@@ -166,12 +168,12 @@ class Worker:
 
     @_never_raising
     def finish_shared(
-        self, task: KnownRequest, arrays: Sequence[HostArray], seconds: float, backward: float, tier: RunTier
+        self, task: KnownRequest, arrays: Sequence[HostArray], seconds: float, backward: float, report: RunReport
     ) -> Reply:
         """The reply to a job that was executed together with others; its share of that, and of the way back."""
         task.context.shared(seconds, backward)
         task.context.deadline.check()
-        reply = _written(task, arrays, seconds, tier)
+        reply = _written(task, arrays, seconds, report)
         reply.coalesced = True
         return reply
 
@@ -219,7 +221,7 @@ class Worker:
         context = task.context
         started = context.mark()
         arrays = self.engine.executor.run(task.compiled.plan, task.tensors, context.deadline)
-        return _written(task, arrays, context.ran() - started, context.deadline.tier)
+        return _written(task, arrays, context.ran() - started, context.deadline.report)
 
     def _anew(self, context: JobContext, call: AnyCall, message: Message, key: RequestKey | None) -> JobResult:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
@@ -297,11 +299,11 @@ class NewRequest(NamedTuple):
     key: RequestKey | None
 
 
-def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, tier: RunTier) -> Reply:
-    """The reply with these results, which took so long in this tier."""
+def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, report: RunReport) -> Reply:
+    """The reply with these results, which took so long, and of which this is told."""
     cached = task.cached
     kept = cached.kept(arrays, task.conditions) if cached.storing is not None else ()
-    pieces = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), tier, kept)
+    pieces = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), report, kept)
     reply = Reply(200, task.context.job.accepted, pieces, (), task.context.timings(), True)
     return _keeping(reply, kept) if kept else reply
 

@@ -33,6 +33,7 @@ from service.calls.plan import Planning
 from service.errors import Refusal, from_engine
 from service.wire.graph_source import Programs
 from service.wire.message import Message
+from service.wire.precision_choice import PrecisionChoice
 from service.wire.request import RequestReader
 from service.wire.translate import Translator
 from tests.fuzz.drawing import LIMITS
@@ -43,7 +44,9 @@ from tests.fuzz.written_out import written_out
 #: of the memory that a plan takes, what it is planned for once more
 LESS_MEMORY: Final = 0.6
 _TRANSLATOR: Final = Translator(registry(), LIMITS)
-_READER: Final = RequestReader(_TRANSLATOR, Programs(_TRANSLATOR, 1, 1 << 20, 64), LIMITS, LIMITS.nodes)
+_READER: Final = RequestReader(
+    _TRANSLATOR, Programs(_TRANSLATOR, 1, 1 << 20, 64), LIMITS, LIMITS.nodes, PrecisionChoice()
+)
 
 
 class Refused(NamedTuple):

@@ -1,0 +1,10 @@
+"""How products and convolutions read float32 operands on a GPU: as a request asks for it, and as an answer tells it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from typing_extensions import TypeAliasType
+
+# The finest first. A message of its own in the document: generators else make one type for each request.
+Precision = TypeAliasType("Precision", Literal["float32", "tf32x3", "tf32", "bfloat16"])
