@@ -19,6 +19,8 @@ Files:
     document    The messages as JSON Schema: the components of the OpenAPI document
     graph       A computation graph on the wire: a list of nodes, each referring to earlier ones by index
     listings    What a server keeps, page by page
+    precision   How products and convolutions read float32 operands on a GPU: as a request asks for it, and as an answer
+                tells it
     problem     What went wrong, by RFC 9457, with the fields that say where in a graph
     registered  Graphs that a server keeps, and requests that name one in place of sending it
     request     What requests have in common. Unknown fields are refused: a misspelt option must not be ignored

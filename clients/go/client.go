@@ -181,7 +181,9 @@ func (c *Client) Check(ctx context.Context, on Computable, feeds Feeds, options 
 		tensors:     map[string]Feeds{"feeds": feeds},
 		of:          stated.Of,
 		lists:       map[string][]*Node{"wrt": stated.Wrt},
-		values:      map[string]any{"directions": stated.Directions, "tolerance": stated.Tolerance},
+		values: map[string]any{
+			"directions": stated.Directions, "tolerance": stated.Tolerance, "precision": stated.Precision,
+		},
 	}, (*reader).check)
 }
 
@@ -193,7 +195,7 @@ func (c *Client) Plan(ctx context.Context, on Computable, types Types, options .
 		types:       types,
 		of:          stated.Of,
 		lists:       map[string][]*Node{"wrt": stated.Wrt, "mapped": stated.Mapped, "outputs": stated.Outputs},
-		values:      map[string]any{"call": stated.Call},
+		values:      map[string]any{"call": stated.Call, "precision": stated.Precision},
 	}, (*reader).plan)
 }
 

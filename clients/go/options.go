@@ -11,6 +11,17 @@ type Type struct {
 	Shape []int
 }
 
+// Precision is how products and convolutions may read float32 on a GPU; a processor computes float32.
+type Precision string
+
+// The precisions, the most exact first.
+const (
+	PrecisionFloat32  Precision = "float32"
+	PrecisionTF32x3   Precision = "tf32x3"
+	PrecisionTF32     Precision = "tf32"
+	PrecisionBFloat16 Precision = "bfloat16"
+)
+
 // Types have what each leaf would be fed.
 type Types map[*Node]Type
 
@@ -33,6 +44,8 @@ type RunOptions struct {
 	Outputs []*Node
 	// Diagnose has the server look for the first NaN or infinity.
 	Diagnose bool
+	// Precision is how float32 may be read; by default as the server has it.
+	Precision Precision
 	// Store has values kept as resident tensors.
 	Store map[*Node]Store
 }
@@ -107,6 +120,8 @@ type CheckOptions struct {
 	// Directions is how many are compared, Tolerance how far apart they may be; 0 is as the server has it.
 	Directions int
 	Tolerance  float64
+	// Precision is how float32 may be read; by default as the server has it.
+	Precision Precision
 }
 
 // PlanOptions are what Plan takes.
@@ -118,6 +133,8 @@ type PlanOptions struct {
 	Wrt     []*Node
 	Mapped  []*Node
 	Outputs []*Node
+	// Precision is how float32 may be read; by default as the server has it.
+	Precision Precision
 }
 
 // DifferentiateOptions are what Differentiate takes.

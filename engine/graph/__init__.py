@@ -38,6 +38,7 @@ Files:
     registry      The opset as one object: ops by all their names, and one type for each attribute name
     rewrite_rule  A rule of simplification, as the op declares it whose nodes it rewrites
     run_context   Context of a run: what a kernel is given beside its arrays
+    run_report    Report of a run: what an executor tells of it to those who asked for it
     run_tier      Share of a run that compiled kernels did: as it is told to those who asked for the run
     sample        Sample operands: what an op states about its own domain, and what the contract tests are derived from
     statement     A statement: one node as a client wrote it, and what can be said of it before types are known

@@ -45,6 +45,8 @@ Files:
                       garbage finds none
     plan              A graph made ready to run: linear steps, each knowing where its results lie and what is dead after
                       it
+    precision         Plans of a precision: how their products and convolutions may read float32, in the bodies of
+                      loops, too
     recompute         Recomputation: what one loop computes again rather than read from another, since memory costs more
                       than arithmetic
     smallest          The plan of least memory: fused, or as the graph is

@@ -20,6 +20,8 @@ Files:
     media             The media types and the content coding that are spoken, and which of them a request means
     message           A request once it is parsed, whatever it came as
     node_place        Where in a request a node of a graph stands, also one of a function; and where a function does
+    precision_choice  Choice of a precision that a server leaves to requests: what one gets that asks for none, and
+                      where it ends
     request           A request that fits its schema, read part by part as its call asks for them
     request_template  The shape of a request, which decides all but numbers, and the data of its tensors, which are the
                       numbers

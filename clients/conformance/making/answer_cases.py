@@ -36,12 +36,33 @@ _VALUES: Final = {"values.1": RETURNED["values"][0]["tensor"], "gradients.0": RE
 _RESPONSE: Final[Json] = {"values": [{"node": 1}], "gradients": [{"node": 0}], "disconnected": [], "stats": STATS}
 _FILE: Final[Json] = {"file": {"response": _RESPONSE, "tensors": _VALUES}}
 _TYPES: Final = [{"node": 0, "dtype": "float64", "shape": [2]}]
+_PRECISIONS: Final = ("float32", "tf32x3", "tf32", "bfloat16")
+#: what calls are answered that give no values back
+_FORECAST: Final[Json] = {
+    "nodes": [{"node": 1, "op": OP["name"], "dtype": DTYPE, "shape": [2], "flops": 2, "bytes": 4}],
+    "forward_flops": 2,
+    "backward_flops": 4,
+    "saved_bytes": 0,
+    "peak_bytes": 4,
+    "response_bytes": 256,
+    "stops_gradient": [],
+    "admitted": True,
+    "limits": {"nodes": 100_000},
+}
+_CERTIFICATE: Final[Json] = {
+    "passed": False,
+    "errors": [{"node": 0, "relative_error": 2.5e-9}],
+    "uncertified": [{"node": 1, "reason": "a_reason_of_tomorrow", "detail": "why"}],
+    "directions": 4,
+    "tolerance": 1e-6,
+}
 
 
 def answer_cases() -> Iterator[Case]:
     """All of them."""
     yield from _forms()
     yield from _every_call()
+    yield from _precisions()
     yield from _not_promised()
     yield from _lengths()
     yield from _tomorrow()
@@ -104,6 +125,26 @@ def _every_call() -> Iterator[Case]:
         ):
             yield exchange(f"{name}-answered-as-{form}", [answer], [seen], [{"returned": returned}], calls=[sent])
     yield from _differentiate()
+
+
+def _precisions() -> Iterator[Case]:
+    """How float32 may be read goes along with each call that computes, and with what is planned."""
+    for precision in _PRECISIONS:
+        asked, stats = {"precision": precision}, {"precision": precision}
+        seen, answer = SEEN | {"body": SEEN["body"] | asked}, {"json": ANSWER | {"stats": STATS | stats}}
+        told = {"returned": RETURNED | {"stats": stats}}
+        yield exchange(f"precision-{precision}", [answer], [seen], [told], calls=[CALL | asked], keep=["stats"])
+    answers: dict[str, tuple[Json, Json]] = {
+        name: (call, {part: [place | {"tensor": wire(bits)} for place, bits in row] for part, row in entries.items()})
+        for name, (call, entries) in _parts().items()
+    }
+    answers |= {"check": ({"feeds": [at(0, floats(1.0, 2.0))]}, _CERTIFICATE), "plan": ({"types": _TYPES}, _FORECAST)}
+    for name, (call, answer) in answers.items():
+        asked = call | {"precision": "tf32"}
+        seen = {"method": "POST", "path": f"/v1/{name}", "body": {"graph": {"nodes": STEPS}} | asked}
+        calls = [{"do": name, "graph": {"steps": STEPS}} | asked]
+        stats = {} if name == "plan" else {"stats": STATS | {"precision": "tf32"}}
+        yield exchange(f"precision-of-{name}", [{"json": answer | stats}], [seen], [{"returned": {}}], calls=calls)
 
 
 def _name(part: str, place: Mapping[str, int]) -> str:
@@ -251,21 +292,10 @@ def _tomorrow() -> Iterator[Case]:
 
 def _words_of_tomorrow(new: Json) -> Iterator[Case]:
     """Words that are passed on: of ops, dtypes and reasons."""
-    forecast: Json = {
-        "nodes": [{"node": 1, "op": OP["name"], "dtype": DTYPE, "shape": [2], "flops": 2, "bytes": 4}],
-        "forward_flops": 2,
-        "backward_flops": 4,
-        "saved_bytes": 0,
-        "peak_bytes": 4,
-        "response_bytes": 256,
-        "stops_gradient": [],
-        "admitted": True,
-        "limits": {"nodes": 100_000},
-    }
-    grown = forecast | {"limits": {"nodes": 100_000, "limit_of_tomorrow": 7}}
+    grown = _FORECAST | {"limits": {"nodes": 100_000, "limit_of_tomorrow": 7}}
     plan: Json = {"do": "plan", "graph": {"steps": STEPS}, "types": _TYPES}
     body = {"graph": {"nodes": STEPS}, "types": _TYPES}
-    yield _asked("op-and-dtype-in-a-forecast", plan, SEEN | {"path": "/v1/plan", "body": body}, grown, forecast)
+    yield _asked("op-and-dtype-in-a-forecast", plan, SEEN | {"path": "/v1/plan", "body": body}, grown, _FORECAST)
     row = {"tensor_id": "w", "dtype": DTYPE, "shape": [2], "bytes": 4, "etag": "00", "durable": True}
     seen = {"method": "GET", "path": "/v1/tensors"}
     listing = {"do": "list_tensors"}
@@ -273,15 +303,8 @@ def _words_of_tomorrow(new: Json) -> Iterator[Case]:
     ops: Json = {"opset": 1, "ops": [OP | new]}
     seen = {"method": "GET", "path": "/v1/ops"}
     yield _asked("op-in-the-catalogue", {"do": "ops"}, seen, ops, {"opset": 1, "ops": [{"name": OP["name"]}]})
-    certificate: Json = {
-        "passed": False,
-        "errors": [{"node": 0, "relative_error": 2.5e-9}],
-        "uncertified": [{"node": 1, "reason": "a_reason_of_tomorrow", "detail": "why"}],
-        "directions": 4,
-        "tolerance": 1e-6,
-    }
     seen = SEEN | {"path": "/v1/check"}
-    yield _asked("reason-of-a-check", CALL | {"do": "check"}, seen, certificate | {"stats": STATS}, certificate)
+    yield _asked("reason-of-a-check", CALL | {"do": "check"}, seen, _CERTIFICATE | {"stats": STATS}, _CERTIFICATE)
 
 
 def _asked(name: str, call: Json, seen: Json, answer: Json, returned: Json) -> Case:

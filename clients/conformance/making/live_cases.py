@@ -21,6 +21,7 @@ def live_cases() -> Iterator[Case]:
     for name, steps, feeds in _graphs(rng):
         yield from _calls_on(name, steps, feeds, rng)
     yield from _dtypes()
+    yield from _precisions(rng)
     yield from _random()
     yield from _state()
     yield from _refusals()
@@ -92,6 +93,15 @@ def _dtypes() -> Iterator[Case]:
     yield _live("empty", {"do": "forward", "graph": {"steps": steps}, "feeds": empty})
     large = [{"node": 0, "tensor": bits_of(np.arange(5000, dtype="float32"))}]
     yield _live("large", {"do": "forward", "graph": {"steps": steps}, "feeds": large})
+
+
+def _precisions(rng: np.random.Generator) -> Iterator[Case]:
+    """A product of float32, of each precision: the server that is asked is a processor's."""
+    steps = [leaf("input", "x"), leaf("parameter", "w"), on("matmul", 0, 1), on("sum", 2)]
+    fed = [{"node": node, "tensor": _drawn(rng, 3, 3, dtype="float32")} for node in (0, 1)]
+    for k, precision in enumerate(("float32", "tf32x3", "tf32", "bfloat16")):
+        call = {"do": "gradients", "graph": {"steps": steps}, "feeds": fed, "form": _FORMS[k % 2]}
+        yield _live(f"precision-{precision}", call | {"precision": precision})
 
 
 def _random() -> Iterator[Case]:

@@ -67,6 +67,13 @@ static gs::Nodes nodes_of(const gs::Graph& graph, const json& call, const char* 
     return nodes;
 }
 
+static const std::map<std::string, gs::Precision> precisions{
+    {"float32", gs::Precision::float32},
+    {"tf32x3", gs::Precision::tf32x3},
+    {"tf32", gs::Precision::tf32},
+    {"bfloat16", gs::Precision::bfloat16},
+};
+
 /// The options of a call, from whatever it states.
 template <class Options>
 static Options asked_of(const gs::Graph& graph, const json& call) {
@@ -79,6 +86,8 @@ static Options asked_of(const gs::Graph& graph, const json& call) {
     if constexpr (requires { options.mapped; }) options.mapped = nodes_of(graph, call, "mapped");
     if constexpr (requires { options.store; }) options.store = stores_of(graph, call);
     if constexpr (requires { options.diagnose; }) options.diagnose = call.value("diagnose", false);
+    if constexpr (requires { options.precision; })
+        if (call.contains("precision")) options.precision = precisions.at(call["precision"]);
     if constexpr (requires { options.batched; }) options.batched = call.value("batched", false);
     if constexpr (requires { options.cotangent; })
         if (call.contains("cotangent")) options.cotangent = tensor_of(call["cotangent"]);

@@ -29,6 +29,16 @@ struct Asked {
     Json::Object values;
 };
 
+/// A precision, as the wire has it.
+inline std::string word_of(Precision precision) {
+    switch (precision) {
+        case Precision::tf32x3: return "tf32x3";
+        case Precision::tf32: return "tf32";
+        case Precision::bfloat16: return "bfloat16";
+        default: return "float32";
+    }
+}
+
 /// What options have in common with others is read alike, wherever they have it.
 template <class Options>
 Asked asked(const Options& options) {
@@ -48,6 +58,8 @@ Asked asked(const Options& options) {
     if constexpr (requires { options.vectors; }) made.tensors["vectors"] = options.vectors;
     if constexpr (requires { options.diagnose; })
         if (options.diagnose) made.values["diagnose"] = true;
+    if constexpr (requires { options.precision; })
+        if (options.precision) made.values["precision"] = word_of(*options.precision);
     if constexpr (requires { options.batched; })
         if (options.batched) made.values["batched"] = true;
     if constexpr (requires { options.directions; })

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypedDict, TypeVar
+from typing import Any, Literal, Protocol, TypedDict, TypeVar
 
 import numpy.typing as npt
 
@@ -29,6 +29,8 @@ class ByNode(Protocol[V_co]):
 Tensors = ByNode[ArrayLike | Resident]
 #: dtype and shape of what a leaf would be fed, or an array that has both
 Types = ByNode[tuple[npt.DTypeLike, Sequence[int]] | Array]
+#: how products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32
+Precision = Literal["float32", "tf32x3", "tf32", "bfloat16"]
 
 
 class CallFields(TypedDict, total=False):
@@ -50,6 +52,7 @@ class RunFields(CallFields, total=False):
 
     outputs: Sequence[NodeLike]
     diagnose: bool
+    precision: Precision
     store: ByNode[str | Store]
 
 
@@ -107,6 +110,7 @@ class CheckFields(CallFields, total=False):
     wrt: Sequence[NodeLike]
     directions: int
     tolerance: float
+    precision: Precision
 
 
 class DifferentiateFields(CallFields, total=False):
@@ -122,3 +126,4 @@ class PlanFields(DifferentiateFields, total=False):
     call: str
     mapped: Sequence[NodeLike]
     outputs: Sequence[NodeLike]
+    precision: Precision

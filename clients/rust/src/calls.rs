@@ -11,6 +11,7 @@ use crate::blocking::{self, Blocking};
 use crate::client::Core;
 use crate::exchange::Running;
 use crate::message::Asked;
+use crate::precision::Precision;
 use crate::registered::Target;
 use crate::request::{self, Putting};
 use crate::retries::Policy;
@@ -135,6 +136,8 @@ macro_rules! kinds_that {
 kinds_that! {
     /// Calls that give values back.
     Runs: Forward, Gradients, Vjp, Jvp, Jacobian, Hvp, Hessian, Batch;
+    /// Calls that compute, and those that are planned.
+    HasPrecision: Forward, Gradients, Vjp, Jvp, Jacobian, Hvp, Hessian, Batch, Check, Plan;
     /// Calls that have outputs.
     HasOutputs: Forward, Gradients, Vjp, Jvp, Jacobian, Hvp, Hessian, Batch, Plan;
     /// Calls that differentiate one node.
@@ -216,6 +219,13 @@ impl<T, K: Runs> Call<'_, T, Compute<K>> {
     pub fn store(mut self, node: &Node, target: impl Into<Store>) -> Self {
         self.asked.asked.store.push((node.clone(), target.into()));
         self
+    }
+}
+
+impl<T, K: HasPrecision> Call<'_, T, Compute<K>> {
+    /// How products and convolutions may read float32 on a GPU; by default as the server has it.
+    pub fn precision(self, precision: Precision) -> Self {
+        self.with("precision", precision.word())
     }
 }
 

@@ -26,8 +26,14 @@ export type RequestOptions = Optional<{ signal: AbortSignal; timeoutMs: number |
 export type CallOptions = RequestOptions &
   Optional<{ form: Form; idempotency: boolean; extra: { readonly [name: string]: Json } }>;
 
+/** How products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32. */
+export type Precision = "float32" | "tf32x3" | "tf32" | "bfloat16";
+
+type Computing = Optional<{ precision: Precision }>;
+
 /** What calls take that give values back. */
 export type RunOptions = CallOptions &
+  Computing &
   Optional<{ outputs: readonly NodeLike[]; diagnose: boolean; store: ByNode<string | Store> }>;
 
 type OfWrt = Optional<{ of: NodeLike; wrt: readonly NodeLike[] }>;
@@ -47,11 +53,12 @@ export type HvpOptions = HessianOptions & Optional<{ vectors: Tensors }>;
 /** What `batch` takes: the leaves whose feeds have a leading axis. */
 export type BatchOptions = HessianOptions & Optional<{ mapped: readonly NodeLike[] }>;
 /** What `check` takes. */
-export type CheckOptions = CallOptions & OfWrt & Optional<{ directions: number; tolerance: number }>;
+export type CheckOptions = CallOptions & Computing & OfWrt & Optional<{ directions: number; tolerance: number }>;
 /** What `differentiate` takes. */
 export type DifferentiateOptions = CallOptions & OfWrt;
 /** What `plan` takes: the call that is to be planned, and what that would take. */
 export type PlanOptions = DifferentiateOptions &
+  Computing &
   Optional<{ call: string; mapped: readonly NodeLike[]; outputs: readonly NodeLike[] }>;
 
 /** Everything that a call may be asked. */

@@ -80,6 +80,7 @@ const FIELDS: { readonly [name: string]: Field<never> } = {
   directions: asItIs,
   tolerance: asItIs,
   diagnose: asItIs,
+  precision: asItIs,
   store: stores,
 };
 

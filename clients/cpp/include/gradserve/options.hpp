@@ -15,6 +15,9 @@ namespace gradserve {
 /// The timeout of what may take as long as it takes.
 inline constexpr std::chrono::milliseconds without_end = std::chrono::milliseconds::max();
 
+/// How products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32.
+enum class Precision { float32, tf32x3, tf32, bfloat16 };
+
 // What is not stated is not sent. Designated initializers name no members of base classes, so each struct has all of
 // its own. What they have in common:
 //
@@ -26,6 +29,7 @@ inline constexpr std::chrono::milliseconds without_end = std::chrono::millisecon
 // outputs      the nodes whose values come back; absent: the last one, or the one that is differentiated
 // store        values that the server is to keep as resident tensors
 // diagnose     has the server look for the first NaN or infinity
+// precision    how float32 may be read; absent: as the server has it
 // of           is differentiated; absent: the last node
 // wrt          the nodes to differentiate by; absent: all parameters
 
@@ -34,6 +38,7 @@ struct ForwardOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
     std::optional<bool> idempotency{};
@@ -50,6 +55,7 @@ struct GradientsOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
     std::optional<bool> idempotency{};
@@ -67,6 +73,7 @@ struct VjpOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
     std::optional<bool> idempotency{};
@@ -81,6 +88,7 @@ struct JvpOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
     std::optional<bool> idempotency{};
@@ -94,6 +102,7 @@ struct JacobianOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
     std::optional<bool> idempotency{};
@@ -110,6 +119,7 @@ struct HvpOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
     std::optional<bool> idempotency{};
@@ -124,6 +134,7 @@ struct HessianOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
     std::optional<bool> idempotency{};
@@ -140,6 +151,7 @@ struct BatchOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
     std::optional<bool> idempotency{};
@@ -154,6 +166,7 @@ struct CheckOptions {
     /// How many are compared, and how far apart they may be; absent: as the server has it.
     std::optional<std::int64_t> directions{};
     std::optional<double> tolerance{};
+    std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
     std::optional<bool> idempotency{};
@@ -169,6 +182,7 @@ struct PlanOptions {
     Nodes wrt{};
     Nodes mapped{};
     Nodes outputs{};
+    std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
     std::optional<bool> idempotency{};

@@ -47,6 +47,7 @@ type call struct {
 	Cotangent   *tensor           `json:"cotangent"`
 	Batched     bool              `json:"batched"`
 	Diagnose    bool              `json:"diagnose"`
+	Precision   gs.Precision      `json:"precision"`
 	Call        string            `json:"call"`
 	Directions  int               `json:"directions"`
 	Tolerance   float64           `json:"tolerance"`
@@ -70,7 +71,7 @@ type asked struct {
 }
 
 func (c call) asked(graph *gs.Graph) (made asked, err error) {
-	made.run.Form, made.run.Diagnose = c.form(), c.Diagnose
+	made.run.Form, made.run.Diagnose, made.run.Precision = c.form(), c.Diagnose, c.Precision
 	for into, list := range map[*gs.Feeds][]entry{
 		&made.feeds: c.Feeds, &made.cotangents: c.Cotangents, &made.tangents: c.Tangents, &made.vectors: c.Vectors,
 	} {
@@ -185,10 +186,12 @@ func (c *conversation) compute(ctx context.Context, call call) (members, error) 
 	case "check":
 		return returned(c.client.Check(ctx, on, a.feeds, gs.CheckOptions{
 			CallOptions: a.run.CallOptions, Of: a.of, Wrt: a.wrt, Directions: call.Directions, Tolerance: call.Tolerance,
+			Precision: call.Precision,
 		}))
 	case "plan":
 		return returned(c.client.Plan(ctx, on, a.types, gs.PlanOptions{
 			CallOptions: a.run.CallOptions, Call: call.Call, Of: a.of, Wrt: a.wrt, Mapped: a.mapped, Outputs: a.run.Outputs,
+			Precision: call.Precision,
 		}))
 	default:
 		return returned(c.client.Differentiate(ctx, on, a.types, gs.DifferentiateOptions{

@@ -1,7 +1,7 @@
 //! Calls on graphs, in terms of the client.
 
-use gradserve_client::calls::{Call, Compute, HasMapped, HasOf, HasOutputs, HasWrt, Kind, Runs};
-use gradserve_client::{Blocking, Client, Feed, Feeds, Graph, Resident, Result, Store, Target, Types};
+use gradserve_client::calls::{Call, Compute, HasMapped, HasOf, HasOutputs, HasPrecision, HasWrt, Kind, Runs};
+use gradserve_client::{Blocking, Client, Feed, Feeds, Graph, Precision, Resident, Result, Store, Target, Types};
 use serde_json::Value;
 
 use crate::steps::{node, nodes};
@@ -52,10 +52,10 @@ pub fn computed(client: &Client, on: &Target, graph: &Graph, stated: &Value) -> 
             if let Some(tolerance) = stated["tolerance"].as_f64() {
                 call = call.tolerance(tolerance);
             }
-            sent(call)
+            sent(asked.precision(call))
         }
         "plan" => {
-            let call = asked.outputs(asked.formed(client.plan(on.clone(), asked.types()?)))?;
+            let call = asked.outputs(asked.precision(asked.formed(client.plan(on.clone(), asked.types()?))))?;
             let call = asked.mapped(asked.of(asked.wrt(call)?)?)?;
             sent(match stated["call"].as_str() {
                 Some(planned) => call.call(planned),
@@ -102,11 +102,12 @@ impl Asked<'_> {
         }
     }
 
-    fn running<'c, K: Runs + HasOutputs>(&self, call: Stated<'c, K>) -> Result<Stated<'c, K>> {
+    fn running<'c, K: Runs + HasOutputs + HasPrecision>(&self, call: Stated<'c, K>) -> Result<Stated<'c, K>> {
         let mut call = self.outputs(self.formed(call))?;
         if let Some(diagnose) = self.stated["diagnose"].as_bool() {
             call = call.diagnose(diagnose);
         }
+        call = self.precision(call);
         for entry in self.entries("store") {
             let mut target = Store::new(entry["tensor_id"].as_str().unwrap_or_default());
             if let Some(etag) = entry["if_match"].as_str() {
@@ -118,6 +119,16 @@ impl Asked<'_> {
             call = call.store(&node(self.graph, &entry["node"])?, target);
         }
         Ok(call)
+    }
+
+    fn precision<'c, K: HasPrecision>(&self, call: Stated<'c, K>) -> Stated<'c, K> {
+        match self.stated["precision"].as_str() {
+            None => call,
+            Some("tf32x3") => call.precision(Precision::Tf32x3),
+            Some("tf32") => call.precision(Precision::Tf32),
+            Some("bfloat16") => call.precision(Precision::BFloat16),
+            Some(_) => call.precision(Precision::Float32),
+        }
     }
 
     fn outputs<'c, K: HasOutputs>(&self, call: Stated<'c, K>) -> Result<Stated<'c, K>> {

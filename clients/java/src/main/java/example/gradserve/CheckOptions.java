@@ -55,4 +55,15 @@ public final class CheckOptions extends CallOptions<CheckOptions> {
         asked.values.put("tolerance", relative);
         return this;
     }
+
+    /**
+     * How products and convolutions may read float32 on a GPU.
+     *
+     * @param coarsest else as the server has it
+     * @return these options
+     */
+    public CheckOptions precision(Precision coarsest) {
+        asked.values.put("precision", coarsest.word());
+        return this;
+    }
 }

@@ -66,4 +66,15 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
         asked.lists.put("outputs", List.of(nodes));
         return this;
     }
+
+    /**
+     * How products and convolutions may read float32 on a GPU.
+     *
+     * @param coarsest else as the server has it
+     * @return these options
+     */
+    public PlanOptions precision(Precision coarsest) {
+        asked.values.put("precision", coarsest.word());
+        return this;
+    }
 }

@@ -35,6 +35,17 @@ public abstract sealed class RunOptions<S extends RunOptions<S>> extends CallOpt
     }
 
     /**
+     * How products and convolutions may read float32 on a GPU.
+     *
+     * @param coarsest else as the server has it
+     * @return these options
+     */
+    public S precision(Precision coarsest) {
+        asked.values.put("precision", coarsest.word());
+        return self();
+    }
+
+    /**
      * Has the value of a node kept as a resident tensor, with those of other nodes that are stated so.
      *
      * @param node any with one output

@@ -6,12 +6,14 @@ import example.gradserve.CallOptions;
 import example.gradserve.Client;
 import example.gradserve.Computable;
 import example.gradserve.Node;
+import example.gradserve.Precision;
 import example.gradserve.Resident;
 import example.gradserve.RunOptions;
 import example.gradserve.Store;
 import example.gradserve.TensorType;
 import example.gradserve.Value;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -60,6 +62,7 @@ record Call(JsonNode stated, Computable on) {
                 nodes("wrt", o::wrt);
                 tell("directions", JsonNode::intValue, o::directions);
                 tell("tolerance", JsonNode::doubleValue, o::tolerance);
+                tell("precision", Call::precision, o::precision);
             });
             case "plan" -> client.plan(on, types(), o -> {
                 form(o);
@@ -68,6 +71,7 @@ record Call(JsonNode stated, Computable on) {
                 nodes("wrt", o::wrt);
                 nodes("mapped", o::mapped);
                 nodes("outputs", o::outputs);
+                tell("precision", Call::precision, o::precision);
             });
             case "differentiate" -> client.differentiate(on, types(), o -> {
                 form(o);
@@ -86,12 +90,17 @@ record Call(JsonNode stated, Computable on) {
         form(options);
         nodes("outputs", options::outputs);
         tell("diagnose", JsonNode::booleanValue, options::diagnose);
+        tell("precision", Call::precision, options::precision);
         for (JsonNode entry : stated.path("store")) {
             Store store = new Store(entry.get("tensor_id").textValue());
             store = entry.has("if_match") ? store.ifMatch(entry.get("if_match").textValue()) : store;
             store = entry.has("durable") ? store.durable(entry.get("durable").booleanValue()) : store;
             options.store(node(entry), store);
         }
+    }
+
+    private static Precision precision(JsonNode word) {
+        return Precision.valueOf(word.textValue().toUpperCase(Locale.ROOT));
     }
 
     private <T> void tell(String name, Function<JsonNode, T> read, Consumer<T> into) {
