@@ -95,6 +95,22 @@ In Python, a function that is written with operators or against the Array API st
 - `mod` has the sign of the divisor, as `%` of Python, NumPy and JAX. ONNX's has it for integers alone.
 - `identity` is its operand. NumPy's and JAX's is a matrix: `one_hot` of `arange`.
 
+## Precision of float32
+
+How products of matrices and convolutions read float32 on a GPU is a field of a request, [`precision`](wire.md#precision),
+and `float32` unless it or [the server](guide/limits-and-operations.md) says less. Others have these defaults and names:
+
+| here | PyTorch | JAX | TensorFlow |
+| --- | --- | --- | --- |
+| `float32` | `highest`, `ieee` | `highest`, `F32_F32_F32` | TF32 disabled |
+| `tf32x3` | | `TF32_TF32_F32_X3` | |
+| `tf32` | `high`; convolutions by default | the default on GPUs; `TF32_TF32_F32` | the default on GPUs |
+| `bfloat16` | `medium` | `BF16_BF16_F32` | |
+
+ONNX and NumPy have none. PyTorch's are those of `torch.set_float32_matmul_precision` and of `fp32_precision`; its convolutions
+are told by `torch.backends.cudnn.allow_tf32`. JAX's are `precision` of a product, `jax_default_matmul_precision`, and
+the names of `jax.lax.DotAlgorithmPreset`; TensorFlow has `tf.config.experimental.enable_tensor_float_32_execution`.
+
 ## Loops and functions
 
 A [function](guide/loops.md) sees its parameters alone: what a body of JAX, PyTorch or ONNX takes from around it is

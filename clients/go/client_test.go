@@ -393,6 +393,26 @@ func TestFieldsThatAreNewerTravel(t *testing.T) {
 	}
 }
 
+func TestAPrecisionTravels(t *testing.T) {
+	var body map[string]any
+	client, graph := served(t, func(response http.ResponseWriter, request *http.Request) {
+		body = nil
+		_ = json.NewDecoder(request.Body).Decode(&body)
+		answer(response, request, 200, square)
+	})
+	for _, precision := range []Precision{
+		"", PrecisionFloat32, PrecisionTF32x3, PrecisionTF32, PrecisionBFloat16, "of tomorrow",
+	} {
+		options := ForwardOptions{RunOptions{CallOptions: CallOptions{Form: JSON}, Precision: precision}}
+		if _, err := client.Forward(context.Background(), graph, three(graph), options); err != nil {
+			t.Fatal(err)
+		}
+		if sent, isStated := body["precision"]; isStated != (precision != "") || isStated && sent != string(precision) {
+			t.Errorf("%q: %v", precision, body)
+		}
+	}
+}
+
 func TestErrorsAreToldApart(t *testing.T) {
 	status := 0
 	client, graph := served(t, func(response http.ResponseWriter, request *http.Request) {

@@ -181,6 +181,7 @@ def test_the_page_of_a_call_has_its_fields_and_an_example(call: str) -> None:
         "diagnose",
         "store",
         "memory_budget",
+        "precision",
     }
     assert not [field for field in fields if f"`{field}`" not in text_of(page)]
 

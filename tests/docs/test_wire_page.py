@@ -66,7 +66,7 @@ def test_every_path_is_on_the_page(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("call", "roots"), [(call, roots) for call, *roots in CALL.findall(PAGE)])
 def test_the_row_of_a_call_names_its_own_fields(call: str, roots: list[str], document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]
-    common = {"graph", "feeds", "encoding", "diagnose", "outputs", "store", "memory_budget"}
+    common = {"graph", "feeds", "encoding", "diagnose", "outputs", "store", "memory_budget", "precision"}
     takes = schemas[f"{call.capitalize()}Request"]["properties"].keys() - common
     assert not [field for field in takes if f"`{field}`" not in roots[0]]
     if f"{call.capitalize()}Answer" in schemas and "](#" not in roots[1]:

@@ -139,7 +139,7 @@ def test_a_mutated_request_is_an_answer_or_a_refusal(data: st.DataObject, call: 
 
 def test_a_field_that_is_wrong_is_refused_with_those_that_there_are() -> None:
     report = orjson.loads(run("forward", b'{"graph": {"nodes": []}}', registered(GRAPH)).body)
-    known = "diagnose, encoding, feeds, memory_budget, outputs, store"
+    known = "diagnose, encoding, feeds, memory_budget, outputs, precision, store"
     assert report["code"] == "invalid_field"
     assert report["detail"] == f"the request has no field “graph” (known: {known})"
 

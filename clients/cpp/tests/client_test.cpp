@@ -165,6 +165,22 @@ static void fields_that_are_newer_travel() {
     CHECK(contains(body, R"("new":[0])") && contains(body, R"("encoding":"json")") && !contains(body, "diagnose"));
 }
 
+static void a_precision_travels() {
+    std::string body;
+    Server server([&](Seen& seen) { body = seen.body(), seen.answer(200, square); });
+    const Square on;
+    const gs::Client client(server.url());
+    const auto sent = [&](std::optional<gs::Precision> precision) {
+        client.forward(on.graph, on.three, {.precision = precision, .form = gs::Form::json});
+        return body;
+    };
+    CHECK(!contains(sent({}), "precision"));
+    CHECK(contains(sent(gs::Precision::float32), R"("precision":"float32")"));
+    CHECK(contains(sent(gs::Precision::tf32x3), R"("precision":"tf32x3")"));
+    CHECK(contains(sent(gs::Precision::tf32), R"("precision":"tf32")"));
+    CHECK(contains(sent(gs::Precision::bfloat16), R"("precision":"bfloat16")"));
+}
+
 template <class E>
 static void check_status(const gs::Client& client, int& status, int stated) {
     const Square on;
@@ -262,6 +278,7 @@ int main() {
                 {"listings ask for no more than is looked at", listings_ask_for_no_more_than_is_looked_at},
                 {"a tensor that did not change is not sent", a_tensor_that_did_not_change_is_not_sent},
                 {"fields that are newer travel", fields_that_are_newer_travel},
+                {"a precision travels", a_precision_travels},
                 {"errors are told apart", errors_are_told_apart},
                 {"nodes of a refusal are named", nodes_of_a_refusal_are_named},
                 {"places in functions are named", places_in_functions_are_named},

@@ -47,7 +47,6 @@ from gradserve_client.errors import (
     StoreFullError,
     TransportError,
 )
-from gradserve_client.fields import Precision
 from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.recording import (
     AsyncFunction,
@@ -96,7 +95,6 @@ __all__ = [
     "Node",
     "NotFoundError",
     "OverloadError",
-    "Precision",
     "RateError",
     "RecordingError",
     "Refusal",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 
 import gradserve_client as gs
+from gradserve_client.fields import Precision
 from tests.conftest import RunningServer
 
 X, W = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[0.5], [-0.25]])
@@ -60,6 +61,19 @@ def test_values_and_gradients(ask: Any, model: Model, form: Any) -> None:
     assert answer.disconnected == []
     assert answer.stats["device"] == "cpu"
     assert np.allclose(ask("forward", model.feeds, form=form).value, ((X @ W) ** 2).sum())
+
+
+@pytest.mark.parametrize("precision", get_args(Precision))
+def test_a_processor_computes_float32_whatever_is_allowed(ask: Any, model: Model, precision: Precision) -> None:
+    assert ask("gradients", model.feeds, precision=precision).stats["precision"] == "float32"
+    assert ask("check", model.feeds, precision=precision).stats["precision"] == "float32"
+    assert ask("plan", model.types, precision=precision).admitted
+
+
+def test_another_precision_is_refused(ask: Any, model: Model) -> None:
+    with pytest.raises(gs.GraphError) as caught:
+        ask("gradients", model.feeds, precision="float16")
+    assert caught.value.pointer == "/precision"
 
 
 @pytest.mark.parametrize("form", FORMS)

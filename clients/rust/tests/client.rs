@@ -5,7 +5,9 @@ mod served;
 use std::io::Write;
 use std::time::Duration;
 
-use gradserve_client::{Client, ClientBuilder, ErrorKind, Feeds, Graph, RegisteredGraph, Resident, Store, Tensor};
+use gradserve_client::{
+    Client, ClientBuilder, ErrorKind, Feeds, Graph, Precision, RegisteredGraph, Resident, Store, Tensor,
+};
 use served::{begin_and_stay, reply, reply_with, serve, square, Still, SQUARE};
 
 const W: &str = r#"{"tensor_id": "w", "etag": "0123456789abcdef"}"#;
@@ -165,6 +167,24 @@ fn fields_that_are_newer_travel() {
     let client = still(&url).build().unwrap();
     client.gradients(&graph, [(&w, 3.0)]).extra("hurry", 9_007_199_254_740_993i64).send().unwrap();
     assert!(requests.recv().unwrap().body.contains(r#""hurry":9007199254740993"#));
+}
+
+#[test]
+fn a_precision_travels() {
+    let (url, requests) = serve(|_, stream| reply(stream, 200, SQUARE));
+    let (graph, w) = square();
+    let client = still(&url).build().unwrap();
+    client.gradients(&graph, [(&w, 3.0)]).send().unwrap();
+    assert!(!requests.recv().unwrap().body.contains("precision"));
+    for (precision, word) in [
+        (Precision::Float32, "float32"),
+        (Precision::Tf32x3, "tf32x3"),
+        (Precision::Tf32, "tf32"),
+        (Precision::BFloat16, "bfloat16"),
+    ] {
+        client.gradients(&graph, [(&w, 3.0)]).precision(precision).send().unwrap();
+        assert!(requests.recv().unwrap().body.contains(&format!(r#""precision":"{word}""#)));
+    }
 }
 
 #[test]

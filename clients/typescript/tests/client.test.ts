@@ -180,6 +180,19 @@ test("what is no URL of a server is refused", () => {
   }
 });
 
+test("a precision travels", async () => {
+  const sent: unknown[] = [];
+  const fetch = async (_: string, init: RequestInit): Promise<Response> => {
+    sent.push(JSON.parse(await new Response(init.body ?? null).text()).precision);
+    return Response.json(VALUES);
+  };
+  const client = new Client("http://there.example/", { fetch });
+  const precisions = ["float32", "tf32x3", "tf32", "bfloat16"] as const;
+  await client.forward(squared(), { w: 3 }, { form: "json" });
+  for (const precision of precisions) await client.forward(squared(), { w: 3 }, { form: "json", precision });
+  assert.deepEqual(sent, [undefined, ...precisions]);
+});
+
 test("another fetch takes the place of the platform's", async () => {
   const asked: string[] = [];
   const fetch = async (url: string, init: RequestInit): Promise<Response> => {

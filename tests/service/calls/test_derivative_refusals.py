@@ -74,7 +74,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "invalid_field",
         (
             "the request has no field “cotangent” (known: batched, cotangents, diagnose, encoding, feeds, "
-            "graph, memory_budget, outputs, store, wrt); did you mean cotangents?"
+            "graph, memory_budget, outputs, precision, store, wrt); did you mean cotangents?"
         ),
     ),
     ("jvp", {"tangents": []}, "invalid_field", "tangents are missing: give one for at least one leaf"),
@@ -207,7 +207,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "invalid_field",
         (
             "the request has no field “feeds” (known: call, encoding, graph, mapped, memory_budget, of, outputs, "
-            "types, wrt)"
+            "precision, types, wrt)"
         ),
     ),
     (
@@ -245,7 +245,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "invalid_field",
         (
             "the request has no field “outputs” (known: directions, encoding, feeds, graph, memory_budget, of, "
-            "tolerance, wrt)"
+            "precision, tolerance, wrt)"
         ),
     ),
     (

@@ -35,7 +35,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         {"grph": {}},
         (
             "the request has no field “grph” (known: cotangent, diagnose, encoding, feeds, graph, memory_budget, of, "
-            "outputs, store, wrt); did you mean graph?"
+            "outputs, precision, store, wrt); did you mean graph?"
         ),
     ),
     (

@@ -20,6 +20,7 @@ import example.gradserve.GraphException;
 import example.gradserve.GraphFunction;
 import example.gradserve.InputException;
 import example.gradserve.Node;
+import example.gradserve.Precision;
 import example.gradserve.RegisteredGraph;
 import example.gradserve.Resident;
 import example.gradserve.Surroundings;
@@ -79,6 +80,21 @@ class ClientTest {
         try (Server server = new Server(request -> new Server.Answer(200, VALUES))) {
             new Client(server.url()).forward(graph, feeds, o -> o.field("newer", Map.of("a", List.of(1, true))));
             assertTrue(server.bodies.get(0).contains("\"newer\":{\"a\":[1,true]}"), server.bodies.get(0));
+        }
+    }
+
+    @Test
+    void aPrecisionTravels() throws IOException {
+        try (Server server = new Server(request -> new Server.Answer(200, VALUES))) {
+            Client client = new Client(server.url());
+            client.forward(graph, feeds);
+            assertFalse(server.bodies.get(0).contains("precision"), server.bodies.get(0));
+            for (Precision precision : Precision.values()) {
+                client.forward(graph, feeds, o -> o.precision(precision));
+                String word = List.of("float32", "tf32x3", "tf32", "bfloat16").get(precision.ordinal());
+                String body = server.bodies.get(server.bodies.size() - 1);
+                assertTrue(body.contains("\"precision\":\"" + word + "\""), body);
+            }
         }
     }
 
