@@ -97,8 +97,9 @@ In Python, a function that is written with operators or against the Array API st
 
 ## Precision of float32
 
-How products of matrices and convolutions read float32 on a GPU is a field of a request, [`precision`](wire.md#precision),
-and `float32` unless it or [the server](guide/limits-and-operations.md) says less. Others have these defaults and names:
+How products of matrices and convolutions read float32 on a GPU is a field of a request,
+[`precision`](wire.md#precision), and `float32` unless it or [the server](guide/limits-and-operations.md) says less.
+Others have these defaults and names:
 
 | here | PyTorch | JAX | TensorFlow |
 | --- | --- | --- | --- |
@@ -107,9 +108,10 @@ and `float32` unless it or [the server](guide/limits-and-operations.md) says les
 | `tf32` | `high`; convolutions by default | the default on GPUs; `TF32_TF32_F32` | the default on GPUs |
 | `bfloat16` | `medium` | `BF16_BF16_F32` | |
 
-ONNX and NumPy have none. PyTorch's are those of `torch.set_float32_matmul_precision` and of `fp32_precision`; its convolutions
-are told by `torch.backends.cudnn.allow_tf32`. JAX's are `precision` of a product, `jax_default_matmul_precision`, and
-the names of `jax.lax.DotAlgorithmPreset`; TensorFlow has `tf.config.experimental.enable_tensor_float_32_execution`.
+ONNX and NumPy have none. PyTorch's are those of `torch.set_float32_matmul_precision` and of `fp32_precision`; its
+convolutions are told by `torch.backends.cudnn.allow_tf32`. JAX's are `precision` of a product,
+`jax_default_matmul_precision`, and the names of `jax.lax.DotAlgorithmPreset`; TensorFlow has
+`tf.config.experimental.enable_tensor_float_32_execution`.
 
 ## Loops and functions
 

@@ -203,7 +203,7 @@ class Settings(BaseModel):
     )
     precision: Precision = Field(
         IEEE,
-        description="how products and convolutions of a request may read float32 on a GPU that does not say: float32, "
+        description="how products and convolutions may read float32 on a GPU, in requests that do not say: float32, "
         "tf32x3, tf32 or bfloat16, the most exact first; a processor computes float32",
     )
     least_precision: Precision = Field(
