@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from threading import Event
 from typing import Any
 
@@ -45,6 +46,18 @@ def tiers_of(made: Kernels) -> ExecutionTiers:
 
 def fail() -> None:
     raise KernelUnavailable("there is no compiler")
+
+
+def test_what_is_compiled_has_the_precision_of_the_plan_and_its_digest() -> None:
+    made, plan = Recording(), replace(layers(), digest=bytes(range(32)), precision="tf32")
+    found = tiers_of(made)
+    for _ in range(2):
+        found.current(plan)
+        found.ran(plan)
+    found.compiler.settle()
+    assert [(each.digest, each.precision) for each in (*made.asked, found.current(plan).plan)] == [
+        (plan.digest, "tf32")
+    ] * 2
 
 
 def test_a_second_run_asks_for_kernels_and_a_first_does_not() -> None:

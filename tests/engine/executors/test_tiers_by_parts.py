@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -158,6 +159,18 @@ def test_bits_change_as_kernels_arrive_and_never_after(stepped: SteppedCompiler)
     assert stepped.waiting == []
     assert seen[0] != seen[-1]
     assert {found_now() for _ in range(10)} == {seen[-1]}
+
+
+def test_what_comes_first_and_the_rest_have_the_precision_of_the_plan(stepped: SteppedCompiler) -> None:
+    made, plan = executor(), replace(many(), precision="bfloat16")
+    twice(made, plan)
+    assert made._tiers is not None
+    found = []
+    while stepped.waiting:
+        stepped.step()
+        found.append(made._tiers.current(plan))
+    assert [tier.name for tier in found] == ["partly_compiled", "compiled"]
+    assert {tier.plan.precision for tier in found} == {"bfloat16"}
 
 
 def test_a_plan_of_few_kernels_is_waited_for(stepped: SteppedCompiler) -> None:
