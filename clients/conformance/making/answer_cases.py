@@ -143,8 +143,8 @@ def _precisions() -> Iterator[Case]:
         asked = call | {"precision": "tf32"}
         seen = {"method": "POST", "path": f"/v1/{name}", "body": {"graph": {"nodes": STEPS}} | asked}
         calls = [{"do": name, "graph": {"steps": STEPS}} | asked]
-        stats = {} if name == "plan" else {"stats": STATS | {"precision": "tf32"}}
-        yield exchange(f"precision-of-{name}", [{"json": answer | stats}], [seen], [{"returned": {}}], calls=calls)
+        receipt: Json = {} if name == "plan" else {"stats": STATS | {"precision": "tf32"}}
+        yield exchange(f"precision-of-{name}", [{"json": answer | receipt}], [seen], [{"returned": {}}], calls=calls)
 
 
 def _name(part: str, place: Mapping[str, int]) -> str:
