@@ -16,7 +16,8 @@ Files:
     channel_sums   Sums over the axes before and behind some, as over images and positions of each channel
     columns        Columns: what the windows over an image see, copied so that the same tap of neighbouring windows lies
                    side by side
-    convolution    The recipes of convolution and of its adjoint: which kernels make them, for which sizes
+    convolution    The recipes of convolution, of its adjoint and of its gradient: which kernels make them, for which
+                   sizes
     correlation    Convolution as products of the kernel and columns, of which a panel exists at a time
     depthwise      Convolution of single channels: no tile of numbers and vectors, but vectors along the width of a
                    padded plane

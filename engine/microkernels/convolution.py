@@ -1,11 +1,11 @@
-"""The recipes of convolution and of its adjoint: which kernels make them, for which sizes."""
+"""The recipes of convolution, of its adjoint and of its gradient: which kernels make them, for which sizes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
 from itertools import product
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, Literal, NamedTuple, TypeVar
 
 from engine.graph.alignment import aligned
 from engine.microkernels.by_kernel import correlation_by_kernel
@@ -34,7 +34,8 @@ class Tensor(NamedTuple):
 class ConvolutionGeometry(NamedTuple):
     """A convolution with windows on three axes: x, kernel and y, and one number for each axis.
 
-    y has all images and features; of its spatial axes it may be the leading part.
+    Windows over the wide one of x and y give a position of the narrow one each: these are images with all their
+    channels and features. Of the spatial axes of a result it may be the leading part.
     """
 
     dtype: str
@@ -48,29 +49,69 @@ class ConvolutionGeometry(NamedTuple):
     dilation: tuple[int, ...]
 
 
-def convolution(of: ConvolutionGeometry) -> Recipe | None:
-    """y[n, o, p] = Σ x[n, c, p · stride + t · dilation − padding] · kernel[o, c, t]; None where kernels do not fit."""
+#: what is made: the narrow y of a wide x, the wide y of a narrow x, or the kernel between a wide x and a narrow y
+Direction = Literal["forward", "adjoint", "by_kernel"]
+
+
+class DirectedConvolution(NamedTuple):
+    """A convolution, and which of its tensors is the result. The operands are the other two, in their order.
+
+    "forward": y[n, o, p] = Σ x[n, c, p · stride + t · dilation − padding] · kernel[o, c, t];
+    "by_kernel": kernel[o, c, t] = Σ x[n, c, p · stride + t · dilation − padding] · y[n, o, p];
+    "adjoint": y[n, o, p · stride + t · dilation − padding] = Σ x[n, c, p] · kernel[c, o, t].
+    """
+
+    of: ConvolutionGeometry
+    direction: Direction
+
+
+def convolution(directed: DirectedConvolution) -> Recipe | None:
+    """The result by kernels; None where these do not fit."""
+    of, direction = directed
+    if direction == "adjoint":
+        return _adjoint(of)
+    correlation = _forward(of) if direction == "forward" else _by_kernel(of)
+    if not correlation.is_addressable:
+        return None
+    return _within(_summed(correlation))
+
+
+def _summed(of: CorrelationGeometry) -> Recipe | None:
+    """With many taps for few windows, as gradients by kernels mostly are, by sums that stand in memory."""
+    if is_depthwise_by_kernel(of):
+        return depthwise_by_kernel(of)
+    if of.taps > of.windows:
+        return correlation_by_kernel(of)
+    phase, own = _correlation(of)
+    return Recipe((phase,), own=own)
+
+
+def _forward(of: ConvolutionGeometry) -> CorrelationGeometry:
+    """With positions as windows."""
     channels, features = of.kernel.shape[1], of.kernel.shape[0] // of.groups
     sizes = zip(of.y.shape[2:], of.kernel.shape[2:], of.x.shape[2:], of.stride, of.dilation, of.padding, strict=True)
     axes = _three(Axis(windows, taps, extent, s, d, -p) for windows, taps, extent, s, d, p in sizes)
     x, y = (_lying(t, n) for t, n in ((of.x, channels), (of.y, features)))
-    k = Lying(of.kernel.steps[0], of.kernel.steps[0] * features, of.kernel.steps[1], _three(of.kernel.steps[2:]))
-    found = CorrelationGeometry(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
-    if not found.is_addressable:
-        return None
-    if is_depthwise_by_kernel(found):
-        return _within(depthwise_by_kernel(found))
-    if found.taps > found.windows:
-        return _within(correlation_by_kernel(found))
-    phase, own = _correlation(found)
-    return _within(Recipe((phase,), own=own))
+    k = _lying_kernel(of.kernel, features)
+    return CorrelationGeometry(of.dtype, of.itemsize, of.x.shape[0], of.groups, channels, features, axes, x, k, y)
 
 
-def adjoint(of: ConvolutionGeometry) -> Recipe | None:
-    """y[n, o, p · stride + t · dilation − padding] += x[n, c, p] · kernel[c, o, t]; None where kernels do not fit.
+def _by_kernel(of: ConvolutionGeometry) -> CorrelationGeometry:
+    """With positions as taps, and taps as windows: images and channels change places, too."""
+    channels, features = of.kernel.shape[1], of.kernel.shape[0] // of.groups
+    # a single position has no neighbour to be apart from
+    strides = (stride if positions > 1 else 1 for stride, positions in zip(of.stride, of.y.shape[2:], strict=True))
+    sizes = zip(of.kernel.shape[2:], of.y.shape[2:], of.x.shape[2:], strides, of.dilation, of.padding, strict=True)
+    axes = _three(Axis(taps, positions, extent, d, s, -p) for taps, positions, extent, s, d, p in sizes)
+    x, k = (_images_as_channels(_lying(t, n)) for t, n in ((of.x, channels), (of.y, features)))
+    y = _images_as_channels(_lying_kernel(of.kernel, features))
+    return CorrelationGeometry(of.dtype, of.itemsize, channels, of.groups, of.x.shape[0], features, axes, x, k, y)
 
-    The result at positions of one remainder by the stride is a correlation with the taps that reach them. Beyond x it
-    sees zeros, which times an infinite number of the kernel are no zeros: so that is looked for.
+
+def _adjoint(of: ConvolutionGeometry) -> Recipe | None:
+    """The result at positions of one remainder by the stride is a correlation with the taps that reach them.
+
+    Beyond x it sees zeros, which times an infinite number of the kernel are no zeros: so that is looked for.
     """
     if math.prod(of.stride) > MOST_CLASSES:
         return None
@@ -97,6 +138,16 @@ def _within(recipe: Recipe | None) -> Recipe | None:
 def _lying(of: Tensor, channels: int) -> Lying:
     """As an operand or a result, `channels` of each group."""
     return Lying(of.steps[0], of.steps[1] * channels, of.steps[1], _three(of.steps[2:]))
+
+
+def _lying_kernel(of: Tensor, features: int) -> Lying:
+    """As a kernel with so many `features` in each group."""
+    return Lying(of.steps[0], of.steps[0] * features, of.steps[1], _three(of.steps[2:]))
+
+
+def _images_as_channels(of: Lying) -> Lying:
+    """With the first axis and the channels exchanged, of all groups."""
+    return of._replace(outer=of.channel, channel=of.outer)
 
 
 def _three(numbers: Iterable[_T]) -> tuple[_T, _T, _T]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from engine.microkernels.offsets import MOST_LANES, hold_offsets
 from engine.microkernels.planes import at_element, at_plane, sweep
@@ -61,6 +61,22 @@ class PoolGeometry(NamedTuple):
         extent, stride, padding = self.extents[axis], self.stride[axis], self.padding[axis]
         past = min(self.positions[axis], (extent + padding - reach) // stride + 1)
         return range(-(-padding // stride), past)
+
+
+#: what a pool makes of its planes: maxima, where these lie, what goes back to them, or means
+PoolDirection = Literal["max", "max_indices", "max_back", "avg"]
+
+
+class DirectedPool(NamedTuple):
+    """A pool, and what is made of its planes. Results are dense.
+
+    "max" and "avg" give a number for each window, "max_indices" the int64 at which of a plane's elements the maximum
+    is. "max_back" adds the numbers of windows, which lie as `given` says, to where the maxima are.
+    """
+
+    of: PoolGeometry
+    direction: PoolDirection
+    given: Matrices | None = None
 
 
 @dataclass(frozen=True, eq=False, slots=True)

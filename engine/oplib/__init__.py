@@ -31,6 +31,8 @@ Files:
     index_notes          Index checks that do not wait: on a device, that an index is outside is noted, and read when
                          the run is over
     indices              Index operands: integers, within the axis, and what they pick
+    kernel_gradient      The gradient of a convolution by its kernel, an op of its own: what taps see, times what
+                         windows give
     known_numbers        What is known of elements before they are computed with; on a card nothing is, since one would
                          wait to hear it
     lapack               LAPACK on one matrix after the other, in doubles, as they lie; for matrices so large that this

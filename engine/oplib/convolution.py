@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from operator import sub
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
@@ -12,6 +13,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Op, ResultTypes
 from engine.graph.tensor_type import TensorType, promote
 from engine.oplib import batching
+from engine.oplib.permutation import shaped
 from engine.oplib.spatial import check_ranks, check_spatial
 from engine.oplib.tiling import Layout
 from engine.oplib.windows import Windows
@@ -75,21 +77,14 @@ class Convolution(Op):
     def batch(self, mapped: Sequence[bool], x: Value, kernel: Value, *, groups: int, **attrs: Any) -> Value:
         """N goes into the images, or into the features, or, where both operands have it, into the groups."""
         if 0 in (v.shape[0] for v, m in zip((x, kernel), mapped, strict=True) if m):
-            return self._of_none(mapped, x, kernel, groups=groups, **attrs)
+            return of_none(self, mapped, (x, kernel), {**attrs, "groups": groups})
         if not mapped[1]:
-            return _unfold(self._emit(_fold(x, 0), kernel, groups, attrs), 0, x.shape[0])
+            return unfolded(self._emit(folded(x, 0), kernel, groups, attrs), 0, x.shape[0])
         if not mapped[0] and groups == 1:
-            return _unfold(self._emit(x, _fold(kernel, self.feature_axis), 1, attrs), 1, kernel.shape[0])
+            return unfolded(self._emit(x, folded(kernel, self.feature_axis), 1, attrs), 1, kernel.shape[0])
         x, kernel = batching.expand(mapped, (x, kernel))
         n = x.shape[0]
-        return _unfold(self._emit(_fold(x, 1), _fold(kernel, 0), n * groups, attrs), 1, n)
-
-    def _of_none(self, mapped: Sequence[bool], x: Value, kernel: Value, **attrs: Any) -> Value:
-        """No examples: an extent that nothing was folded into does not come back out of 0."""
-        each = [v.type.with_shape(v.shape[1:]) if m else v.type for v, m in zip((x, kernel), mapped, strict=True)]
-        y = self.infer(*each, **attrs)
-        assert isinstance(y, TensorType)
-        return x.builder.full((0, *y.shape), 0.0, y.dtype)
+        return unfolded(self._emit(folded(x, 1), folded(kernel, 0), n * groups, attrs), 1, n)
 
     def _emit(self, x: Value, kernel: Value, groups: int, attrs: Mapping[str, Any]) -> Value:
         return x.builder.emit(self, (x, kernel), {**attrs, "groups": groups})
@@ -118,46 +113,52 @@ def typed(shape: Sequence[int], *operands: TensorType | None) -> TensorType:
     return TensorType(tuple(shape), promote(*(x.dtype for x in operands if x is not None)))
 
 
-def _fold(x: Value, axis: int) -> Value:
-    """x [N, *shape] as `shape`, with N in front of the entries of `axis`."""
+def of_none(op: Op, mapped: Sequence[bool], operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+    """`op` on no examples: an extent that nothing was folded into does not come back out of 0."""
+    each = [v.type.with_shape(v.shape[1:]) if m else v.type for v, m in zip(operands, mapped, strict=True)]
+    y = op.infer(*each, **attrs)
+    assert isinstance(y, TensorType)
+    return operands[0].builder.full((0, *y.shape), 0.0, y.dtype)
+
+
+def folded(x: Value, axis: int, groups: int = 1) -> Value:
+    """x [N, *shape] as `shape`, with N in front of the entries of `axis`, in each of its groups."""
     n, *shape = x.shape
-    moved = x.transpose(axes=(*range(1, axis + 1), 0, *range(axis + 1, x.ndim)))
+    split = (groups,) if groups > 1 else ()
+    parted = shaped(x, (n, *shape[:axis], *split, shape[axis] // groups, *shape[axis + 1 :]))
+    at = axis + len(split)
+    moved = parted.transpose(axes=(*range(1, at + 1), 0, *range(at + 1, parted.ndim)))
     return moved.reshape(shape=(*shape[:axis], n * shape[axis], *shape[axis + 1 :]))
 
 
-def _unfold(y: Value, axis: int, n: int) -> Value:
-    """The inverse of `_fold`."""
+def unfolded(y: Value, axis: int, n: int, groups: int = 1) -> Value:
+    """The inverse of `folded`."""
     shape = y.shape
-    split = y.reshape(shape=(*shape[:axis], n, shape[axis] // n, *shape[axis + 1 :]))
-    return split.transpose(axes=(axis, *(i for i in range(split.ndim) if i != axis)))
+    split, at = ((groups,), axis + 1) if groups > 1 else ((), axis)
+    parted = y.reshape(shape=(*shape[:axis], *split, n, shape[axis] // (n * groups), *shape[axis + 1 :]))
+    moved = parted.transpose(axes=(at, *(i for i in range(parted.ndim) if i != at)))
+    return shaped(moved, (n, *shape[:axis], shape[axis] // n, *shape[axis + 1 :]))
 
 
-def by_kernel(wide: Value, narrow: Value, windows: Windows, groups: int) -> Value:
-    """Σ over images and positions p of wide[n, c, p·s + t·d − p₀] · narrow[n, o, p], as [o, c, *t].
+def correlated(wide: Value, kernel: Value, positions: Sequence[int], windows: Windows, groups: int) -> Value:
+    """Σ over channels of a group and taps t of wide[n, c, p·s + t·d − p₀] · kernel[o, c, t], as [n, o, *positions]."""
+    convolve = getattr(wide, f"conv{len(windows.size)}d")
+    found = convolve(kernel, groups=groups, **windows.placing)
+    return cropped(found, (*found.shape[:2], *positions))
 
-    A convolution whose kernel is `narrow`: images and channels change places, and so do stride and dilation.
+
+def spread_values(narrow: Value, kernel: Value, extents: Sequence[int], windows: Windows, groups: int) -> Value:
+    """The adjoint of `correlated` by its first operand: the values of `narrow` times the kernel, as [n, c, *extents].
+
+    On one axis by way of two, since the opset has no such op.
     """
-    convolve = getattr(_by_group(wide, groups), f"conv{len(windows.size)}d")
-    correlated = convolve(
-        _exchanged(narrow), stride=windows.dilation, padding=windows.padding, dilation=windows.stride, groups=groups
-    )
-    kernel = _exchanged(correlated)
-    return cropped(kernel, (*kernel.shape[:2], *windows.size))
-
-
-def _exchanged(x: Value) -> Value:
-    """x with its first two axes exchanged."""
-    return x.transpose(axes=(1, 0, *range(2, x.ndim)))
-
-
-def _by_group(x: Value, groups: int) -> Value:
-    """x [n, channels, *extents] as [channels / groups, groups · n, *extents]."""
-    if groups == 1:
-        return _exchanged(x)
-    n, channels, *extents = x.shape
-    split = x.reshape(shape=(n, groups, channels // groups, *extents))
-    moved = split.transpose(axes=(2, 1, 0, *range(3, split.ndim)))
-    return moved.reshape(shape=(channels // groups, groups * n, *extents))
+    if len(extents) == 1:
+        images, taps = (v.unsqueeze(axes=(2,)) for v in (narrow, kernel))
+        return spread_values(images, taps, (1, *extents), windows.on_axes(2), groups).squeeze(axes=(2,))
+    transposed = getattr(narrow, f"conv_transpose{len(extents)}d")
+    rest = tuple(map(sub, extents, windows.cover(narrow.shape[2:])))
+    dx: Value = transposed(kernel, output_padding=rest, groups=groups, **windows.placing)
+    return dx
 
 
 def cropped(x: Value, shape: Sequence[int]) -> Value:

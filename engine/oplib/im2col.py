@@ -26,12 +26,39 @@ def correlate(run: RunContext, x: Array, kernel: Array, out: Array, windows: Win
     split, weights, results = by_group(x, groups), _split(kernel, 0, groups), by_group(out, groups)
     if sizes.large_windows:
         # Each of the three with the role of images and channels exchanged: the weights are the places of windows.
-        order = (2, 1, 0, *range(3, split.ndim))
-        narrow = weights.transpose(2, 0, 1, *range(3, weights.ndim))
-        into = results.transpose(1, 2, 0, *range(3, results.ndim))
-        correlate_by_kernel(run, split.transpose(order), narrow, into, sizes.exchanged)
+        into = _images_last(results)
+        correlate_by_kernel(run, _exchanged(split), _channels_first(weights), into, sizes.exchanged)
     else:
         correlate_groups(run, split, weights, results, sizes)
+
+
+def sum_kernel(run: RunContext, wide: Array, narrow: Array, out: Array, windows: Windows, groups: int) -> None:
+    """out[o, c, t] = Σ wide[n, c, p · stride + t · dilation − padding] · narrow[n, o, p], over n and p, c in o's group.
+
+    The derivative of `correlate` by its kernel: `wide` is shaped as x is there, `narrow` as its result.
+    """
+    sizes = layout(wide, narrow, out, windows, groups)
+    split, values, results = by_group(wide, groups), by_group(narrow, groups), _split(out, 0, groups)
+    exchanged = sizes.exchanged
+    if exchanged.large_windows:
+        correlate_by_kernel(run, split, values, results, sizes)
+    else:  # few windows, each with many taps: these are the places that are multiplied at once
+        correlate_groups(run, _exchanged(split), _images_last(values), _channels_first(results), exchanged)
+
+
+def _exchanged(x: Array) -> Array:
+    """Images [n, groups, channels, …] as [channels, groups, n, …]."""
+    return x.transpose(2, 1, 0, *range(3, x.ndim))
+
+
+def _images_last(y: Array) -> Array:
+    """Results [n, groups, features, …] as kernels [groups, features, n, …]."""
+    return y.transpose(1, 2, 0, *range(3, y.ndim))
+
+
+def _channels_first(kernel: Array) -> Array:
+    """Kernels [groups, features, channels, …] as results [channels, groups, features, …]."""
+    return kernel.transpose(2, 0, 1, *range(3, kernel.ndim))
 
 
 def by_group(x: Array, groups: int) -> Array:
@@ -51,6 +78,7 @@ def correlate_groups(run: RunContext, x: Array, weights: Array, out: Array, size
             seen = windows_of(run.xp, x[images, groups], part)
             for places in run.through(part.row_chunks()):
                 _multiply(run.xp, rows, seen[places], out[images, groups][places], part)
+            del seen  # before the next ones are laid out
 
 
 def _multiply(xp: Namespace, weights: Array, seen: Array, out: Array, sizes: Layout) -> None:
@@ -87,6 +115,7 @@ def correlate_by_kernel(run: RunContext, x: Array, narrow: Array, out: Array, si
             seen = windows_of(run.xp, x[images, groups], part)
             for places in run.through(part.row_chunks()):
                 _add_products(run.xp, narrow[images, groups][places], seen[places], sums, part)
+            del seen  # before the next ones are laid out
         out[groups] = _kernels(sums, part)
 
 
@@ -167,6 +196,16 @@ def correlate_workspace(sizes: Layout, out: TensorType, x: TensorType, kernel: T
     return groups_workspace(sizes, x, weights_lie=lie, is_direct=out.dtype == sizes.dtype)
 
 
+def sum_kernel_workspace(sizes: Layout, out: TensorType, wide: TensorType, narrow: TensorType) -> int:
+    """Bytes that `sum_kernel` allocates."""
+    exchanged = sizes.exchanged
+    if exchanged.large_windows:
+        return _by_kernel_workspace(sizes, wide, narrow)
+    one = 1 in narrow.shape[:2]  # then images last is how they lie
+    lie = one and narrow.is_dense and narrow.dtype == sizes.dtype and not exchanged.channels_last
+    return groups_workspace(exchanged, wide, weights_lie=lie, is_direct=out.dtype == sizes.dtype)
+
+
 def groups_workspace(sizes: Layout, x: TensorType, *, weights_lie: bool, is_direct: bool) -> int:
     """Bytes that `correlate_groups` allocates, if weights lie as they are read, and results as they are made."""
     part = sizes.part(sizes.groups_at_once)
@@ -185,11 +224,12 @@ def _by_kernel_workspace(sizes: Layout, x: TensorType, narrow: TensorType) -> in
 
 def _columns_workspace(sizes: Layout, x: TensorType) -> int:
     """Bytes of padded images and of columns."""
-    inside = sizes.windows.met(sizes.wide[2:], sizes.positions)[0]
-    is_met = all(s.stop - s.start == n for s, n in zip(inside, sizes.windows.span(sizes.positions), strict=True))
+    inside, span = sizes.windows.met(sizes.wide[2:], sizes.positions)[0], sizes.windows.span(sizes.positions)
+    is_met = all(s.stop - s.start == n for s, n in zip(inside, span, strict=True))
     lie = is_met and x.dtype == sizes.dtype and not sizes.channels_last
     canvas = 0 if lie else sizes.images_at_once * sizes.groups * sizes.depth * sizes.span_bytes
-    as_is = sizes.windows.taps == 1 and set(sizes.windows.stride) == {1} and (not lie or x.is_dense)
+    is_whole = not lie or (x.is_dense and span == sizes.wide[2:])
+    as_is = sizes.windows.taps == 1 and set(sizes.windows.stride) == {1} and is_whole
     if as_is and (sizes.channels_last or sizes.images_at_once == 1):
         return canvas
     return canvas + sizes.groups * sizes.lines * sizes.places_at_once * sizes.dtype.itemsize

@@ -89,6 +89,12 @@ class Windows:
         """Taps as windows, and these windows as taps."""
         return Windows(positions, self.dilation, self.padding, self.stride)
 
+    def on_axes(self, rank: int) -> Windows:
+        """The same windows over `rank` axes, with axes of one element in front."""
+        more = rank - len(self.size)
+        ones, zeros = (1,) * more, (0,) * more
+        return Windows(ones + self.size, ones + self.stride, zeros + self.padding, ones + self.dilation)
+
     def least(self, extents: Sequence[int]) -> Self:
         """The same windows over a tensor of these `extents`, placed by the least numbers that say so.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import sub
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
@@ -13,8 +12,9 @@ from engine.graph.op import Array, Composite, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
-from engine.oplib.convolution import Convolution, by_kernel, placing, typed
+from engine.oplib.convolution import Convolution, placing, spread_values, typed
 from engine.oplib.im2col import correlate, correlate_workspace
+from engine.oplib.kernel_gradient import kernel_gradient
 from engine.oplib.operands import require_extent, require_shape
 from engine.oplib.spatial import check_fits, check_groups
 from engine.oplib.tiling import Layout, layout
@@ -56,10 +56,7 @@ class Correlation(Convolution):
     ) -> Sequence[Value | None]:
         """The adjoint; and the correlation of x with g."""
         windows = Windows(kernel.shape[2:], **spatial)
-        rest = tuple(map(sub, x.shape[2:], windows.cover(g.shape[2:])))
-        transposed = getattr(g, f"conv_transpose{self.rank}d")
-        dx = transposed(kernel, output_padding=rest, groups=groups, **spatial)
-        return dx, by_kernel(x, g, windows, groups)
+        return spread_values(g, kernel, x.shape[2:], windows, groups), kernel_gradient(x, g, windows, groups)
 
     def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
         """The windows move over x and give the result."""
@@ -89,10 +86,10 @@ class Conv1D(Composite, Correlation):
 
     def decompose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value:
         """The convolution of images of height 1."""
-        flat = {name: (neutral, *attrs[name]) for name, neutral in (("stride", 1), ("padding", 0), ("dilation", 1))}
+        windows = Windows(kernel.shape[2:], *(attrs[name] for name in ("stride", "padding", "dilation")))
         images, taps = (v.unsqueeze(axes=(2,)) for v in (x, kernel))
         biases = () if bias is None else (bias,)
-        return images.conv2d(taps, *biases, groups=attrs["groups"], **flat).squeeze(axes=(2,))
+        return images.conv2d(taps, *biases, groups=attrs["groups"], **windows.on_axes(2).placing).squeeze(axes=(2,))
 
 
 class Conv2D(Correlation):

@@ -13,7 +13,8 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.col2im import add_windows, add_windows_workspace
-from engine.oplib.convolution import Convolution, by_kernel, cropped, placing_transposed, typed
+from engine.oplib.convolution import Convolution, correlated, placing_transposed, typed
+from engine.oplib.kernel_gradient import kernel_gradient
 from engine.oplib.operands import require_extent, require_shape
 from engine.oplib.spatial import check_extents, check_groups, check_spread
 from engine.oplib.tiling import Layout, layout
@@ -73,8 +74,7 @@ class TransposedConvolution(Convolution):
     ) -> Sequence[Value | None]:
         """The correlation that this is the adjoint of; and the correlation of g with x."""
         windows = Windows(kernel.shape[2:], **spatial)
-        dx = getattr(g, f"conv{self.rank}d")(kernel, groups=groups, **spatial)
-        return cropped(dx, x.shape), by_kernel(g, x, windows, groups)
+        return correlated(g, kernel, x.shape[2:], windows, groups), kernel_gradient(g, x, windows, groups)
 
     def layout(self, out: TensorType, x: TensorType, windows: Windows, groups: int) -> Layout:
         """The windows lie in the result, one for each value of x."""

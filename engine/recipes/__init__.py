@@ -4,12 +4,14 @@ What may live here: the choice between a kernel of `engine.microkernels` and wha
 how either computes, or the planning of memory.
 
 Files:
-    convolutions  Recipes of convolution and of its adjoint: as products of the kernel and columns
+    by_class      Tables by class of ops: what stands there for the nearest class that an op is of
+    convolutions  Recipes of convolutions, whichever of the three tensors is the result
     copies        The recipe of copies of what runs backwards
+    geometry      Geometries of nodes: what an op's node is, as all kernels that are made for its shapes are told of it
     indexing      Recipes of reading and adding at indices
     pools         Recipes of pools: windows side by side, where these are small
     products      The recipe of matrix products that BLAS is not quicker at
-    recipe_table  The table of recipes: by device and op, what is asked for a node's kernels
+    recipe_table  The table of recipes: by device and geometry or op, what is asked for a node's kernels
     sums          The recipe of sums over the axes before and behind others
     ufuncs        Recipes of ops that no loop is written for: their ufuncs, called by machine code, and casts
 """

@@ -1,4 +1,4 @@
-"""The table of recipes: by device and op, what is asked for a node's kernels."""
+"""The table of recipes: by device and geometry or op, what is asked for a node's kernels."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from typing import Any, Final
 
 from engine.graph.op import Kernel
 from engine.graph.tensor_type import TensorType
+from engine.microkernels.convolution import DirectedConvolution
+from engine.microkernels.product import Product
 from engine.microkernels.recipe import Recipe
+from engine.microkernels.windows import DirectedPool
 from engine.oplib.elementwise import Elementwise
 from engine.ops.cast import Cast
 from engine.ops.cholesky import Cholesky
-from engine.ops.conv import Correlation
-from engine.ops.conv_transpose import TransposedConvolution
 from engine.ops.cumsum import CumSum
 from engine.ops.erfinv import Erfinv
 from engine.ops.gather import Gather, ScatterAdd
 from engine.ops.identity import PassThrough
-from engine.ops.matmul import MatMul
 from engine.ops.max_min import ArgExtremum
-from engine.ops.pooling import AvgPool2D, MaxPool2D, MaxPool2DBack, MaxPool2DIndices
 from engine.ops.power import Pow, PowScalar
 from engine.ops.solve import Inv, Solve
 from engine.ops.sum import Sum
 from engine.ops.triangular_solve import TriangularSolve
-from engine.recipes.convolutions import convolution_recipe, transposed_recipe
+from engine.recipes.by_class import of_class
+from engine.recipes.convolutions import convolution_recipe
 from engine.recipes.copies import copy_recipe
+from engine.recipes.geometry import Geometry, geometry_of
 from engine.recipes.indexing import body_gather_recipe, body_scatter_recipe, gather_recipe, scatter_recipe
-from engine.recipes.pools import avg_pool_recipe, max_pool_back_recipe, max_pool_indices_recipe, max_pool_recipe
+from engine.recipes.pools import pool_recipe
 from engine.recipes.products import product_recipe
 from engine.recipes.sums import sum_recipe
 from engine.recipes.ufuncs import (
@@ -46,21 +47,24 @@ from engine.recipes.ufuncs import (
 #: of an op, its result's type, its operands' and its attributes: the recipe; None where there is none, or no use in it
 RecipeOf = Callable[..., Recipe | None]
 
+#: device → kind of geometry → what makes the recipe of a node that is such; None where there is none, or no use in it
+GEOMETRY_RECIPES: Final[Mapping[str, Mapping[type[Geometry], Callable[[Any], Recipe | None]]]] = MappingProxyType(
+    {
+        "cpu": {
+            DirectedConvolution: convolution_recipe,
+            DirectedPool: pool_recipe,
+            Product: product_recipe,
+        }
+    }
+)
 #: device → class of ops → what makes their recipes
 RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProxyType(
     {
         "cpu": {
-            AvgPool2D: avg_pool_recipe,
-            Correlation: convolution_recipe,
             Gather: gather_recipe,
-            MatMul: product_recipe,
-            MaxPool2D: max_pool_recipe,
-            MaxPool2DBack: max_pool_back_recipe,
-            MaxPool2DIndices: max_pool_indices_recipe,
             PassThrough: copy_recipe,
             ScatterAdd: scatter_recipe,
             Sum: sum_recipe,
-            TransposedConvolution: transposed_recipe,
         }
     }
 )
@@ -94,9 +98,12 @@ def recipe_for(
     Of an op that `makes_parts`, `out` may be a leading part of the result, lying in the whole. None where there are no
     such kernels, or the op is quicker by itself, and is not in a body.
     """
+    by_geometry = GEOMETRY_RECIPES.get(device)
+    geometry = by_geometry and geometry_of(op, out, *types, **attrs)
+    if by_geometry and geometry:
+        return by_geometry[type(geometry)](geometry)
     for tables in (RECIPES, BODY_RECIPES) if in_body else (RECIPES,):
-        table = tables.get(device, {})
-        made_by = next((table[base] for base in type(op).__mro__ if base in table), None)
+        made_by = of_class(tables.get(device, {}), op)
         found = made_by and made_by(op, out, *types, **attrs)
         if found is not None:
             return found

@@ -13,6 +13,8 @@ from engine.executors.kernels import LoopBinder
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import PreparedPlan
 from engine.graph.run_context import RunContext
+from engine.oplib.kernel_gradient import kernel_gradient
+from engine.oplib.windows import Windows
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, make_plan
@@ -54,6 +56,11 @@ def places(count: int, *shape: int) -> Array:
     return np.random.default_rng(2).integers(0, count, shape)
 
 
+def by_kernel(size: int) -> Formula:
+    windows = Windows((size, size), (1, 1), (0, 0), (1, 1))
+    return lambda wide, narrow: kernel_gradient(wide, narrow, windows, 1)
+
+
 LOOP = "a loop"
 #: of each kernel that goes through its work in chunks: more work than one chunk
 LONG: dict[str, tuple[Formula, Sequence[Array]]] = {
@@ -66,6 +73,8 @@ LONG: dict[str, tuple[Formula, Sequence[Array]]] = {
         lambda x, k: x.conv_transpose2d(k, stride=(9, 9)),
         [drawn(8, 16, 40, 40), drawn(16, 16, 3, 3)],
     ),
+    "kernel_gradient": (by_kernel(3), [drawn(8, 16, 40, 40), drawn(8, 16, 38, 38)]),
+    "kernel_gradient, few windows": (by_kernel(22), [drawn(64, 8, 24, 24), drawn(64, 8, 3, 3)]),
     "gather": (lambda x, i: x.gather(i, axis=1), [drawn(300, 700), places(700, 300, 900)]),
     "scatter_add of rows": (
         lambda x, i, u: x.scatter_add(i, u, axis=1),

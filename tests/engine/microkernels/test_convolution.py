@@ -15,6 +15,8 @@ from engine.microkernels import by_kernel, correlation, register_tile
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.register_tile import Vectors
 from engine.native.machine_code import host_processor
+from engine.oplib.kernel_gradient import KERNEL_GRADIENT
+from engine.oplib.windows import Windows
 from engine.ops import registry
 from engine.recipes.recipe_table import recipe_for
 from tests.engine.microkernels.layouts import lines
@@ -25,8 +27,11 @@ pytest.importorskip("llvmlite")
 FLOATS = ("float32", "float64")
 
 
+OPS: dict[str, Any] = {**registry().ops, KERNEL_GRADIENT.name: KERNEL_GRADIENT}
+
+
 class Case(NamedTuple):
-    """An op on an image and a kernel."""
+    """An op on an image and a kernel, or on an image and the gradient of its convolution."""
 
     op: str
     x: Array
@@ -41,7 +46,7 @@ class Case(NamedTuple):
 
     @property
     def _op(self) -> Any:
-        return registry().ops[self.op]
+        return OPS[self.op]
 
     def recipe(self, part: tuple[int, ...] = ()) -> Recipe | None:
         """What makes it, or the part of it whose last extents are `part`."""
@@ -94,17 +99,40 @@ def cases(draw: st.DrawFn) -> Case:
     channels, features = draw(st.integers(1, 4)), draw(st.integers(1, 9))
     reach = [d * (k - 1) + 1 for d, k in zip(attrs["dilation"], size, strict=True)]
     more = [draw(st.integers(0, 20 if rank == 2 else 5)) for _ in size]
-    if draw(st.booleans()):
+    op = draw(st.sampled_from(("conv", "conv_transpose", "kernel_gradient")))
+    if op != "conv_transpose":
         extents = [max(1, r - 2 * p) + m for r, p, m in zip(reach, attrs["padding"], more, strict=True)]
-        op, kernel = f"conv{rank}d", (features * groups, channels, *size)
+        kernel = features * groups, channels, *size
     else:
         extents = [1 + max(0, 2 * p - r + 1) + m // 2 for r, p, m in zip(reach, attrs["padding"], more, strict=True)]
-        op, kernel = f"conv_transpose{rank}d", (channels * groups, features, *size)
+        kernel = channels * groups, features, *size
         attrs["output_padding"] = (0,) * rank
     random = np.random.default_rng(draw(st.integers(0, 99)))
     dtype = draw(st.sampled_from(FLOATS))
     x = random.normal(size=(draw(some), channels * groups, *extents)).astype(dtype)
-    return Case(op, x, random.normal(size=kernel).astype(dtype), attrs)
+    if op == "kernel_gradient":
+        return gradient(x, features * groups, tuple(size), **attrs)
+    return Case(f"{op}{rank}d", x, random.normal(size=kernel).astype(dtype), attrs)
+
+
+def gradient(x: Array, features: int, taps: tuple[int, ...], **attrs: Any) -> Case:
+    """By a kernel of so many features and taps."""
+    positions = Windows(taps, *(attrs[name] for name in ("stride", "padding", "dilation"))).positions(x.shape[2:])
+    g = np.random.default_rng(9).normal(size=(len(x), features, *positions)).astype(x.dtype)
+    return Case("kernel_gradient", x, g, {**attrs, "taps": taps})
+
+
+def gradient2d(
+    x: Array,
+    features: int,
+    taps: tuple[int, int],
+    stride: int = 1,
+    padding: int = 0,
+    dilation: int = 1,
+    groups: int = 1,
+) -> Case:
+    spatial = {"stride": (stride,) * 2, "padding": (padding,) * 2, "dilation": (dilation,) * 2}
+    return gradient(x, features, taps, **spatial, groups=groups)
 
 
 def conv2d(x: Array, kernel: Array, stride: int = 1, padding: int = 0, dilation: int = 1, groups: int = 1) -> Case:
@@ -128,6 +156,15 @@ WAYS = {
     "by a kernel": conv2d(normal(3, 4, 9, 9).swapaxes(0, 1), normal(3, 5, 9, 9).swapaxes(0, 1), padding=1),
     "by a kernel, of many images": conv2d(normal(40, 2, 9, 9), normal(5, 2, 9, 9), padding=1, dilation=1),
     "by kernels of single channels": conv2d(normal(1, 12, 9, 37), normal(4, 3, 9, 37), padding=1, groups=4),
+    "a gradient by a kernel": gradient2d(normal(4, 3, 9, 9), 5, (3, 3), padding=1),
+    "a gradient by a kernel, in groups": gradient2d(normal(4, 6, 8, 9), 10, (3, 2), padding=1, groups=2, dilation=2),
+    "a gradient by a kernel, of which a rest is not seen": gradient2d(
+        normal(3, 4, 12, 14), 7, (3, 3), stride=2, padding=1
+    ),
+    "a gradient by a kernel, of few positions": gradient2d(normal(6, 5, 7, 7), 4, (5, 5), groups=1),
+    "a gradient by kernels of single channels": gradient2d(
+        normal(3, 6, 9, 20), 6, (3, 3), padding=1, stride=2, groups=6
+    ),
     "an adjoint": Case(
         "conv_transpose2d",
         normal(2, 4, 6, 7),
@@ -266,3 +303,11 @@ def test_no_kernel_is_written_whose_offsets_would_not_fit_their_words(
     x, kernel = (TensorType((1, 1, *shape), np.dtype("float32")) for shape in (extents, (1, 3)))
     out = op.infer(x, kernel, **{**unit, **attrs})
     assert recipe_for(op, "cpu", out, x, kernel, **{**unit, **attrs}) is None  # type: ignore[arg-type]
+
+
+def test_how_far_a_single_window_would_move_keeps_no_gradient_from_its_kernel() -> None:
+    """As canonical strides do, of which the least is as large as what there is no room for."""
+    x = normal(2, 3, 5, 9)
+    windows = {"stride": (2**40, 2**57), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
+    case = gradient(x, 4, (3, 3), **windows)
+    case.assert_near(case.made())

@@ -1,4 +1,4 @@
-"""Convolutions of any rank: biases are added, batches fold into one call, and the kernel's derivative is its sum."""
+"""Convolutions of any rank: biases are added, batches fold into one call, and values spread as they were gathered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,16 @@ from engine import registry
 from engine.graph.errors import BadAttribute, ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.tensor_type import TensorType
-from engine.oplib.convolution import by_kernel, cropped, placing, placing_transposed, typed
+from engine.oplib.convolution import (
+    correlated,
+    cropped,
+    folded,
+    placing,
+    placing_transposed,
+    spread_values,
+    typed,
+    unfolded,
+)
 from engine.oplib.windows import Windows
 from engine.ops.conv import Conv2D
 from tests.engine.oplib.values import Array, come_to, written
@@ -59,18 +68,43 @@ def test_a_batch_is_each_by_itself(n: int, mapped: tuple[bool, bool], groups: in
         np.testing.assert_allclose(found[i], by_definition(each[0], each[1], groups), 1e-11, 1e-12)
 
 
+@pytest.mark.parametrize("groups", [1, 2, 3])
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_n_goes_in_front_of_the_entries_of_each_group(axis: int, groups: int) -> None:
+    """And comes out again; of one group, by a view."""
+    x = RNG.normal(size=(4, 6, 12, 6))
+    found = come_to(lambda v: folded(v, axis, groups), x)
+    each = [np.split(one, groups, axis) for one in x]
+    wanted = np.concatenate([np.concatenate(parts, axis) for parts in zip(*each, strict=True)], axis)
+    np.testing.assert_array_equal(found, wanted)
+    values, (again,) = written(lambda v: unfolded(v, axis, 4, groups), found)
+    np.testing.assert_array_equal(again, x)
+    assert groups > 1 or [n.op.name for n in values[0].builder.nodes[1:]] == ["reshape", "transpose"]
+
+
 @pytest.mark.parametrize("groups", [1, 2])
 @pytest.mark.parametrize("extents", [(4, 5), (5, 4)], ids=["with a rest", "evenly"])
-def test_the_kernel_s_derivative_is_its_sum(extents: tuple[int, int], groups: int) -> None:
+def test_values_spread_by_the_adjoint_and_are_gathered_by_the_convolution(
+    extents: tuple[int, int], groups: int
+) -> None:
+    """⟨spread_values(g), x⟩ = ⟨g, correlated(x)⟩, of any x and g."""
     x, kernel = RNG.normal(size=(2, 4, *extents)), RNG.normal(size=(6, 4 // groups, 2, 2))
-    g = RNG.normal(size=by_definition(x, kernel, groups).shape)
-    windows = Windows((2, 2), **PLACED)
-    found = come_to(lambda wide, narrow: by_kernel(wide, narrow, windows, groups), x, g)
-    assert found.shape == kernel.shape
-    for at in np.ndindex(*kernel.shape):
-        one = np.zeros(kernel.shape)
-        one[at] = 1.0
-        assert found[at] == pytest.approx(float((g * by_definition(x, one, groups)).sum()), abs=1e-11)
+    y = by_definition(x, kernel, groups)
+    windows, g = Windows((2, 2), **PLACED), RNG.normal(size=y.shape)
+    found = come_to(lambda wide, k: correlated(wide, k, y.shape[2:], windows, groups), x, kernel)
+    np.testing.assert_allclose(found, y, 1e-11, 1e-12)
+    back = come_to(lambda narrow, k: spread_values(narrow, k, extents, windows, groups), g, kernel)
+    assert back.shape == x.shape
+    assert float((back * x).sum()) == pytest.approx(float((g * y).sum()))
+
+
+def test_of_one_axis_values_spread_by_way_of_two() -> None:
+    x, kernel, windows = RNG.normal(size=(2, 2, 8)), RNG.normal(size=(3, 2, 2)), Windows((2,), (3,), (1,), (2,))
+    y = come_to(lambda wide, k: correlated(wide, k, (3,), windows, 1), x, kernel)
+    g = RNG.normal(size=y.shape)
+    back = come_to(lambda narrow, k: spread_values(narrow, k, (8,), windows, 1), g, kernel)
+    assert back.shape == x.shape
+    assert float((back * x).sum()) == pytest.approx(float((g * y).sum()))
 
 
 def test_what_a_result_has_too_much_is_cut_off_and_nothing_else_is_written() -> None:

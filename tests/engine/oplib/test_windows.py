@@ -92,3 +92,11 @@ def test_of_what_spreads_the_least_that_keeps_what_is_behind() -> None:
 def test_a_single_window_and_a_single_tap_are_seen_however_large_their_distance() -> None:
     seen = line(1, 2**62, 0, 2**62).view(np, np.array([[7.0]]), (1,))
     assert seen.tolist() == [[[7.0]]]
+
+
+def test_with_axes_of_one_element_in_front_they_see_the_same() -> None:
+    of = Windows((3,), (2,), (1,), (4,))
+    raised = of.on_axes(3)
+    assert raised == Windows((1, 1, 3), (1, 1, 2), (0, 0, 1), (1, 1, 4))
+    assert raised.positions((1, 1, 20)) == (1, 1, *of.positions((20,)))
+    assert raised.on_axes(3) == raised

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -10,9 +10,9 @@ import pytest
 from engine import registry
 from engine.graph.op import Kernel
 from engine.graph.tensor_type import Strided, TensorType
-from engine.microkernels.product import Matrices
-from engine.recipes.products import _lying
-from engine.recipes.recipe_table import BODY_RECIPES, RECIPES, recipe_for
+from engine.oplib.kernel_gradient import KERNEL_GRADIENT
+from engine.recipes.geometry import GEOMETRIES, Geometry
+from engine.recipes.recipe_table import BODY_RECIPES, GEOMETRY_RECIPES, RECIPES, recipe_for
 
 
 def typed(shape: tuple[int, ...], dtype: str = "float64", strides: tuple[int, ...] | None = None) -> TensorType:
@@ -20,9 +20,13 @@ def typed(shape: tuple[int, ...], dtype: str = "float64", strides: tuple[int, ..
     return dense if strides is None else Strided(dense, strides)
 
 
+#: those of the opset, and one that rules write
+OPS = {**registry().ops, KERNEL_GRADIENT.name: KERNEL_GRADIENT}
+
+
 def has_recipe(op: str, *types: TensorType, device: str = "cpu", in_body: bool = False, **stated: Any) -> bool:
     """Whether kernels make the op's result of operands of these types, its attributes as stated or by default."""
-    definition = registry().ops[op]
+    definition = OPS[op]
     assert isinstance(definition, Kernel)
     attrs = {**{name: attr.default for name, attr in definition.attrs.items()}, **stated}
     attrs = definition.canonical(attrs, *types)
@@ -30,9 +34,10 @@ def has_recipe(op: str, *types: TensorType, device: str = "cpu", in_body: bool =
     return recipe_for(definition, device, out, *types, in_body=in_body, **attrs) is not None
 
 
-TABLE = RECIPES["cpu"]
+TABLE = (*RECIPES["cpu"], *GEOMETRIES)
 BACKWARDS = typed((4, 40), strides=(320, -8))
 PLANE, INDEX = typed((2, 3, 20, 20)), typed((30, 40), "int64")
+TAPS = {"taps": (3, 3), "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1), "groups": 1}
 
 CHOSEN: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
     ("conv2d", (PLANE, typed((4, 3, 3, 3))), {}, True),
@@ -40,6 +45,9 @@ CHOSEN: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
     ("conv3d", (typed((1, 2, 6, 6, 6)), typed((2, 2, 3, 3, 3))), {}, True),
     ("conv_transpose2d", (PLANE, typed((3, 4, 3, 3))), {"stride": (2, 2)}, True),
     ("conv_transpose2d", (PLANE, typed((3, 4, 3, 3), "float32")), {}, False),
+    ("kernel_gradient", (PLANE, typed((2, 4, 18, 18))), TAPS, True),
+    ("kernel_gradient", (PLANE, typed((2, 4, 18, 18), "float32")), TAPS, False),
+    ("kernel_gradient", (PLANE, typed((2, 4, 18, 18), strides=(32, 8, 0, 0))), TAPS, False),  # not side by side
     ("matmul", (typed((3, 5)), typed((5, 4))), {}, True),
     ("matmul", (typed((3, 5), "int64"), typed((5, 4), "int64")), {}, False),
     ("matmul", (typed((3, 5), "float16"), typed((5, 4), "float16")), {}, False),
@@ -84,14 +92,12 @@ def test_what_has_kernels(op: str, types: tuple[TensorType, ...], attrs: dict[st
 
 
 def test_every_op_of_the_table_is_tried_here_both_ways() -> None:
-    tried = {base: {wanted for op, _, _, wanted in CHOSEN if isinstance(registry().ops[op], base)} for base in TABLE}
+    tried = {base: {wanted for op, _, _, wanted in CHOSEN if isinstance(OPS[op], base)} for base in TABLE}
     assert tried == {base: {True, False} for base in TABLE}
 
 
-def test_batch_axes_of_one_entry_are_not_stepped_along() -> None:
-    """Nor those that an operand lacks: the same matrix is read for all that it is broadcast to."""
-    assert _lying(typed((2, 1, 3, 5)), 5) == Matrices(40, 8, (0, 120, 0))
-    assert _lying(typed((1, 2, 3, 5), strides=(7, 240, 8, 24)), 4) == Matrices(8, 24, (0, 240))
+def test_a_processor_has_recipes_for_every_geometry() -> None:
+    assert set(GEOMETRY_RECIPES["cpu"]) == set(get_args(Geometry))
 
 
 SMALL, FEW, SINGLE = typed((3, 3)), typed((3,), "int64"), typed((3, 3), "float32")

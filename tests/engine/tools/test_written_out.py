@@ -12,6 +12,7 @@ from engine import Builder, Limits, TensorType, Value, open_executor, registry
 from engine.graph.body import Body
 from engine.graph.op import Definition
 from engine.graph.tensor_type import FLOAT64, INT64
+from engine.oplib.kernel_gradient import KERNEL_GRADIENT
 from engine.ops.map import SummingMap
 from engine.ops.scan import CountedScan
 from engine.ops.while_loop import StackingWhile
@@ -24,6 +25,9 @@ Array = np.ndarray[Any, Any]
 EXECUTOR, LIMITS = open_executor("cpu"), Limits()
 NUMBER, PAIR = TensorType((), FLOAT64), TensorType((2,), FLOAT64)
 X, K, SEQUENCE = np.array([0.5, -2.0]), np.array(0.75), np.arange(10.0).reshape(5, 2)
+
+IMAGES = np.random.default_rng(0).normal(size=(2, 4, 6, 5))  # of which the last row is in no window
+RESULTS = np.random.default_rng(1).normal(size=(2, 6, 3, 3))
 
 
 def body(types: Sequence[TensorType], write: Callable[..., Sequence[Value]]) -> Body:
@@ -58,6 +62,11 @@ CASES: dict[str, tuple[Definition, list[Array], dict[str, Any]]] = {
     "a while that does not begin": (StackingWhile(), [np.array(9.0), X], STACKING),
     "a while that is ended": (StackingWhile(), [np.array(-1.0), X], STACKING),
     "sums": (SummingMap(), [K, SEQUENCE], {"body": SUMS, "sequences": 1, "at_once": None, "sums": 1}),
+    "a kernel's gradient": (
+        KERNEL_GRADIENT,
+        [IMAGES, RESULTS],
+        {"taps": (3, 2), "stride": (2, 1), "padding": (1, 0), "dilation": (1, 2), "groups": 2},
+    ),
     "sums of none": (SummingMap(), [K, SEQUENCE[:0]], {"body": SUMS, "sequences": 1, "at_once": 2, "sums": 2}),
 }  # fmt: skip
 
@@ -76,8 +85,8 @@ def test_it_computes_the_same(case: str) -> None:
     op, arrays, attrs = CASES[case]
 
     def as_it_is(builder: Builder, operands: list[Value]) -> Sequence[Value]:
-        loop = builder.emit(op, operands, attrs)
-        return [loop.output(k) for k in range(len(loop.node.types))]
+        made = builder.emit(op, operands, attrs)
+        return [made.output(k) for k in range(len(made.node.types))] if op.several else [made]
 
     def written(builder: Builder, operands: list[Value]) -> Sequence[Value]:
         results = op.written_out(*operands, **attrs)
