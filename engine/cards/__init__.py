@@ -19,4 +19,9 @@ Files:
     pools                Pools on a card: of each window of a plane the maximum, where that lies, or the mean, and the
                          way back of maxima
     sums                 Sums on a card over any axes of a tensor, in an order that its shape and its layout fix
+    card_recipe    Card recipe: what a card launches for one node, in order, and the memory that it works in
+    convolutions   Convolutions by cuDNN: a recipe of a geometry in one of three directions, where it has a plan for it
+    cudnn_calls    Plans of cuDNN bound to memory: calls that launch them on the stream that is current
+    cudnn_library  cuDNN, where it is installed: graphs for one card, a handle for each thread, and what calls raise
+    cudnn_plans    Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept
 """

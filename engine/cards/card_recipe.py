@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from engine.cards.cudnn_plans import CudnnPlan
 from engine.loops.cuda_launch import Extent
 from engine.microkernels.product import Product
 
@@ -47,7 +48,22 @@ class ProductPhase(NamedTuple):
     widens: bool = False
 
 
-Phase = LaunchPhase | ProductPhase
+class CudnnPhase(NamedTuple):
+    """A plan of cuDNN's: where the tensors lie, by the number that its graph has for each, and where it works."""
+
+    plan: CudnnPlan
+    tensors: tuple[tuple[int, CardPlace], ...]
+    workspace: CardPlace
+
+
+class ClearPhase(NamedTuple):
+    """`nbytes` at a place become 0."""
+
+    at: CardPlace
+    nbytes: int
+
+
+Phase = LaunchPhase | ProductPhase | CudnnPhase | ClearPhase
 
 
 class CardRecipe(NamedTuple):

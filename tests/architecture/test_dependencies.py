@@ -14,7 +14,7 @@ import pytest
 from tests.architecture.source import PACKAGES, ROOT, files, imports
 
 OWN = {*PACKAGES, "clients", "gradserve_client", "tests", "examples", "scripts", "benchmarks", "deploy"}
-OPTIONAL = {"cupy", "cupyx", "opentelemetry"}  # by the extras cuda12, cuda13 and otel, imported lazily
+OPTIONAL = {"cudnn", "cupy", "cupyx", "opentelemetry"}  # by the extras cuda12, cudnn12, … and otel, imported lazily
 PARTS = {"pydantic_core": "pydantic"}  # pinned by the one that it is a part of
 
 

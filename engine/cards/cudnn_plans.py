@@ -1,0 +1,134 @@
+"""Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
+from weakref import WeakValueDictionary
+
+from engine.cards.cudnn_library import CudnnLibrary
+from engine.native.kernel_store import KernelStore, kernel_key
+
+#: requests without a plan, and reasons, that are remembered
+_MOST_REMEMBERED: Final = 4096
+#: characters of a reason
+_MOST_SAID: Final = 200
+
+_logger = logging.getLogger("gradserve.kernels")
+
+
+class CudnnPlan:
+    """A graph whose plan is built; it runs in `workspace` bytes."""
+
+    def __init__(self, graph: Any, workspace: int) -> None:
+        self.graph, self.workspace = graph, workspace
+
+
+class PlanRequest(NamedTuple):
+    """What is to be planned.
+
+    `text`, whose first word names it, says all that a plan depends on beside card and libraries. `state` makes a graph
+    of it. No engine has one of the notes `without`, or needs more than `workspace` bytes.
+    """
+
+    text: str
+    state: Callable[[CudnnLibrary], Any]
+    without: tuple[str, ...]
+    workspace: int
+
+    @property
+    def identity(self) -> str:
+        """What plans are kept under."""
+        return repr((self.text, self.without, self.workspace))
+
+
+class CudnnPlans:
+    """Plans by what they compute. Threads may share it.
+
+    What has no plan is not asked for again, so that it runs one way as long as this lives; why is said once for each
+    reason.
+    """
+
+    def __init__(self, library: CudnnLibrary, store: KernelStore | None = None) -> None:
+        self._library = library
+        self._store = KernelStore() if store is None else store
+        self._ready: WeakValueDictionary[str, CudnnPlan] = WeakValueDictionary()
+        self._refused: dict[str, None] = {}
+        self._said: dict[str, None] = {}
+
+    def find(self, request: PlanRequest) -> CudnnPlan | None:
+        """The plan for a request; None where there is none, or planning failed."""
+        key = kernel_key(request.identity, system="cuda", processor="", compiler=self._library.target)
+        if key in self._refused:
+            return None
+        found = self._ready.get(key) or self._kept(key, request) or self._new(key, request)
+        if found is None:
+            _remember(self._refused, key)
+        else:
+            self._ready[key] = found
+        return found
+
+    def _kept(self, key: str, request: PlanRequest) -> CudnnPlan | None:
+        """The one that was kept; None where there is none, or it cannot be loaded, or does not fit."""
+        code = self._store.get(key) if self._library.is_here else None
+        if code is None:
+            return None
+        try:
+            graph = self._library.loaded(code)
+            needed = int(graph.get_workspace_size())
+        except self._library.errors as error:
+            self._say("a plan that was kept", error)
+            return None
+        return CudnnPlan(graph, needed) if needed <= request.workspace else None
+
+    def _new(self, key: str, request: PlanRequest) -> CudnnPlan | None:
+        reason: Exception | None = None
+        for mode in self._library.modes():
+            try:
+                graph = request.state(self._library)
+                graph.validate()
+                graph.build_operation_graph()
+                graph.create_execution_plans([mode])
+                graph.deselect_numeric_notes(self._library.notes(*request.without))
+                for needed in self._built(graph, request.workspace):
+                    self._store.put(key, bytes(graph.serialize()))
+                    return CudnnPlan(graph, needed)
+            except self._library.errors as error:
+                # Of several, the first: another mode has less to say.
+                reason = reason or error
+        self._say(request.text.partition(" ")[0], reason or LookupError("no engine passes the notes and the workspace"))
+        return None
+
+    def _built(self, graph: Any, most: int) -> Iterator[int]:
+        """The workspaces of the plans that can be built, in order, each selected while it is looked at."""
+        for index in range(graph.get_execution_plan_count()):
+            try:
+                graph.build_plan_at_index(index)
+                needed = int(graph.get_workspace_size_plan_at_index(index))
+            except self._library.errors:
+                continue  # it has one of the notes, or its engine cannot do this
+            if needed <= most:
+                yield needed
+
+    def _say(self, what: str, error: Exception) -> None:
+        reason = f"{what}: {' '.join(str(error).split())[:_MOST_SAID]}"
+        if reason not in self._said:
+            _remember(self._said, reason)
+            _logger.warning("cuDNN is not used for %s", reason)
+
+
+def _remember(known: dict[str, None], one: str) -> None:
+    known[one] = None
+    if len(known) > _MOST_REMEMBERED:
+        known.pop(next(iter(known)), None)
+
+
+def packed_strides(shape: Sequence[int]) -> list[int]:
+    """Elements to step along each axis of a dense tensor."""
+    strides: list[int] = []
+    step = 1
+    for extent in reversed(shape):
+        strides.insert(0, step)
+        step *= extent
+    return strides

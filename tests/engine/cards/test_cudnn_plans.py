@@ -1,0 +1,174 @@
+"""Plans of cuDNN: which one is chosen, that it is kept and found again, and that nothing fails where there is none."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine.cards.cudnn_library import CudnnLibrary
+from engine.cards.cudnn_plans import CudnnPlan, CudnnPlans, PlanRequest, packed_strides
+from engine.native.kernel_store import KernelStore
+from tests.engine.cards.cudnn_standin import Cudnn, Engine
+
+PLAIN = Engine("plain")
+WIDE = Engine("wide", workspace=2000)
+
+
+def stated(library: CudnnLibrary) -> Any:
+    """A small convolution."""
+    graph = library.graph("float32")
+    x, kernel = (
+        graph.tensor(dim=[1, 1, 3, 3], stride=[9, 9, 3, 1], data_type=library.element("float32"), uid=uid)
+        for uid in (1, 2)
+    )
+    y = graph.conv_fprop(image=x, weight=kernel)
+    y.set_output(True).set_data_type(library.element("float32")).set_uid(3).set_dim([1] * 4).set_stride([1] * 4)
+    return graph
+
+
+def request(text: str = "forward of something", *without: str, workspace: int = 1000) -> PlanRequest:
+    return PlanRequest(text, stated, without, workspace)
+
+
+def plans_by(cudnn: Cudnn, store: KernelStore | None = None, card: str = "sm_90") -> CudnnPlans:
+    return CudnnPlans(CudnnLibrary(cudnn, card), store)
+
+
+def name_of(plan: CudnnPlan | None) -> str | None:
+    return None if plan is None else plan.graph.built.name
+
+
+@pytest.mark.parametrize(
+    ("engines", "found", "asked"),
+    [
+        ({"A": [PLAIN, WIDE], "B": [WIDE], "FALLBACK": [WIDE]}, "plain", "A"),
+        ({"A": [WIDE, Engine("broken", builds=False), PLAIN], "B": [Engine("later")]}, "plain", "A"),
+        ({"A": [Engine("tensor cores", ("TENSOR_CORE",))], "B": [Engine("second")]}, "second", "AB"),
+        ({"A": [], "B": [WIDE], "FALLBACK": [PLAIN]}, "plain", "A B FALLBACK"),
+        ({"B": [PLAIN]}, "plain", "AB"),
+        ({"A": [Engine("fits", workspace=1000)]}, "fits", "A"),
+    ],
+)
+def test_the_first_plan_that_passes_is_taken(engines: dict[str, list[Engine]], found: str, asked: str) -> None:
+    """Of heuristic A, then of B, then of those that always work."""
+    cudnn = Cudnn(**engines)
+    plan = plans_by(cudnn).find(request("forward", "TENSOR_CORE"))
+    assert name_of(plan) == found
+    assert "".join(graph.mode for graph in cudnn.asked) == asked.replace(" ", "")
+
+
+def test_a_plan_tells_how_much_it_works_in() -> None:
+    plan = plans_by(Cudnn(A=[WIDE])).find(request(workspace=2000))
+    assert plan is not None
+    assert plan.workspace == 2000
+
+
+def test_a_plan_is_made_once() -> None:
+    cudnn = Cudnn(A=[PLAIN])
+    plans = plans_by(cudnn)
+    plan = plans.find(request())
+    assert plans.find(request()) is plan
+    assert len(cudnn.asked) == 1
+
+
+def test_a_plan_that_nobody_has_is_loaded_anew() -> None:
+    cudnn = Cudnn(A=[PLAIN])
+    plans = plans_by(cudnn)
+    assert plans.find(request())
+    gc.collect()
+    assert name_of(plans.find(request())) == "plain"
+    assert len(cudnn.asked) == 1
+
+
+@pytest.mark.usefixtures("own_garbage")
+def test_another_process_loads_what_this_one_has_planned(tmp_path: Path) -> None:
+    plans_by(Cudnn(A=[Engine("chosen", workspace=512)]), KernelStore(tmp_path)).find(request())
+    later = Cudnn(A=[PLAIN])
+    plan = plans_by(later, KernelStore(tmp_path)).find(request())
+    assert plan is not None
+    assert (name_of(plan), plan.workspace) == ("chosen", 512)
+    assert plan.graph.given == {"handle": "handle 0"}
+    assert not later.asked
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"request": request("forward of something else")},
+        {"request": request("forward of something", "TENSOR_CORE")},
+        {"request": request(workspace=1001)},
+        {"card": "sm_100"},
+        {"version": 92802},
+    ],
+)
+def test_a_kept_plan_is_for_the_same_card_libraries_and_request(tmp_path: Path, other: dict[str, Any]) -> None:
+    plans_by(Cudnn(A=[PLAIN]), KernelStore(tmp_path)).find(request())
+    cudnn = Cudnn(A=[Engine("other")], version=other.get("version", 92801))
+    plans = plans_by(cudnn, KernelStore(tmp_path), other.get("card", "sm_90"))
+    assert name_of(plans.find(other.get("request", request()))) == "other"
+
+
+def test_a_kept_plan_that_cannot_be_loaded_is_made_anew(caplog: pytest.LogCaptureFixture) -> None:
+    class Spoilt(KernelStore):
+        def get(self, key: str) -> bytes | None:
+            return b"no plan"
+
+    assert name_of(plans_by(Cudnn(A=[PLAIN]), Spoilt()).find(request())) == "plain"
+    assert [record.message for record in caplog.records] == [
+        "cuDNN is not used for a plan that was kept: this is no plan"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("engines", "fails", "reason"),
+    [
+        (
+            {"A": [WIDE], "B": [], "FALLBACK": [Engine("no", ("FFT",))]},
+            "",
+            "no engine passes the notes and the workspace",
+        ),
+        ({}, "", "heuristic A knows nothing"),
+        ({"A": [PLAIN]}, "validated", "validated does not work"),
+        ({"A": [PLAIN]}, "graph", "graph does not work"),
+    ],
+)
+def test_no_plan_is_no_error_and_is_said_once_for_each_reason(
+    caplog: pytest.LogCaptureFixture, engines: dict[str, list[Engine]], fails: str, reason: str
+) -> None:
+    cudnn = Cudnn(**engines)
+    cudnn.fails = fails
+    plans = plans_by(cudnn)
+    with caplog.at_level(logging.INFO, "gradserve.kernels"):
+        assert [plans.find(request(f"forward {k}", "FFT")) for k in range(3)] == [None] * 3
+    assert [record.message for record in caplog.records] == [f"cuDNN is not used for forward: {reason}"]
+
+
+def test_what_has_no_plan_is_not_asked_for_again() -> None:
+    cudnn = Cudnn(A=[WIDE])
+    plans = plans_by(cudnn)
+    assert plans.find(request()) is None
+    before = len(cudnn.asked)
+    cudnn.engines["A"] = [PLAIN]
+    assert plans.find(request()) is None
+    assert len(cudnn.asked) == before
+
+
+def test_a_card_that_is_not_here_loads_nothing(tmp_path: Path) -> None:
+    plans_by(Cudnn(A=[PLAIN]), KernelStore(tmp_path)).find(request())
+    cudnn = Cudnn(A=[Engine("planned")])
+    plans = CudnnPlans(CudnnLibrary(cudnn, "sm_90", {"device_property": "an H100"}), KernelStore(tmp_path))
+    plan = plans.find(request())
+    assert plan is not None
+    assert name_of(plan) == "planned"
+    assert plan.graph.given["device_property"] == "an H100"
+    assert "handle" not in plan.graph.given
+    assert not cudnn.streams
+
+
+def test_dense_tensors_step_over_what_is_behind() -> None:
+    assert packed_strides((2, 3, 4)) == [12, 4, 1]
+    assert packed_strides(()) == []
