@@ -1,6 +1,7 @@
-# Two images of one server:
-#   docker build --target cpu  --tag gradserve:cpu  .    (the default target)
-#   docker build --target cuda --tag gradserve:cuda .
+# Three images of one server:
+#   docker build --target cpu   --tag gradserve:cpu   .    (the default target)
+#   docker build --target cuda  --tag gradserve:cuda  .
+#   docker build --target cudnn --tag gradserve:cudnn .    (cuda and cuDNN)
 # docs/deploy.md says how to run them. Needs BuildKit, Docker's builder since version 23.
 
 # `make pin` writes the digest of the image behind it.
@@ -37,6 +38,13 @@ RUN --mount=type=cache,target=/var/cache/pip \
     --mount=type=secret,id=pip,target=/etc/pip.conf \
     python3 -m pip --python /opt/gradserve --cache-dir /var/cache/pip install --require-hashes --requirement "cuda${CUDA}.txt"
 
+FROM cuda-dependencies AS cudnn-dependencies
+ARG CUDA=12
+COPY deploy/lock/cudnn12.txt deploy/lock/cudnn13.txt ./
+RUN --mount=type=cache,target=/var/cache/pip \
+    --mount=type=secret,id=pip,target=/etc/pip.conf \
+    python3 -m pip --python /opt/gradserve --cache-dir /var/cache/pip install --require-hashes --requirement "cudnn${CUDA}.txt"
+
 # The code alone, in an environment of the same path: laid over the dependencies it is one small layer.
 # What builds it is pinned too, and stays in this stage.
 FROM builder AS code
@@ -70,16 +78,24 @@ HEALTHCHECK --interval=30s --timeout=5s --start-period=20s --retries=3 \
 # Every address of the container: it ends at once unless it is given keys, GRADSERVE_API_KEY or GRADSERVE_KEYS_FILE.
 ENTRYPOINT ["gradserve", "serve", "--host", "0.0.0.0"]
 
-FROM runtime AS cuda
+FROM runtime AS cuda-runtime
 RUN install --directory --owner=10001 --group=10001 /var/cache/cupy
-COPY --from=cuda-dependencies /opt/gradserve /opt/gradserve
-COPY --from=code /opt/gradserve /opt/gradserve
 # cuda, not auto: a container that was given no GPU says so instead of computing on the CPU.
 ENV CUPY_CACHE_DIR=/var/cache/cupy \
     GRADSERVE_DEVICE=cuda \
     NVIDIA_DRIVER_CAPABILITIES=compute,utility \
     NVIDIA_VISIBLE_DEVICES=all
 VOLUME /var/cache/cupy
+
+FROM cuda-runtime AS cuda
+COPY --from=cuda-dependencies /opt/gradserve /opt/gradserve
+COPY --from=code /opt/gradserve /opt/gradserve
+USER 10001:10001
+
+# cuDNN is NVIDIA's, under a licence of its own: docs/deploy.md says what it allows.
+FROM cuda-runtime AS cudnn
+COPY --from=cudnn-dependencies /opt/gradserve /opt/gradserve
+COPY --from=code /opt/gradserve /opt/gradserve
 USER 10001:10001
 
 FROM runtime AS cpu

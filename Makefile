@@ -173,7 +173,9 @@ lock: $(VENV)/bin/python ## write deploy/lock anew: what the images are made of,
 	@mkdir -p deploy/lock
 	$(COMPILE) --extra otel --output-file deploy/lock/cpu.txt pyproject.toml
 	for cuda in 12 13; do echo "cupy-cuda$${cuda}x[ctk]" | $(COMPILE) --constraints deploy/lock/cpu.txt \
-	  --extra otel --extra cuda$$cuda --output-file deploy/lock/cuda$$cuda.txt pyproject.toml - || exit 1; done
+	  --extra otel --extra cuda$$cuda --output-file deploy/lock/cuda$$cuda.txt pyproject.toml - || exit 1; \
+	  echo "cupy-cuda$${cuda}x[ctk]" | $(COMPILE) --constraints deploy/lock/cuda$$cuda.txt \
+	  --extra otel --extra cudnn$$cuda --output-file deploy/lock/cudnn$$cuda.txt pyproject.toml - || exit 1; done
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
 	  | $(COMPILE) --output-file deploy/lock/build.txt -
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-TARGETS = ("cpu", "cuda")
+TARGETS = ("cpu", "cuda", "cudnn")
 WHY = "part of the extra dev, on Linux on x86-64"
 
 

@@ -56,7 +56,11 @@ def test_the_target_without_a_name_is_the_cpu() -> None:
 def test_the_cpu_target_needs_nothing_of_the_gpu() -> None:
     names = [stage.name for stage in reader().needed(stages(), "cpu")]
     assert {"cpu-dependencies", "code"} < set(names)
-    assert not [name for name in names if "cuda" in name]
+    assert not [name for name in names if "cuda" in name or "cudnn" in name]
+
+
+def test_the_cuda_target_needs_nothing_of_cudnn() -> None:
+    assert not [stage.name for stage in reader().needed(stages(), "cuda") if "cudnn" in stage.name]
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -70,12 +74,25 @@ def test_everything_after_the_code_is_the_code(target: str) -> None:
     assert {Path(word).parent for word in files - {"./"}} == {Path("deploy/lock")}
 
 
-def test_the_dependencies_are_those_of_the_lock() -> None:
-    cuda, default = stages()["cuda-dependencies"], stages()["cuda-dependencies"].of("ARG")[0].value
+def test_the_dependencies_of_the_cpu_are_those_of_the_lock() -> None:
     assert "install --require-hashes --requirement cpu.txt" in stages()["cpu-dependencies"].of("RUN")[0].value
-    assert 'install --require-hashes --requirement "cuda${CUDA}.txt"' in cuda.of("RUN")[0].value
-    copied = [word for copy in cuda.of("COPY") for word in copy.words]
-    assert f"deploy/lock/{default.lower().replace('=', '')}.txt" in copied
+
+
+@pytest.mark.parametrize("target", ["cuda", "cudnn"])
+def test_the_dependencies_of_a_gpu_are_those_of_the_lock_for_its_cuda(target: str) -> None:
+    stage = stages()[f"{target}-dependencies"]
+    default = stage.of("ARG")[0].value.removeprefix("CUDA=")
+    assert f'install --require-hashes --requirement "{target}${{CUDA}}.txt"' in stage.of("RUN")[0].value
+    copied = [word for copy in stage.of("COPY") for word in copy.words]
+    assert f"deploy/lock/{target}{default}.txt" in copied
+
+
+def test_cudnn_is_laid_over_what_the_cuda_image_has() -> None:
+    """For the same CUDA: a part of what is downloaded, and of what is stored, is shared."""
+    found = stages()
+    assert found["cudnn-dependencies"].base == "cuda-dependencies"
+    arguments = [found[name].of("ARG")[0].value for name in ("cuda-dependencies", "cudnn-dependencies")]
+    assert arguments == ["CUDA=12"] * 2
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -112,7 +129,7 @@ def test_the_health_check_is_there_and_readable_for_the_user(target: str) -> Non
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_each_target_names_its_device(target: str) -> None:
-    assert environment(target)["GRADSERVE_DEVICE"] == target
+    assert environment(target)["GRADSERVE_DEVICE"] == {"cpu": "cpu"}.get(target, "cuda")
 
 
 @pytest.mark.parametrize(
@@ -120,6 +137,7 @@ def test_each_target_names_its_device(target: str) -> None:
     [
         *itertools.product(TARGETS, ("GRADSERVE_CACHE_DIR", "GRADSERVE_STATE")),
         ("cuda", "CUPY_CACHE_DIR"),
+        ("cudnn", "CUPY_CACHE_DIR"),
     ],
 )
 def test_what_is_kept_lands_on_a_volume_of_the_user(target: str, variable: str) -> None:
@@ -166,7 +184,7 @@ def test_no_secret_is_copied(target: str) -> None:
 def test_the_context_is_what_the_image_is_made_of() -> None:
     found = context() - {"Dockerfile", ".dockerignore"}
     beside = {"LICENSE", "README.md", "pyproject.toml", "deploy/health.py"}
-    beside |= {f"deploy/lock/{name}.txt" for name in ("build", "cpu", "cuda12", "cuda13")}
+    beside |= {f"deploy/lock/{name}.txt" for name in ("build", "cpu", "cuda12", "cuda13", "cudnn12", "cudnn13")}
     assert beside <= found
     assert {path.split("/")[0] for path in found - beside} == set(CODE)
     assert not [path for path in found if path.endswith(".pyc")]

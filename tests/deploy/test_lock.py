@@ -9,7 +9,7 @@ import pytest
 
 from tests.deploy.images import ROOT, project
 
-CPU, CUDA = "cpu", ("cuda12", "cuda13")
+CPU, CUDA, CUDNN = "cpu", ("cuda12", "cuda13"), ("cudnn12", "cudnn13")
 PINNED = re.compile(
     r"^([a-z0-9-]+)==([0-9][0-9.]*(?:b[0-9]+)?)(?: ; \S.*)? \\\n((?:    --hash=sha256:[0-9a-f]{64}(?: \\)?\n)+)",
     re.MULTILINE,
@@ -56,10 +56,17 @@ def met(requirement: str, pinned: dict[str, str]) -> bool:
     )
 
 
-@pytest.mark.parametrize("lock", [CPU, *CUDA])
+def required(extra: str) -> list[str]:
+    """What an extra asks for, and the extras of the project that it names."""
+    asked = project()["optional-dependencies"][extra]
+    parts = [re.fullmatch(r"gradserve\[([a-z0-9]+)\]", requirement) for requirement in asked]
+    own = [requirement for requirement, part in zip(asked, parts, strict=True) if not part]
+    return own + [requirement for part in parts if part for requirement in required(part[1])]
+
+
+@pytest.mark.parametrize("lock", [CPU, *CUDA, *CUDNN])
 def test_every_dependency_is_pinned_within_its_bounds(lock: str) -> None:
-    extras = project()["optional-dependencies"]
-    needed = project()["dependencies"] + extras["otel"] + (extras[lock] if lock in CUDA else [])
+    needed = project()["dependencies"] + required("otel") + ([] if lock == CPU else required(lock))
     assert not outside(needed, versions(text(lock)))
 
 
@@ -75,7 +82,15 @@ def test_the_targets_agree(lock: str) -> None:
     assert [name for name in versions(text(lock)) if name.startswith("nvidia-")], "the libraries that CuPy loads"
 
 
-@pytest.mark.parametrize("lock", [CPU, *CUDA, "build"])
+@pytest.mark.parametrize(("lock", "below"), [*zip(CUDNN, CUDA, strict=True)])
+def test_cudnn_is_what_is_added(lock: str, below: str) -> None:
+    """Its image is made of the layers of the other one, and nothing in them is replaced."""
+    added = versions(text(lock)).keys() - versions(text(below)).keys()
+    assert versions(text(below)).items() <= versions(text(lock)).items()
+    assert added == {f"nvidia-cudnn-cu{lock[-2:]}", "nvidia-cudnn-frontend"}
+
+
+@pytest.mark.parametrize("lock", [CPU, *CUDA, *CUDNN, "build"])
 def test_a_lock_is_names_versions_and_hashes(lock: str) -> None:
     left = [line for line in PINNED.sub("", text(lock)).splitlines() if not re.fullmatch(r"\s*#.*", line)]
     assert not left
