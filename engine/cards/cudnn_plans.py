@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
-from weakref import WeakValueDictionary
 
 from engine.cards.cudnn_library import CudnnLibrary
 from engine.native.kernel_store import KernelStore, kernel_key
 
 #: requests without a plan, and reasons, that are remembered
 _MOST_REMEMBERED: Final = 4096
+#: plans that are ready, some kB each
+_MOST_READY: Final = 1024
 #: characters of a reason
 _MOST_SAID: Final = 200
 
@@ -53,7 +55,7 @@ class CudnnPlans:
     def __init__(self, library: CudnnLibrary, store: KernelStore | None = None) -> None:
         self._library = library
         self._store = KernelStore() if store is None else store
-        self._ready: WeakValueDictionary[str, CudnnPlan] = WeakValueDictionary()
+        self._ready: OrderedDict[str, CudnnPlan] = OrderedDict()
         self._refused: dict[str, None] = {}
         self._said: dict[str, None] = {}
 
@@ -67,6 +69,8 @@ class CudnnPlans:
             _remember(self._refused, key)
         else:
             self._ready[key] = found
+            if len(self._ready) > _MOST_READY:
+                self._ready.popitem(last=False)
         return found
 
     def _kept(self, key: str, request: PlanRequest) -> CudnnPlan | None:
