@@ -24,4 +24,12 @@ Files:
     cudnn_calls    Plans of cuDNN bound to memory: calls that launch them on the stream that is current
     cudnn_library  cuDNN, where it is installed: graphs for one card, a handle for each thread, and what calls raise
     cudnn_plans    Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept
+    card_recipe      Card recipe: what a card launches for one node, in order, and the memory that it works in
+    convolutions     Convolutions by cuDNN: a recipe of a geometry in one of three directions, where it has a plan for
+                     it
+    cudnn_attention  Attention in half by cuDNN: recipes of the rows and of the way back, where nothing but later keys
+                     is hidden
+    cudnn_calls      Plans of cuDNN bound to memory: calls that launch them on the stream that is current
+    cudnn_library    cuDNN, where it is installed: graphs for one card, a handle for each thread, and what calls raise
+    cudnn_plans      Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept
 """

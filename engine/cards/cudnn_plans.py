@@ -59,15 +59,17 @@ class CudnnPlans:
         self._refused: dict[str, None] = {}
         self._said: dict[str, None] = {}
 
-    def find(self, request: PlanRequest) -> CudnnPlan | None:
-        """The plan for a request; None where there is none, or planning failed."""
+    def find(self, request: PlanRequest, *, may_plan: bool = True) -> CudnnPlan | None:
+        """The plan for a request; None where there is none, or planning failed, or would have to be done first."""
         key = kernel_key(request.identity, system="cuda", processor="", compiler=self._library.target)
         if key in self._refused:
             return None
-        found = self._ready.get(key) or self._kept(key, request) or self._new(key, request)
-        if found is None:
-            _remember(self._refused, key)
-        else:
+        found = self._ready.get(key) or self._kept(key, request)
+        if found is None and may_plan:
+            found = self._new(key, request)
+            if found is None:
+                _remember(self._refused, key)
+        if found is not None:
             self._ready[key] = found
             if len(self._ready) > _MOST_READY:
                 self._ready.popitem(last=False)

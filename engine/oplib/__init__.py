@@ -10,6 +10,8 @@ Files:
                          back, twice over
     attention_gradients  The way back through attention, a tile at a time: scores are computed anew, from the logarithms
                          that were kept
+    attention_half       Attention of halves, computed in float32: ops that hand on halves and float32 logarithms, as
+                         cards' libraries do
     attention_rows       Attention a block of queries at a time; the way back is in `attention_gradients`
     batching             Alignment for batching rules: mapped operands, which have an extra leading axis, are brought
                          into line

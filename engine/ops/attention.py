@@ -14,6 +14,7 @@ from engine.graph.op import ResultTypes, wrong_dtype
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, broadcast, promote, show_shape
 from engine.oplib.attention_formula import Masking
+from engine.oplib.attention_half import HALF_ROWS, is_half_attention
 from engine.oplib.attention_rows import ROWS
 from engine.oplib.formula import Formula
 from engine.oplib.operands import require_extent, wrong_shape
@@ -68,6 +69,12 @@ class Attention(Formula):
         floats = [x.dtype for x in (q, k, v, mask) if x is not None and x.is_float]
         lead = leading(*(x for x in (q, k, v, mask) if x is not None))
         return TensorType((*lead, q.shape[-2], v.shape[-1]), promote(*floats))
+
+    def decompose(self, *operands: Value, **attrs: Any) -> Value:
+        """Of halves, where libraries of cards compute that, by an op of their own; else the formula, widened."""
+        if is_half_attention(*(x.type for x in operands)):
+            return operands[0].builder.emit(HALF_ROWS, operands, attrs).output(0)
+        return super().decompose(*operands, **attrs)
 
     def formula(self, q: Value, k: Value, v: Value, mask: Value | None = None, *, scale: float, causal: bool) -> Value:
         """By whole matrices of scores, or, where these are large, a block of queries at a time."""

@@ -92,6 +92,22 @@ class Graph:
     def conv_wgrad(self, *, loss: Tensor, image: Tensor, **numbers: Any) -> Tensor:
         return self._one("conv_wgrad", {"narrow": loss, "wide": image}, numbers)[0]
 
+    def sdpa(self, *, q: Tensor, k: Tensor, v: Tensor, **numbers: Any) -> Any:
+        return self._one("sdpa", {"q": q, "k": k, "v": v}, numbers, 2)
+
+    def sdpa_backward(
+        self,
+        *,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        o: Tensor,
+        dO: Tensor,  # noqa: N803 - cuDNN's
+        stats: Tensor,
+        **numbers: Any,
+    ) -> Any:
+        return self._one("sdpa_backward", {"q": q, "k": k, "v": v, "o": o, "dO": dO, "stats": stats}, numbers, 3)
+
     def _one(self, op: str, operands: dict[str, Tensor], numbers: dict[str, Any], results: int = 1) -> Any:
         self.op, self.operands, self.numbers = op, operands, numbers
         self.results = tuple(Tensor() for _ in range(results))
@@ -169,6 +185,9 @@ class Graph:
             self._compute(addresses)
 
     def _compute(self, addresses: dict[int, int]) -> None:
+        if self.op.startswith("sdpa"):
+            self._attend(addresses)
+            return
         role = {"conv_fprop": "narrow", "conv_dgrad": "wide", "conv_wgrad": "kernel"}[self.op]
         tensors = {**self.operands, role: self.results[0]}
         arrays = {name: _array(addresses[tensor.uid], tensor) for name, tensor in tensors.items()}
@@ -178,6 +197,23 @@ class Graph:
             given = {"wide": wide[w], "kernel": kernel[k], "narrow": narrow[n]}
             place = {"wide": w, "kernel": k, "narrow": n}[role]
             arrays[role][place] += math.prod(value for name, value in given.items() if name != role)
+
+    def _attend(self, addresses: dict[int, int]) -> None:
+        """In float64, from what is given in half."""
+        given = {name: _array(addresses[t.uid], t).astype("float64") for name, t in self.operands.items()}
+        results = [_array(addresses[t.uid], t) for t in self.results]
+        q, k, v, scale = given["q"], given["k"], given["v"], self.numbers["attn_scale"]
+        scores = scale * q @ k.swapaxes(-1, -2)
+        if self.numbers["use_causal_mask"]:
+            scores = np.where(np.tri(*scores.shape[-2:], dtype=bool), scores, -np.inf)
+        if self.op == "sdpa":
+            sums = np.exp(scores).sum(-1, keepdims=True)
+            results[0][...], results[1][...] = np.exp(scores) / sums @ v, np.log(sums)
+            return
+        p, g = np.exp(scores - given["stats"]), given["dO"]
+        ds = p * (g @ v.swapaxes(-1, -2) - (g * given["o"]).sum(-1, keepdims=True))
+        results[0][...], results[1][...] = scale * ds @ k, scale * ds.swapaxes(-1, -2) @ q
+        results[2][...] = p.swapaxes(-1, -2) @ g
 
 
 def _array(address: int, tensor: Tensor) -> Any:
