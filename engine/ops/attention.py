@@ -12,7 +12,7 @@ from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import ResultTypes, wrong_dtype
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import Shape, TensorType, broadcast, promote, show_shape
+from engine.graph.tensor_type import FLOAT32, DType, Shape, TensorType, broadcast, promote, show_shape
 from engine.oplib.attention_formula import Masking
 from engine.oplib.attention_half import HALF_ROWS, is_half_attention
 from engine.oplib.attention_rows import ROWS
@@ -71,8 +71,9 @@ class Attention(Formula):
         return TensorType((*lead, q.shape[-2], v.shape[-1]), promote(*floats))
 
     def decompose(self, *operands: Value, **attrs: Any) -> Value:
-        """Of halves, where libraries of cards compute that, by an op of their own; else the formula, widened."""
-        if is_half_attention(*(x.type for x in operands)):
+        """Of halves, where scores are large and libraries of cards compute that, by an op of its own; else widened."""
+        types = [x.type for x in operands]
+        if is_half_attention(*types) and is_large(_scores(FLOAT32, *types), *types):
             return operands[0].builder.emit(HALF_ROWS, operands, attrs).output(0)
         return super().decompose(*operands, **attrs)
 
@@ -80,11 +81,15 @@ class Attention(Formula):
         """By whole matrices of scores, or, where these are large, a block of queries at a time."""
         operands = [x for x in (q, k, v, mask) if x is not None]
         dtype = promote(*(x.dtype for x in operands if x.type.is_float))
-        scores = TensorType((*leading(*(x.type for x in operands)), q.shape[-2], k.shape[-2]), dtype)
-        if not is_large(scores, q.type, k.type, v.type):
+        if not is_large(_scores(dtype, *(x.type for x in operands)), q.type, k.type, v.type):
             return Masking(mask, scale, causal).scores(q, k).softmax() @ v
         operands[:3] = (x if x.dtype == dtype else x.cast(dtype=dtype) for x in (q, k, v))
         return q.builder.emit(ROWS, operands, {"scale": scale, "causal": causal}).output(0)
+
+
+def _scores(dtype: DType, *types: TensorType) -> TensorType:
+    """Of q, k, v and perhaps a mask."""
+    return TensorType((*leading(*types), types[0].shape[-2], types[1].shape[-2]), dtype)
 
 
 def is_large(scores: TensorType, *operands: TensorType) -> bool:

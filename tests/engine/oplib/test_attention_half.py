@@ -10,6 +10,7 @@ import pytest
 from engine import Builder, TensorType, registry
 from engine.graph.run_context import RunContext
 from engine.oplib.attention_half import HALF_GRADIENTS, HALF_ROWS, HalfRows, is_half_attention
+from engine.oplib.attention_rows import ROWS
 from engine.oplib.score_op import ScoreOp
 from engine.transforms.vjp import vjp
 from tests.contract.cases import run_graph
@@ -84,7 +85,8 @@ def derivatives(q: Array, k: Array, v: Array, weights: list[Array]) -> list[Arra
     arrays = [q, k, v, *weights]
     leaves = [builder.leaf(TensorType.of(x), i) for i, x in enumerate(arrays)]
     operands, (of_y, *of_gradients) = leaves[:3], leaves[3:]
-    y = operands[0].attention(*operands[1:], **ATTRS)
+    by = HALF_ROWS if q.dtype == np.float16 else ROWS
+    y = builder.emit(by, operands, ATTRS).output(0)
     first = [x for x in vjp(builder, [(y, of_y)], operands) if x is not None]
     second = vjp(builder, list(zip(first, of_gradients, strict=True)), [*operands, of_y])
     found = run_graph(builder.graph([*first, *(x for x in second if x is not None)]), dict(enumerate(arrays)))
@@ -93,7 +95,7 @@ def derivatives(q: Array, k: Array, v: Array, weights: list[Array]) -> list[Arra
 
 
 def test_derivatives_are_those_of_attention_to_second_order() -> None:
-    """With float64 beside it, whose attention is whole matrices."""
+    """With float64 beside it, which is computed as it is."""
     arrays = [drawn(2, 5, 8), drawn(2, 7, 8), drawn(2, 7, 16)]
     weights = [drawn(2, 5, 16), *(drawn(*x.shape) for x in arrays)]
     exactly = [x.astype(np.float64) for x in arrays], [x.astype(np.float64) for x in weights]
@@ -158,7 +160,12 @@ LEFT = {
 @pytest.mark.parametrize(("types", "taken"), [*((t, True) for t in TAKEN), *((t, False) for t in LEFT.values())])
 def test_it_is_of_halves_that_libraries_take(types: tuple[TensorType, ...], taken: bool) -> None:
     assert is_half_attention(*types) is taken
+
+
+@pytest.mark.parametrize(("queries", "taken"), [(1024, True), (1023, False)])
+def test_it_is_where_scores_are_large(queries: int, taken: bool) -> None:
+    """16 MiB of float32; below, what is computed is what it was before there was such an op."""
     builder = Builder(registry())
-    leaves = [builder.leaf(t, i) for i, t in enumerate(types)]
-    y = leaves[0].attention(*leaves[1:])
-    assert any(isinstance(node.op, HalfRows) for node in builder.graph([y]).nodes) is taken
+    q, k, v = (builder.leaf(half(4, n, 8), i) for i, n in enumerate((queries, 1024, 1024)))
+    made = builder.graph([q.attention(k, v)]).nodes
+    assert any(isinstance(node.op, HalfRows) for node in made) is taken
