@@ -12,6 +12,14 @@ Files:
     column_convolutions  Convolution on a card without a library for it: columns by kernels of ours, and products
     columns              Columns on a card: what the windows of a convolution see, laid out as a matrix, and gathered
                          back from one
+    convolutions         Convolutions by cuDNN: a recipe of a geometry in one of three directions, where it has a plan
+                         for it
+    cudnn_attention      Attention in half by cuDNN: recipes of the rows and of the way back, where nothing but later
+                         keys is hidden
+    cudnn_calls          Plans of cuDNN bound to memory: calls that launch them on the stream that is current
+    cudnn_library        cuDNN, where it is installed: graphs for one card, a handle for each thread, and what calls
+                         raise
+    cudnn_plans          Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept
     index_sums           Adding at indices on a card, in the order of the indices and without atomics: so bits are those
                          of a processor
     moves                Moves on a card: elements that lie in one way, laid in another; those that were computed wider
@@ -19,17 +27,4 @@ Files:
     pools                Pools on a card: of each window of a plane the maximum, where that lies, or the mean, and the
                          way back of maxima
     sums                 Sums on a card over any axes of a tensor, in an order that its shape and its layout fix
-    card_recipe    Card recipe: what a card launches for one node, in order, and the memory that it works in
-    convolutions   Convolutions by cuDNN: a recipe of a geometry in one of three directions, where it has a plan for it
-    cudnn_calls    Plans of cuDNN bound to memory: calls that launch them on the stream that is current
-    cudnn_library  cuDNN, where it is installed: graphs for one card, a handle for each thread, and what calls raise
-    cudnn_plans    Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept
-    card_recipe      Card recipe: what a card launches for one node, in order, and the memory that it works in
-    convolutions     Convolutions by cuDNN: a recipe of a geometry in one of three directions, where it has a plan for
-                     it
-    cudnn_attention  Attention in half by cuDNN: recipes of the rows and of the way back, where nothing but later keys
-                     is hidden
-    cudnn_calls      Plans of cuDNN bound to memory: calls that launch them on the stream that is current
-    cudnn_library    cuDNN, where it is installed: graphs for one card, a handle for each thread, and what calls raise
-    cudnn_plans      Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept
 """
