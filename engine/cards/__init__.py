@@ -7,6 +7,8 @@ CuPy, and when something is compiled, bound or recorded, which is `engine.execut
 
 Files:
     card_recipe          Card recipe: what a card launches for one node, in order, and the memory that it works in
+    card_table           The table of card recipes: by op, what a card launches for a node, where that is not what its
+                         array module does
     card_text            What the kernels of nodes are written in for cards: the dialect of loops, and how threads share
                          what there is to do
     column_convolutions  Convolution on a card without a library for it: columns by kernels of ours, and products
@@ -20,11 +22,21 @@ Files:
     cudnn_library        cuDNN, where it is installed: graphs for one card, a handle for each thread, and what calls
                          raise
     cudnn_plans          Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept
+    cublaslt             cuBLASLt by its C interface: the functions, numbers and structures that products need, as
+                         `cublasLt.h` has them
     index_sums           Adding at indices on a card, in the order of the indices and without atomics: so bits are those
                          of a processor
+    libraries            Libraries of a card: which ones there are, where they were found, and what is used instead of
+                         one that is missing
     moves                Moves on a card: elements that lie in one way, laid in another; those that were computed wider
                          are rounded
     pools                Pools on a card: of each window of a plane the maximum, where that lies, or the mean, and the
                          way back of maxima
+    product_calls        Products bound to addresses of a card: each a call of cuBLASLt, or a few, by an algorithm that
+                         is chosen once
+    product_recipes      Recipes of matrix products: by cuBLASLt as the operands lie, or, in `tf32x3`, by three products
+                         of their parts
+    products             A product as cuBLASLt is asked for it: which matrices it reads as they lie, and in how many
+                         calls
     sums                 Sums on a card over any axes of a tensor, in an order that its shape and its layout fix
 """

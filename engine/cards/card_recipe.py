@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from engine.cards.cudnn_plans import CudnnPlan
+from engine.graph.precision import IEEE, Precision
 from engine.loops.cuda_launch import Extent
 from engine.microkernels.product import Product
 
@@ -36,7 +37,8 @@ class LaunchPhase(NamedTuple):
 class ProductPhase(NamedTuple):
     """c = a · b, or, where it `adds`, c += a · b; to each row the numbers at `bias` are added, where there are some.
 
-    With `widens`, of float16 operands c holds float32, and its strides count such: for sums that go on.
+    With `widens`, of float16 operands c holds float32, and its strides count such: for sums that go on. `precision` is
+    how float32 operands are read; `tf32x3` is several phases on parts of them, and in one as float32.
     """
 
     of: Product
@@ -46,6 +48,7 @@ class ProductPhase(NamedTuple):
     adds: bool = False
     bias: CardPlace | None = None
     widens: bool = False
+    precision: Precision = IEEE
 
 
 class CudnnPhase(NamedTuple):
@@ -70,9 +73,23 @@ class CardRecipe(NamedTuple):
     """Phases that are launched one after the other on one stream.
 
     `text` is CUDA C with their kernels, which is compiled before. `workspace` is in bytes: nobody else works there
-    meanwhile, and what lies there before is anything.
+    meanwhile, and what lies there before is anything. `precision` is how all of it reads float32 operands.
     """
 
     phases: tuple[Phase, ...]
     text: str = ""
+    workspace: int = 0
+    precision: Precision = IEEE
+
+    @property
+    def notes(self) -> bool:
+        """Whether its kernels may write to the node's flag."""
+        launches = [phase for phase in self.phases if isinstance(phase, LaunchPhase)]
+        return any(isinstance(x, CardPlace) and x.kind == "flag" for launch in launches for x in launch.table)
+
+
+class CardTerms(NamedTuple):
+    """What recipes are made within: how float32 operands may be read, and the bytes that one may work in."""
+
+    precision: Precision = IEEE
     workspace: int = 0

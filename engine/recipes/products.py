@@ -1,4 +1,4 @@
-"""The recipe of matrix products that BLAS is not quicker at."""
+"""Matrix products as geometry, and the recipe of those that BLAS is not quicker at."""
 
 from __future__ import annotations
 

@@ -1,0 +1,158 @@
+"""Recipes of matrix products: by cuBLASLt as the operands lie, or, in `tf32x3`, by three products of their parts.
+
+Source of the three products: G. Henry, P. T. P. Tang, A. Heinecke, "Leveraging the bfloat16 artificial intelligence
+datatype for higher-precision computations" (2019), with TF32, whose significands have 11 bits.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+from engine.cards.card_recipe import CardPlace, CardRecipe, CardTerms, LaunchPhase, ProductPhase
+from engine.cards.products import stored_products
+from engine.graph.alignment import aligned
+from engine.graph.op import Kernel
+from engine.graph.precision import IEEE
+from engine.graph.tensor_type import TensorType
+from engine.loops.cuda_launch import Extent
+from engine.loops.cuda_text import cuda_definitions
+from engine.microkernels.product import Matrices, Product
+from engine.recipes.products import product_of
+
+_A: Final = CardPlace("operand", 0)
+_B: Final = CardPlace("operand", 1)
+_C: Final = CardPlace("result", 0)
+#: axes that the kernel which splits goes along, threads of a block, and the most blocks
+_AXES: Final = 4
+_WIDE: Final = 256
+_MOST_BLOCKS: Final = 65535
+
+#: x = big + small, both in TF32, each rounded to nearest; no number becomes infinite, and of one that is not finite
+#: nothing is left. What sums of products with such numbers have come to is dropped: the product of big parts tells.
+SPLIT_KERNELS: Final = """\
+DEVICE F in_tf32(F x) {
+const I bits = BITS(x), exponents = 0x7f800000;
+if ((bits & exponents) == exponents) return x;
+const I nearest = (I)((U)bits + 0xfffU + ((U)bits >> 13 & 1U)) & ~0x1fff;
+return FROM_BITS((nearest & exponents) == exponents ? bits & ~0x1fff : nearest);
+}
+KERNEL split(GIVEN) {
+const long long* const table = TABLE;
+const F* const RESTRICT x = (const F*)table[0];
+F* const RESTRICT bigs = (F*)table[1];
+F* const RESTRICT smalls = (F*)table[2];
+const long long count = table[3], step = GRID_X * (long long)WIDE;
+for (long long i = BLOCK_X * (long long)WIDE + THREAD_X; i < count; i += step) {
+long long left = i, at = 0;
+for (int axis = 3; axis >= 0; axis--) { at += left % table[4 + axis] * table[8 + axis]; left /= table[4 + axis]; }
+const F big = in_tf32(x[at]), rest = x[at] - big, small = in_tf32(rest);
+const int adds_up = ABS(big + small) < INFINITE;
+bigs[i] = big;
+smalls[i] = adds_up ? small : ABS(big) < INFINITE ? FROM_BITS(BITS(rest) & ~0x1fff) : 0;
+}
+}
+KERNEL keep_finite(GIVEN) {
+const long long* const table = TABLE;
+F* const RESTRICT x = (F*)table[0];
+const long long count = table[3], step = GRID_X * (long long)WIDE;
+for (long long i = BLOCK_X * (long long)WIDE + THREAD_X; i < count; i += step) if (!(ABS(x[i]) < INFINITE)) x[i] = 0;
+}
+"""
+_ENTRIES: Final = 12
+SPLIT_TEXT: Final = cuda_definitions("float32") + f"struct Table {{ long long at[{_ENTRIES}]; }};\n" + SPLIT_KERNELS
+
+
+class _Axis(NamedTuple):
+    """An axis of an operand, and the bytes between its elements."""
+
+    extent: int
+    step: int
+
+
+class _Parts(NamedTuple):
+    """An operand in two: how its parts lie, their bytes, and the axes that are gone through, the quickest one last."""
+
+    lying: Matrices
+    nbytes: int
+    axes: list[_Axis]
+
+
+def product_card_recipe(
+    terms: CardTerms, _: Kernel, out: TensorType, a: TensorType, b: TensorType
+) -> CardRecipe | None:
+    """By cuBLASLt; None for what it does not multiply, or cannot read."""
+    of = product_of(out, a, b)
+    if of is None or not stored_products(of):
+        return None
+    if terms.precision == "tf32x3" and of.dtype == "float32" and out.is_dense:
+        found = _in_three(of)
+        if found is not None and found.workspace <= terms.workspace:
+            return found
+    # Split or not, `tf32x3` is as exact as this at least.
+    is_read_so = of.dtype == "float32" and terms.precision != "tf32x3"
+    precision = terms.precision if is_read_so else IEEE
+    return CardRecipe((ProductPhase(of, _A, _B, _C, precision=precision),), precision=precision)
+
+
+def _in_three(of: Product) -> CardRecipe | None:
+    """c = aₛ bₗ + aₗ bₛ + aₗ bₗ of large and small parts, the smallest first; None where there are too many axes."""
+    a = _parts((*of.batch, of.rows, of.inner), of.a)
+    b = _parts((*of.batch, of.inner, of.columns), of.b)
+    if max(len(a.axes), len(b.axes)) > _AXES:
+        return None
+    large_a, small_a, large_b, small_b, end = _places(a, b)
+    split = of._replace(a=a.lying, b=b.lying)
+    size = math.prod((*of.batch, of.rows, of.columns))
+    first, second, last = (
+        ProductPhase(split, x, y, _C, adds, precision="tf32")
+        for x, y, adds in ((small_a, large_b, False), (large_a, small_b, True), (large_a, large_b, True))
+    )
+    phases = (
+        _split(a, _A, large_a, small_a),
+        _split(b, _B, large_b, small_b),
+        first,
+        second,
+        LaunchPhase("keep_finite", *_threads(size), (_C, 0, 0, size, *(0,) * (_ENTRIES - 4))),
+        last,
+    )
+    return CardRecipe(phases, SPLIT_TEXT, end, "tf32x3")
+
+
+def _parts(extents: Sequence[int], lying: Matrices) -> _Parts:
+    """Densely, in the order in which the operand lies; what is repeated along an axis is split once."""
+    steps = (*lying.batch, lying.row, lying.column)
+    there = [k for k, (extent, step) in enumerate(zip(extents, steps, strict=True)) if extent > 1 and step]
+    found, nbytes, axes = [0] * len(steps), 4, list[_Axis]()
+    for k in sorted(there, key=lambda k: steps[k]):
+        found[k], nbytes = nbytes, nbytes * extents[k]
+        inner = axes[0] if axes else None
+        if inner is not None and steps[k] == inner.extent * inner.step:
+            axes[0] = _Axis(inner.extent * extents[k], inner.step)
+        else:
+            axes.insert(0, _Axis(extents[k], steps[k]))
+    *batch, row, column = found
+    # A matrix of one row or column says how far the next one would be.
+    return _Parts(Matrices(row or nbytes, column or 4, tuple(batch)), nbytes, axes)
+
+
+def _places(a: _Parts, b: _Parts) -> tuple[CardPlace, CardPlace, CardPlace, CardPlace, int]:
+    """Those of the large and the small part of each, and the bytes up to their end."""
+    ends = [0]
+    for parts in (a, a, b, b):
+        ends.append(ends[-1] + aligned(parts.nbytes))
+    first, second, third, fourth = (CardPlace("workspace", 0, end) for end in ends[:4])
+    return first, second, third, fourth, ends[4]
+
+
+def _split(parts: _Parts, of: CardPlace, large: CardPlace, small: CardPlace) -> LaunchPhase:
+    axes = [_Axis(1, 0)] * (_AXES - len(parts.axes)) + parts.axes
+    table: tuple[int | CardPlace, ...]
+    table = (of, large, small, parts.nbytes // 4, *(x.extent for x in axes), *(x.step // 4 for x in axes))
+    return LaunchPhase("split", *_threads(parts.nbytes // 4), table)
+
+
+def _threads(items: int) -> tuple[Extent, Extent]:
+    """A thread for each item, as far as there are blocks."""
+    return (max(1, min(-(-items // _WIDE), _MOST_BLOCKS)), 1), (_WIDE, 1)

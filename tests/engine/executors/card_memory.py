@@ -1,0 +1,231 @@
+"""Memory, streams and graphs of a card that is none: pools with a limit, and lists of what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import threading
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+#: what CuPy's pool rounds up to
+ALIGNED = 512
+Work = Callable[[], object]
+
+
+class OutOfMemoryError(MemoryError):
+    """The pool has reached its limit."""
+
+
+class CUDARuntimeError(RuntimeError):
+    """The runtime's."""
+
+
+# ------------------------------------------------------------ streams and graphs
+
+
+class Graph:
+    """What was recorded."""
+
+    def __init__(self, card: Card, works: list[Work]) -> None:
+        self._card, self.works = card, works
+
+    def launch(self) -> None:
+        """Do it all, in its order."""
+        self._card.graph_launches += 1
+        for work in self.works:
+            work()
+
+
+class Stream:
+    """Does what it is given at once, unless it records."""
+
+    def __init__(self, card: Card, ptr: int) -> None:
+        self._card, self.ptr = card, ptr
+        self.records: list[Work] | None = None
+        self._broken = False
+
+    def begin_capture(self) -> None:
+        """Record from now on."""
+        self.records, self._broken = [], False
+
+    def end_capture(self) -> Graph:
+        """What was recorded. Raises CUDARuntimeError, where something has made it useless."""
+        works, self.records = self.records, None
+        assert works is not None
+        if self._broken:
+            raise CUDARuntimeError("cudaErrorStreamCaptureInvalidated: operation failed due to a previous error")
+        return Graph(self._card, works)
+
+    def synchronize(self) -> None:
+        """Wait: there is nothing to wait for."""
+        self.wait()
+
+    def wait(self) -> None:
+        """As all that the host is told must: not while this records."""
+        if self.records is not None:
+            self._broken = True
+            raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported: operation not permitted while capturing")
+
+    def refuse(self, what: str) -> None:
+        """As CuPy does before it asks CUDA, which leaves the recording as it is."""
+        if self.records is not None:
+            raise NotImplementedError(f"{what} is not supported while a stream is being captured")
+
+    def launch(self, work: Work) -> None:
+        """Do it, or keep it."""
+        if self.records is not None:
+            self.records.append(work)
+        else:
+            self._card.direct_launches += 1
+            work()
+
+    def __enter__(self) -> Stream:
+        self._card.streams.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._card.streams.pop()
+
+
+# ------------------------------------------------------------ memory
+
+
+class Memory:
+    """A piece of a pool's memory, which has it back when nobody refers to this any more."""
+
+    def __init__(self, raw: np.ndarray[Any, Any], size: int) -> None:
+        self.raw, self.size, self.ptr = raw, size, raw.ctypes.data
+
+
+class UnownedMemory(Memory):
+    """Memory that somebody else keeps."""
+
+    def __init__(self, ptr: int, size: int, owner: object) -> None:
+        raw = np.ctypeslib.as_array((ctypes.c_ubyte * size).from_address(ptr))
+        super().__init__(raw, size)
+        self.owner = owner
+
+
+class MemoryPointer:
+    """A place in a piece of memory."""
+
+    def __init__(self, mem: Memory, offset: int) -> None:
+        self.mem, self.offset = mem, offset
+
+    @property
+    def ptr(self) -> int:
+        """The address; 0 of nothing."""
+        return self.mem.ptr + self.offset if self.mem.size else 0
+
+    def __add__(self, more: int) -> MemoryPointer:
+        return MemoryPointer(self.mem, self.offset + more)
+
+    def memset_async(self, value: int, size: int) -> None:
+        """Set bytes."""
+        raw = self.mem.raw[self.offset : self.offset + size]
+        CARD.stream.launch(lambda: raw.fill(value))
+
+
+class MemoryPool:
+    """Hands out memory, in which anything lies, and has it back; what it had it may give to the next one."""
+
+    def __init__(self) -> None:
+        self._limit = 0
+        self._free: dict[int, list[np.ndarray[Any, Any]]] = {}
+        self._total = 0
+
+    def set_limit(self, size: int) -> None:
+        """In bytes; 0: none."""
+        self._limit = size
+
+    def get_limit(self) -> int:
+        """As it was set."""
+        return self._limit
+
+    def total_bytes(self) -> int:
+        """All that it has, in use or not."""
+        return self._total
+
+    def free_all_blocks(self) -> None:
+        """Let go of what is not in use."""
+        self._total -= sum(size * len(raws) for size, raws in self._free.items())
+        self._free.clear()
+
+    def malloc(self, size: int) -> MemoryPointer:
+        """Raises OutOfMemoryError."""
+        rounded = -(-size // ALIGNED) * ALIGNED
+        if not self._free.get(rounded):
+            self._grow(rounded)
+        raw = self._free[rounded].pop()
+        raw.fill(0x77)
+        mem = Memory(raw, size)
+        weakref.finalize(mem, self._have_back, rounded, raw).atexit = False
+        return MemoryPointer(mem, 0)
+
+    def _have_back(self, rounded: int, raw: np.ndarray[Any, Any]) -> None:
+        self._free.setdefault(rounded, []).append(raw)
+
+    def _grow(self, rounded: int) -> None:
+        if self._limit and self._total + rounded > self._limit:
+            self.free_all_blocks()
+        if self._limit and self._total + rounded > self._limit:
+            raise OutOfMemoryError(f"out of memory allocating {rounded} bytes (allocated so far: {self._total})")
+        raw = np.empty(rounded + ALIGNED, np.uint8)
+        start = -raw.ctypes.data % ALIGNED
+        self._total += rounded
+        self._free.setdefault(rounded, []).append(raw[start : start + rounded])
+
+
+class Card:
+    """All that there is one of: its memory pool, its streams, and how often something was launched."""
+
+    def __init__(self) -> None:
+        self.pool = MemoryPool()
+        self._local = threading.local()
+        self.null = Stream(self, 0)
+        self.by_pointer = {0: self.null}
+        self.graph_launches = self.direct_launches = 0
+
+    @property
+    def streams(self) -> list[Stream]:
+        """Those of this thread, the current one last."""
+        if not hasattr(self._local, "streams"):
+            self._local.streams, self._local.allocators = [self.null], []
+        found: list[Stream] = self._local.streams
+        return found
+
+    @property
+    def stream(self) -> Stream:
+        """The current one."""
+        return self.streams[-1]
+
+    def allocated(self, size: int) -> MemoryPointer:
+        """Memory of the current allocator."""
+        assert self.streams
+        allocators = self._local.allocators
+        found: MemoryPointer = (allocators[-1] if allocators else self.pool.malloc)(size)
+        return found
+
+    @contextlib.contextmanager
+    def using_allocator(self, allocator: Callable[[int], MemoryPointer]) -> Iterator[None]:
+        """Memory comes of this one meanwhile."""
+        assert self.streams
+        self._local.allocators.append(allocator)
+        try:
+            yield
+        finally:
+            self._local.allocators.pop()
+
+    def new_stream(self, *, non_blocking: bool = False) -> Stream:
+        """A stream."""
+        assert non_blocking
+        made = Stream(self, len(self.by_pointer))
+        self.by_pointer[made.ptr] = made
+        return made
+
+
+CARD = Card()
