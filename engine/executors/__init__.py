@@ -7,15 +7,17 @@ Files:
                         what it needs for that
     compiling           Compiling in the background: one thread, a bounded queue, and an end that waits for what is
                         inside the compiler
-    cuda_binding        From a step to the calls that run it on a card: kernels of ours for loops that have some, else
-                        the op's own
+    cuda_binding        From a step to the calls that run it on a card: a compiled loop, else a card recipe, else the
+                        op's own function
     cuda_capture        Calls in a row on a card: recorded once as a graph of CUDA, and launched again by one call
     cuda_flags          Flags on the card: faults that the kernels of one run find in their data, so that nobody waits
                         before the end
-    cuda_kernels        Loops as kernels of a card: compiled once for its kind by NVRTC, kept, and launched where a plan
-                        has them
+    cuda_kernels        Kernels of a card, of loops and of recipes: compiled once for its kind by NVRTC, kept, and
+                        launched by plans
     cuda_prepared_plan  A plan made ready to run on a card again and again: memory of its own, and all that it launches,
                         bound to it
+    cuda_recipes        From card recipes to calls: kernels of their texts, and products by cuBLASLt, in the one
+                        workspace of a worker
     cupy_backend        A GPU. CuPy is imported when an executor is opened, never before
     feeds               A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast
                         in silence
@@ -40,6 +42,8 @@ Files:
                         still meanwhile
     prepared_plan       A plan made ready to run again and again: memory of its own, and each kernel's call with its
                         arrays in it
+    reasons             Reasons for what is done in another way than it might be: one line of the log for each, and no
+                        more than a few
     rebinding           Steps on arrays that come and go with runs: native calls are pointed at them, and others are
                         bound anew
     regions             Neighbouring native calls of a plan as one call: a runner makes them, one after the other, large
@@ -62,7 +66,7 @@ from types import MappingProxyType
 from typing import Final
 
 from engine.executors.instance_pool import INSTANCE_BYTES
-from engine.executors.interpreter import Executor, ExecutorSettings
+from engine.executors.interpreter import DEVICE_WORKSPACE, Executor, ExecutorSettings
 from engine.executors.tiers import Compiling, Determinism
 from engine.native.kernel_store import KernelStore
 
@@ -90,6 +94,7 @@ def open_executor(
     store: KernelStore | None = None,
     instance_bytes: int = INSTANCE_BYTES,
     device_bytes: int | None = None,
+    device_workspace: int = DEVICE_WORKSPACE,
     *,
     compile: Compiling = "off",
 ) -> Executor:
@@ -98,7 +103,8 @@ def open_executor(
     On a CPU, `threads` are what one kernel may use. With `compile` on, loops are compiled: in the background, by and by
     (`determinism` fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that are ready to
     run again may take `instance_bytes` in all while they are idle. Of a GPU's memory, at most `device_bytes` are taken,
-    by default nine tenths.
+    by default nine tenths;
+    `device_workspace` of them, a quarter at most, are what its kernels and libraries work in.
 
     Raises RuntimeError when a device is asked for and cannot be had.
     """
@@ -108,4 +114,5 @@ def open_executor(
     if not there:
         *others, last = "auto", *sorted(BACKENDS)
         raise ValueError(f"device must be {', '.join(others)} or {last}, but is {device}")
-    return there[0].opened(ExecutorSettings(threads, determinism, store, instance_bytes, device_bytes, compile))
+    sizes = instance_bytes, device_bytes, device_workspace
+    return there[0].opened(ExecutorSettings(threads, determinism, store, *sizes, compile))

@@ -16,11 +16,12 @@ _logger = logging.getLogger("gradserve.kernels")
 
 
 class CudaCall(NamedTuple):
-    """A call, and the step that it is part of."""
+    """A call, the step that it is part of, and whether what it launches may be recorded."""
 
     number: int
     step: Step
     call: KernelCall
+    is_captured: bool
 
 
 class CudaRecorder:
@@ -67,7 +68,7 @@ class CudaSegment:
     def __init__(self, calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callable[[int], None]) -> None:
         """`enter` is told the number of the step whose calls come next."""
         self._calls, self._recorder, self._enter = calls, recorder, enter
-        self._may_be_recorded = all(call.step.op.is_captured for call in calls)
+        self._may_be_recorded = all(call.is_captured for call in calls)
         self._has_run = False
         self._made = 0
         self._launches: list[Callable[[], None]] = []
@@ -102,7 +103,7 @@ class CudaSegment:
         return launches
 
     def _make(self, calls: Sequence[CudaCall]) -> None:
-        for self._made, (number, step, (function, arguments)) in enumerate(calls):
+        for self._made, (number, step, (function, arguments), _) in enumerate(calls):
             self._enter(number)
             try:
                 function(*arguments)
@@ -114,7 +115,7 @@ def in_segments(calls: Sequence[CudaCall], recorder: CudaRecorder, enter: Callab
     """The calls in segments, as long as can be: of such as may be recorded, and of such as may not."""
     segments: list[list[CudaCall]] = []
     for call in calls:
-        if not segments or segments[-1][-1].step.op.is_captured != call.step.op.is_captured:
+        if not segments or segments[-1][-1].is_captured != call.is_captured:
             segments.append([])
         segments[-1].append(call)
     return [CudaSegment(segment, recorder, enter) for segment in segments]

@@ -39,6 +39,10 @@ class CudaFlags:
         """Where that of a step lies."""
         return int(self._found.data.ptr) + _WIDTH * step
 
+    def watch(self) -> None:
+        """Kernels of recipes may note something: that a step finds fault is all that is known then."""
+        self._noted = True
+
     def note(self, index: Array, extent: int, operand: int) -> None:
         """As `IndexNotes` has it."""
         self._noted = True
@@ -53,7 +57,8 @@ class CudaFlags:
     def end(self) -> bool:
         """After a run, whose end this waits for if it has noted anything: whether its loops were all within range.
 
-        Raises IndexOutOfRange for the first node that had an index outside.
+        Raises IndexOutOfRange for the first node that had an index outside. Where a kernel of a recipe has noted one,
+        this is false, too: who computes the plan by other means finds it.
         """
         if not self._noted:
             return True
@@ -62,6 +67,8 @@ class CudaFlags:
             if _may_leave_range(self._steps[step]):
                 return False
             operand = int(found[step]) - 1
+            if (int(step), operand) not in self._extents:
+                return False
             raise self._error(int(step), operand)
         return True
 

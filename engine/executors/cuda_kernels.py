@@ -1,4 +1,4 @@
-"""Loops as kernels of a card: compiled once for its kind by NVRTC, kept, and launched where a plan has them."""
+"""Kernels of a card, of loops and of recipes: compiled once for its kind by NVRTC, kept, and launched by plans."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class CompiledCudaRecurrence:
 
 
 class CudaKernels:
-    """Makes the kernels of fused nodes, and of scans that are loops, for the current card. Threads may share it.
+    """Makes kernels for the current card: of fused nodes, of scans that are loops, and of texts. Threads may share it.
 
     One that could not be made is not tried again, so that a plan runs one way as long as this lives.
     """
@@ -119,13 +119,14 @@ class CudaKernels:
     def _loop(self, op: Kernel) -> CompiledCudaLoop:
         assert isinstance(op, Fused)
         loop = cuda_loop(op)
-        return CompiledCudaLoop(self._module(cuda_text(loop.parts, loop.lanes)), loop)
+        return CompiledCudaLoop(self.module(cuda_text(loop.parts, loop.lanes)), loop)
 
     def _recurrence(self, loop: StepLoop | None) -> CompiledCudaRecurrence:
         assert loop is not None
-        return CompiledCudaRecurrence(self._module(cuda_recurrence_text(loop.expanded)), loop)
+        return CompiledCudaRecurrence(self.module(cuda_recurrence_text(loop.expanded)), loop)
 
-    def _module(self, text: str) -> CudaModule:
+    def module(self, text: str) -> CudaModule:
+        """The kernels of a text, compiled or loaded. Raises KernelUnavailable."""
         architecture = self._cupy.cuda.Device().compute_capability
         version = ".".join(map(str, self._cupy.cuda.nvrtc.getVersion()))
         key = kernel_key(text, system="cuda", processor=f"sm_{architecture}", compiler=f"nvrtc {version} {OPTIONS}")

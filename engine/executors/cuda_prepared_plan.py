@@ -40,15 +40,17 @@ class CudaPreparedPlan:
     somebody still holds the results of an earlier run.
     """
 
-    def __init__(self, plan: Plan, executor: Executor, binder: CudaBinder) -> None:
+    def __init__(self, plan: Plan, executor: Executor, binder: CudaBinder, workspace: Array) -> None:
+        """`workspace` is the worker's: one of its own is made where a loop wants more."""
         self._executor, self._binder, self._steps = executor, binder, plan.steps
         self._feeds, self._feed_types, self._slots = plan.feeds, plan.feed_types, plan.slots
         self._results, self._types = plan.results, plan.result_types
         self._borrowed = _borrowed(plan)
         self._kept = plan.buffers[1:]
         self._arena = [executor.allocate(nbytes) for nbytes in plan.buffers[:1]]
-        shared = executor.xp.empty(max(map(binder.workspace, plan.steps), default=0), "uint8")
-        self._context = executor.context(workspace=shared)
+        wanted = max(map(binder.workspace, plan.steps), default=0)
+        own = wanted if wanted > workspace.nbytes else 0
+        self._context = executor.context(workspace=executor.xp.empty(own, "uint8") if own else workspace)
         self._inner: dict[Plan, ReadyPlan] = {}
         self._context.bind_plan = binding_into(self._inner, executor, binder)
         self._precision = coarsest(*map(binder.precision, plan.steps))
@@ -57,7 +59,7 @@ class CudaPreparedPlan:
         self._variants: list[_Variant] = []
         self._made = 0
         self._copies: dict[Hashable, Array] = {}
-        self._own_bytes = sum(plan.buffers[:1]) + int(shared.nbytes)
+        self._own_bytes = sum(plan.buffers[:1]) + own
 
     @property
     def nbytes(self) -> int:
@@ -136,8 +138,10 @@ class CudaPreparedPlan:
             slots[step.result] = self._constants[step.result]
             return []
         out = slots[step.result] = self._executor.result(step, buffers)
-        calls = self._binder.launches(self._context, step, operands, out, self._flags.address(number))
-        return [CudaCall(number, step, call) for call in calls]
+        found = self._binder.launches(self._context, step, operands, out, self._flags.address(number))
+        if found.notes:
+            self._flags.watch()
+        return [CudaCall(number, step, call, found.is_captured) for call in found.calls]
 
 
 class _Variant:

@@ -12,8 +12,9 @@ from engine.executors.binding import Binder
 from engine.executors.cuda_binding import CudaBinder, CudaPlans
 from engine.executors.cuda_kernels import CudaKernels
 from engine.executors.cuda_prepared_plan import CudaPreparedPlan, LoopOutOfRange
+from engine.executors.cuda_recipes import CardCalls
 from engine.executors.instance_pool import IDLE_SHARE, InstancePool
-from engine.executors.interpreter import Buffer, Executor, ExecutorSettings, Observer
+from engine.executors.interpreter import DEVICE_WORKSPACE, Buffer, Executor, ExecutorSettings, Observer
 from engine.executors.tiers import Compiling, Determinism, ExecutionTiers
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
@@ -24,6 +25,8 @@ from engine.planning.plan import Plan
 
 #: of the memory of a card, what is taken at most: the rest is for its context, and for libraries
 LARGEST_SHARE: Final = 0.9
+#: of what is taken, the workspace is at most one part in so many
+WORKSPACE_SHARE: Final = 4
 
 
 def is_available() -> bool:
@@ -41,7 +44,8 @@ class CuPyExecutor(Executor):
     A plan is bound to memory of its own, which is kept for its next run, and what it launches is recorded, where its
     ops can be. With `compile` on, loops are compiled, when `determinism` says (engine.executors.tiers), and what is
     compiled is kept in `store`. Of the memory of the card, at most `device_bytes` are taken, by default LARGEST_SHARE
-    of it.
+    of it. Of these, `device_workspace` are what kernels and libraries work in, one after the other, but no more than
+    one part in WORKSPACE_SHARE.
     """
 
     device: ClassVar[str] = "cuda"
@@ -53,6 +57,7 @@ class CuPyExecutor(Executor):
         determinism: Determinism = "fast",
         store: KernelStore | None = None,
         device_bytes: int | None = None,
+        device_workspace: int = DEVICE_WORKSPACE,
         *,
         compile: Compiling = "off",
     ) -> None:
@@ -67,10 +72,18 @@ class CuPyExecutor(Executor):
         cupy.get_default_memory_pool().set_limit(size=limit)
         self.instances = InstancePool(limit // IDLE_SHARE)
         self._kernels = CudaKernels(cupy, store)
-        plans = CudaPlans(self._kernels)
+        self._workspace = self._work_in(min(device_workspace, limit // WORKSPACE_SHARE))
+        plans = CudaPlans(self._kernels, CardCalls(cupy, self._workspace))
         self._without = plans.without
         self._tiers = ExecutionTiers(plans, determinism, self.instances.retire) if compile == "on" else None
         self.splits_sums = plans.splits_sums and self._tiers is not None
+
+    def _work_in(self, nbytes: int) -> Array:
+        """Memory of the card for as long as this lives. Raises RuntimeError."""
+        try:
+            return self._cupy.empty(nbytes, "uint8")
+        except self._cupy.cuda.memory.OutOfMemoryError as error:
+            raise RuntimeError(f"the GPU has no room for a workspace of {nbytes} bytes: {error}") from None
 
     @classmethod
     def is_available(cls) -> bool:
@@ -80,7 +93,8 @@ class CuPyExecutor(Executor):
     @classmethod
     def opened(cls, settings: ExecutorSettings) -> Self:
         """With all that is for a card. Raises RuntimeError when there is no usable GPU."""
-        return cls(settings.determinism, settings.store, settings.device_bytes, compile=settings.compile)
+        sizes = settings.device_bytes, settings.device_workspace
+        return cls(settings.determinism, settings.store, *sizes, compile=settings.compile)
 
     @property
     def kernels(self) -> int:
@@ -145,7 +159,7 @@ class CuPyExecutor(Executor):
     def bind(self, plan: Plan, binder: Binder) -> CudaPreparedPlan:
         """Launches, to be recorded."""
         assert isinstance(binder, CudaBinder)
-        return CudaPreparedPlan(plan, self, binder)
+        return CudaPreparedPlan(plan, self, binder, self._workspace)
 
     def free(self) -> None:
         """Give back what nothing uses just now."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from engine.native.kernel_store import KernelStore
 from engine.planning.plan import Plan, Step
 
 Buffer = Any  # what an executor allocates
+#: bytes that kernels and libraries of a card work in, one after the other
+DEVICE_WORKSPACE: Final = 64 << 20
 
 
 #: looks on: (context of the run, step, operands, result)
@@ -41,6 +43,7 @@ class ExecutorSettings:
     store: KernelStore | None = None
     instance_bytes: int = INSTANCE_BYTES
     device_bytes: int | None = None
+    device_workspace: int = DEVICE_WORKSPACE
     compile: Compiling = "off"
 
 

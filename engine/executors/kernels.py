@@ -75,6 +75,10 @@ class Kernels:
         #: binds fused nodes by NumPy, block by block
         self.without = LoopBinder({}, threads)
 
+    def has_recipes(self, plan: Plan) -> bool:
+        """False: what is no loop is a microkernel by then."""
+        return False
+
     def compile(self, plan: Plan, stop: Callable[[], bool] = _never, first: Iterable[Kernel] = ()) -> LoopBinder | None:
         """What binds the steps of a plan, by kernels that work in what was planned; None where `stop` came true.
 

@@ -11,6 +11,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from engine.executors.binding import Binder
 from engine.executors.compiling import BackgroundCompiler
+from engine.executors.reasons import Reasons
 from engine.executors.witness import witness
 from engine.graph.limits import NO_LIMITS, Deadline
 from engine.graph.op import Kernel
@@ -30,8 +31,6 @@ Compiling = Literal["on", "off"]
 LARGE: Final = 10_000_000
 #: between two looks at the deadline, of who waits
 _LOOK_SECONDS: Final = 0.05
-#: reasons that are remembered as said
-MOST_SAID: Final = 256
 
 _logger = logging.getLogger("gradserve.kernels")
 
@@ -50,6 +49,9 @@ class LoopKernels(Protocol):
     @property
     def has_microkernels(self) -> bool:
         """Whether there are kernels of their shapes for single ops, too."""
+
+    def has_recipes(self, plan: Plan) -> bool:
+        """Whether a plan has steps that are no loops, and no microkernels, for which kernels are to be compiled."""
 
     @property
     def splits_sums(self) -> bool:
@@ -123,7 +125,7 @@ class ExecutionTiers:
         self._is_fast = determinism == "fast"
         self._replaced = replaced
         self._states: weakref.WeakKeyDictionary[Plan, _PlanState] = weakref.WeakKeyDictionary()
-        self._said: set[str] = set()
+        self._reasons = Reasons("kernels are not compiled, and NumPy computes them: %s")
         self._condemned: frozenset[bytes] = frozenset()
         self._lock = Lock()
 
@@ -207,7 +209,7 @@ class ExecutionTiers:
         order, parts = [op for shared in found for op in shared.ops], first_parts(found)
         if within and parts:
             self._put_by_parts(plan, state, whole, order, map(within.partly, parts))
-        elif found or alike is not plan:
+        elif found or alike is not plan or kernels.has_recipes(whole):
             self._put(plan, state, whole, order)
 
     def _put_by_parts(
@@ -263,17 +265,11 @@ class ExecutionTiers:
         try:
             return self._kernels.compile(plan) or self._kernels.without
         except KernelUnavailable as error:
-            self._say(str(error))
+            self._reasons.tell(str(error))
         except Exception as error:  # a fault of ours, or of the compiler: no request is to fail for it
             _logger.debug("the kernels of a plan failed", exc_info=True)
-            self._say(f"{type(error).__name__}: {error}")
+            self._reasons.tell(f"{type(error).__name__}: {error}")
         return self._kernels.without
-
-    def _say(self, reason: str) -> None:
-        """One line for each reason."""
-        if reason not in self._said and len(self._said) < MOST_SAID:
-            self._said.add(reason)
-            _logger.warning("kernels are not compiled, and NumPy computes them: %s", reason)
 
 
 def _with_kernels_in_bodies(plan: Plan, kernels: LoopKernels) -> Plan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,14 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, Plan, TensorType, Value, registry
-from engine.executors.cupy_backend import CuPyExecutor, is_available
+from engine.executors.cupy_backend import CuPyExecutor
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.graph.errors import IndexOutOfRange
 from engine.native.kernel_store import KernelStore
 from engine.planning.plan import make_plan
 from tests.engine.executors.kernel_plans import FEED, layers
 
-pytestmark = pytest.mark.skipif(not is_available(), reason="there is no GPU")
+pytestmark = pytest.mark.usefixtures("card")
 
 Array = np.ndarray[Any, Any]
 FLOATS = TensorType((6, 40), np.dtype("float32"))
@@ -77,9 +78,8 @@ def test_what_can_be_recorded_is() -> None:
     plan = layers()
     bound = bound_of(settled(plan, FEED), plan)
     (segment,) = bound._variants[-1].segments
-    products = sum(call.step.op.name == "matmul" for call in segment._calls)
-    assert products
-    assert segment.launches <= 2 * products + 1
+    assert sum(call.step.op.name == "matmul" for call in segment._calls)
+    assert segment.launches == 1
 
 
 def test_other_feeds_give_other_results() -> None:
@@ -175,6 +175,7 @@ def test_each_way_to_decide_is_right(determinism: Any) -> None:
 def test_a_card_that_is_full_says_so() -> None:
     x = Builder(registry()).leaf(TensorType((1 << 20,), np.dtype("float32")), 0)
     plan, feeds = plan_of(x.exp()), {0: np.zeros(1 << 20, "float32")}
+    gc.collect()  # executors that nobody has any more have a workspace
     executor = CuPyExecutor(device_bytes=1 << 21)
     try:
         with pytest.raises(MemoryError):

@@ -70,7 +70,10 @@ def launched(asked: Written, scan: Step, folder: Path, flag: Array) -> list[Arra
     out = [on_card(np.full(type.shape, 77, type.dtype)) for type in scan.types]
     operands = [on_card(asked.feeds[i]) for i in scan.operands]
     binder = CudaBinder({scan.op: found})
-    ((call, arguments),) = binder.launches(RunContext(np), scan, operands, tuple(out), flag.ctypes.data)
+    ((call, arguments),), is_captured, *_ = binder.launches(
+        RunContext(np), scan, operands, tuple(out), flag.ctypes.data
+    )
+    assert is_captured
     call(*arguments)
     return out
 
@@ -108,13 +111,14 @@ def test_of_no_step_the_op_itself_is_made() -> None:
     asked = written(lambda g, *given: g.scan(*given, body=step, carries=1, sequences=1), *(0.5, 0.5, np.zeros(0)))
     plan = compiled_plan(asked, Values.of_program(asked.program, asked.results))
     (scan,) = [step for step in plan.steps if isinstance(step.op, PlannedScan)]
-    ((call, _),) = CudaBinder({scan.op: object()}).launches(RunContext(np), scan, (), (), 0)  # type: ignore[dict-item]
+    ((call, _),), is_captured, *_ = CudaBinder({scan.op: object()}).launches(RunContext(np), scan, (), (), 0)  # type: ignore[dict-item]
+    assert not is_captured
     assert call.func == scan.op.forward  # type: ignore[attr-defined]
 
 
 def kernels_of(monkeypatch: pytest.MonkeyPatch, asked: Written, call: Any) -> list[Any]:
     """The ops that kernels for a card are made of."""
-    monkeypatch.setattr(CudaKernels, "_module", lambda self, text: text)
+    monkeypatch.setattr(CudaKernels, "module", lambda self, text: text)
     made = CudaKernels(None).compile(compiled_plan(asked, call))
     assert made
     return list(made)

@@ -37,7 +37,10 @@ def step_of(name: str) -> Step:
 
 
 def calls_of(*names: str, said: list[str]) -> list[CudaCall]:
-    return [CudaCall(k, step_of(name), (said.append, (name,))) for k, name in enumerate(names)]
+    return [
+        CudaCall(k, step, (said.append, (step.op.name,)), step.op.is_captured)
+        for k, step in enumerate(map(step_of, names))
+    ]
 
 
 def segments_of(tape: Any, *names: str, said: list[str] | None = None) -> list[Any]:
@@ -73,7 +76,7 @@ def test_what_cannot_be_recorded_is_called_between_what_can() -> None:
         said.append("matmul")
 
     calls = calls_of("exp", "add", "tanh", said=said)
-    calls[1:1] = [CudaCall(9, step_of("add"), (wait, ()))] * 2
+    calls[1:1] = [CudaCall(9, step_of("add"), (wait, ()), is_captured=True)] * 2
     (segment,) = in_segments(calls, tape, lambda number: None)  # type: ignore[arg-type]
     for _ in range(3):
         segment.launch()
@@ -85,7 +88,7 @@ def test_an_error_has_its_node() -> None:
     def fail() -> None:
         raise outside(3, 1)
 
-    (segment,) = in_segments([CudaCall(0, step_of("gather"), (fail, ()))], Tape(), lambda number: None)  # type: ignore[arg-type]
+    (segment,) = in_segments([CudaCall(0, step_of("gather"), (fail, ()), True)], Tape(), lambda number: None)  # type: ignore[arg-type]
     with pytest.raises(IndexOutOfRange) as caught:
         segment.launch()
     assert caught.value.node == 7

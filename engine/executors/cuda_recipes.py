@@ -1,0 +1,161 @@
+"""From card recipes to calls: kernels of their texts, and products by cuBLASLt, in the one workspace of a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from engine.cards.card_recipe import CardPlace, CardRecipe, CardTerms, LaunchPhase, ProductPhase
+from engine.cards.card_table import card_recipe_for, has_card_recipes
+from engine.cards.cublaslt import CublasLt
+from engine.cards.libraries import INSTEAD, card_library
+from engine.cards.product_calls import BoundMatmul, ProductCalls, ProductPlaces, Uploaded
+from engine.executors.cuda_kernels import CudaModule
+from engine.executors.reasons import Reasons
+from engine.graph.op import Array, KernelCall
+from engine.graph.precision import IEEE, Precision
+from engine.graph.tensor_type import Strided, TensorType
+from engine.loops.cuda_launch import Launch
+from engine.native.kernel_errors import KernelUnavailable
+from engine.ops import registry
+from engine.planning.plan import Plan, Step, graph_of
+from engine.planning.storage import Storage
+
+#: between what a recipe has of the workspace and what a library has, in bytes: as much as either makes use of
+_APART: Final = 256
+
+
+class CardCalls:
+    """Makes the calls of recipes on the current card. All of them work in `workspace`, one after the other."""
+
+    def __init__(self, cupy: Any, workspace: Array) -> None:
+        """`workspace` are bytes that live as long as this. Without cuBLASLt, nothing is multiplied by it."""
+        self.workspace = workspace
+        self._cupy = cupy
+        self._reasons = Reasons("on this card, ops run by CuPy's functions: %s")
+        self._products = self._opened()
+
+    def terms(self, precision: Precision = IEEE) -> CardTerms:
+        """What recipes are made within here."""
+        return CardTerms(precision, self.workspace.nbytes)
+
+    def calls(
+        self,
+        recipe: CardRecipe,
+        modules: Mapping[str, CudaModule],
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        flag: int,
+    ) -> list[KernelCall] | None:
+        """The calls that make `results`; `flag` is an address. None where they cannot be made here, which is told."""
+        if recipe.text and recipe.text not in modules:
+            return None  # not yet, or it was told when they were compiled
+        bound = _Bound(self, recipe, modules.get(recipe.text), operands, results, flag)
+        try:
+            return [call for phase in recipe.phases for call in bound.calls(phase)]
+        except KernelUnavailable as error:
+            self.tell(error)
+            return None
+
+    def tell(self, reason: KernelUnavailable) -> None:
+        """Say why something is not done by kernels or libraries of a card."""
+        self._reasons.tell(str(reason))
+
+    def products(self, phase: ProductPhase, places: ProductPlaces, used: int) -> list[KernelCall]:
+        """A product, in what is left of the workspace behind so many bytes. Raises KernelUnavailable."""
+        if self._products is None:
+            raise KernelUnavailable(f"there is no cuBLASLt; instead: {INSTEAD['cublasLt']}")
+        used = min(-(-used // _APART) * _APART, self.workspace.nbytes)
+        bound = self._products.bound(phase, places, self.workspace.nbytes - used)
+        return [(self._multiply, (each, self.workspace.data.ptr + used)) for each in bound]
+
+    def _multiply(self, bound: BoundMatmul, workspace: int) -> None:
+        bound.launch(workspace, self._cupy.cuda.get_current_stream().ptr)
+
+    def _opened(self) -> ProductCalls | None:
+        found = card_library("cublasLt")
+        try:
+            if found.loaded is None:
+                raise KernelUnavailable(str(found))
+            return ProductCalls(CublasLt(found.loaded), self._uploaded)
+        except KernelUnavailable as error:
+            self.tell(error)
+            return None
+
+    def _uploaded(self, addresses: Sequence[int]) -> Uploaded:
+        array = self._cupy.asarray(np.array(addresses, np.int64))
+        return int(array.data.ptr), array
+
+
+class _Bound:
+    """A recipe on arrays."""
+
+    def __init__(
+        self,
+        cards: CardCalls,
+        recipe: CardRecipe,
+        module: CudaModule | None,
+        operands: Sequence[Array],
+        results: Sequence[Array],
+        flag: int,
+    ) -> None:
+        self._cards, self._recipe, self._module, self._flag = cards, recipe, module, flag
+        self._operands, self._results = operands, results
+
+    def calls(self, phase: LaunchPhase | ProductPhase) -> list[KernelCall]:
+        """Raises KernelUnavailable."""
+        if isinstance(phase, ProductPhase):
+            bias = 0 if phase.bias is None else self._address(phase.bias)
+            a, b, c = map(self._address, (phase.a, phase.b, phase.c))
+            places = ProductPlaces(a, b, c, bias)
+            return self._cards.products(phase, places, self._recipe.workspace)
+        assert self._module is not None
+        table = np.array([x if isinstance(x, int) else self._address(x) for x in phase.table], np.int64)
+        kept = (*self._operands, *self._results)
+        return [(self._module.launch, (Launch(phase.kernel, phase.grid, phase.block, table, kept),))]
+
+    def _address(self, place: CardPlace) -> int:
+        if place.kind == "workspace":
+            return int(self._cards.workspace.data.ptr) + place.offset
+        if place.kind == "flag":
+            return self._flag + place.offset
+        arrays = self._operands if place.kind == "operand" else self._results
+        return int(arrays[place.number].data.ptr) + place.offset
+
+
+def recipe_on(terms: CardTerms, step: Step, operands: Sequence[Any], out: Any) -> CardRecipe | None:
+    """The recipe of a step on these arrays, as they lie."""
+    if not has_card_recipes(step.op):
+        return None
+    return card_recipe_for(step.op, terms, _lying(out), *map(_lying, operands), **step.attrs)
+
+
+def recipe_texts(plan: Plan, terms: CardTerms) -> list[str]:
+    """Texts with kernels of a plan's recipes, and of the plans that it runs, each once."""
+    return list(dict.fromkeys(recipe.text for recipe in _recipes(plan, terms) if recipe.text))
+
+
+def _recipes(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
+    seen, todo = {plan}, [plan]
+    while todo:
+        here = todo.pop()
+        if any(has_card_recipes(step.op) for step in here.steps):
+            types = Storage(graph_of(here, registry())).types
+            for step in here.steps:
+                out = step.types if step.op.several else step.types[0]
+                operands = [types[i] for i in step.operands]
+                found = has_card_recipes(step.op) and card_recipe_for(step.op, terms, out, *operands, **step.attrs)
+                if found:
+                    yield found
+        bodies = [body for step in here.steps for body in step.op.runs if body not in seen]
+        seen.update(bodies)
+        todo += dict.fromkeys(bodies)
+
+
+def _lying(array: Any) -> Any:
+    """The type of an array, or of several, with the strides that it has."""
+    if isinstance(array, tuple):
+        return tuple(map(_lying, array))
+    return Strided(TensorType.of(array), array.strides)

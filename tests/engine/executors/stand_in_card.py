@@ -1,0 +1,48 @@
+"""A card that is none, in the place of CuPy and cuBLASLt: what its libraries were asked, and what was launched."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import pytest
+
+from engine.cards.libraries import CardLibrary
+from engine.executors import cuda_recipes
+from tests.engine.executors.card_memory import CARD
+from tests.engine.executors.cublaslt_stand_in import CublasLtStandIn
+from tests.engine.executors.cupy_stand_in import cupy_stand_in
+from tests.engine.loops.c_compiler import COMPILER
+
+
+@dataclass
+class StandInCard:
+    """The stand-ins of a test."""
+
+    cublaslt: CublasLtStandIn = field(default_factory=CublasLtStandIn)
+    #: why there is no cuBLASLt, where there is none
+    missing: str | None = None
+
+    def library(self, name: str) -> CardLibrary:
+        """As `card_library`."""
+        assert name == "cublasLt"
+        if self.missing is not None:
+            return CardLibrary("cublasLt", missing=self.missing)
+        return CardLibrary("cublasLt", "/stand-in", "13.1.0", loaded=self.cublaslt)
+
+
+@contextmanager
+def card_in_place() -> Iterator[StandInCard]:
+    """Have it where CuPy would be."""
+    if COMPILER is None:
+        pytest.skip("there is no C compiler, which kernels of a card are built with here")
+    made = StandInCard()
+    with pytest.MonkeyPatch.context() as patch:
+        for name, module in cupy_stand_in().items():
+            patch.setitem(sys.modules, name, module)
+        patch.setattr(cuda_recipes, "card_library", made.library)
+        yield made
+    CARD.pool.set_limit(0)
+    CARD.pool.free_all_blocks()
