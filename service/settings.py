@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, V
 from pydantic.fields import FieldInfo
 
 from engine import printable
+from engine.executors.interpreter import DEVICE_WORKSPACE
 from engine.graph.precision import IEEE, PRECISIONS, Precision
 from engine.planning.compiler import PLAN_BYTES
 from service import machine
@@ -160,6 +161,12 @@ class Settings(BaseModel):
         0,
         ge=0,
         description="bytes of a GPU's memory that its worker takes at most; 0: nine tenths of it",
+    )
+    device_workspace: Size = Field(
+        DEVICE_WORKSPACE,
+        ge=0,
+        description="bytes of these that kernels and libraries work in, one after the other, taken at the start; a "
+        "quarter of what the worker takes, at most. What would need more is computed in another way",
     )
     worker_jobs: int = Field(0, ge=0, description="requests after which a worker process is replaced; 0: never")
     worker_age: int = Field(0, ge=0, description="seconds after which a worker process is replaced; 0: never")

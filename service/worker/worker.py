@@ -106,6 +106,7 @@ class Worker:
             store=kernel_store(settings),
             instance_bytes=budget.ready,
             device_bytes=settings.device_bytes or None,
+            device_workspace=settings.device_workspace,
         )
         self._executor = executor
         self.device = executor.device
