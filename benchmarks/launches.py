@@ -1,66 +1,118 @@
-"""How much a card launches for a plan, counted without one: `python3 -m benchmarks.launches W2 W4 W5 N1 N2`."""
+"""What a card launches for one run of a workload, by kind, and as how many recordings: counted without a card."""
 
 from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator
+from itertools import groupby
+from typing import Any, Final, NamedTuple
 
 from benchmarks.sides import LIMITS, recorded
 from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, Plan, registry
+from engine.cards.card_recipe import CardTerms, ProductPhase
+from engine.cards.card_table import card_recipe_for
 from engine.executors.cuda_binding import CudaPlans
 from engine.executors.cuda_kernels import cuda_loop
+from engine.executors.interpreter import DEVICE_WORKSPACE
 from engine.graph.op import View
 from engine.oplib.source import Source
+from engine.planning.compiled_bodies import with_compiled_bodies
 from engine.planning.fit import compiled_within
 from engine.planning.fused import Fused
 from engine.planning.plan import Step, graph_of
+from engine.planning.storage import Storage
+
+#: by what something is launched: cuBLASLt, our loops, kernels of ours for other nodes, CuPy's functions
+KINDS: Final = ("products", "loops", "kernels", "CuPy's")
+#: what recipes are made within, as a worker has it by default
+TERMS: Final = CardTerms(workspace=DEVICE_WORKSPACE)
+
+
+class StepLaunch(NamedTuple):
+    """Launches of a step, all of one kind, and whether they may be recorded; an op of CuPy's counts as one."""
+
+    name: str
+    kind: str
+    launches: int
+    is_captured: bool
+
+
+class Launches(NamedTuple):
+    """Launches of a plan by kind, its recordings, as far as ops say what may be recorded, and which ops are CuPy's."""
+
+    kinds: Counter[str]
+    recordings: int
+    by_cupy: Counter[str]
+
+    @property
+    def total(self) -> int:
+        """All of them."""
+        return sum(self.kinds.values())
+
+
+def launches_of(work: Workload) -> Launches:
+    """Of a workload's plan with all that is compiled, where there is cuBLASLt."""
+    found = [*launches_of_plan(card_plan(work))]
+    kinds, by_cupy = Counter[str](), Counter[str]()
+    for each in found:
+        kinds[each.kind] += each.launches
+        if each.kind == "CuPy's":
+            by_cupy[each.name] += 1
+    return Launches(kinds, sum(is_captured for is_captured, _ in groupby(found, lambda x: x.is_captured)), by_cupy)
 
 
 def card_plan(work: Workload) -> Plan:
     """The plan that a card runs a workload by, once all of it is compiled."""
     program, types, asked = recorded(work)
     plan = Compiler(LIMITS, splits_sums=CudaPlans.splits_sums).compile(program, types, asked, memory=work.memory).plan
-    graph = graph_of(plan, registry())
-    found = compiled_within(graph, plan.peak_bytes, CudaPlans.threads, microkernels=CudaPlans.has_microkernels)
-    return plan if found is None else found.plan
+    graph = with_compiled_bodies(
+        graph_of(plan, registry()), microkernels=CudaPlans.has_microkernels, splits_sums=CudaPlans.splits_sums
+    )
+    within = compiled_within(graph, plan.peak_bytes, CudaPlans.threads, microkernels=CudaPlans.has_microkernels)
+    return within.plan if within else plan
 
 
-def launches(plan: Plan) -> Counter[str]:
-    """What is launched: kernels of loops by the names that these have, and the other ops.
-
-    An op that CuPy runs counts once, and may be several launches. What only looks at memory, or is there before a run,
-    is none.
-    """
-    found = Counter[str]()
+def launches_of_plan(plan: Plan) -> Iterator[StepLaunch]:
+    """What its steps launch, in their order; views and constants launch nothing."""
+    types = Storage(graph_of(plan, registry())).types
     for step in plan.steps:
-        if isinstance(step.op, Fused):
-            found.update(f"loops' {kernel}" for kernel in cuda_loop(step.op).kernels)
-        elif not _is_none(plan, step):
-            found[step.op.name] += 1
-    return found
+        is_view = isinstance(step.op, View) and not step.places
+        if not is_view and not (isinstance(step.op, Source) and step.result not in plan.results):
+            yield from _launches(step, [types[i] for i in step.operands])
 
 
-def _is_none(plan: Plan, step: Step) -> bool:
-    if step.op.name == "get_output" or (not step.places and isinstance(step.op, View)):
-        return True
-    return isinstance(step.op, Source) and step.result not in plan.results
+def _launches(step: Step, types: list[Any]) -> Iterator[StepLaunch]:
+    if isinstance(step.op, Fused):
+        yield StepLaunch(step.op.name, "loops", len(cuda_loop(step.op).kernels), is_captured=True)
+        return
+    out = step.types if step.op.several else step.types[0]
+    recipe = card_recipe_for(step.op, TERMS, out, *types, **step.attrs)
+    if recipe is None:
+        yield StepLaunch(step.op.name, "CuPy's", 1, step.op.is_captured)
+        return
+    for phase in recipe.phases:
+        kind = "products" if isinstance(phase, ProductPhase) else "kernels"
+        yield StepLaunch(step.op.name, kind, 1, is_captured=True)
 
 
-def row(name: str, found: Counter[str]) -> str:
-    """One line: how many there are in all, and of what."""
-    parts = ", ".join(f"{count} {kind}" for kind, count in found.most_common())
-    return f"{name:6} {found.total():4} launches: {parts}"
+def line(name: str, found: Launches) -> str:
+    """One row."""
+    kinds = ", ".join(f"{found.kinds[kind]:3} {kind}" for kind in KINDS)
+    by_cupy = ", ".join(f"{count} {op}" for op, count in found.by_cupy.most_common())
+    return f"{name:6} {found.total:4} launches: {kinds}; recordings: {found.recordings}" + f" ({by_cupy})" * bool(
+        by_cupy
+    )
 
 
-def main(names: Sequence[str] | None = None) -> None:
+def main() -> None:
     """Print a line for each workload."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("workloads", nargs="+", help="names of workloads")
-    for name in parser.parse_args(names).workloads:
-        print(row(name, launches(card_plan(find(name)()))), flush=True)
+    parser = argparse.ArgumentParser(description="Count what a card launches for a run of workloads.")
+    parser.add_argument("names", nargs="+", help="names of workloads")
+    for name in parser.parse_args().names:
+        print(line(name, launches_of(find(name)())), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
-"""What a card launches, counted from plans: of a residual network, no sum by itself that a loop might have had."""
+"""Launches of workloads on a card, counted without one; of a residual network, no sum that a loop might have had."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 
 import pytest
 
-from benchmarks.launches import card_plan, launches, main
+from benchmarks.launches import KINDS, card_plan, launches_of, launches_of_plan, main
 from benchmarks.problems.deep_networks import residual_network
+from benchmarks.problems.networks import perceptron
 from benchmarks.sides import LIMITS, recorded
+from benchmarks.suite import find
 from engine import Compiler, Plan, registry
 from engine.oplib.rowwise import Rowwise
 from engine.planning.fit import compiled_within
@@ -55,18 +58,37 @@ def test_sums_that_are_left_read_what_no_loop_made() -> None:
 
 
 def test_there_are_fewer_launches_than_there_were() -> None:
-    split, whole = (launches(plan) for plan in plans())
-    assert split.total() < whole.total() - 10
-    assert "sum" not in split
+    split, whole = (sum(each.launches for each in launches_of_plan(plan)) for plan in plans())
+    assert split < whole - 10
 
 
-def test_constants_and_views_are_none() -> None:
-    split, _ = plans()
-    assert not {"full", "constant", "reshape", "get_output", "fused"} & {*launches(split)}
+#: the most that a run may launch
+MOST = {"W1": 1, "W2": 21, "W4": 50}
 
 
-def test_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["W1", "W2"])
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("W1 ")
-    assert " 8 matmul" in second
+@pytest.mark.parametrize("name", MOST)
+def test_a_run_is_one_recording_of_few_launches(name: str) -> None:
+    found = launches_of(find(name)())
+    assert found.recordings == 1
+    assert found.total <= MOST[name]
+
+
+def test_products_are_counted_and_none_is_cupys() -> None:
+    found = launches_of(perceptron(20, 16, 12, 10, batch=8))
+    assert found.kinds["products"] == 8  # three forth, and five back: nobody asks for the gradient of the data
+    assert "matmul" not in found.by_cupy
+
+
+def test_what_is_not_recorded_divides_recordings(monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine.ops.gather import Gather
+
+    monkeypatch.setattr(Gather, "is_captured", False)
+    assert launches_of(perceptron(20, 16, 12, 10, batch=8)).recordings == 2
+
+
+def test_each_is_a_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["launches", "W1"])
+    main()
+    shown = capsys.readouterr().out
+    assert shown.startswith("W1        1 launches:")
+    assert all(kind in shown for kind in KINDS)

@@ -1,0 +1,44 @@
+"""Networks as a stand-in for a card runs them: each is one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pytest
+
+from benchmarks import sides
+from benchmarks.problems import networks
+from benchmarks.workload import Workload
+from engine import Compiler, open_executor
+from engine.executors.numpy_backend import NumPyExecutor
+from tests.engine.executors.card_memory import CARD
+from tests.engine.executors.stand_in_card import card_in_place
+
+SMALL: Mapping[str, Callable[[], Workload]] = {
+    "W2": lambda: networks.perceptron(20, 16, 12, 10, batch=8),
+    "W4": lambda: networks.transformer_block(composites=False),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_network_is_one_launch(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """All that it launches is one graph; beside it, flags are cleared."""
+    for size, extent in {"BATCH": 2, "TIME": 8, "WIDTH": 16, "HEADS": 2}.items():
+        monkeypatch.setattr(networks, size, extent)
+    work = SMALL[name]()
+    program, types, asked = sides.recorded(work)
+    plan, feeds = Compiler(sides.LIMITS).compile(program, types, asked).plan, dict(enumerate(work.arrays))
+    with card_in_place() as card:
+        executor = open_executor("cuda", compile="on")
+        for _ in range(2):
+            executor.run(plan, feeds)
+        executor.settle()
+        for _ in range(3):
+            before = CARD.graph_launches, CARD.direct_launches
+            found = executor.run(plan, feeds)
+        assert CARD.graph_launches - before[0] == 1
+        assert CARD.direct_launches - before[1] <= 1
+        assert card.cublaslt.calls
+    for one, other in zip(found, NumPyExecutor().run(plan, feeds), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
