@@ -75,7 +75,7 @@ def stored_products(of: Product, *, widens: bool = False) -> list[StoredProduct]
     extents = (*of.batch, of.rows, of.inner, of.columns)
     if of.dtype not in DATA_TYPES or 0 in extents or max(extents) > MOST_EXTENT:
         return []
-    axes = merged_axes(of)
+    axes = axes_of_batch(of)
     matrices = [
         _stored(of.b, of.columns, of.inner, of.itemsize),
         _stored(of.a, of.inner, of.rows, of.itemsize),
@@ -90,7 +90,7 @@ def stored_products(of: Product, *, widens: bool = False) -> list[StoredProduct]
     return _ways(StoredProduct(first, second, result, 1, ((0, 0, 0),)), axes, sizes)
 
 
-def merged_axes(of: Product) -> list[_Axis]:
+def axes_of_batch(of: Product) -> list[_Axis]:
     """The axes of the batch, those that lie in one another as one: few, and often one."""
     found: list[_Axis] = []
     steps = zip(of.a.batch, of.b.batch, of.c.batch, strict=True)

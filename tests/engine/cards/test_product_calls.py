@@ -12,7 +12,7 @@ import pytest
 from engine.cards.card_recipe import CardPlace, ProductPhase
 from engine.cards.cublaslt import COMPUTE_32F, COMPUTE_32F_FAST_16BF, COMPUTE_32F_FAST_TF32, COMPUTE_64F, CublasLt
 from engine.cards.product_calls import ProductCalls, ProductPlaces
-from engine.cards.products import MOST_CALLS_OF_A_BATCH, MOST_EXTENT, merged_axes, stored_products
+from engine.cards.products import MOST_CALLS_OF_A_BATCH, MOST_EXTENT, axes_of_batch, stored_products
 from engine.graph.precision import PRECISIONS
 from engine.graph.tensor_type import Strided, TensorType
 from engine.microkernels.product import Product
@@ -236,7 +236,7 @@ def test_a_batch_of_too_many_calls_has_pointers_alone() -> None:
 
 def test_axes_that_lie_in_one_another_are_one() -> None:
     dense = product_of_arrays(np.empty((2, 3, 4, 5), "float32"), numbers(2, 3, 4, 6), numbers(2, 3, 6, 5))
-    assert [axis.extent for axis in merged_axes(dense)] == [6]
-    assert [axis.extent for axis in merged_axes(dense._replace(batch=(1, 3)))] == [3]
+    assert [axis.extent for axis in axes_of_batch(dense)] == [6]
+    assert [axis.extent for axis in axes_of_batch(dense._replace(batch=(1, 3)))] == [3]
     repeated = product_of_arrays(np.empty((2, 3, 4, 5), "float32"), numbers(4, 6), numbers(2, 3, 6, 5))
-    assert [axis.extent for axis in merged_axes(repeated)] == [6]
+    assert [axis.extent for axis in axes_of_batch(repeated)] == [6]
