@@ -12,8 +12,9 @@ from benchmarks.sides import LIMITS, recorded
 from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, Plan, registry
-from engine.cards.card_recipe import CardTerms, ProductPhase
+from engine.cards.card_recipe import ProductPhase
 from engine.cards.card_table import card_recipe_for
+from engine.cards.card_terms import CardTerms
 from engine.executors.cuda_binding import CudaPlans
 from engine.executors.cuda_kernels import cuda_loop
 from engine.executors.interpreter import DEVICE_WORKSPACE

@@ -86,10 +86,3 @@ class CardRecipe(NamedTuple):
         """Whether its kernels may write to the node's flag."""
         launches = [phase for phase in self.phases if isinstance(phase, LaunchPhase)]
         return any(isinstance(x, CardPlace) and x.kind == "flag" for launch in launches for x in launch.table)
-
-
-class CardTerms(NamedTuple):
-    """What recipes are made within: how float32 operands may be read, and the bytes that one may work in."""
-
-    precision: Precision = IEEE
-    workspace: int = 0

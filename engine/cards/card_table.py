@@ -1,4 +1,4 @@
-"""The table of card recipes: by op, what a card launches for a node, where that is not what its array module does."""
+"""The table of card recipes: by geometry or op, what a card launches for a node in place of its array module."""
 
 from __future__ import annotations
 
@@ -6,21 +6,54 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from engine.cards.card_recipe import CardRecipe, CardTerms
+from engine.cards.attention_recipes import gradients_card_recipe, rows_card_recipe
+from engine.cards.card_recipe import CardRecipe
+from engine.cards.card_terms import CardTerms
+from engine.cards.convolution_recipes import convolution_card_recipe
+from engine.cards.index_sums import scatter_card_recipe, segments_card_recipe
+from engine.cards.pools import pool_card_recipe
 from engine.cards.product_recipes import product_card_recipe
+from engine.cards.sums import mean_card_recipe, sum_card_recipe
 from engine.graph.op import Kernel
-from engine.ops.matmul import MatMul
+from engine.microkernels.convolution import DirectedConvolution
+from engine.microkernels.product import Product
+from engine.microkernels.windows import DirectedPool
+from engine.oplib.attention_half import HalfGradients, HalfRows
+from engine.ops.gather import ScatterAdd
+from engine.ops.segment_sum import SegmentSum
+from engine.ops.sum import Mean, Sum
+from engine.recipes.by_class import of_class
+from engine.recipes.geometry import GEOMETRIES, geometry_of
 
-#: of the terms, an op, its result's type, its operands' and its attributes: the recipe; None where there is none
-CardRecipeOf = Callable[..., CardRecipe | None]
-
-#: class of ops → what makes their recipes
-CARD_RECIPES: Final[Mapping[type[Kernel], CardRecipeOf]] = MappingProxyType({MatMul: product_card_recipe})
+#: kind of geometry → of the terms and a geometry: the recipe; None where there is none
+GEOMETRY_CARD_RECIPES: Final[Mapping[type, Callable[[CardTerms, Any], CardRecipe | None]]] = MappingProxyType(
+    {
+        DirectedConvolution: convolution_card_recipe,
+        DirectedPool: pool_card_recipe,
+        Product: product_card_recipe,
+    }
+)
+#: class of ops → of the terms, the result's type, the operands' and attributes: the recipe; None where there is none
+CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = MappingProxyType(
+    {
+        HalfGradients: gradients_card_recipe,
+        HalfRows: rows_card_recipe,
+        Mean: mean_card_recipe,
+        ScatterAdd: scatter_card_recipe,
+        SegmentSum: segments_card_recipe,
+        Sum: sum_card_recipe,
+    }
+)
 
 
 def has_card_recipes(op: Kernel) -> bool:
     """Whether a card has recipes for ops of this class."""
-    return any(base in CARD_RECIPES for base in type(op).__mro__)
+    return of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
+
+
+def is_built_in_background(op: Kernel) -> bool:
+    """Whether its recipe may take seconds, though nothing of it is compiled by us."""
+    return isinstance(op, HalfRows | HalfGradients)
 
 
 def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs: Any) -> CardRecipe | None:
@@ -28,6 +61,10 @@ def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs
 
     None where there is nothing better than the op itself, or that would work in more than it may.
     """
-    made_by = next((CARD_RECIPES[base] for base in type(op).__mro__ if base in CARD_RECIPES), None)
-    found = made_by and made_by(terms, op, out, *types, **attrs)
+    geometry = geometry_of(op, out, *types, **attrs)
+    if geometry is not None:
+        found = GEOMETRY_CARD_RECIPES[type(geometry)](terms, geometry)
+    else:
+        made_by = of_class(CARD_RECIPES, op)
+        found = made_by and made_by(terms, out, *types, **attrs)
     return found if found is not None and found.workspace <= terms.workspace else None

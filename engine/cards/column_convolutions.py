@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from engine.cards.columns import (
     lay_columns,
 )
 from engine.cards.moves import Move, move_kernels
-from engine.microkernels.convolution import ConvolutionGeometry, Tensor
+from engine.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
 from engine.microkernels.product import Matrices, Product
 
 #: places of an image below which those of several are multiplied at once: about as wide as a tile of a product is
@@ -47,9 +47,7 @@ _MOST_PIECES: Final = 256
 _ALIGNMENT: Final = 256
 
 
-def column_recipe(
-    of: ConvolutionGeometry, direction: Literal["forward", "adjoint", "by_kernel"], workspace: int
-) -> CardRecipe | None:
+def column_recipe(of: ConvolutionGeometry, direction: Direction, workspace: int) -> CardRecipe | None:
     """A convolution by columns, in at most so many bytes of workspace.
 
     `forward` and `adjoint` have x and the kernel as operands 0 and 1, and give y; `by_kernel` has x and y, and gives
@@ -466,7 +464,7 @@ class _ByKernel(_Columns):
         self.room.used = self.base
 
 
-_WRITERS: Final[dict[str, type[_Forward | _Adjoint | _ByKernel]]] = {
+_WRITERS: Final[dict[Direction, type[_Forward | _Adjoint | _ByKernel]]] = {
     "forward": _Forward,
     "adjoint": _Adjoint,
     "by_kernel": _ByKernel,

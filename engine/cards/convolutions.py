@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from engine.cards.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase
 from engine.cards.cudnn_library import CudnnLibrary
 from engine.cards.cudnn_plans import CudnnPlans, PlanRequest
 from engine.graph.dtypes import FLOATS
 from engine.graph.precision import IEEE, PRECISIONS, Precision
-from engine.microkernels.convolution import ConvolutionGeometry, Tensor
-
-#: what is computed: y of x and kernel, moving over x; y of x and kernel, spread by its adjoint; the kernel of x and y
-Direction = Literal["forward", "adjoint", "by_kernel"]
+from engine.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
 
 #: the numbers of the tensors in a graph: images, which windows lie in; the kernel; and one value for each window
 _WIDE, _KERNEL, _NARROW = 1, 2, 3

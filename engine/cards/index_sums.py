@@ -16,17 +16,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
 from engine.cards.card_recipe import CardPlace, CardRecipe, LaunchPhase, Phase
+from engine.cards.card_terms import CardTerms
 from engine.cards.card_text import are_addressable, by_items, card_text, computed_in, is_wide, unravelled
 from engine.cards.moves import Move, move_entries, move_kernels
 from engine.graph.tensor_type import TensorType
 from engine.microkernels.adding import Adding
 from engine.microkernels.axes import merged_axes
+from engine.recipes.indexing import adding_of
 
 #: indices of a row up to which each element looks through all of them
-_FEW: Final = 64
+LOOKED_THROUGH: Final = 64
 #: indices that are sorted by counting
 _RUN: Final = 256
 #: bytes of an index and its place: the upper and the lower half of a number
@@ -148,6 +150,31 @@ def index_sum_recipe(
     return writer.recipe()
 
 
+def scatter_card_recipe(
+    terms: CardTerms, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int
+) -> CardRecipe | None:
+    """Updates added to operand 0 at the indices, operand 1."""
+    of = adding_of(out, x, index, updates, axis) if out.is_float else None
+    return index_sum_recipe(of, terms.workspace) if of is not None and _is_for(terms, of) else None
+
+
+def segments_card_recipe(
+    terms: CardTerms, out: TensorType, x: TensorType, segment_ids: TensorType, **_: Any
+) -> CardRecipe | None:
+    """Rows of operand 0 added up by the numbers of their segments, operand 1."""
+    if not out.is_float or x.dtype != out.dtype:
+        return None
+    of = adding_of_segments(out, x, segment_ids)
+    if not _is_for(terms, of):
+        return None
+    return index_sum_recipe(of, terms.workspace, None, CardPlace("operand", 1), CardPlace("operand", 0))
+
+
+def _is_for(terms: CardTerms, of: Adding) -> bool:
+    """Whether it is made in an order: of many indices, additions in an order of chance are quicker."""
+    return terms.deterministic or of.count <= LOOKED_THROUGH
+
+
 def adding_of_segments(out: TensorType, x: TensorType, segment_ids: TensorType) -> Adding:
     """Rows of x added at the numbers of their segments: nothing is there before, and all columns share the numbers."""
     of = tuple(out.strides[1:]), tuple(x.strides[1:])
@@ -187,7 +214,7 @@ class _IndexSum:
         """All phases."""
         if not self.rows:
             return CardRecipe(())
-        if self.of.count <= _FEW:
+        if self.of.count <= LOOKED_THROUGH:
             return CardRecipe((self._few(),), self._text())
         lists, count = self._at_once()
         if not count or (count < self.of.count and computed_in(self.of.dtype) != self.of.dtype):

@@ -8,14 +8,15 @@ and adds up what those have that have chosen it, in the order of the taps. So no
 from __future__ import annotations
 
 import math
-from typing import Final, Literal
+from typing import Final
 
 from engine.cards.card_recipe import CardPlace, CardRecipe, LaunchPhase
+from engine.cards.card_terms import CardTerms
 from engine.cards.card_text import are_addressable, by_items, card_text, is_wide, unravelled
 from engine.graph.tensor_type import FLOAT16
 from engine.microkernels.axes import merged_axes
 from engine.microkernels.product import Matrices
-from engine.microkernels.windows import PoolGeometry
+from engine.microkernels.windows import DirectedPool, PoolGeometry
 
 #: entries of a table before the batch axes
 _HEAD: Final = 21
@@ -94,26 +95,23 @@ if (!(seen <= largest) && largest == largest) {{ largest = seen; chosen = row * 
 """
 
 
-def pool_recipe(
-    of: PoolGeometry,
-    direction: Literal["maximum", "mean", "indices", "back"],
-    workspace: int,
-    given: Matrices | None = None,
-) -> CardRecipe | None:
-    """A pool of x, in at most so many bytes of workspace; the result is dense.
+#: the kernel of each direction that is one launch
+_KERNEL_OF: Final = {"max": "maxima", "avg": "means", "max_indices": "first_maxima"}
 
-    `maximum`, `mean` and `indices` (int64, flat within a plane) have x as operand 0. `back` has operand 0 that lies as
-    `given` says, a number for each window, and x as operand 1. None where that does not fit.
+
+def pool_card_recipe(terms: CardTerms, pool: DirectedPool) -> CardRecipe | None:
+    """A pool of operand 0; on the way back of maxima, of what is given for each window, and of x, operand 1.
+
+    None where offsets do not fit their words, or the workspace is too small.
     """
-    writer = _Pool(of, given)
+    writer = _Pool(pool.of, pool.given)
     if not writer.is_addressable:
         return None
-    if direction == "back":
-        return writer.back(workspace)
-    kernel = {"maximum": "maxima", "mean": "means", "indices": "first_maxima"}[direction]
-    items = math.prod(of.batch) * math.prod(of.positions)
-    places = CardPlace("operand", 0), CardPlace("result", 0)
-    return CardRecipe((writer.launch(kernel, items, *places),) if items else (), writer.text)
+    if pool.direction == "max_back":
+        return writer.back(terms.workspace)
+    items = math.prod(pool.of.batch) * math.prod(pool.of.positions)
+    launch = writer.launch(_KERNEL_OF[pool.direction], items, CardPlace("operand", 0), CardPlace("result", 0))
+    return CardRecipe((launch,) if items else (), writer.text)
 
 
 class _Pool:

@@ -10,16 +10,14 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from engine.cards.card_recipe import CardPlace, CardRecipe, CardTerms, LaunchPhase, ProductPhase
+from engine.cards.card_recipe import CardPlace, CardRecipe, LaunchPhase, ProductPhase
+from engine.cards.card_terms import CardTerms
 from engine.cards.products import stored_products
 from engine.graph.alignment import aligned
-from engine.graph.op import Kernel
 from engine.graph.precision import IEEE
-from engine.graph.tensor_type import TensorType
 from engine.loops.cuda_launch import Extent
 from engine.loops.cuda_text import cuda_definitions
 from engine.microkernels.product import Matrices, Product
-from engine.recipes.products import product_of
 
 _A: Final = CardPlace("operand", 0)
 _B: Final = CardPlace("operand", 1)
@@ -79,14 +77,11 @@ class _Parts(NamedTuple):
     axes: list[_Axis]
 
 
-def product_card_recipe(
-    terms: CardTerms, _: Kernel, out: TensorType, a: TensorType, b: TensorType
-) -> CardRecipe | None:
-    """By cuBLASLt; None for what it does not multiply, or cannot read."""
-    of = product_of(out, a, b)
-    if of is None or not stored_products(of):
+def product_card_recipe(terms: CardTerms, of: Product) -> CardRecipe | None:
+    """By cuBLASLt, into what is dense; None for what it does not multiply, or cannot read."""
+    if not stored_products(of):
         return None
-    if terms.precision == "tf32x3" and of.dtype == "float32" and out.is_dense:
+    if terms.precision == "tf32x3" and of.dtype == "float32":
         found = _in_three(of)
         if found is not None and found.workspace <= terms.workspace:
             return found

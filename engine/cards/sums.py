@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from engine.cards.card_recipe import CardPlace, CardRecipe, LaunchPhase
+from engine.cards.card_terms import CardTerms
 from engine.cards.card_text import are_addressable, by_items, card_text, computed_in, is_wide, unravelled
+from engine.graph.tensor_type import TensorType
 from engine.loops.cuda_text import WARP
 from engine.microkernels.axes import merged_axes
 
@@ -116,6 +118,28 @@ def axis_sum_recipe(of: SummedAxes, workspace: int, divisor: int = 1) -> CardRec
         return None
     recipe = _Sum(of, divisor).recipe()
     return recipe if recipe.workspace <= workspace else None
+
+
+def sum_card_recipe(
+    terms: CardTerms, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_: Any
+) -> CardRecipe | None:
+    """Of floats."""
+    return _recipe(terms, out, x, axes, 1)
+
+
+def mean_card_recipe(
+    terms: CardTerms, out: TensorType, x: TensorType, *, axes: tuple[int, ...], **_: Any
+) -> CardRecipe | None:
+    """Of floats; of no numbers, it is left to the array module."""
+    count = math.prod(x.shape[axis] for axis in axes)
+    return _recipe(terms, out, x, axes, count) if count else None
+
+
+def _recipe(terms: CardTerms, out: TensorType, x: TensorType, axes: Sequence[int], divisor: int) -> CardRecipe | None:
+    if not x.is_float or x.dtype != out.dtype:
+        return None
+    of = SummedAxes.over(x.dtype.name, x.dtype.itemsize, x.shape, x.strides, axes)
+    return axis_sum_recipe(of, terms.workspace, divisor)
 
 
 class _Sum:

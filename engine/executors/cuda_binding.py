@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from engine.executors.binding import Binder
 from engine.executors.cuda_kernels import CompiledCudaLoop, CudaCode, CudaKernels, CudaModule
-from engine.executors.cuda_recipes import CardCalls, recipe_on, recipe_texts
+from engine.executors.cuda_recipes import CardCalls, builds_in_background, recipe_on, recipe_texts
 from engine.graph.op import Array, Kernel, KernelCall
 from engine.graph.precision import IEEE, Precision
 from engine.graph.run_context import RunContext
@@ -120,7 +120,7 @@ class CudaPlans:
 
     def has_recipes(self, plan: Plan) -> bool:
         """Whether steps that are no loops have kernels that are to be compiled."""
-        return bool(recipe_texts(plan, self._cards.terms()))
+        return builds_in_background(plan) or bool(recipe_texts(plan, self._cards.terms(plan.precision)))
 
     def compile(
         self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
@@ -128,7 +128,7 @@ class CudaPlans:
         """What binds all steps of a plan; None where `stop` came true in between. Raises KernelUnavailable."""
         compiled = self._kernels.compile(plan, stop, first)
         modules: dict[str, CudaModule] = {}
-        for text in recipe_texts(plan, self._cards.terms()):
+        for text in recipe_texts(plan, self._cards.terms(plan.precision, may_wait=True)):
             if compiled is None or stop():
                 return None
             try:

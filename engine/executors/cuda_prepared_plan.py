@@ -17,7 +17,7 @@ from engine.executors.interpreter import Buffer, Executor
 from engine.executors.prepared_plan import CALL_BYTES, binding_into
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, View
-from engine.graph.precision import coarsest
+from engine.graph.precision import IEEE, Precision, coarsest
 from engine.oplib.index_notes import INDEX_NOTES
 from engine.oplib.source import Source
 from engine.planning.plan import Plan, Step
@@ -53,7 +53,9 @@ class CudaPreparedPlan:
         self._context = executor.context(workspace=executor.xp.empty(own, "uint8") if own else workspace)
         self._inner: dict[Plan, ReadyPlan] = {}
         self._context.bind_plan = binding_into(self._inner, executor, binder)
-        self._precision = coarsest(*map(binder.precision, plan.steps))
+        #: how its products and convolutions may read float32, and the coarsest way in which one does
+        self._allowed: Precision = plan.precision
+        self._read: Precision = IEEE
         self._flags = CudaFlags(executor.xp, plan.steps)
         self._constants: dict[int, Array] = {}
         self._variants: list[_Variant] = []
@@ -85,7 +87,7 @@ class CudaPreparedPlan:
             INDEX_NOTES.reset(token)
             self._context.deadline = NO_DEADLINE
         deadline.check()
-        deadline.multiplied(self._precision)
+        deadline.multiplied(self._read)
         results = variant.hand_out(self._executor.xp)
         for k, feed in self._borrowed.items():
             results[k] = feeds[feed].reshape(self._types[k].shape)
@@ -138,7 +140,9 @@ class CudaPreparedPlan:
             slots[step.result] = self._constants[step.result]
             return []
         out = slots[step.result] = self._executor.result(step, buffers)
-        found = self._binder.launches(self._context, step, operands, out, self._flags.address(number))
+        address = self._flags.address(number)
+        found = self._binder.launches(self._context, step, operands, out, address, self._allowed)
+        self._read = coarsest(self._read, found.precision)
         if found.notes:
             self._flags.watch()
         return [CudaCall(number, step, call, found.is_captured) for call in found.calls]

@@ -7,18 +7,22 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine.cards.card_recipe import CardPlace, CardRecipe, CardTerms, LaunchPhase, ProductPhase
-from engine.cards.card_table import card_recipe_for, has_card_recipes
+from engine.cards.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase, ProductPhase
+from engine.cards.card_table import card_recipe_for, has_card_recipes, is_built_in_background
+from engine.cards.card_terms import CardTerms, CudnnRecipes
 from engine.cards.cublaslt import CublasLt
+from engine.cards.cudnn_calls import cudnn_call
+from engine.cards.cudnn_library import cudnn_library
 from engine.cards.libraries import INSTEAD, card_library
 from engine.cards.product_calls import BoundMatmul, ProductCalls, ProductPlaces, Uploaded
 from engine.executors.cuda_kernels import CudaModule
 from engine.executors.reasons import Reasons
 from engine.graph.op import Array, KernelCall
-from engine.graph.precision import IEEE, Precision
+from engine.graph.precision import Precision
 from engine.graph.tensor_type import Strided, TensorType
 from engine.loops.cuda_launch import Launch
 from engine.native.kernel_errors import KernelUnavailable
+from engine.native.kernel_store import KernelStore
 from engine.ops import registry
 from engine.planning.plan import Plan, Step, graph_of
 from engine.planning.storage import Storage
@@ -30,16 +34,23 @@ _APART: Final = 256
 class CardCalls:
     """Makes the calls of recipes on the current card. All of them work in `workspace`, one after the other."""
 
-    def __init__(self, cupy: Any, workspace: Array) -> None:
-        """`workspace` are bytes that live as long as this. Without cuBLASLt, nothing is multiplied by it."""
-        self.workspace = workspace
+    def __init__(
+        self, cupy: Any, workspace: Array, store: KernelStore | None = None, *, deterministic: bool = True
+    ) -> None:
+        """`workspace` are bytes that live as long as this. Without cuBLASLt, nothing is multiplied by it.
+
+        In a `deterministic` one nothing is added in an order of chance. Plans of cuDNN are kept in `store`.
+        """
+        self.workspace, self._deterministic = workspace, deterministic
         self._cupy = cupy
+        cudnn = cudnn_library(_card(cupy))
+        self.cudnn = None if cudnn is None else CudnnRecipes(cudnn, store)
         self._reasons = Reasons("on this card, ops run by CuPy's functions: %s")
         self._products = self._opened()
 
-    def terms(self, precision: Precision = IEEE) -> CardTerms:
-        """What recipes are made within here."""
-        return CardTerms(precision, self.workspace.nbytes)
+    def terms(self, precision: Precision, *, may_wait: bool = False) -> CardTerms:
+        """What recipes are made within here. What takes seconds is made where they `may_wait`, else it is not there."""
+        return CardTerms(precision, self.workspace.nbytes, self._deterministic, self.cudnn, may_wait)
 
     def calls(
         self,
@@ -63,6 +74,14 @@ class CardCalls:
         """Say why something is not done by kernels or libraries of a card."""
         self._reasons.tell(str(reason))
 
+    def stream(self) -> int:
+        """The stream that is current, as libraries know it."""
+        return int(self._cupy.cuda.get_current_stream().ptr)
+
+    def clear(self, address: int, nbytes: int) -> None:
+        """Let so many bytes become 0."""
+        self._cupy.cuda.runtime.memsetAsync(address, 0, nbytes, self.stream())
+
     def products(self, phase: ProductPhase, places: ProductPlaces, used: int) -> list[KernelCall]:
         """A product, in what is left of the workspace behind so many bytes. Raises KernelUnavailable."""
         if self._products is None:
@@ -72,7 +91,7 @@ class CardCalls:
         return [(self._multiply, (each, self.workspace.data.ptr + used)) for each in bound]
 
     def _multiply(self, bound: BoundMatmul, workspace: int) -> None:
-        bound.launch(workspace, self._cupy.cuda.get_current_stream().ptr)
+        bound.launch(workspace, self.stream())
 
     def _opened(self) -> ProductCalls | None:
         found = card_library("cublasLt")
@@ -104,17 +123,28 @@ class _Bound:
         self._cards, self._recipe, self._module, self._flag = cards, recipe, module, flag
         self._operands, self._results = operands, results
 
-    def calls(self, phase: LaunchPhase | ProductPhase) -> list[KernelCall]:
+    def calls(self, phase: Phase) -> list[KernelCall]:
         """Raises KernelUnavailable."""
         if isinstance(phase, ProductPhase):
             bias = 0 if phase.bias is None else self._address(phase.bias)
             a, b, c = map(self._address, (phase.a, phase.b, phase.c))
             places = ProductPlaces(a, b, c, bias)
             return self._cards.products(phase, places, self._recipe.workspace)
+        if isinstance(phase, CudnnPhase):
+            return [self._by_cudnn(phase)]
+        if isinstance(phase, ClearPhase):
+            return [(self._cards.clear, (self._address(phase.at), phase.nbytes))]
         assert self._module is not None
         table = np.array([x if isinstance(x, int) else self._address(x) for x in phase.table], np.int64)
         kept = (*self._operands, *self._results)
         return [(self._module.launch, (Launch(phase.kernel, phase.grid, phase.block, table, kept),))]
+
+    def _by_cudnn(self, phase: CudnnPhase) -> KernelCall:
+        assert self._cards.cudnn is not None
+        call = cudnn_call(phase, self._cards.cudnn.library, self._address, self._cards.stream)
+        if call is None:
+            raise KernelUnavailable("arrays do not begin where cuDNN reads them")
+        return call
 
     def _address(self, place: CardPlace) -> int:
         if place.kind == "workspace":
@@ -138,20 +168,39 @@ def recipe_texts(plan: Plan, terms: CardTerms) -> list[str]:
 
 
 def _recipes(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
+    for here in _plans(plan):
+        if not any(has_card_recipes(step.op) for step in here.steps):
+            continue
+        types = Storage(graph_of(here, registry())).types
+        for step in here.steps:
+            out = step.types if step.op.several else step.types[0]
+            operands = [types[i] for i in step.operands]
+            found = has_card_recipes(step.op) and card_recipe_for(step.op, terms, out, *operands, **step.attrs)
+            if found:
+                yield found
+
+
+def builds_in_background(plan: Plan) -> bool:
+    """Whether there is a node, in the plan or in one that it runs, whose recipe may take seconds."""
+    return any(is_built_in_background(step.op) for here in _plans(plan) for step in here.steps)
+
+
+def _plans(plan: Plan) -> Iterator[Plan]:
+    """This one, and those that it runs, each once."""
     seen, todo = {plan}, [plan]
     while todo:
         here = todo.pop()
-        if any(has_card_recipes(step.op) for step in here.steps):
-            types = Storage(graph_of(here, registry())).types
-            for step in here.steps:
-                out = step.types if step.op.several else step.types[0]
-                operands = [types[i] for i in step.operands]
-                found = has_card_recipes(step.op) and card_recipe_for(step.op, terms, out, *operands, **step.attrs)
-                if found:
-                    yield found
+        yield here
         bodies = [body for step in here.steps for body in step.op.runs if body not in seen]
         seen.update(bodies)
         todo += dict.fromkeys(bodies)
+
+
+def _card(cupy: Any) -> str:
+    """What tells a kind of card from others."""
+    device = cupy.cuda.Device()
+    name = cupy.cuda.runtime.getDeviceProperties(device.id)["name"]
+    return f"{name.decode()} sm_{device.compute_capability}"
 
 
 def _lying(array: Any) -> Any:

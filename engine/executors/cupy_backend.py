@@ -73,7 +73,9 @@ class CuPyExecutor(Executor):
         self.instances = InstancePool(limit // IDLE_SHARE)
         self._kernels = CudaKernels(cupy, store)
         self._workspace = self._work_in(min(device_workspace, limit // WORKSPACE_SHARE))
-        plans = CudaPlans(self._kernels, CardCalls(cupy, self._workspace))
+        plans = CudaPlans(
+            self._kernels, CardCalls(cupy, self._workspace, store, deterministic=determinism == "bitwise")
+        )
         self._without = plans.without
         self._tiers = ExecutionTiers(plans, determinism, self.instances.retire) if compile == "on" else None
         self.splits_sums = plans.splits_sums and self._tiers is not None

@@ -68,7 +68,13 @@ def body_scatter_recipe(
     _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int
 ) -> Recipe | None:
     """Along any axis: what is added to an element comes in the order of the index."""
-    if not has_loops(out.dtype) or not x.dtype == updates.dtype == out.dtype:
+    of = adding_of(out, x, index, updates, axis) if has_loops(out.dtype) else None
+    return None if of is None else adding(of)
+
+
+def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: TensorType, axis: int) -> Adding | None:
+    """What is added along an axis; None where an operand is to be converted before, or not all rows are covered."""
+    if not x.dtype == updates.dtype == out.dtype:
         return None
     order = [*(a for a in range(x.ndim) if a != axis), axis]
     *rows, extent = (x.shape[a] for a in order)
@@ -78,4 +84,4 @@ def body_scatter_recipe(
     lies, added, updated, made = (tuple(type.strides[a] for a in order) for type in (x, index, updates, out))
     bits = index.dtype.itemsize, index.dtype.kind == "i"
     where = lies, added, updated, made
-    return adding(Adding(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *where, *bits))
+    return Adding(out.dtype.name, out.dtype.itemsize, tuple(rows), extent, count, *where, *bits)

@@ -7,10 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from engine.cards.convolutions import Direction
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import TensorType
-from engine.microkernels.convolution import ConvolutionGeometry, Tensor
+from engine.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
 from engine.oplib.convolution import Convolution
 from engine.ops import registry
 

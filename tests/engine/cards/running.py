@@ -29,7 +29,7 @@ GUARD: Final = 512
 #: what memory holds before: a NaN, for who reads it
 _UNTOUCHED: Final = 0xFF
 #: a processor's numbers of 16 bits, where a card's are read and rounded by instructions
-_HALF: Final = """\
+HALF_ON_HOST: Final = """\
 typedef unsigned short E;
 static F WIDEN(E x) { union { E bits; _Float16 number; } u; u.bits = x; return (F)u.number; }
 static E NARROW(F x) { union { E bits; _Float16 number; } u; u.number = (_Float16)x; return u.bits; }
@@ -56,6 +56,7 @@ class CardRun:
             if isinstance(phase, LaunchPhase):
                 self._launch(phase)
             else:
+                assert isinstance(phase, ProductPhase)
                 self._multiply(phase)
         assert (self._workspace[:GUARD] == _UNTOUCHED).all()
         assert (self._workspace[len(self._workspace) - GUARD :] == _UNTOUCHED).all()
@@ -134,7 +135,7 @@ def host_library(text: str, dtype: str) -> ctypes.CDLL:
     """The kernels of a text, built for this processor."""
     head = card_definitions(dtype)
     assert text.startswith(head)
-    kernels = (_HALF if dtype == "float16" else _WHOLE) + text.removeprefix(head)
+    kernels = (HALF_ON_HOST if dtype == "float16" else _WHOLE) + text.removeprefix(head)
     return compile_c(shimmed(computed_in(dtype), kernels), Path(mkdtemp()), "-O1", "-Wno-unknown-pragmas")
 
 

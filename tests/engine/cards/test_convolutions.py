@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from engine.cards.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase
-from engine.cards.convolutions import CudnnConvolutions, Direction, convolution_precision
+from engine.cards.convolutions import CudnnConvolutions, convolution_precision
 from engine.cards.cudnn_library import CudnnLibrary
 from engine.cards.cudnn_plans import CudnnPlans
 from engine.graph.precision import PRECISIONS, Precision
-from engine.microkernels.convolution import ConvolutionGeometry, Tensor
+from engine.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
 from tests.engine.cards.convolution_samples import DIRECTIONS, Placing, SampledConvolution, sampled_convolutions
 from tests.engine.cards.cudnn_standin import Cudnn, Engine
 from tests.engine.cards.described_card import described_h100

@@ -11,10 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine.cards.card_recipe import CardRecipe
-from engine.cards.pools import pool_recipe
+from engine.cards.card_terms import CardTerms
+from engine.cards.pools import pool_card_recipe
+from engine.graph.tensor_type import Strided, TensorType
 from engine.microkernels.product import Matrices
-from engine.microkernels.windows import PoolGeometry
-from engine.oplib.pooling import placed
+from engine.microkernels.windows import DirectedPool, PoolGeometry
+from engine.recipes.geometry import geometry_of
 from tests.engine.cards.running import Array, compiled_for, run_card_recipe
 from tests.engine.loops import nvrtc
 from tests.engine.loops.c_compiler import COMPILER
@@ -23,30 +25,18 @@ from tests.engine.microkernels.test_pooling import SPECIAL, Case, case
 
 pytestmark = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
-DIRECTIONS: dict[str, Any] = {
-    "max_pool2d": "maximum",
-    "max_pool2d_indices": "indices",
-    "avg_pool2d": "mean",
-    "max_pool2d_back": "back",
-}
+POOLS = ("max_pool2d", "max_pool2d_indices", "avg_pool2d", "max_pool2d_back")
 FLOATS = ("float16", "float32", "float64")
 PLENTY = 1 << 24
-each_pool = pytest.mark.parametrize("name", DIRECTIONS)
+each_pool = pytest.mark.parametrize("name", POOLS)
 each_dtype = pytest.mark.parametrize("dtype", FLOATS)
 
 
-def lying(x: Array) -> Matrices:
-    row, column = x.strides[-2:]
-    return Matrices(row, column, x.strides[:-2])
-
-
 def recipe_of(of: Case, workspace: int = PLENTY) -> CardRecipe | None:
-    x, windows = of.operands[-1], placed(**of.attrs)
-    positions = windows.positions(x.shape[-2:])
-    sizes = [(a, b) for a, b in (x.shape[-2:], positions, windows.size, windows.stride, windows.padding)]
-    geometry = PoolGeometry(x.dtype.name, x.dtype.itemsize, x.shape[:-2], *sizes, lying(x))
-    given_back = lying(of.operands[0]) if of.name == "max_pool2d_back" else None
-    return pool_recipe(geometry, DIRECTIONS[of.name], workspace, given_back)
+    types = [Strided(TensorType.of(x), x.strides) for x in of.operands]
+    geometry = geometry_of(of.op, of.type, *types, **of.attrs)
+    assert isinstance(geometry, DirectedPool)
+    return pool_card_recipe(CardTerms(workspace=workspace), geometry)
 
 
 def made(of: Case, workspace: int = PLENTY) -> Array:
@@ -154,7 +144,7 @@ def test_where_32_bits_are_not_enough_64_count(name: str) -> None:
 
 def test_offsets_that_64_bits_do_not_hold() -> None:
     of = PoolGeometry("float32", 4, (2,), (4, 4), (1, 1), (2, 2), (1, 2**61), (0, 0), Matrices(16, 4, (64,)))
-    assert pool_recipe(of, "maximum", PLENTY) is None
+    assert pool_card_recipe(CardTerms(workspace=PLENTY), DirectedPool(of, "max")) is None
 
 
 @pytest.mark.slow

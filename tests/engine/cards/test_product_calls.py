@@ -13,15 +13,19 @@ from engine.cards.card_recipe import CardPlace, ProductPhase
 from engine.cards.cublaslt import COMPUTE_32F, COMPUTE_32F_FAST_16BF, COMPUTE_32F_FAST_TF32, COMPUTE_64F, CublasLt
 from engine.cards.product_calls import ProductCalls, ProductPlaces
 from engine.cards.products import MOST_CALLS_OF_A_BATCH, MOST_EXTENT, axes_of_batch, stored_products
+from engine.graph.op import Kernel
 from engine.graph.precision import PRECISIONS
 from engine.graph.tensor_type import Strided, TensorType
 from engine.microkernels.product import Product
 from engine.native.kernel_errors import KernelUnavailable
-from engine.recipes.products import product_of
+from engine.ops import registry
+from engine.recipes.geometry import geometry_of
 from tests.engine.executors.cublaslt_stand_in import Called, CublasLtStandIn
 
 Array = np.ndarray[Any, Any]
 PLACE = CardPlace("operand", 0)
+MATMUL = registry().ops["matmul"]
+assert isinstance(MATMUL, Kernel)
 
 
 def numbers(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
@@ -30,8 +34,8 @@ def numbers(*shape: int, dtype: str = "float32", seed: int = 0) -> Array:
 
 
 def product_of_arrays(out: Array, a: Array, b: Array) -> Product:
-    found = product_of(*(Strided(TensorType.of(x), x.strides) for x in (out, a, b)))
-    assert found is not None
+    found = geometry_of(MATMUL, *(Strided(TensorType.of(x), x.strides) for x in (out, a, b)))
+    assert isinstance(found, Product)
     return found
 
 
@@ -210,11 +214,6 @@ def test_what_cublaslt_does_not_read_is_left_to_others(lying: str) -> None:
     assert stored_products(product_of_arrays(out, a, b)) == []
     with pytest.raises(KernelUnavailable, match="lie so"):
         Multiplier().multiply(out, a, b)
-
-
-def test_operands_of_another_dtype_are_no_product() -> None:
-    half, single = (TensorType((3, 3), np.dtype(dtype)) for dtype in ("float16", "float32"))
-    assert product_of(single, half, single) is None
 
 
 def test_extents_that_the_library_does_not_count_are_left_to_others() -> None:

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from engine import registry
-from engine.cards.card_recipe import CardPlace, CardRecipe, CardTerms, LaunchPhase, ProductPhase
+from engine.cards.card_recipe import CardPlace, CardRecipe, LaunchPhase, ProductPhase
 from engine.cards.card_table import card_recipe_for, has_card_recipes
+from engine.cards.card_terms import CardTerms
 from engine.cards.cublaslt import COMPUTE_32F_FAST_TF32, CublasLt
 from engine.cards.product_calls import ProductCalls, ProductPlaces
 from engine.cards.product_recipes import SPLIT_KERNELS, SPLIT_TEXT

@@ -22,9 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from engine.cards.card_text import card_definitions
 from engine.executors.cuda_flags import _NOTE
 from engine.loops.cuda_launch import Launch
 from engine.loops.cuda_text import cuda_definitions
+from tests.engine.cards.running import HALF_ON_HOST
 from tests.engine.executors.card_memory import (
     CARD,
     CUDARuntimeError,
@@ -279,9 +281,15 @@ _COMPILED: dict[str, bytes] = {}
 
 def _on_host(text: str) -> str:
     """The text of a card's kernels as a C compiler takes it: with other definitions before them."""
-    for dtype in ("float32", "float64"):
-        if text.startswith(head := cuda_definitions(dtype)):
-            return shimmed(dtype, re.sub(r"^struct Table \{[^}]*\};$", "", text[len(head) :], flags=re.MULTILINE))
+    heads = {
+        card_definitions("float16"): ("float32", HALF_ON_HOST),
+        cuda_definitions("float32"): ("float32", ""),
+        cuda_definitions("float64"): ("float64", ""),
+    }
+    for head, (dtype, instead) in heads.items():
+        if text.startswith(head):
+            kernels = re.sub(r"^struct Table \{[^}]*\};$", "", text[len(head) :], flags=re.MULTILINE)
+            return shimmed(dtype, instead + kernels)
     raise NVRTCError("NVRTC_ERROR_COMPILATION")
 
 
@@ -394,7 +402,13 @@ def cupy_stand_in() -> dict[str, types.ModuleType]:
         using_allocator=CARD.using_allocator,
         get_current_stream=lambda: CARD.stream,
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
-        runtime=types.SimpleNamespace(CUDARuntimeError=CUDARuntimeError),
+        runtime=types.SimpleNamespace(
+            CUDARuntimeError=CUDARuntimeError,
+            getDeviceProperties=lambda _: {"name": b"a card that is none"},
+            memsetAsync=lambda address, value, nbytes, _: CARD.stream.launch(
+                lambda: ctypes.memset(address, value, nbytes)
+            ),
+        ),
         driver=types.SimpleNamespace(CUDADriverError=CUDADriverError),
         function=types.SimpleNamespace(Module=Module),
         nvrtc=nvrtc,

@@ -11,7 +11,8 @@ import pytest
 
 from engine import Builder, Compiler, Limits, Plan, TensorType, Value, Values, registry
 from engine.cards import card_table
-from engine.cards.card_recipe import CardPlace, CardRecipe, CardTerms, LaunchPhase
+from engine.cards.card_recipe import CardPlace, CardRecipe, LaunchPhase
+from engine.cards.card_terms import CardTerms
 from engine.cards.product_recipes import SPLIT_TEXT
 from engine.executors.cuda_binding import CudaBinder
 from engine.executors.cuda_kernels import CudaKernels
@@ -241,7 +242,7 @@ DOUBLE = cuda_definitions("float32") + (
 )
 
 
-def double_recipe(_: CardTerms, __: Any, out: TensorType, *types: TensorType, **attrs: Any) -> CardRecipe | None:
+def double_recipe(_: CardTerms, out: TensorType, *types: TensorType, **attrs: Any) -> CardRecipe | None:
     """Of an op that is not recorded, so that it shows that this is."""
     if attrs["axis"] != 0 or len(types) != 1:
         return None
@@ -344,7 +345,7 @@ PICK = cuda_definitions("float32") + (
 )
 
 
-def pick_recipe(_: CardTerms, __: Any, ___: TensorType, x: TensorType, *____: TensorType, **_____: Any) -> CardRecipe:
+def pick_recipe(_: CardTerms, __: TensorType, x: TensorType, *___: TensorType, **____: Any) -> CardRecipe:
     operands = CardPlace("operand", 0), CardPlace("operand", 1)
     table = (*operands, CardPlace("result", 0), CardPlace("flag"), x.shape[0])
     return CardRecipe((LaunchPhase("pick", (1, 1), (32, 1), table),), PICK)
