@@ -14,6 +14,7 @@ CHECKS: Final[Mapping[str, Check]] = {
     "blas": software.blas,
     "kernels": software.kernels,
     "gpu": software.gpu,
+    "libraries": software.card_libraries,
     "processors": resources.processors,
     "memory": resources.memory,
     "caches": resources.caches,

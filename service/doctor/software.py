@@ -10,6 +10,7 @@ import numpy as np
 import orjson
 from threadpoolctl import threadpool_info
 
+from engine.cards.libraries import INSTEAD, card_library
 from service import machine
 from service.doctor.diagnosis import TRIAL_SECONDS, Diagnosis, broken, doubtful, fine
 from service.settings import Settings
@@ -75,6 +76,19 @@ def gpu(settings: Settings) -> Diagnosis:
             "pip install 'gradserve[cuda12]' or 'gradserve[cuda13]'",
         )
     return fine("no GPU is there: the CPU computes" if device == "cpu" else f"{device} computes, of {len(cards)} GPUs")
+
+
+def card_libraries(settings: Settings) -> Diagnosis:
+    """The libraries that compute on a GPU: which were found, where, and what is used instead of each that was not."""
+    if settings.device == "cpu":
+        return fine("no GPU is wanted, as --device cpu says")
+    if settings.device == "auto" and not machine.cards():
+        return fine("no GPU is there, nor needed")
+    found = [card_library(name) for name in INSTEAD]
+    says = "; ".join(map(str, found))
+    if all(library.loaded is not None for library in found):
+        return fine(says)
+    return doubtful(says, "pip install 'gradserve[cudnn12]' or 'gradserve[cudnn13]', with all of them")
 
 
 def _answer(worker: Worker) -> float:

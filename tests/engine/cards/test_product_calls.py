@@ -196,7 +196,6 @@ def test_float32_is_read_as_precisely_as_is_said(precision: Any) -> None:
 
 
 UNREADABLE = {
-    "whole numbers": (numbers(3, 5, dtype="int64"), numbers(5, 4, dtype="int64")),
     "no rows": (numbers(0, 5), numbers(5, 4)),
     "nothing to add up": (numbers(3, 0), numbers(0, 4)),
     "no products": (numbers(0, 3, 5), numbers(0, 5, 4)),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from engine.cards.libraries import CardLibrary
 from engine.executors.witness import LastWords
 from service import machine
 from service.cli import main
@@ -60,6 +61,25 @@ class TestSoftware:
         found = software.gpu(Settings(device="auto"))
         assert found.level is WARN
         assert "gradserve[cuda12]" in found.advice
+
+
+    def test_libraries_of_a_card_are_told_with_what_is_used_instead(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        there = CardLibrary("cublasLt", "/lib/libcublasLt.so.13", "13.1.0", loaded=object())
+        found = {"cublasLt": there, "nvJitLink": CardLibrary("nvJitLink", "/lib/j.so", "13.0", loaded=object())}
+        missing = CardLibrary("cudnn", missing="it is not installed")
+        monkeypatch.setattr(software, "card_library", lambda name: found.get(name, missing))
+        told = software.card_libraries(Settings(device="cuda"))
+        assert told.level is WARN
+        assert "cublasLt 13.1.0, /lib/libcublasLt.so.13" in told.says
+        assert "cudnn was not found: it is not installed; instead: convolutions by columns" in told.says
+        found["cudnn"] = CardLibrary("cudnn", "/lib/c.so", "9.28.1", loaded=object())
+        assert software.card_libraries(Settings(device="cuda")).level is OK
+
+    def test_libraries_of_a_card_are_asked_for_where_one_is_wanted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(software, "card_library", lambda name: pytest.fail(name))
+        assert software.card_libraries(made()).level is OK
+        monkeypatch.setattr(machine, "cards", lambda: ())
+        assert software.card_libraries(Settings(device="auto")).level is OK
 
 
 class TestConfinement:
