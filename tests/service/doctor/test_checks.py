@@ -76,7 +76,7 @@ class TestSoftware:
         assert software.card_libraries(Settings(device="cuda")).level is OK
 
     def test_libraries_of_a_card_are_asked_for_where_one_is_wanted(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(software, "card_library", lambda name: pytest.fail(name))
+        monkeypatch.setattr(software, "card_library", pytest.fail)
         assert software.card_libraries(made()).level is OK
         monkeypatch.setattr(machine, "cards", lambda: ())
         assert software.card_libraries(Settings(device="auto")).level is OK
