@@ -1,21 +1,26 @@
-"""Kernels of a card, of loops and of recipes: compiled once for its kind by NVRTC, kept, and launched by plans."""
+"""Kernels of a card, of loops and of recipes: compiled once for its kind, kept, and launched by plans."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, partial
+from threading import Lock
+from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
 
+from engine.executors.cuda_compiling import CardText, CardWay, card_compilers, in_threads, ways
 from engine.functions.expansions import reports_range
 from engine.graph.op import Array, Kernel
 from engine.loops.cuda_launch import CudaLoop, Launch
 from engine.loops.cuda_parts import cuda_parts
 from engine.loops.cuda_recurrence import cuda_recurrence_text, recurrence_launch
-from engine.loops.cuda_text import OPTIONS, cuda_text
+from engine.loops.cuda_text import cuda_text
+from engine.loops.ptx_recurrence import ptx_recurrence_text
+from engine.loops.ptx_text import ptx_text
 from engine.loops.recurrence import recurrence_layout
 from engine.loops.schedule import lanes_of
 from engine.native.kernel_errors import KernelUnavailable
-from engine.native.kernel_store import KernelStore, kernel_key
+from engine.native.kernel_store import KernelStore
 from engine.planning.compiled_bodies import kernel_ops
 from engine.planning.fused import Fused
 from engine.planning.looped import PlannedCountedScan, PlannedScan
@@ -97,6 +102,7 @@ class CudaKernels:
         self._store = KernelStore() if store is None else store
         self._loaded: WeakValueDictionary[str, CudaModule] = WeakValueDictionary()
         self._refused: dict[str, str] = {}
+        self._lock = Lock()
         #: kernels that were compiled or loaded, so far; and of these, those that were compiled
         self.made = 0
         self.compiled = 0
@@ -106,46 +112,79 @@ class CudaKernels:
     ) -> dict[Kernel, CudaCode] | None:
         """The loops of a plan, first those of the ops `first`; None where `stop` came true between two.
 
-        Raises KernelUnavailable.
+        What is missing is compiled first, side by side, and all is loaded by the thread that asks, in its order. Raises
+        KernelUnavailable.
         """
         made: dict[Kernel, CudaCode] = {}
         there = {op: op for op in kernel_ops(plan, _is_gone_through)}
-        for op in dict.fromkeys([*(there[op] for op in first if op in there), *there]):
+        ops, wanted = list(dict.fromkeys([*(there[op] for op in first if op in there), *there])), cache(_wanted)
+        self._compile_missing((wanted(op).text for op in ops), stop)
+        for op in ops:
             if stop():
                 return None
-            made[op] = self._recurrence(op.step_loop) if isinstance(op, PlannedScan) else self._loop(op)
+            made[op] = wanted(op).bound(self.module(wanted(op).text))
         return made
 
-    def _loop(self, op: Kernel) -> CompiledCudaLoop:
-        assert isinstance(op, Fused)
-        loop = cuda_loop(op)
-        return CompiledCudaLoop(self.module(cuda_text(loop.parts, loop.lanes)), loop)
+    def _compile_missing(self, texts: Iterable[CardText], stop: Callable[[], bool]) -> None:
+        """Have kernels that are not there in the store, and remember what was refused."""
+        compilers = card_compilers(self._cupy)
 
-    def _recurrence(self, loop: StepLoop | None) -> CompiledCudaRecurrence:
-        assert loop is not None
-        return CompiledCudaRecurrence(self.module(cuda_recurrence_text(loop.expanded)), loop)
+        def jobs() -> Iterator[Callable[[], None]]:
+            asked = set[str]()
+            for text in texts:
+                if stop():
+                    return
+                way = next(ways(text, compilers), None)
+                if way is not None and way.key not in asked:
+                    asked.add(way.key)
+                    yield partial(self._compile, ways(text, compilers))
 
-    def module(self, text: str) -> CudaModule:
-        """The kernels of a text, compiled or loaded. Raises KernelUnavailable."""
-        architecture = self._cupy.cuda.Device().compute_capability
-        version = ".".join(map(str, self._cupy.cuda.nvrtc.getVersion()))
-        key = kernel_key(text, system="cuda", processor=f"sm_{architecture}", compiler=f"nvrtc {version} {OPTIONS}")
-        found = self._loaded.get(key)
-        if found is None:
-            found = self._loaded[key] = self._made(key, text, architecture)
-            self.made += 1
-        return found
+        in_threads(jobs())
 
-    def _made(self, key: str, text: str, architecture: str) -> CudaModule:
-        if key in self._refused:
-            raise KernelUnavailable(self._refused[key])
+    def _compile(self, ways: Iterable[CardWay]) -> None:
+        """Have the code of the first way that is not refused."""
+        for way in ways:
+            if way.key in self._refused:
+                continue
+            if way.key in self._loaded or self._store.get(way.key) is not None:
+                return
+            try:
+                self._code(way)
+            except KernelUnavailable as error:
+                self._refuse(way, error)
+            else:
+                return
+
+    def module(self, text: CardText | str) -> CudaModule:
+        """The kernels of a text, or of CUDA C alone, compiled or loaded. Raises KernelUnavailable, where all refuse."""
+        asked, refusals = CardText(lambda: text) if isinstance(text, str) else text, list[str]()
+        for way in ways(asked, card_compilers(self._cupy)):
+            found = self._loaded.get(way.key)
+            if found is not None:
+                return found
+            try:
+                found = self._loaded[way.key] = self._made(way)
+            except KernelUnavailable as error:
+                refusals.append(str(error))
+            else:
+                self.made += 1
+                return found
+        raise KernelUnavailable("; ".join(refusals))
+
+    def _made(self, way: CardWay) -> CudaModule:
+        if way.key in self._refused:
+            raise KernelUnavailable(self._refused[way.key])
         try:
-            return self._kept(key) or self._new(key, text, architecture)
+            return self._kept(way.key) or self._load(self._code(way))
         except KernelUnavailable as error:
-            self._refused[key] = str(error)
+            self._refuse(way, error)
+            raise
+
+    def _refuse(self, way: CardWay, error: KernelUnavailable) -> None:
+        with self._lock:
+            self._refused[way.key] = str(error)
             if len(self._refused) > _MOST_REFUSED:
                 self._refused.pop(next(iter(self._refused)), None)
-            raise
 
     def _kept(self, key: str) -> CudaModule | None:
         """The kernels that were kept; None where there are none, or they cannot be loaded."""
@@ -155,12 +194,13 @@ class CudaKernels:
         except KernelUnavailable:
             return None
 
-    def _new(self, key: str, text: str, architecture: str) -> CudaModule:
-        code = compile_cuda(self._cupy, text, architecture)
-        self.compiled += 1
-        module = self._load(code)
-        self._store.put(key, code)
-        return module
+    def _code(self, way: CardWay) -> bytes:
+        """What is compiled now, and kept."""
+        code = way.compile()
+        with self._lock:
+            self.compiled += 1
+        self._store.put(way.key, code)
+        return code
 
     def _load(self, code: bytes) -> CudaModule:
         module = self._cupy.cuda.function.Module()
@@ -195,15 +235,33 @@ def cuda_loop(op: Fused) -> CudaLoop:
 CudaCode = CompiledCudaLoop | CompiledCudaRecurrence
 
 
-def compile_cuda(cupy: Any, text: str, architecture: str) -> bytes:
-    """Machine code for cards of this compute capability (90: 9.0). Raises KernelUnavailable."""
-    nvrtc = cupy.cuda.nvrtc
-    program = nvrtc.createProgram(text, "loop.cu", (), ())
-    try:
-        nvrtc.compileProgram(program, (*OPTIONS, f"--gpu-architecture=sm_{architecture}"))
-        code: bytes = nvrtc.getCUBIN(program)
-    except nvrtc.NVRTCError as error:
-        raise KernelUnavailable(f"NVRTC: {error}: {nvrtc.getProgramLog(program)[:500]}") from None
-    finally:
-        nvrtc.destroyProgram(program)
-    return code
+class _Wanted(NamedTuple):
+    """A kernel that a plan wants: its text, and what becomes of it when it is loaded."""
+
+    text: CardText
+    bound: Callable[[CudaModule], CudaCode]
+
+
+def _wanted(op: Kernel) -> _Wanted:
+    if isinstance(op, PlannedScan):
+        steps = op.step_loop
+        assert steps is not None
+        return _Wanted(recurrence_card_text(steps), lambda module: CompiledCudaRecurrence(module, steps))
+    assert isinstance(op, Fused)
+    loop = cuda_loop(op)
+    return _Wanted(loop_card_text(loop), lambda module: CompiledCudaLoop(module, loop))
+
+
+def loop_card_text(loop: CudaLoop) -> CardText:
+    """The kernels of a loop, in each language."""
+    return CardText(
+        cache(lambda: cuda_text(loop.parts, loop.lanes)),
+        cache(lambda: ptx_text(loop.parts, loop.lanes, loop.kernels)),
+    )
+
+
+def recurrence_card_text(loop: StepLoop) -> CardText:
+    """The kernel that goes through all steps of a loop, in each language."""
+    return CardText(
+        cache(lambda: cuda_recurrence_text(loop.expanded)), cache(lambda: ptx_recurrence_text(loop.expanded))
+    )

@@ -41,6 +41,14 @@ Files:
     part_sums          Adding up the parts that the blocks of a loop made of its sums: by loops, in an order that is
                        always the same
     program            The loop language: a scalar program in single assignment, swept over rows of columns
+    ptx_recurrence     A recurrence as LLVM IR for a card: the kernel of `cuda_recurrence`, a thread for all steps of an
+                       element
+    ptx_sums           What adds up the results of a loop on a card, as LLVM IR: the kernels of `cuda_text.SUMS`, in the
+                       same order
+    ptx_text           A loop as LLVM IR for a card, nvptx64-nvidia-cuda: the kernels, lanes and order of `cuda_text`,
+                       and so the same bits
+    ptx_threads        Threads of a card in LLVM IR: their numbers, what they see of one another within a warp, and the
+                       module of kernels
     recurrence         A loop that is gone through step by step: what a step gives for a carry is what the next one is
                        given
     recurrence_text    A recurrence as LLVM IR: the rows and vectors of a kernel of its step, and inside of each vector

@@ -142,12 +142,13 @@ class Assembly:
         names: LoopNames,
         first: int | str,
         past: int | str,
-        step: int = 1,
+        step: int | str = 1,
         carried: Sequence[CarriedValue] = (),
+        metadata: str = "",
     ) -> Iterator[list[str]]:
         """For each number from `first` to before `past`; `carried` are those of the last round afterwards.
 
-        What is given is to be filled with the values that go into the next round.
+        What is given is to be filled with the values that go into the next round. The branch back has the `metadata`.
         """
         before, given = self.block, list[str]()
         self.label(names.head)
@@ -160,5 +161,5 @@ class Assembly:
             f"  {name} = phi {type} [ {start}, %{before} ], [ {value}, %{self.block} ]"
             for (name, type, start), value in zip((counter, *carried), (following, *given), strict=True)
         ]
-        self.lines.append(f"  br label %{names.head}\n{names.past}:")
+        self.lines.append(f"  br label %{names.head}{metadata}\n{names.past}:")
         self.block = names.past

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from engine.loops.assembly import Assembly, CarriedValue, LoopNames
 from engine.loops.llvm_instructions import instruction, larger, literal
@@ -17,7 +18,7 @@ from engine.loops.schedule import Schedule, Sweep, schedule
 from engine.loops.table import TableEntry, TableLayout, table_layout
 
 #: what a reduction begins with
-_FIRST = {"row_sum": 0.0, "row_prod": 1.0, "row_max": float("-inf"), "row_min": float("inf")}
+FIRST_FLOATS: Final = {"row_sum": 0.0, "row_prod": 1.0, "row_max": float("-inf"), "row_min": float("inf")}
 _COMBINING = {"row_sum": "fadd", "row_prod": "fmul"}
 
 
@@ -35,7 +36,7 @@ def llvm_text(loop: Loop, lanes: int) -> str:
 
 @dataclass(eq=False, slots=True)
 class KernelText:
-    """The kernel while it is written."""
+    """The kernel while it is written. Without lanes, 0, what is computed of an element are scalars."""
 
     loop: Loop
     lanes: int
@@ -45,6 +46,8 @@ class KernelText:
     memory: KernelMemory
     #: names of scalars of a row
     row: dict[int, str] = field(default_factory=dict)
+    #: of the row along its axes, with the number of each
+    indices: list[tuple[int, str]] = field(default_factory=list)
 
     def kernel(self) -> None:
         """All of it."""
@@ -64,6 +67,10 @@ class KernelText:
             self.memory.word(position, "ptr", f"%{name}")
             for axis in range(self.loop.row_axes if strided else 0):
                 self.memory.word(position + 1 + axis, "i64", f"%{name}.stride{axis}")
+        if self.schedule.scratch:
+            self._read_scratch()
+
+    def _read_scratch(self) -> None:
         self.memory.word(self.layout.scratch, "ptr", "%scratch")
         self.to.value(f"add i64 %columns, {self.lanes - 1}", "%padded.up")
         self.to.value(f"and i64 %padded.up, {-self.lanes}", "%padded")
@@ -117,12 +124,16 @@ class KernelText:
 
     # rows
 
-    def _row(self) -> None:
+    def _begin_row(self) -> None:
+        """Where each array has `%row`, and how many elements that has: `%count`."""
         self.row.clear()
         self._point_at_row()
         self.to.value("mul i64 %row, %columns", "%start")
         self.to.value("sub i64 %length, %start", "%left")
         self.to.least("%columns", "%left", "%count")
+
+    def _row(self) -> None:
+        self._begin_row()
         self.to.value(f"and i64 %count, {-self.lanes}", "%whole")
         if self.lanes > 1:
             self.to.value("sub i64 %count, %whole", "%tail")
@@ -145,17 +156,17 @@ class KernelText:
     def _point_at_row(self) -> None:
         """Where each array has this row: only several axes take divisions to tell."""
         rest = "%row"
-        indices = []
+        self.indices.clear()
         for axis in range(self.loop.row_axes - 1, 0, -1):
             quotient = self.to.value(f"udiv i64 {rest}, %extent{axis}")
             whole = self.to.value(f"mul i64 {quotient}, %extent{axis}")
-            indices.append((axis, self.to.value(f"sub i64 {rest}, {whole}")))
+            self.indices.append((axis, self.to.value(f"sub i64 {rest}, {whole}")))
             rest = quotient
-        indices += [(0, rest)] if self.loop.row_axes else []
+        self.indices.extend([(0, rest)] if self.loop.row_axes else [])
         for (name, _, strided), stored in zip(self._arrays(), self._stored_types(), strict=True):
             if strided:
                 at = "0"
-                for axis, index in indices:
+                for axis, index in self.indices:
                     step = self.to.value(f"mul i64 {index}, %{name}.stride{axis}")
                     at = self.to.value(f"add i64 {at}, {step}")
                 self.memory.further(f"%{name}", stored, at, f"%{name}.row")
@@ -189,7 +200,7 @@ class KernelText:
         reduced = [CarriedValue(f"%r{i}", floats, self._first(i)) for i in sweep.reductions]
         names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.rest")
         with self.to.loop(names, 0, "%whole", self.lanes, reduced) as given:
-            given.extend(self._body(sweep, names.counter))
+            given.extend(self._reduced(sweep, self._body(sweep, names.counter)))
         if self.lanes > 1:
             self._tail(p, sweep)
         for i in sweep.reductions:
@@ -199,13 +210,14 @@ class KernelText:
     def _tail(self, p: int, sweep: Sweep) -> None:
         """What is left of the row, in one masked vector."""
         with self.to.when("%tail.any", f"s{p}.tail", f"s{p}.end"):
-            reduced = self._body(sweep, "%whole", self._mask())
+            mask = self._mask()
+            reduced = self._reduced(sweep, self._body(sweep, "%whole", mask), mask)
         floats = self.to.name("float", self.lanes)
         for i, name in zip(sweep.reductions, reduced, strict=True):
             self.to.value(f"phi {floats} [ %r{i}, %s{p}.rest ], [ {name}, %s{p}.tail ]", f"%r{i}.end")
 
     def _first(self, reduction: int) -> str:
-        start = literal(_FIRST[self.loop.instructions[reduction].op], "float")
+        start = literal(FIRST_FLOATS[self.loop.instructions[reduction].op], "float")
         return f"splat ({self.to.name('float')} {start})"
 
     def _mask(self) -> str:
@@ -217,7 +229,16 @@ class KernelText:
         return self.to.value(f"icmp ult {words} <{lanes}>, {count}")
 
     def _body(self, sweep: Sweep, at: str, mask: str = "") -> list[str]:
-        """One vector of each scalar of a sweep, read, computed, kept, stored: what its reductions then are."""
+        """One vector of each scalar of a sweep, read, computed, kept, stored: what its reductions are given of it."""
+        found = self._computed(sweep, at, mask)
+        for number in sweep.kept:
+            self._store(found[number], self._type(number), self._kept(number, at), self.lanes)
+        for n in sweep.results:
+            self._store_result(n, self._vector(self.loop.results[n].value, found), at, mask)
+        return [self._vector(self.loop.instructions[i].args[0], found) for i in sweep.reductions]
+
+    def _computed(self, sweep: Sweep, at: str, mask: str = "") -> dict[int, str]:
+        """One vector of each scalar of a sweep, by number, read and computed."""
         found: dict[int, str] = {}
         for number in sweep.fetched:
             found[number] = self._load(self._type(number), self._kept(number, at), self.lanes)
@@ -229,16 +250,13 @@ class KernelText:
             else:
                 args = [self._vector(a, found) for a in computed.args]
                 found[number] = instruction(self.to, self.loop, number, args, self.lanes)
-        for number in sweep.kept:
-            self._store(found[number], self._type(number), self._kept(number, at), self.lanes)
-        for n in sweep.results:
-            self._store_result(n, self._vector(self.loop.results[n].value, found), at, mask)
-        given = [self._vector(self.loop.instructions[i].args[0], found) for i in sweep.reductions]
-        return [self._reduced(i, value, mask) for i, value in zip(sweep.reductions, given, strict=True)]
+        return found
 
     def _vector(self, number: int, found: dict[int, str]) -> str:
         """A scalar in all lanes. What is the same for the row is spread here, beside its use: registers are few."""
         constant = self.loop.instructions[number]
+        if not self.lanes:
+            return found[number] if number in found else self._scalar(number)
         if constant.op == "constant":
             return f"splat ({self.to.name(constant.type)} {literal(constant.data, constant.type)})"
         if number not in found:
@@ -255,12 +273,13 @@ class KernelText:
         so_far = self._load("float", place, self.lanes, mask)
         self._store(self.to.value(f"fadd {floats} {so_far}, {value}"), "float", place, self.lanes, mask)
 
-    def _reduced(self, i: int, value: str, mask: str) -> str:
-        """A reduction so far and one more vector; in lanes beyond the row, that is what it begins with."""
-        floats = self.to.name("float", self.lanes)
-        if mask:
-            value = self.to.value(f"select <{self.lanes} x i1> {mask}, {floats} {value}, {floats} {self._first(i)}")
-        return self._combined(i, value, f"%r{i}", self.lanes)
+    def _reduced(self, sweep: Sweep, given: Sequence[str], mask: str = "") -> list[str]:
+        """Each reduction so far and one more vector; in lanes beyond the row, that is what it begins with."""
+        floats, bools, found = self.to.name("float", self.lanes), self.to.name("bool", self.lanes), []
+        for i, one in zip(sweep.reductions, given, strict=True):
+            inside = f"select {bools} {mask}, {floats} {one}, {floats} {self._first(i)}"
+            found.append(self._combined(i, self.to.value(inside) if mask else one, f"%r{i}", self.lanes))
+        return found
 
     def _combined(self, i: int, one: str, other: str, lanes: int) -> str:
         op = self.loop.instructions[i].op

@@ -19,23 +19,33 @@ _SUFFIXES: Final = {"float": "f32", "double": "f64"}
 class KernelMemory:
     """The accesses of a kernel while it is written. Types are scalars in LLVM's words; lanes make vectors of them."""
 
-    def __init__(self, to: Assembly) -> None:
+    def __init__(self, to: Assembly, *, checkable: bool = True) -> None:
+        """What is `checkable` is bound with the extents of its buffers, where these are checked: not on a card."""
         self._to = to
-        self._checks = BoundsWriter(to) if WATCHED.checked else None
+        self._checks = BoundsWriter(to) if WATCHED.checked and checkable else None
         #: of each pointer, or vector of pointers, by name
         self._buffers: dict[str, BufferExtent] = {}
 
     # pointers
 
-    def word(self, position: int, type: str, name: str = "") -> str:
-        """What stands in the table: a number (i64), or where a buffer begins (ptr)."""
+    def word(self, position: int, type: str, name: str = "", moved: str = "") -> str:
+        """What stands in the table: a number (i64), or where a buffer begins (ptr).
+
+        `moved` is by how many words further it stands, a value: only where accesses are not checked.
+        """
+        assert not (moved and self._checks)
         place = self._to.value(f"getelementptr i64, ptr %table, i64 {position}", name and f"{name}.in")
+        if moved:
+            place = self._to.value(f"getelementptr i64, ptr {place}, i64 {moved}")
         if self._checks:
             place = self._checks.bounded(self._checks.table(), place, 8, 1, "")
         found = self._to.value(f"load {type}, ptr {place}, align 8", name)
-        if type == "ptr":
-            self._buffers[found] = self._checks.stated(position) if self._checks else BufferExtent(position)
-        return found
+        return self.given(found, position) if type == "ptr" else found
+
+    def given(self, pointer: str, position: int) -> str:
+        """A pointer that a function is called with, into the buffer at a position of the table."""
+        self._buffers[pointer] = self._checks.stated(position) if self._checks else BufferExtent(position)
+        return pointer
 
     def further(self, pointer: str, type: str, index: int | str, name: str = "") -> str:
         """A pointer so many elements of a type further."""

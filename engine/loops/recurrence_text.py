@@ -22,7 +22,7 @@ def recurrence_text(recurrence: Recurrence, lanes: int) -> str:
     """
     to, layout = Assembly(recurrence.loop.dtype), recurrence_layout(recurrence)
     nothing = Schedule((), (), ())
-    text = _RecurrenceText(
+    text = RecurrenceText(
         recurrence.loop, lanes, nothing, layout.loop, to, KernelMemory(to), recurrence=recurrence, places=layout
     )
     text.kernel()
@@ -30,14 +30,14 @@ def recurrence_text(recurrence: Recurrence, lanes: int) -> str:
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class _RecurrenceText(KernelText):
-    """The kernel while it is written."""
+class RecurrenceText(KernelText):
+    """The kernel while it is written. Without lanes, 0, what is computed of an element are scalars."""
 
     recurrence: Recurrence
     places: RecurrenceLayout
 
     def _read_table(self) -> None:
-        super(_RecurrenceText, self)._read_table()
+        super(RecurrenceText, self)._read_table()
         self.memory.word(self.places.steps, "i64", "%steps")
         for n in self.recurrence.moving:
             self.memory.word(self.places.operands[n], "i64", f"%operand{n}.entry")
@@ -45,7 +45,10 @@ class _RecurrenceText(KernelText):
             self.memory.word(self.places.results[n], "i64", f"%result{n}.entry")
         if self.recurrence.out_of_range is not None:
             self.memory.word(self.places.flag, "ptr", "%flag")
-            self.memory.store("i8", "0", "%flag")
+            self._clear_flag()
+
+    def _clear_flag(self) -> None:
+        self.memory.store("i8", "0", "%flag")
 
     def _columns(self) -> None:
         with self.to.loop(loop_names("c", "columns.head", "columns.body", "columns.rest"), 0, "%whole", self.lanes):
@@ -134,8 +137,10 @@ class _RecurrenceText(KernelText):
     def _tell(self, far: str, name: str, mask: str) -> None:
         """Set the flag where any element was out of range."""
         bools = self.to.name("bool", self.lanes)
-        inside = self.to.value(f"and {bools} {far}, {mask}") if mask else far
-        reduce = f"llvm.vector.reduce.or.v{self.lanes}i1"
-        self.to.declare("i1", reduce, bools)
-        with self.to.when(self.to.value(f"call i1 @{reduce}({bools} {inside})"), f"{name}.tell", f"{name}.told"):
+        any_of_it = self.to.value(f"and {bools} {far}, {mask}") if mask else far
+        if self.lanes:
+            reduce = f"llvm.vector.reduce.or.v{self.lanes}i1"
+            self.to.declare("i1", reduce, bools)
+            any_of_it = self.to.value(f"call i1 @{reduce}({bools} {any_of_it})")
+        with self.to.when(any_of_it, f"{name}.tell", f"{name}.told"):
             self.memory.store("i8", "1", "%flag")

@@ -18,8 +18,8 @@ _LARGE: Final = re.compile(r"(?<![\w.%@])-?\d{10,}(?![\w.])")
 
 
 @cache
-def _binding() -> Any:
-    """llvmlite's binding, ready to write code for this machine."""
+def llvm() -> Any:
+    """llvmlite's binding, ready to write code for this machine. Raises KernelUnavailable."""
     try:
         from llvmlite import binding  # noqa: PLC0415 - 75 MB, for the processes that compile
     except (ImportError, OSError) as error:
@@ -35,7 +35,7 @@ def host_processor() -> tuple[str, str]:
 
     Raises KernelUnavailable.
     """
-    binding = _binding()
+    binding = llvm()
     try:
         return binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     except RuntimeError as error:
@@ -65,8 +65,8 @@ def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
     Raises KernelUnavailable where llvmlite is missing, LLVM refuses the text, the host lacks what kernels need, or a
     number in the text is too large for its type.
     """
-    _demand_words(text)
-    binding = _binding()
+    demand_words(text)
+    binding = llvm()
     if processor is None:
         processor = host_processor()
         _demand_fma(processor[1])
@@ -82,13 +82,16 @@ def machine_code(text: str, processor: tuple[str, str] | None = None) -> bytes:
 
 def target_machine(name: str, features: str) -> Any:
     """What LLVM writes code with, for a processor of this machine's family. Raises KernelUnavailable."""
-    binding = _binding()
+    binding = llvm()
     target = binding.Target.from_default_triple()
     return target.create_target_machine(cpu=name, features=features, **_OPTIONS)
 
 
-def _demand_words(text: str) -> None:
-    """LLVM cuts off what is too large for its type without a word, and an offset then points anywhere."""
+def demand_words(text: str) -> None:
+    """Raise KernelUnavailable where a number is too large for its type.
+
+    LLVM cuts that off without a word, and an offset then points anywhere.
+    """
     for line in text.splitlines():
         for number in map(int, _LARGE.findall(line)):
             bits = 64 if "i64" in line else 32
@@ -107,7 +110,7 @@ def link(data: bytes, name: str) -> tuple[int, Any]:
 
     Raises KernelUnavailable.
     """
-    binding = _binding()
+    binding = llvm()
     try:
         machine = target_machine(*host_processor())
         engine = binding.create_mcjit_compiler(binding.parse_assembly(""), machine)

@@ -2,7 +2,7 @@
 
 This one builds what is written for a processor, and what is written for a card, too.
 
-`GRADSERVE_TEST_PRINTER=numpy|llvm|c|cuda` has all tests run their plans so, on the CPU; `make test-printers` sets it.
+`GRADSERVE_TEST_PRINTER=numpy|llvm|c|cuda|ptx` has all tests run their plans so, on the CPU; `make test-printers` does.
 Small plans, as most of those in tests are, would else run node by node.
 """
 
@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from threading import RLock
@@ -34,7 +35,6 @@ from engine.graph.op import Array, KernelCall
 from engine.graph.run_context import RunContext
 from engine.loops.compiled import NativeKernel
 from engine.loops.cuda_launch import CudaLoop
-from engine.loops.cuda_parts import CudaParts
 from engine.loops.part_sums import LANES, sum_loop
 from engine.loops.program import Loop
 from engine.loops.schedule import lanes_of
@@ -47,11 +47,12 @@ from engine.planning.looped import RunsPlans
 from engine.planning.plan import Step, graph_of, make_plan
 from tests.engine.loops.c_compiler import COMPILER, c_kernels
 from tests.engine.loops.cuda_shim import HostKernels, host_kernels, run_on_host
+from tests.engine.loops.ptx_shim import host_ptx_kernels
 
 #: the printer of all tests; none: plans run as they are
 PRINTER: Final = os.environ.get("GRADSERVE_TEST_PRINTER", "none")
 #: whether loops are machine code, with functions of their own
-COMPILED: Final = PRINTER in ("llvm", "c", "cuda")
+COMPILED: Final = PRINTER in ("llvm", "c", "cuda", "ptx")
 
 
 def _by_c(plan: Plan) -> Binder:
@@ -84,12 +85,11 @@ class _CudaOnHost(Binder):
             op.forward(RunContext(np), *operands, out=out)
 
 
-def _by_cuda(plan: Plan) -> Binder:
+def _for_a_card(printer: str, plan: Plan) -> Binder:
     """Kernels for a card, compiled for this processor."""
     ops = list(dict.fromkeys(op for op in kernel_ops(plan) if isinstance(op, Fused)))
     loops = [cuda_loop(op) for op in ops]
-    kernels = in_cuda([(loop.parts, loop.lanes) for loop in loops])
-    return _CudaOnHost(dict(zip(ops, zip(kernels, loops, strict=True), strict=True)))
+    return _CudaOnHost(dict(zip(ops, zip(on_host(printer, loops), loops, strict=True), strict=True)))
 
 
 class _OnArrays(Binder):
@@ -108,16 +108,24 @@ _BINDERS: Final[dict[str, Callable[[Plan], Binder | None]]] = {
     "numpy": lambda plan: _kernels.without,
     "llvm": _kernels.compile,
     "c": _by_c,
-    "cuda": _by_cuda,
+    "cuda": partial(_for_a_card, "cuda"),
+    "ptx": partial(_for_a_card, "ptx"),
     "arrays": lambda plan: _OnArrays(),
 }
 #: those that run here
-_THERE: Final = {"numpy": True, "llvm": find_spec("llvmlite"), "c": COMPILER, "cuda": COMPILER, "arrays": True}
+_THERE: Final = {
+    "numpy": True,
+    "llvm": find_spec("llvmlite"),
+    "c": COMPILER,
+    "cuda": COMPILER,
+    "ptx": COMPILER and find_spec("llvmlite"),
+    "arrays": True,
+}
 PRINTERS: Final = [name for name in _BINDERS if _THERE[name]]
 #: compiled quickly: bits do not depend on how well
 _C_FLAGS: Final = ("-O1",)
 _built: Final[dict[tuple[str, int], NativeKernel]] = {}
-_built_as_cuda: Final[dict[str, HostKernels]] = {}
+_built_for_a_card: Final[dict[tuple[str, str], HostKernels]] = {}
 _fused: Final[dict[str, WeakKeyDictionary[Plan, Plan]]] = {name: WeakKeyDictionary() for name in _BINDERS}
 _ready: Final[dict[str, WeakKeyDictionary[Plan, ExecutionTier]]] = {name: WeakKeyDictionary() for name in _BINDERS}
 _lock: Final = RLock()  # fusing patches a module, and threads share plans
@@ -134,15 +142,19 @@ def in_c(wanted: list[tuple[Loop, int]]) -> list[NativeKernel]:
     return [_built[repr(loop), lanes] for loop, lanes in wanted]
 
 
-def in_cuda(wanted: list[tuple[CudaParts, int]]) -> list[HostKernels]:
-    """Kernels of loops in parts and their lanes, each compiled once in this process."""
-    missing = {repr(each): each for each in wanted}
-    missing = {key: each for key, each in missing.items() if key not in _built_as_cuda}
-    if missing:
+def on_host(printer: str, wanted: list[CudaLoop]) -> list[HostKernels]:
+    """Kernels for a card of loops, as CUDA C or as LLVM IR, each compiled once in this process."""
+    keys = [(printer, repr((loop.parts, loop.lanes, sorted(loop.kernels)))) for loop in wanted]
+    missing = {key: loop for key, loop in zip(keys, wanted, strict=True) if key not in _built_for_a_card}
+    loops = list(missing.values())
+    if loops:
         with tempfile.TemporaryDirectory() as folder:
-            made = host_kernels(list(missing.values()), Path(folder))
-        _built_as_cuda.update(zip(missing, made, strict=True))
-    return [_built_as_cuda[repr(each)] for each in wanted]
+            if printer == "cuda":
+                made = host_kernels([(loop.parts, loop.lanes) for loop in loops], Path(folder))
+            else:
+                made = host_ptx_kernels(loops, Path(folder))
+        _built_for_a_card.update(zip(missing, made, strict=True))
+    return [_built_for_a_card[key] for key in keys]
 
 
 def fused(plan: Plan, printer: str) -> Plan:

@@ -156,10 +156,11 @@ def test_what_waits_for_the_card_is_not_recorded() -> None:
 def test_another_process_loads_what_was_compiled(tmp_path: Path) -> None:
     plan = layers()
     settled(plan, FEED, KernelStore(tmp_path))
-    from engine.executors import cuda_kernels
+    from engine.executors import cuda_compiling
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(cuda_kernels, "compile_cuda", None)
+        for compiler in ("compile_cuda", "card_code"):
+            patch.setattr(cuda_compiling, compiler, None)
         again = settled(layers(), FEED, KernelStore(tmp_path))
     assert again.kernels > 0
 

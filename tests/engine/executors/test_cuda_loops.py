@@ -118,6 +118,7 @@ def test_of_no_step_the_op_itself_is_made() -> None:
 
 def kernels_of(monkeypatch: pytest.MonkeyPatch, asked: Written, call: Any) -> list[Any]:
     """The ops that kernels for a card are made of."""
+    monkeypatch.setattr("engine.executors.cuda_kernels.card_compilers", lambda cupy: [])
     monkeypatch.setattr(CudaKernels, "module", lambda self, text: text)
     made = CudaKernels(None).compile(compiled_plan(asked, call))
     assert made

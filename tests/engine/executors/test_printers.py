@@ -20,7 +20,7 @@ from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from tests.contract.cases import LIMITS, Array, Case, all_cases, feeds_of, has_rule
 from tests.contract.test_derivatives import weighted, weights_for
-from tests.engine.printers import PRINTERS, fused, in_c, in_cuda, printing
+from tests.engine.printers import PRINTERS, fused, in_c, on_host, printing
 
 #: relative to the largest number of a result, and to each
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
@@ -86,7 +86,7 @@ each_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.slow
 @each_kind
 @each_dtype
-@pytest.mark.parametrize("printer", [name for name in PRINTERS if name not in ("c", "cuda")])
+@pytest.mark.parametrize("printer", [name for name in PRINTERS if name not in ("c", "cuda", "ptx")])
 def test_every_op_computes_the_same(printer: str, dtype: str, kind: str) -> None:
     for name, plan, arrays in corpus(dtype, kind):
         for there, here in zip(interpreted(plan, arrays), computed(plan, arrays, printer), strict=True):
@@ -114,11 +114,13 @@ def assert_same_zeros(here: Array, there: Array, name: str) -> None:
 @pytest.mark.slow
 @each_kind
 @each_dtype
-@pytest.mark.parametrize("printer", ["c", "cuda"])
-@pytest.mark.skipif(not {"c", "cuda", "llvm"} <= {*PRINTERS}, reason="there is no C compiler, or no LLVM")
+@pytest.mark.parametrize("printer", ["c", "cuda", "ptx"])
+@pytest.mark.skipif(not {"c", "cuda", "ptx", "llvm"} <= {*PRINTERS}, reason="there is no C compiler, or no LLVM")
 def test_all_that_compile_give_the_same_bits(printer: str, dtype: str, kind: str) -> None:
     found = corpus(dtype, kind)
-    if kind == "samples":  # a compiler takes long: of each dtype, and for each printer, every second one
+    if (
+        kind == "samples" and printer != "ptx"
+    ):  # a compiler takes long: of each dtype, and for each printer, every second one
         found = found[(dtype == "float32") ^ (printer == "cuda") :: 2]
     build_at_once(printer, [fused(plan, printer) for _, plan, _ in found])
     for name, plan, arrays in found:
@@ -134,7 +136,7 @@ def build_at_once(printer: str, plans: Sequence[Plan]) -> None:
     if printer == "c":
         in_c([(op.expanded, lanes_of(op.expanded, op.space.columns)) for op in ops])
     else:
-        in_cuda([(loop.parts, loop.lanes) for loop in map(cuda_loop, ops)])
+        on_host(printer, list(map(cuda_loop, ops)))
 
 
 def test_the_corpus_is_most_of_what_elementwise_ops_there_are() -> None:
@@ -152,6 +154,7 @@ def test_a_printer_runs_what_it_has_made(printer: str, monkeypatch: pytest.Monke
     broken = {
         "numpy": "engine.executors.kernels.bind_blocks",
         "cuda": "tests.engine.printers.run_on_host",
+        "ptx": "tests.engine.printers.run_on_host",
         "arrays": "tests.engine.printers.run_on_arrays",
     }
     asked: list[str] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,13 +21,13 @@ Array = np.ndarray[Any, Any]
 
 
 class HostKernels:
-    """The kernels of one loop; `launch` runs one of them, as a card would."""
+    """The kernels of one loop; `launch` runs one of them, as a card would. Names of `own` ones end in its number."""
 
-    def __init__(self, library: ctypes.CDLL, number: int) -> None:
-        self._library, self._number = library, number
+    def __init__(self, library: ctypes.CDLL, number: int, own: Container[str] = ("rows", "columns")) -> None:
+        self._library, self._number, self._own = library, number, own
 
     def launch(self, launch: Launch) -> None:
-        own = launch.kernel in ("rows", "columns")
+        own = launch.kernel in self._own
         launch_on_host(self._library, launch._replace(kernel=f"{launch.kernel}{self._number}") if own else launch)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 
 from engine.loops.cuda_recurrence import cuda_steps, recurrence_launch
 from engine.loops.program import ARITHMETIC, BITS, Level, LoopBuilder, Scalar, Space
+from engine.loops.ptx_recurrence import ptx_recurrence_text
 from engine.loops.recurrence import Carry, Recurrence, recurrence_layout, recurrence_table
 from engine.loops.recurrence_text import recurrence_text
 from engine.loops.schedule import lanes_of
@@ -21,6 +23,7 @@ from tests.engine.loops.c_compiler import compile_c
 from tests.engine.loops.c_text import c_recurrence_text
 from tests.engine.loops.cases import COLUMNS, Array, Case, expected, random_primitive, values
 from tests.engine.loops.cuda_shim import launch_on_host, shimmed
+from tests.engine.loops.ptx_shim import host_library
 
 #: operands of a random recurrence: three carries, what moves, and what stays
 _LEVELS: Final = (*[Level.ELEMENT] * 4, Level.ROW, Level.ELEMENT, Level.ROW)
@@ -148,11 +151,23 @@ def by_c(given: Steps, results: list[Array]) -> bool:
 
 
 def by_cuda(given: Steps, results: list[Array]) -> bool:
-    """The kernel of a card, on a processor."""
-    recurrence, flag = given.recurrence, np.zeros(1, np.uint8)
+    """The kernel of a card in CUDA C, on a processor."""
     with tempfile.TemporaryDirectory() as folder:
-        text = shimmed(recurrence.loop.dtype, cuda_steps(recurrence))
+        text = shimmed(given.recurrence.loop.dtype, cuda_steps(given.recurrence))
         library = compile_c(text, Path(folder), "-O1", "-Wno-unknown-pragmas")
+    return _launched(library, given, results)
+
+
+def by_ptx(given: Steps, results: list[Array]) -> bool:
+    """The kernel of a card in LLVM IR, on a processor."""
+    with tempfile.TemporaryDirectory() as folder:
+        text = ptx_recurrence_text(given.recurrence)
+        library = host_library(given.recurrence.loop.dtype, [text], Path(folder))
+    return _launched(library, given, results)
+
+
+def _launched(library: ctypes.CDLL, given: Steps, results: list[Array]) -> bool:
+    recurrence, flag = given.recurrence, np.zeros(1, np.uint8)
     entries = given.entries(results)
     addresses = [[array.ctypes.data for array in arrays] for arrays in given.at_first(results)]
     launch_on_host(

@@ -15,7 +15,7 @@ from engine.loops.recurrence import Carry, Recurrence
 from tests.engine.loops import nvrtc
 from tests.engine.loops.c_compiler import COMPILER
 from tests.engine.loops.cases import Array
-from tests.engine.loops.recurrences import Steps, by_c, by_cuda, by_llvm, random_steps, step_by_step
+from tests.engine.loops.recurrences import Steps, by_c, by_cuda, by_llvm, by_ptx, random_steps, step_by_step
 
 pytest.importorskip("llvmlite")
 
@@ -25,6 +25,7 @@ PRINTERS = [
     pytest.param(by_llvm, id="llvm"),
     pytest.param(by_c, id="c", marks=needs_compiler),
     pytest.param(by_cuda, id="cuda", marks=needs_compiler),
+    pytest.param(by_ptx, id="ptx", marks=needs_compiler),
 ]
 
 

@@ -148,7 +148,7 @@ def test_llvm_refuses_text_that_is_none() -> None:
 
 def test_llvmlite_may_be_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "llvmlite", None)
-    monkeypatch.setattr(machine_code, "_binding", machine_code._binding.__wrapped__)
+    monkeypatch.setattr(machine_code, "llvm", machine_code.llvm.__wrapped__)
     with pytest.raises(KernelUnavailable, match="llvmlite cannot be loaded"):
         machine_code.machine_code("")
 
@@ -170,6 +170,6 @@ class Unknowing:
 
 
 def test_a_processor_that_llvm_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(machine_code, "_binding", Unknowing)
+    monkeypatch.setattr(machine_code, "llvm", Unknowing)
     with pytest.raises(KernelUnavailable, match="does not know this processor"):
         machine_code.host_processor.__wrapped__()

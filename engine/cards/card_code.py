@@ -1,0 +1,134 @@
+"""LLVM IR → machine code of a card: PTX by LLVM, from which nvJitLink assembles it. Neither needs a card, or a driver.
+
+PTX has add.rn, mul.rn, div.rn and sqrt.rn, and nothing that flushes subnormal numbers, as long as the text does not ask
+for more: what a float is, is what IEEE 754 says.
+
+Sources: nvJitLink.h and the guide of CUDA 13 to it; LLVM, "User Guide for NVPTX Back-end".
+"""
+
+from __future__ import annotations
+
+import ctypes
+from functools import cache
+from importlib.metadata import version
+from typing import Any, Final, NamedTuple
+
+from engine.cards.libraries import card_library
+from engine.native.kernel_errors import KernelUnavailable
+from engine.native.machine_code import demand_words, llvm
+
+_TRIPLE: Final = "nvptx64-nvidia-cuda"
+#: of LLVM: for more, an assembler optimises as well, and none is too little for it to know which memory is global
+_OPT: Final = 1
+#: NVJITLINK_INPUT_PTX
+_PTX: Final = 2
+#: of what the assembler says
+_MOST_SAID: Final = 500
+
+
+class CardAssembler(NamedTuple):
+    """nvJitLink, as in "13.5"."""
+
+    version: str
+
+    @property
+    def major(self) -> int:
+        """Of which CUDA it is."""
+        return int(self.version.partition(".")[0])
+
+    @property
+    def compiler(self) -> str:
+        """What machine code depends on beside its text and the card: both programs, with their options."""
+        return f"llvmlite {version('llvmlite')} opt {_OPT}, nvJitLink {self.version}"
+
+
+def card_assembler() -> CardAssembler:
+    """What there is. Raises KernelUnavailable where it, or LLVM for cards, is missing, or it is older than 12.3."""
+    _target()
+    found = card_library("nvJitLink")
+    if found.loaded is None:
+        raise KernelUnavailable(f"nvJitLink was not found: {found.missing}")
+    if found.version is None:
+        raise KernelUnavailable(f"nvJitLink is too old: {found.path} does not tell its version")
+    return CardAssembler(found.version)
+
+
+def card_code(text: str, architecture: str) -> bytes:
+    """Machine code of a module for cards of this compute capability (90: 9.0). Threads may call it side by side.
+
+    Raises KernelUnavailable, also where a number in the text is too large for its type.
+    """
+    card_assembler()
+    return _assembled(card_ptx(text, architecture), architecture)
+
+
+def card_ptx(text: str, architecture: str) -> str:
+    """The PTX of a module. Raises KernelUnavailable."""
+    demand_words(text)
+    binding, target = llvm(), _target()
+    try:
+        machine = target.create_target_machine(cpu=f"sm_{architecture}", opt=_OPT)
+        module = binding.parse_assembly(text, binding.create_context())
+        module.triple = _TRIPLE
+        module.data_layout = str(machine.target_data)
+        ptx: str = machine.emit_assembly(module)
+    except RuntimeError as error:
+        raise KernelUnavailable(f"LLVM did not compile a kernel for a card: {str(error).strip()}") from error
+    return ptx
+
+
+@cache
+def _target() -> Any:
+    """LLVM's target for cards. Raises KernelUnavailable."""
+    binding = llvm()
+    binding.initialize_all_targets()
+    binding.initialize_all_asmprinters()
+    try:
+        return binding.Target.from_triple(_TRIPLE)
+    except RuntimeError as error:
+        raise KernelUnavailable(f"this LLVM has no cards: {str(error).strip()}") from error
+
+
+def _assembled(ptx: str, architecture: str) -> bytes:
+    linker = _Linker(architecture)
+    try:
+        return linker.assembled(ptx)
+    finally:
+        linker.destroy()
+
+
+class _Linker:
+    """A handle of nvJitLink, for one piece of PTX."""
+
+    def __init__(self, architecture: str) -> None:
+        self._calls, self._handle = card_library("nvJitLink").loaded, ctypes.c_void_p()
+        options = (ctypes.c_char_p * 1)(f"-arch=sm_{architecture}".encode())
+        status = self._calls.nvJitLinkCreate(ctypes.byref(self._handle), ctypes.c_uint32(len(options)), options)
+        if status:
+            raise KernelUnavailable(f"nvJitLink does not know cards of sm_{architecture} (status {status})")
+
+    def assembled(self, ptx: str) -> bytes:
+        """The machine code. Raises KernelUnavailable."""
+        data = ptx.encode()
+        size = ctypes.c_size_t(len(data) + 1)  # with the 0 at its end
+        self._demand(self._calls.nvJitLinkAddData(self._handle, _PTX, data, size, b"loop.ptx"))
+        self._demand(self._calls.nvJitLinkComplete(self._handle))
+        return self._read("LinkedCubin")
+
+    def destroy(self) -> None:
+        """Give back what it holds."""
+        self._calls.nvJitLinkDestroy(ctypes.byref(self._handle))
+
+    def _demand(self, status: int) -> None:
+        if status:
+            said = self._read("ErrorLog").rstrip(b"\0\n").decode(errors="replace")
+            raise KernelUnavailable(f"nvJitLink refused a kernel (status {status}): {said[:_MOST_SAID]}")
+
+    def _read(self, what: str) -> bytes:
+        size = ctypes.c_size_t()
+        sized = getattr(self._calls, f"nvJitLinkGet{what}Size")(self._handle, ctypes.byref(size))
+        room = ctypes.create_string_buffer(size.value)
+        status = sized or getattr(self._calls, f"nvJitLinkGet{what}")(self._handle, room)
+        if status:
+            raise KernelUnavailable(f"nvJitLink gives nothing out (status {status})")
+        return room.raw
