@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from engine.cards.card_code import CardAssembler
 from engine.cards.libraries import CardLibrary
-from engine.executors import cuda_recipes
+from engine.executors import cuda_compiling, cuda_recipes
+from engine.native.kernel_errors import KernelUnavailable
 from tests.engine.executors.card_memory import CARD
 from tests.engine.executors.cublaslt_stand_in import CublasLtStandIn
 from tests.engine.executors.cupy_stand_in import cupy_stand_in
@@ -33,6 +35,11 @@ class StandInCard:
         return CardLibrary("cublasLt", "/stand-in", "13.1.0", loaded=self.cublaslt)
 
 
+def _no_assembler() -> CardAssembler:
+    """Kernels are those of CUDA C, which a C compiler builds."""
+    raise KernelUnavailable("this card has NVRTC alone")
+
+
 @contextmanager
 def card_in_place() -> Iterator[StandInCard]:
     """Have it where CuPy would be."""
@@ -43,6 +50,7 @@ def card_in_place() -> Iterator[StandInCard]:
         for name, module in cupy_stand_in().items():
             patch.setitem(sys.modules, name, module)
         patch.setattr(cuda_recipes, "card_library", made.library)
+        patch.setattr(cuda_compiling, "card_assembler", _no_assembler)
         yield made
     CARD.pool.set_limit(0)
     CARD.pool.free_all_blocks()
