@@ -10,10 +10,12 @@ Files:
     cuda_binding        From a step to the calls that run it on a card: a compiled loop, else a card recipe, else the
                         op's own function
     cuda_capture        Calls in a row on a card: recorded once as a graph of CUDA, and launched again by one call
+    cuda_compiling      Compilers of kernels for a card: LLVM with nvJitLink, where both are there, and NVRTC, in all
+                        cores' threads
     cuda_flags          Flags on the card: faults that the kernels of one run find in their data, so that nobody waits
                         before the end
-    cuda_kernels        Kernels of a card, of loops and of recipes: compiled once for its kind by NVRTC, kept, and
-                        launched by plans
+    cuda_kernels        Kernels of a card, of loops and of recipes: compiled once for its kind, kept, and launched by
+                        plans
     cuda_prepared_plan  A plan made ready to run on a card again and again: memory of its own, and all that it launches,
                         bound to it
     cuda_recipes        From card recipes to calls: kernels of their texts, and products by cuBLASLt, in the one

@@ -10,7 +10,7 @@ Files:
     geometry      Geometries of nodes: what an op's node is, as all kernels that are made for its shapes are told of it
     indexing      Recipes of reading and adding at indices
     pools         Recipes of pools: windows side by side, where these are small
-    products      The recipe of matrix products that BLAS is not quicker at
+    products      Matrix products as geometry, and the recipe of those that BLAS is not quicker at
     recipe_table  The table of recipes: by device and geometry or op, what is asked for a node's kernels
     sums          The recipe of sums over the axes before and behind others
     ufuncs        Recipes of ops that no loop is written for: their ufuncs, called by machine code, and casts
