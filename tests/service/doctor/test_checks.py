@@ -62,7 +62,6 @@ class TestSoftware:
         assert found.level is WARN
         assert "gradserve[cuda12]" in found.advice
 
-
     def test_libraries_of_a_card_are_told_with_what_is_used_instead(self, monkeypatch: pytest.MonkeyPatch) -> None:
         there = CardLibrary("cublasLt", "/lib/libcublasLt.so.13", "13.1.0", loaded=object())
         found = {"cublasLt": there, "nvJitLink": CardLibrary("nvJitLink", "/lib/j.so", "13.0", loaded=object())}
