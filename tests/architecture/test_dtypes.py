@@ -13,8 +13,8 @@ from engine import DTYPES
 from tests.architecture.source import PACKAGES, files, name, parsed
 
 TABLE = "engine/graph/dtypes.py"
-#: names formats that operands are rounded to, which are no dtypes of tensors
-PRECISIONS = "engine/graph/precision.py"
+#: name formats that operands are rounded to, which are no dtypes of tensors
+PRECISIONS = ("engine/graph/precision.py", "schemas/precision.py")
 DTYPE = re.compile(r"bool|u?int\d+|b?float\d+|complex\d+")
 SPELLING = re.compile(r"BOOL|[IUFC]\d+|BF\d+")
 
@@ -39,7 +39,7 @@ def test_no_other_list_says_the_same() -> None:
 @pytest.mark.slow
 def test_what_is_kept_by_dtype_is_for_dtypes_of_the_table() -> None:
     kinds = {"bool", "int", "float"}
-    places = [place for path in files(*PACKAGES) if name(path) != PRECISIONS for place in literals(path, DTYPE)]
+    places = [place for path in files(*PACKAGES) if name(path) not in PRECISIONS for place in literals(path, DTYPE)]
     assert not {where: found for where, found in places if not found <= {*DTYPES, *kinds}}
 
 
