@@ -421,7 +421,7 @@ def cupy_stand_in() -> dict[str, types.ModuleType]:
         "get_default_memory_pool": lambda: CARD.pool,
         "asnumpy": lambda x: x.get(),
         "asarray": as_device,
-        "array": lambda x, dtype=None: as_device(x, dtype).copy(),
+        "array": lambda x, dtype=None, order="K": as_device(np.asarray(x, order=order), dtype).copy(),
         "ascontiguousarray": _ascontiguousarray,
         "lib": types.SimpleNamespace(stride_tricks=types.SimpleNamespace(as_strided=_as_strided)),
         **{name: _kept_on_device(name) for name in ("arange", "empty", "eye", "full", "ones", "zeros", "tri")},
