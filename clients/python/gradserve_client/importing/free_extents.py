@@ -1,0 +1,131 @@
+"""Two imports of one model, for examples of other extents, as one graph whose shapes hold -1."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from gradserve_client.errors import InputError
+from gradserve_client.graph import Graph, Node
+from gradserve_client.importing.imported import Imported
+from gradserve_client.importing.obstacles import Blocked, Obstacles
+from gradserve_client.importing.source_graph import SourceGraph
+
+#: axes by the names of inputs
+Free = Mapping[str, Collection[int]]
+NOTHING_FREE: Final[Free] = {}
+
+
+def require_second(free: Free, first: Mapping[str, Any], second: Mapping[str, Any]) -> None:
+    """Raise InputError unless the examples' shapes differ on all axes that are free, and nowhere else."""
+    unknown = sorted(free.keys() - first.keys())
+    if unknown:
+        raise InputError(f"{unknown[0]!r} is no input of the model, and has no free extents")
+    for name, example in first.items():
+        one, other = np.shape(example), np.shape(second[name])
+        axes = {axis % max(1, len(one)) for axis in free.get(name, ())}
+        differing = {axis for axis, (a, b) in enumerate(zip(one, other, strict=False)) if a != b}
+        if len(one) != len(other) or differing - axes:
+            raise InputError(f"the examples of {name!r} have shapes {[*one]} and {[*other]}, where {sorted(axes)} are free")
+        if axes - differing:
+            raise InputError(
+                f"axis {min(axes - differing)} of {name!r} is free, and both examples have {one[min(axes - differing)]} there: "
+                "a second example shows that another extent will do"
+            )
+
+
+def joined(first: Imported, second: Imported, free: Free) -> Imported:
+    """The first import, with -1 where the second has another extent.
+
+    Raises ImportRefused where a node holds a number that depends on a free extent, other than one extent of a shape.
+    """
+    obstacles = Obstacles()
+    names = {node.id: (name, {*free.get(name, ())}) for name, node in first.inputs.items()}
+    made = SourceGraph(first.graph.opset)
+    copied: dict[int, Node] = {}
+    _functions(first, second, made, obstacles)
+    if len(first.graph) != len(second.graph):
+        obstacles.meet("graph", "the whole", Blocked(f"it has {len(first.graph)} nodes, or with the second example {len(second.graph)}"))
+        obstacles.raise_all("the model with free extents")
+    for one, other in zip(first.graph, second.graph, strict=True):
+        attrs = _declared(one, *names[one.id]) if one.id in names else _attrs(one, other, obstacles)
+        copied[one.id] = made.again(one, [copied[i] for i in one.operands], attrs)
+    obstacles.raise_all("the model with free extents")
+    return replace(
+        first,
+        graph=made,
+        inputs=_again(first.inputs, copied),
+        parameters=_again(first.parameters, copied),
+        outputs=_again(first.outputs, copied),
+        state=_again(first.state, copied),
+        buffers=_again(first.buffers, copied),
+    )
+
+
+def _again(nodes: Mapping[str, Node], copied: Mapping[int, Node]) -> dict[str, Node]:
+    return {name: copied[node.id] for name, node in nodes.items()}
+
+
+def _functions(first: Imported, second: Imported, made: SourceGraph, obstacles: Obstacles) -> None:
+    """The functions of both, which see no free extents of their own but in shapes."""
+    for one, other in zip(first.graph.functions, second.graph.functions, strict=False):
+        if len(one.nodes) != len(other.nodes):
+            obstacles.meet("function", repr(one.name), Blocked("it has other nodes with the second example"))
+            continue
+
+        def write(graph: Graph, one: Any = one, other: Any = other) -> Sequence[Node]:
+            assert isinstance(graph, SourceGraph)
+            copied: dict[int, Node] = {}
+            for a, b in zip(one.nodes, other.nodes, strict=True):
+                copied[a.id] = graph.again(a, [copied[i] for i in a.operands], _attrs(a, b, obstacles))
+            return [copied[output.id] for output in one.outputs]
+
+        made.function(write, one.name)
+
+
+def _declared(leaf: Node, name: str, axes: Collection[int]) -> dict[str, Any]:
+    """The attributes of an input, whose free axes may be any."""
+    shape = leaf.attrs.get("shape")
+    if shape is None or not axes:
+        return dict(leaf.attrs)
+    free = {axis % len(shape) for axis in axes}
+    return {**leaf.attrs, "shape": [-1 if axis in free else extent for axis, extent in enumerate(shape)]}
+
+
+def _attrs(one: Node, other: Node, obstacles: Obstacles) -> dict[str, Any]:
+    """Attributes that both have. One extent of `reshape` may differ: the others say what it is."""
+    if one.op != other.op or one.operands != other.operands or one.attrs.keys() != other.attrs.keys():
+        obstacles.meet(one.op, f"node {one.id}", Blocked(f"with the second example, there is {other.op} in its place"))
+        return dict(one.attrs)
+    attrs = dict(one.attrs)
+    for name, value in one.attrs.items():
+        if _same(value, other.attrs[name]):
+            continue
+        shape = _with_one_free(value, other.attrs[name]) if (one.op, name) == ("reshape", "shape") else None
+        if shape is None:
+            blocked = Blocked(f"its {name} is {_told(value)}, and with the second example {_told(other.attrs[name])}")
+            obstacles.meet(one.op, f"node {one.id}", blocked)
+        else:
+            attrs[name] = shape
+    return attrs
+
+
+def _with_one_free(one: Sequence[int], other: Sequence[int]) -> list[int] | None:
+    """A shape with -1 where two differ, if that is in one place."""
+    if len(one) != len(other) or -1 in one:
+        return None
+    found = [a if a == b else -1 for a, b in zip(one, other, strict=True)]
+    return found if found.count(-1) == 1 and 0 not in found else None
+
+
+def _same(one: Any, other: Any) -> bool:
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.shape(one) == np.shape(other) and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+    return bool(one == other)
+
+
+def _told(value: Any) -> str:
+    return f"a tensor of shape {[*value.shape]}" if isinstance(value, np.ndarray) else str(value)

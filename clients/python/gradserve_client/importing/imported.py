@@ -1,0 +1,90 @@
+"""What an importer gives: a graph whose leaves and outputs have names, and the values of those that are the model's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from gradserve_client.client import Client, RegisteredGraph
+from gradserve_client.errors import InputError
+from gradserve_client.graph import Graph, Node
+from gradserve_client.importing.notes import Note, Tally
+from gradserve_client.resident import Resident
+from gradserve_client.tensors import Array, ArrayLike, as_array
+
+#: the names that resident tensors may have, as docs/wire.md has them
+_REFUSED: Final = re.compile(r"[^A-Za-z0-9_.-]")
+_LONGEST: Final = 128
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A model as a graph: what every importer gives.
+
+    `inputs` are the leaves that a caller feeds, by the model's names for them; `parameters` those that are trained, under
+    their own names, and `state` those that are neither, such as running statistics: both have their `values`. `outputs`
+    are nodes by name, in the order of the model. `buffers` are those of `state` that a run changes: by name, the node that
+    is the new value. `notes` say what was said by several nodes and how often, and which leaves stand for several things.
+    `tally` counts the ops of the model. Shapes are those of the example, but for extents that were declared free.
+    """
+
+    graph: Graph
+    inputs: Mapping[str, Node]
+    parameters: Mapping[str, Node]
+    values: Mapping[str, Array]
+    outputs: Mapping[str, Node]
+    notes: tuple[Note, ...] = ()
+    state: Mapping[str, Node] = field(default_factory=dict)
+    buffers: Mapping[str, Node] = field(default_factory=dict)
+    tally: Tally = field(default_factory=Tally)
+
+    def __repr__(self) -> str:
+        return (
+            f"<imported: {len(self.graph)} nodes, {len(self.inputs)} inputs, {len(self.parameters)} parameters, "
+            f"{len(self.outputs)} outputs>"
+        )
+
+    @property
+    def leaves(self) -> dict[str, Node]:
+        """All leaves, by name: inputs, parameters and state."""
+        return {**self.inputs, **self.parameters, **self.state}
+
+    def feeds(self, inputs: Mapping[str, ArrayLike]) -> dict[Node, Array]:
+        """What a call of the graph is fed: these for the inputs, and the values of all else.
+
+        Raises InputError for names that are none of the inputs', and for inputs that are missing.
+        """
+        unknown, missing = [*inputs.keys() - self.inputs.keys()], [*self.inputs.keys() - inputs.keys()]
+        if unknown or missing:
+            told = ", ".join(repr(name) for name in self.inputs) or "none"
+            wrong = f"{sorted(unknown)[0]!r} is none" if unknown else f"{sorted(missing)[0]!r} is missing"
+            raise InputError(f"the inputs of this model are {told}: {wrong}")
+        given = {self.inputs[name]: as_array(array, self.inputs[name].attrs.get("dtype")) for name, array in inputs.items()}
+        return {**given, **{self.leaves[name]: value for name, value in self.values.items()}}
+
+    def register(self, client: Client, description: str = "") -> RegisteredGraph:
+        """The graph, kept by a server."""
+        return client.register(self.graph, description=description)
+
+    def keep(self, client: Client, name: str) -> dict[Node, Resident]:
+        """The values of parameters and state as resident tensors, `name` before each name: feeds for further calls.
+
+        Characters that a resident tensor's name cannot have become `_`. Raises InputError where two names become one, or
+        one is too long; nothing is put then.
+        """
+        names = self.tensor_names(name)
+        return {self.leaves[leaf]: client.put(names[leaf], value) for leaf, value in self.values.items()}
+
+    def tensor_names(self, name: str) -> dict[str, str]:
+        """Under which name `keep` puts the value of each leaf. Raises InputError as `keep` does."""
+        names = {leaf: _REFUSED.sub("_", f"{name}.{leaf}") for leaf in self.values}
+        taken: dict[str, str] = {}
+        for leaf, tensor in names.items():
+            if len(tensor) > _LONGEST:
+                raise InputError(f"{tensor!r} is longer than a tensor's name may be, {_LONGEST} characters")
+            if tensor in taken:
+                raise InputError(f"{taken[tensor]!r} and {leaf!r} would be kept under one name, {tensor!r}")
+            taken[tensor] = leaf
+        return names

@@ -1,0 +1,48 @@
+"""ONNX's reference evaluator, a node at a time: what folds constants, and finds shapes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from onnx import NodeProto, ValueInfoProto, helper
+from onnx.reference import ReferenceEvaluator
+
+from gradserve_client.importing import Blocked
+
+#: the newest version of the format that this onnx reads
+_IR_VERSION: Final = 8
+
+
+def evaluated(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int]) -> list[Any]:
+    """The outputs of a node for these values of the names that it reads, those that its bodies read among them.
+
+    Raises Blocked where the evaluator cannot.
+    """
+    graph = helper.make_graph(
+        [node],
+        "one",
+        [ValueInfoProto(name=name) for name in values],
+        [ValueInfoProto(name=name) for name in node.output if name],
+    )
+    imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
+    try:
+        # it warns of divisions by zero, and of what is to change in NumPy
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            found = iter(ReferenceEvaluator(model).run(None, dict(values)))
+    except Exception as error:
+        said = str(error).strip().splitlines()
+        told = f"{type(error).__name__}: {said[0][:160]}" if said else type(error).__name__
+        raise Blocked(f"ONNX's reference evaluator cannot run it ({told})") from error
+    return [_as_array(next(found)) if name else None for name in node.output]
+
+
+def _as_array(found: Any) -> Any:
+    """Arrays as they are, numbers as arrays; sequences and what is absent are left alone."""
+    return np.asarray(found) if isinstance(found, np.generic | bool | int | float) else found
+
+

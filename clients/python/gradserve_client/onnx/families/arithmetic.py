@@ -1,0 +1,204 @@
+"""Elementwise numbers, comparisons, logic, shifts, and casts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+from typing import Any, Final
+
+import numpy as np
+from onnx import helper
+
+from gradserve_client.graph import Node
+from gradserve_client.importing import Blocked
+from gradserve_client.onnx.call import Call, Said, is_float
+from gradserve_client.onnx.families.helpers import as_dtype
+from gradserve_client.onnx.families.table import RULES
+from gradserve_client.tensors import DTYPES
+
+#: ops that are one of ours on the same operands, by the first opset that has them so
+SAME: Final[Mapping[str, tuple[str, int]]] = {
+    "Abs": ("abs", 6),
+    "Acos": ("acos", 7),
+    "Acosh": ("acosh", 9),
+    "Add": ("add", 7),
+    "And": ("logical_and", 7),
+    "Asin": ("asin", 7),
+    "Asinh": ("asinh", 9),
+    "Atan": ("atan", 7),
+    "Atanh": ("atanh", 9),
+    "Ceil": ("ceil", 6),
+    "Cos": ("cos", 7),
+    "Cosh": ("cosh", 9),
+    "Equal": ("equal", 7),
+    "Erf": ("erf", 9),
+    "Exp": ("exp", 6),
+    "Floor": ("floor", 6),
+    "Greater": ("greater", 7),
+    "GreaterOrEqual": ("greater_equal", 12),
+    "Identity": ("identity", 1),
+    "Less": ("less", 7),
+    "LessOrEqual": ("less_equal", 12),
+    "Log": ("log", 6),
+    "MatMul": ("matmul", 1),
+    "Mul": ("mul", 7),
+    "Neg": ("neg", 6),
+    "Not": ("logical_not", 1),
+    "Or": ("logical_or", 7),
+    "Reciprocal": ("reciprocal", 6),
+    "Relu": ("relu", 6),
+    "Round": ("round", 11),
+    "Sigmoid": ("sigmoid", 6),
+    "Sign": ("sign", 9),
+    "Sin": ("sin", 7),
+    "Sinh": ("sinh", 9),
+    "Softplus": ("softplus", 1),
+    "Sqrt": ("sqrt", 6),
+    "Sub": ("sub", 7),
+    "Tan": ("tan", 7),
+    "Tanh": ("tanh", 6),
+    "Where": ("where", 9),
+    "Xor": ("not_equal", 7),
+}
+
+
+def _same(op: str) -> Any:
+    return lambda call: call.graph.op(op, *call.nodes)
+
+
+for _name, (_op, _since) in SAME.items():
+    RULES.put(_name, _same(_op), _since)
+
+
+@RULES("Div", since=7)
+def div(call: Call) -> Said:
+    """Whole numbers are divided towards zero."""
+    if is_float(call.dtype()):
+        return call.node(0).div(call.node(1))
+    return _whole_quotient(call)
+
+
+def _whole_quotient(call: Call) -> Node:
+    """(a − r) / b with r the remainder that has a's sign: exact in float64, but for int64 beyond 2⁵³.
+
+    There, what the rounded quotient leaves over is divided once more, which is small enough to be exact.
+    """
+    a, b = call.node(0), call.node(1)
+    zero, dtype = call.like(0), call.dtype()
+    if dtype.kind == "u":
+        whole = a.sub(a.mod(b))
+    else:
+        remainder = a.abs().mod(b.abs())
+        whole = a.sub(a.less(zero).where(remainder.neg(), remainder))
+    quotient = whole.div(b).round().cast(dtype.name)
+    if dtype != np.int64:
+        return quotient
+    left = whole.sub(quotient.mul(b))
+    return quotient.add(left.div(b).round().cast(dtype.name))
+
+
+@RULES("Mod", since=10)
+def mod(call: Call) -> Said:
+    """With `fmod` the remainder has the sign of the dividend."""
+    a, b = call.node(0), call.node(1)
+    if not call.attrs["fmod"]:
+        return a.mod(b)
+    if call.dtype().kind == "u":
+        return a.mod(b)
+    remainder = a.abs().mod(b.abs())
+    return a.less(call.like(0)).where(remainder.neg(), remainder)
+
+
+@RULES("Pow", since=7)
+def power(call: Call) -> Said:
+    """The result has the dtype of the base: of whole numbers to fractional powers, the fraction is cut off."""
+    base, exponent = call.dtype(0), call.dtype(1)
+    a, b = call.node(0), call.node(1)
+    if is_float(base):
+        if call.is_constant(1) and not call.shape(1):
+            return a.pow_scalar(float(call.value(1).example))
+        return a.pow(as_dtype(b, exponent, base))
+    if not is_float(exponent):
+        return a.pow(as_dtype(b, exponent, base))
+    return a.cast("float64").pow(as_dtype(b, exponent, np.float64)).cast(base.name)
+
+
+def _folded(op: str) -> Any:
+    def say(call: Call) -> Said:
+        return reduce(lambda left, right: call.graph.op(op, left, right), call.nodes)
+
+    return say
+
+
+for _name, _op in {"Max": "maximum", "Min": "minimum", "Sum": "add"}.items():
+    RULES.put(_name, _folded(_op), 6)
+
+
+@RULES("Mean", since=6)
+def mean(call: Call) -> Said:
+    """The sum of the operands by how many they are."""
+    return reduce(Node.add, call.nodes).div_scalar(float(len(call)))
+
+
+@RULES("IsNaN", since=9)
+def is_nan(call: Call) -> Said:
+    """What differs from itself."""
+    return call.node().not_equal(call.node())
+
+
+@RULES("IsInf", since=10)
+def is_inf(call: Call) -> Said:
+    """Of either sign, of one, or of none."""
+    stated = ((np.inf, call.attrs["detect_positive"]), (-np.inf, call.attrs["detect_negative"]))
+    found = [call.node().equal(call.like(infinity)) for infinity, wanted in stated if wanted]
+    return reduce(Node.logical_or, found) if found else np.zeros(call.shape(), np.bool_)
+
+
+@RULES("Clip", since=6)
+def clip(call: Call) -> Said:
+    """Bounds that are known are numbers of `clamp`, which lets the gradient pass at the bounds; else they are nodes."""
+    if call.version < 11:
+        return call.node().clamp(min=float(call.attrs["min"]), max=float(call.attrs["max"]))
+    known = all(not call.has(i) or call.value(i).known < 2 for i in (1, 2))
+    if known and is_float(call.dtype()):
+        low, high = (float(call.static(i, "bound")) if call.has(i) else np.nan for i in (1, 2))
+        stated = {name: bound for name, bound in (("min", low), ("max", high)) if np.isfinite(bound)}
+        reached = (np.isinf(low) and low > 0) or (np.isinf(high) and high < 0)
+        if not reached:
+            return call.node().clamp(**stated) if stated else call.node().identity()
+    node = call.node()
+    if call.has(1):
+        node = node.maximum(call.node(1))
+    if call.has(2):
+        node = node.minimum(call.node(2))
+    return node if len(call) > 1 else node.identity()
+
+
+@RULES("Cast", "CastLike", since=6)
+def cast(call: Call) -> Said:
+    """To a dtype of the wire."""
+    wanted = call.results[0].dtype
+    if wanted.name not in DTYPES:
+        raise Blocked(f"it gives {wanted.name}, which the wire lacks")
+    if call.op == "CastLike" and call.is_constant(0):
+        return np.asarray(call.value().example).astype(wanted)
+    return call.node().cast(wanted.name)
+
+
+@RULES("BitShift", since=11)
+def bit_shift(call: Call) -> Said:
+    """Products and quotients with powers of two: of unsigned whole numbers, which wrap around."""
+    x, by = call.node(0), call.node(1)
+    width = call.dtype().itemsize * 8
+    factor = call.like(2).pow(by)
+    beyond, nothing = by.greater_equal(call.like(width)), call.like(0)
+    if call.text("direction") == "LEFT":
+        return beyond.where(nothing, x.mul(factor))
+    safe = beyond.where(call.like(1), factor)
+    return beyond.where(nothing, x.sub(x.mod(safe)).div(safe).cast(call.dtype().name))
+
+
+def element_type(call: Call, name: str, otherwise: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype that an attribute states."""
+    stated = call.attrs.get(name)
+    return otherwise if stated is None else np.dtype(helper.tensor_dtype_to_np_dtype(stated))

@@ -1,0 +1,108 @@
+"""Means and variances taken out; dropout."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradserve_client.graph import Node
+from gradserve_client.importing import Blocked
+from gradserve_client.onnx.call import Call, Said
+from gradserve_client.onnx.families.helpers import as_dtype
+from gradserve_client.onnx.families.table import RULES
+
+
+def _per_channel(call: Call, i: int) -> Node:
+    """Operand i, a number for each channel, beside operand 0."""
+    return call.node(i).reshape(shape=[1, call.shape()[1], *[1] * (call.rank() - 2)])
+
+
+@RULES("BatchNormalization", since=9)
+def batch_normalization(call: Call) -> Said:
+    """By the statistics that are given, or in training by those of the batch, with the running ones moved towards them."""
+    eps = call.attrs["epsilon"]
+    training = bool(call.attrs.get("training_mode", 0))
+    if call.version < 14 and call.asked(1):
+        raise Blocked("before opset 14 its further outputs are of another form of training", "convert it to opset 14 or newer")
+    if not training:
+        scale = call.node(4).cast(call.dtype().name) if call.dtype(4) != call.dtype() else call.node(4)
+        factor = scale.add_scalar(eps).rsqrt()
+        if call.rank() == 1:
+            return call.node().sub(call.node(3)).mul(factor).mul(call.node(1)).add(call.node(2))
+        factor = factor.reshape(shape=[1, call.shape()[1], *[1] * (call.rank() - 2)])
+        centred = call.node().sub(_per_channel(call, 3))
+        return centred.mul(factor).mul(_per_channel(call, 1)).add(_per_channel(call, 2))
+    x, axes = call.node(), [axis for axis in range(call.rank()) if axis != 1]
+    y = x.batch_norm(call.node(1), call.node(2), axis=1, eps=eps)
+    return [y, _moved(call, 3, x.mean(axes=axes)), _moved(call, 4, x.var(axes=axes))]
+
+
+def _moved(call: Call, i: int, found: Node) -> Node:
+    """Running statistics after a batch."""
+    momentum = call.attrs["momentum"]
+    return call.node(i).mul_scalar(momentum).add(found.mul_scalar(1 - momentum))
+
+
+@RULES("InstanceNormalization", since=6)
+def instance_normalization(call: Call) -> Said:
+    """Each channel of each example by itself."""
+    z = call.node().layer_norm(axes=[*range(2, call.rank())], eps=call.attrs["epsilon"])
+    return z.mul(_per_channel(call, 1)).add(_per_channel(call, 2))
+
+
+@RULES("LayerNormalization", since=17)
+def layer_normalization(call: Call) -> Said:
+    """Over the axis and all behind it; float16 in float32, as ONNX has it."""
+    axes = [*range(call.axis(call.rank()), call.rank())]
+    eps, dtype = call.attrs["epsilon"], call.dtype()
+    x = _widened(call)
+    y = as_dtype(x.layer_norm(axes=axes, eps=eps), _wide(dtype), dtype).mul(call.node(1))
+    results = [y.add(call.node(2)) if call.has(2) else y]
+    if call.asked(1):
+        results.append(as_dtype(x.mean(axes=axes, keepdims=True), _wide(dtype), call.results[1].dtype))
+    if call.asked(2):
+        inverse = x.var(axes=axes, keepdims=True).add_scalar(eps).rsqrt()
+        results.append(as_dtype(inverse, _wide(dtype), call.results[2].dtype))
+    return results
+
+
+@RULES("RMSNormalization", since=23)
+def rms_normalization(call: Call) -> Said:
+    """Over the axis and all behind it; float16 in float32, as ONNX has it."""
+    axes = [*range(call.axis(call.rank()), call.rank())]
+    dtype = call.dtype()
+    y = as_dtype(_widened(call).rms_norm(axes=axes, eps=call.attrs["epsilon"]), _wide(dtype), dtype)
+    return as_dtype(y, dtype, call.dtype(1)).mul(call.node(1)) if call.dtype(1) != dtype else y.mul(call.node(1))
+
+
+def _wide(dtype: np.dtype[np.generic]) -> np.dtype[np.generic]:
+    return np.dtype(np.float32) if dtype == np.float16 else dtype
+
+
+def _widened(call: Call) -> Node:
+    return as_dtype(call.node(), call.dtype(), _wide(call.dtype()))
+
+
+@RULES("LRN")
+def lrn(call: Call) -> Said:
+    """x / (bias + alpha / size · Σ x²)^beta, the sum over channels near by."""
+    width = call.attrs["size"]
+    before = (width - 1) // 2
+    channels, rank = call.shape()[1], call.rank()
+    squares = call.node().square().pad([0, 0, before, width - 1 - before, *[0] * (2 * (rank - 2))])
+    read = [
+        squares.slice(starts=[0, first], stops=[call.shape()[0], first + channels]) for first in range(width)
+    ]
+    total = call.graph.stack(*read, axis=0).sum(axes=[0]) if width > 1 else read[0]
+    base = total.mul_scalar(call.attrs["alpha"] / width).add_scalar(call.attrs["bias"])
+    return call.node().div(base.pow_scalar(call.attrs["beta"]))
+
+
+@RULES("Dropout", since=7)
+def dropout(call: Call) -> Said:
+    """Its operand, where it is not for training or drops nothing."""
+    training = call.has(2) and bool(call.static(2, "training mode"))
+    ratio = float(call.static(1, "ratio").reshape(-1)[0]) if call.has(1) else call.attrs.get("ratio", 0.5)
+    if training and ratio:
+        raise Blocked("it is random in training", "export the model for inference, or pass the mask as an input")
+    kept: list[Node | np.ndarray[tuple[int, ...], np.dtype[np.bool_]]] = [call.node().identity()]
+    return [*kept, np.ones(call.shape(), np.bool_)] if call.asked(1) else kept

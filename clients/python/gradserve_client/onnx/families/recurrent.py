@@ -1,0 +1,234 @@
+"""RNN, GRU and LSTM as scans: one for each direction, over what the operand adds to all gates at each step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradserve_client.graph import Graph, Node
+from gradserve_client.importing import Blocked
+from gradserve_client.onnx.call import Call, Said
+from gradserve_client.onnx.families.table import RULES
+
+Activation = Callable[[Node], Node]
+#: one step of a cell: the graph, the activations, the consts behind the recurrent weights, what x adds to the gates,
+#: and the states before it; the states after it, of which the first is the output
+Step = Callable[["Cell", Graph, Sequence[Node], Node, Sequence[Node]], Sequence[Node]]
+
+#: activations by name: of a node and alpha and beta, with the defaults of these
+_ACTIVATIONS: dict[str, tuple[Callable[[Node, float, float], Node], float | None, float | None]] = {
+    "relu": (lambda x, a, b: x.relu(), None, None),
+    "tanh": (lambda x, a, b: x.tanh(), None, None),
+    "sigmoid": (lambda x, a, b: x.sigmoid(), None, None),
+    "softsign": (lambda x, a, b: x.div(x.abs().add_scalar(1.0)), None, None),
+    "softplus": (lambda x, a, b: x.softplus(), None, None),
+    "leakyrelu": (lambda x, a, b: x.leaky_relu(alpha=a), 0.01, None),
+    "elu": (lambda x, a, b: x.elu(alpha=a), 1.0, None),
+    "affine": (lambda x, a, b: x.mul_scalar(a).add_scalar(b), 1.0, 0.0),
+    "scaledtanh": (lambda x, a, b: x.mul_scalar(b).tanh().mul_scalar(a), 1.0, 1.0),
+    "hardsigmoid": (lambda x, a, b: x.mul_scalar(a).add_scalar(b).clamp(min=0.0, max=1.0), 0.2, 0.5),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What the steps of one direction have in common."""
+
+    call: Call
+    direction: int
+    gates: int
+    activations: Sequence[Activation]
+
+    @property
+    def hidden(self) -> int:
+        """How many numbers the state has."""
+        return self.call.shape(2)[-1]
+
+    def weights(self, i: int) -> Node:
+        """Operand i for this direction."""
+        return self.call.node(i).select(self.direction)
+
+    def clipped(self, node: Node) -> Node:
+        """What goes into an activation."""
+        clip = self.call.attrs.get("clip")
+        return node if clip is None else node.clamp(min=-clip, max=clip)
+
+
+_ALL = 2**31 - 1
+
+
+def _activations(call: Call, direction: int, defaults: Sequence[str]) -> list[Activation]:
+    """Those of a direction, with the alphas and betas that were stated for the ones that have any, in order."""
+    stated = [each.decode() if isinstance(each, bytes) else each for each in call.attrs.get("activations") or []]
+    directions = call.shape(1)[0]
+    names = stated if len(stated) == directions * len(defaults) else [*defaults] * directions
+    alphas, betas = ([*(call.attrs.get(name) or [])] for name in ("activation_alpha", "activation_beta"))
+    found: list[Activation] = []
+    for name in names:
+        if name.lower() not in _ACTIVATIONS:
+            raise Blocked(f"its activation {name} has no rule")
+        say, alpha, beta = _ACTIVATIONS[name.lower()]
+        a = alphas.pop(0) if alpha is not None and alphas else alpha
+        b = betas.pop(0) if beta is not None and betas else beta
+        found.append(_bound(say, a or 0.0, b or 0.0))
+    return found[direction * len(defaults) : (direction + 1) * len(defaults)]
+
+
+def _bound(say: Callable[[Node, float, float], Node], a: float, b: float) -> Activation:
+    return lambda x: say(x, a, b)
+
+
+def _recurrent(call: Call, gates: int, states: Sequence[int], defaults: Sequence[str], consts: Any, step: Step) -> Said:
+    """All directions, side by side. `states` are the operands with the first states."""
+    layout = call.attrs.get("layout", 0)
+    stated = call.text("direction")
+    directions = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}[stated]
+    each = [
+        _direction(Cell(call, i, gates, _activations(call, i, defaults)), backwards, states, consts, step)
+        for i, backwards in enumerate(directions)
+    ]
+    stacks, *lasts = zip(*each, strict=True)
+    y: Node = call.graph.stack(*stacks, axis=1)
+    finals = [call.graph.stack(*last, axis=0) for last in lasts]
+    if not layout:
+        return [y, *finals]
+    return [y.transpose(axes=[2, 0, 1, 3]), *(final.transpose(axes=[1, 0, 2]) for final in finals)]
+
+
+def _direction(cell: Cell, backwards: bool, states: Sequence[int], consts: Any, step: Step) -> list[Node]:
+    """The outputs of all steps, and the last states."""
+    call = cell.call
+    x = call.node().transpose(axes=[1, 0, 2]) if call.attrs.get("layout", 0) else call.node()
+    steps, batch = (call.shape()[1], call.shape()[0]) if call.attrs.get("layout", 0) else call.shape()[:2]
+    added = x.matmul(cell.weights(1).transpose())
+    passed = [cell.weights(2).transpose(), *consts(cell)]
+    bias = _bias(cell, consts)
+    added = added if bias is None else added.add(bias)
+    first = [_first(cell, i, batch) for i in states]
+    sequences = [added]
+    if call.has(4):
+        passed.append(call.node(4).cast("int64").reshape(shape=[batch, 1]))
+        sequences.append(call.constant(np.arange(steps), np.int64))
+    body = call.graph.function(_body(cell, len(passed), len(states), step), call.op.lower())
+    found = call.graph.scan(
+        *passed, *first, *sequences, body=body, carries=len(states), sequences=len(sequences), reverse=backwards or None
+    )
+    return [found.get_output(len(states)), *(found.get_output(i) for i in range(len(states)))]
+
+
+def _bias(cell: Cell, consts: Any) -> Node | None:
+    """What both biases add to the gates, but for the recurrent one of a GRU's new state, which may be gated."""
+    if not cell.call.has(3):
+        return None
+    whole, width = cell.weights(3), cell.gates * cell.hidden
+    ours, recurrent = whole.slice(stops=[width]), whole.slice(starts=[width])
+    if consts is _gru_consts:
+        recurrent = recurrent.slice(stops=[2 * cell.hidden]).pad([0, cell.hidden])
+    return ours.add(recurrent)
+
+
+def _first(cell: Cell, i: int, batch: int) -> Node:
+    call = cell.call
+    if not call.has(i):
+        return call.constant(np.zeros((batch, cell.hidden)), call.dtype())
+    return call.node(i).select(cell.direction, axis=1 if call.attrs.get("layout", 0) else 0)
+
+
+def _body(cell: Cell, consts: int, states: int, step: Step) -> Callable[[Graph], Sequence[Node]]:
+    """A step, which leaves the states of sequences that have ended as they are, and gives zeros there."""
+    lengths = cell.call.has(4)
+
+    def write(graph: Graph) -> Sequence[Node]:
+        passed = [graph.input() for _ in range(consts)]
+        before = [graph.input() for _ in range(states)]
+        x = graph.input()
+        given = passed[:-1] if lengths else passed
+        after = [*step(cell, graph, given, x, before)]
+        if not lengths:
+            return [*after, after[0]]
+        goes_on = graph.input().less(passed[-1])
+        zero = graph.constant(np.zeros((), cell.call.dtype()))
+        kept = [goes_on.where(new, old) for new, old in zip(after, before, strict=True)]
+        return [*kept, goes_on.where(after[0], zero)]
+
+    return write
+
+
+def _no_consts(cell: Cell) -> list[Node]:
+    return []
+
+
+@RULES("RNN", since=7)
+def rnn(call: Call) -> Said:
+    """h = f(x Wᵀ + h Rᵀ + b)."""
+
+    def step(cell: Cell, graph: Graph, consts: Sequence[Node], x: Node, states: Sequence[Node]) -> Sequence[Node]:
+        return [cell.activations[0](cell.clipped(x.add(states[0].matmul(consts[0]))))]
+
+    return _recurrent(call, 1, (5,), ("Tanh",), _no_consts, step)
+
+
+def _gru_consts(cell: Cell) -> list[Node]:
+    """The recurrent bias of the new state."""
+    if not cell.call.has(3):
+        return [cell.call.constant(np.zeros(cell.hidden), cell.call.dtype())]
+    return [cell.weights(3).slice(starts=[5 * cell.hidden])]
+
+
+@RULES("GRU", since=7)
+def gru(call: Call) -> Said:
+    """h = (1 − z) · n + z · h; K. Cho et al. (2014), with the reset before the product or after it."""
+    after_product = bool(call.attrs["linear_before_reset"])
+
+    def step(cell: Cell, graph: Graph, consts: Sequence[Node], x: Node, states: Sequence[Node]) -> Sequence[Node]:
+        f, g = cell.activations
+        weights, bias = consts
+        h, hidden = states[0], cell.hidden
+        both = weights.slice(stops=[hidden, 2 * hidden])
+        gates = f(cell.clipped(x.slice(stops=[_ALL, 2 * hidden]).add(h.matmul(both))))
+        z, r = (gates.slice(starts=[0, i * hidden], stops=[_ALL, (i + 1) * hidden]) for i in range(2))
+        rest, mine = weights.slice(starts=[0, 2 * hidden]), x.slice(starts=[0, 2 * hidden])
+        if after_product:
+            inner = mine.add(r.mul(h.matmul(rest).add(bias)))
+        else:
+            inner = mine.add(r.mul(h).matmul(rest)).add(bias)
+        n = g(cell.clipped(inner))
+        return [n.sub(z.mul(n)).add(z.mul(h))]
+
+    return _recurrent(call, 3, (5,), ("Sigmoid", "Tanh"), _gru_consts, step)
+
+
+def _lstm_consts(cell: Cell) -> list[Node]:
+    """The peepholes of the input, output and forget gates, where there are any."""
+    if not cell.call.has(7):
+        return []
+    whole = cell.weights(7)
+    return [whole.slice(starts=[i * cell.hidden], stops=[(i + 1) * cell.hidden]) for i in range(3)]
+
+
+@RULES("LSTM", since=7)
+def lstm(call: Call) -> Said:
+    """c = f · c + i · g, h = o · tanh c; S. Hochreiter, J. Schmidhuber (1997), with peepholes that look at the cell."""
+    coupled = bool(call.attrs["input_forget"])
+
+    def step(cell: Cell, graph: Graph, consts: Sequence[Node], x: Node, states: Sequence[Node]) -> Sequence[Node]:
+        f, g, out = cell.activations
+        weights, *holes = consts
+        (h, c), hidden = states, cell.hidden
+        gates = x.add(h.matmul(weights))
+        i, o, forget, new = (
+            gates.slice(starts=[0, k * hidden], stops=[_ALL, (k + 1) * hidden]) for k in range(4)
+        )
+        i = f(cell.clipped(i.add(holes[0].mul(c)) if holes else i))
+        if coupled:
+            forget = i.neg().add_scalar(1.0)
+        else:
+            forget = f(cell.clipped(forget.add(holes[2].mul(c)) if holes else forget))
+        c = forget.mul(c).add(i.mul(g(cell.clipped(new))))
+        o = f(cell.clipped(o.add(holes[1].mul(c)) if holes else o))
+        return [o.mul(out(c)), c]
+
+    return _recurrent(call, 4, (5, 6), ("Sigmoid", "Tanh", "Tanh"), _lstm_consts, step)

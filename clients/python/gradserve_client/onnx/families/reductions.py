@@ -1,0 +1,170 @@
+"""Sums and the like over axes and along them, softmax, and sorting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from gradserve_client.graph import Node
+from gradserve_client.importing import Blocked
+from gradserve_client.onnx.call import Call, Said, is_float
+from gradserve_client.onnx.families.helpers import as_dtype, at_positions, several, summed_dtype
+from gradserve_client.onnx.families.table import RULES
+
+
+def _axes(call: Call) -> list[int] | None:
+    """The axes that are reduced: all of them where none are stated, or none, as the attribute says."""
+    stated = call.ints(1, "axes")
+    rank = call.rank()
+    if stated:
+        return [axis % rank for axis in stated]
+    return [] if call.attrs.get("noop_with_empty_axes") else [*range(rank)]
+
+
+def _reduced(op: str, before: str | None = None, after: str | None = None) -> Any:
+    def say(call: Call) -> Said:
+        axes, dtype = _axes(call), call.dtype()
+        x = call.node()
+        if before is not None:
+            x = call.graph.op(before, x)
+        y = call.graph.op(op, x, axes=axes, keepdims=bool(call.attrs["keepdims"])) if axes else x.identity()
+        found = _reduced_dtype(op, dtype) if axes else dtype
+        if after is None:
+            return as_dtype(y, found, dtype)
+        return as_dtype(call.graph.op(after, y), found if is_float(found) else np.float64, dtype)
+
+    return say
+
+
+def _reduced_dtype(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """What an op of ours makes of a dtype."""
+    if op in {"max", "min"} or is_float(dtype):
+        return dtype
+    return summed_dtype(dtype) if op in {"sum", "prod"} else np.dtype(np.float64)
+
+
+for _name, _parts in {
+    "ReduceSum": ("sum",),
+    "ReduceMean": ("mean",),
+    "ReduceMax": ("max",),
+    "ReduceMin": ("min",),
+    "ReduceProd": ("prod",),
+    "ReduceL1": ("sum", "abs"),
+    "ReduceSumSquare": ("sum", "square"),
+    "ReduceLogSum": ("sum", None, "log"),
+    "ReduceLogSumExp": ("logsumexp",),
+}.items():
+    RULES.put(_name, _reduced(*_parts), 1)
+
+
+@RULES("ReduceL2")
+def reduce_l2(call: Call) -> Said:
+    """The Euclidean norm, or |x| where there are no axes to reduce."""
+    axes, dtype = _axes(call), call.dtype()
+    if not axes:
+        return call.node().abs()
+    return as_dtype(
+        call.node().norm(axes=axes, keepdims=bool(call.attrs["keepdims"])), dtype if is_float(dtype) else np.float64, dtype
+    )
+
+
+@RULES("ArgMax", "ArgMin")
+def arg_extreme(call: Call) -> Said:
+    """The first position, or with `select_last_index` the last: the first from the other end."""
+    axis, op = call.axis(call.rank()), call.op.lower()
+    keepdims = bool(call.attrs["keepdims"])
+    if not call.attrs.get("select_last_index"):
+        found: Node = call.graph.op(op, call.node(), axis=axis, keepdims=keepdims)
+        return found
+    last = call.graph.op(op, call.node().flip(axes=[axis]), axis=axis, keepdims=keepdims)
+    return call.constant(call.shape()[axis] - 1, np.int64).sub(last)
+
+
+@RULES("Softmax", "LogSoftmax", since=13)
+def softmax(call: Call) -> Said:
+    """Along one axis."""
+    made: Node = call.graph.op({"Softmax": "softmax", "LogSoftmax": "log_softmax"}[call.op], call.node(), axis=call.axis(call.rank()))
+    return made
+
+
+@RULES("Hardmax", since=13)
+def hardmax(call: Call) -> Said:
+    """1 at the first maximum along the axis, 0 elsewhere."""
+    axis, extent = call.axis(call.rank()), call.shape()[call.axis(call.rank())]
+    order = [*range(call.rank() - 1)]
+    order.insert(axis, call.rank() - 1)
+    hot = call.node().argmax(axis).one_hot(extent, dtype=call.dtype().name)
+    return hot.transpose(axes=order) if call.rank() > 1 else hot
+
+
+@RULES("CumSum", since=11)
+def cumsum(call: Call) -> Said:
+    """From either end, with or without the entry itself."""
+    return _accumulated(call, lambda x, axis: x.cumsum(axis), 0)
+
+
+@RULES("CumProd", since=26)
+def cumprod(call: Call) -> Said:
+    """A scan, so that the gradient is that of products, whatever is 0."""
+    return _accumulated(call, lambda x, axis: _products(call, x, axis), 1)
+
+
+def _products(call: Call, x: Node, axis: int) -> Node:
+    order = [axis, *(i for i in range(call.rank()) if i != axis)]
+    rest = [extent for i, extent in enumerate(call.shape()) if i != axis]
+
+    def step(graph: Any) -> tuple[Node, Node]:
+        product = graph.input().mul(graph.input())
+        return product, product
+
+    body = call.graph.function(step, "product")
+    first = call.constant(np.ones(rest), call.dtype())
+    stacked = call.graph.scan(first, x.transpose(axes=order), body=body, carries=1, sequences=1).get_output(1)
+    return stacked.transpose(axes=[int(i) for i in np.argsort(order)])
+
+
+def _accumulated(call: Call, along: Any, neutral: int) -> Said:
+    """What an accumulation gives, of the entries before as well (`exclusive`) and from the end (`reverse`)."""
+    axis = int(call.static(1, "axis").reshape(-1)[0]) % call.rank()
+    extent, dtype, x = call.shape()[axis], call.dtype(), call.node()
+    if call.attrs["reverse"]:
+        x = x.flip(axes=[axis])
+    y = as_dtype(along(x, axis), summed_dtype(dtype) if neutral == 0 else dtype, dtype)
+    if call.attrs["exclusive"] and extent:
+        edge = [1 if i == axis else each for i, each in enumerate(call.shape())]
+        stops = [extent - 1 if i == axis else each for i, each in enumerate(call.shape())]
+        y = call.graph.cat(call.constant(np.full(edge, neutral), dtype), y.slice(stops=stops), axis=axis)
+    return y.flip(axes=[axis]) if call.attrs["reverse"] else y
+
+
+@RULES("TopK")
+def topk(call: Call) -> Said:
+    """The largest, or the smallest by sorting; equal ones in the order of their positions."""
+    axis = call.axis(call.rank())
+    k = int(call.static(1, "count").reshape(-1)[0]) if call.has(1) else int(call.attrs["k"])
+    if call.attrs.get("largest", 1):
+        return several(call.node().topk(k, axis=axis), 2)
+    positions = call.node().argsort(axis)
+    first = at_positions(positions, range(k), axis)
+    return [call.node().take_along(first, axis=axis), first]
+
+
+@RULES("LpNormalization")
+def lp_normalization(call: Call) -> Said:
+    """x / ‖x‖ along the axis, and 0 where the norm is 0."""
+    axis, x = call.axis(call.rank()), call.node()
+    if call.attrs["p"] not in {1, 2}:
+        raise Blocked(f"norms of order {call.attrs['p']} are none of ONNX's")
+    norm = x.norm(axes=[axis], keepdims=True) if call.attrs["p"] == 2 else x.abs().sum(axes=[axis], keepdims=True)
+    zero = norm.equal(call.like(0))
+    return x.div(zero.where(call.like(1), norm))
+
+
+@RULES("MeanVarianceNormalization", since=9)
+def mean_variance(call: Call) -> Said:
+    """(x − mean) / (σ + 1e-9), as ONNX's function has it."""
+    axes = [axis % call.rank() for axis in call.attrs["axes"]]
+    x = call.node()
+    deviation = x.sub(x.mean(axes=axes, keepdims=True))
+    return deviation.div(x.var(axes=axes, keepdims=True).sqrt().add_scalar(1e-9))

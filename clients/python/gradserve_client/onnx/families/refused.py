@@ -1,0 +1,63 @@
+"""Ops that no graph can say, by reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_RANDOM: Final = ("it is random", "pass the noise as an input of the model")
+_QUANTISED: Final = (
+    "it quantises, and whole numbers have no derivatives",
+    "import the model from before it was quantised",
+)
+_STRINGS: Final = ("it is of strings, which are no tensors of the wire", "")
+_SEQUENCES: Final = ("it is of sequences or optionals, which are no tensors", "")
+_SHAPE_BY_DATA: Final = ("how large its result is depends on the values of the data", "")
+_TREES: Final = ("it is of classical models, in the domain ai.onnx.ml", "")
+
+#: why, and a way round it
+REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+    **dict.fromkeys(
+        ("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike", "RandomUniform", "RandomUniformLike"), _RANDOM
+    ),
+    **dict.fromkeys(
+        (
+            "ConvInteger",
+            "DequantizeLinear",
+            "DynamicQuantizeLinear",
+            "MatMulInteger",
+            "QLinearConv",
+            "QLinearMatMul",
+            "QuantizeLinear",
+        ),
+        _QUANTISED,
+    ),
+    **dict.fromkeys(
+        ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _STRINGS
+    ),
+    **dict.fromkeys(
+        (
+            "ConcatFromSequence",
+            "Optional",
+            "OptionalGetElement",
+            "OptionalHasElement",
+            "SequenceAt",
+            "SequenceConstruct",
+            "SequenceEmpty",
+            "SequenceErase",
+            "SequenceInsert",
+            "SequenceLength",
+            "SequenceMap",
+            "SplitToSequence",
+        ),
+        _SEQUENCES,
+    ),
+    **dict.fromkeys(("NonMaxSuppression", "NonZero", "Unique"), _SHAPE_BY_DATA),
+    **dict.fromkeys(
+        (
+            f"ai.onnx.ml.{op}"
+            for op in ("ArrayFeatureExtractor", "Binarizer", "LabelEncoder", "TreeEnsemble", "TreeEnsembleClassifier")
+        ),
+        _TREES,
+    ),
+}

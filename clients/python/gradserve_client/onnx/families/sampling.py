@@ -1,0 +1,196 @@
+"""Reading images between their positions."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from gradserve_client.graph import Node
+from gradserve_client.importing import Blocked
+from gradserve_client.onnx.call import Call, Said
+from gradserve_client.onnx.families.helpers import size
+from gradserve_client.onnx.families.table import RULES
+
+#: R. G. Keys, Cubic convolution interpolation for digital image processing (1981), as PyTorch has it
+_CUBIC: float = -0.75
+
+
+class Points(NamedTuple):
+    """Where an image is read: flat [batch, channels, elements], of these extents, at a place on each axis [batch, 1, n].
+
+    `beyond` is what lies outside: zeros, the border, or the image reflected, about pixels (`aligned`) or their edges.
+    """
+
+    call: Call
+    image: Node
+    extents: Sequence[int]
+    places: Sequence[Node]
+    beyond: str
+    aligned: bool
+
+
+class Tap(NamedTuple):
+    """A position on one axis, whole but of the dtype of places, and its weight; None: 1."""
+
+    position: Node
+    weight: Node | None
+
+
+def sampled(points: Points, mode: str) -> Node:
+    """[batch, channels, n]: the image at these places, by the nearest pixel, linearly, or cubic."""
+    taps = [[*_taps(points, place, mode)] for place in points.places]
+    total = None
+    for corner in itertools.product(*taps):
+        read = _read(points, corner)
+        total = read if total is None else total.add(read)
+    assert total is not None, "each axis has a tap"
+    return total
+
+
+def _taps(points: Points, place: Node, mode: str) -> list[Tap]:
+    if mode == "nearest":
+        return [Tap(place.round(), None)]
+    first = place.floor()
+    t = place.sub(first)
+    if mode == "linear":
+        return [Tap(first, t.neg().add_scalar(1.0)), Tap(first.add_scalar(1.0), t)]
+    weights = (_outer(t.add_scalar(1.0)), _inner(t), _inner(t.neg().add_scalar(1.0)), _outer(t.neg().add_scalar(2.0)))
+    return [Tap(first.add_scalar(float(i - 1)), weight) for i, weight in enumerate(weights)]
+
+
+def _inner(x: Node) -> Node:
+    """(a + 2) x³ − (a + 3) x² + 1."""
+    return x.mul_scalar(_CUBIC + 2).sub_scalar(_CUBIC + 3).mul(x.square()).add_scalar(1.0)
+
+
+def _outer(x: Node) -> Node:
+    """a x³ − 5a x² + 8a x − 4a."""
+    cubic = x.mul_scalar(_CUBIC).sub_scalar(5 * _CUBIC).mul(x)
+    return cubic.add_scalar(8 * _CUBIC).mul(x).sub_scalar(4 * _CUBIC)
+
+
+def _read(points: Points, corner: Sequence[Tap]) -> Node:
+    """The image at one position for each place, times the weights."""
+    call = points.call
+    flat, weight, inside = None, None, None
+    for axis, (tap, extent) in enumerate(zip(corner, points.extents, strict=True)):
+        position = _within(points, tap.position, extent)
+        step = position.cast("int64").mul(call.constant(size(points.extents[axis + 1 :]), np.int64))
+        flat = step if flat is None else flat.add(step)
+        if tap.weight is not None:
+            weight = tap.weight if weight is None else weight.mul(tap.weight)
+        if points.beyond == "zeros":
+            hit = tap.position.equal(position)
+            inside = hit if inside is None else inside.logical_and(hit)
+    assert flat is not None, "there is an axis"
+    value = points.image.take_along(flat, axis=2)
+    value = value if weight is None else value.mul(weight)
+    return value if inside is None else inside.where(value, call.like(0))
+
+
+def _within(points: Points, position: Node, extent: int) -> Node:
+    """A position of the image: the nearest, or that of which it is the reflection."""
+    if points.beyond == "reflection":
+        position = reflected(points.call, position, *_borders(points, extent))
+    return position.clamp(min=0.0, max=float(extent - 1))
+
+
+def _borders(points: Points, extent: int) -> tuple[float, float]:
+    return (0.0, extent - 1.0) if points.aligned else (-0.5, extent - 0.5)
+
+
+def reflected(call: Call, x: Node, low: float, high: float) -> Node:
+    """x, or where it is outside, its reflection at the borders, as often as it takes."""
+    if high <= low:
+        return x.clamp(min=low, max=low)
+    outside = x.less(call.like(low)).logical_or(x.greater(call.like(high)))
+    along = x.sub_scalar(low).mod(call.like(2 * (high - low)))
+    folded = along.greater(call.like(high - low)).where(along.neg().add_scalar(2 * (high - low)), along)
+    return outside.where(folded.add_scalar(low), x)
+
+
+_MODES = {"bilinear": "linear", "bicubic": "cubic", "linear": "linear", "cubic": "cubic", "nearest": "nearest"}
+
+
+@RULES("GridSample", since=16)
+def grid_sample(call: Call) -> Said:
+    """Places come as fractions of the image between −1 and 1, those on the last axis first."""
+    if call.dtype(1) != call.dtype():
+        raise Blocked(f"its grid is {call.dtype(1)} and its image {call.dtype()}", "cast one of them")
+    mode, beyond, aligned = _MODES[call.text("mode")], call.text("padding_mode"), bool(call.attrs["align_corners"])
+    batch, channels, *extents = call.shape()
+    out = call.shape(1)[1:-1]
+    count, axes = size(out), len(extents)
+    if not count or not size(extents):
+        return np.zeros(call.result_shape(), call.dtype())
+    image = call.node().reshape(shape=[batch, channels, size(extents)])
+    points = Points(call, image, extents, [], beyond, aligned)
+    places = []
+    for axis, extent in enumerate(extents):
+        n = call.node(1).select(axes - 1 - axis, axis=axes + 1).reshape(shape=[batch, 1, count])
+        place = _place(n, extent, aligned)
+        if mode == "nearest":
+            place = place.round()
+        places.append(_brought_in(points, place, extent))
+    return sampled(points._replace(places=places), mode).reshape(shape=[batch, channels, *out])
+
+
+def _place(n: Node, extent: int, aligned: bool) -> Node:
+    """−1 and 1 are the middles of the outer pixels (`aligned`), or their outer edges."""
+    if aligned:
+        return n.add_scalar(1.0).mul_scalar((extent - 1) / 2)
+    return n.add_scalar(1.0).mul_scalar(extent / 2).sub_scalar(0.5)
+
+
+def _brought_in(points: Points, place: Node, extent: int) -> Node:
+    """What lies beyond the borders, before it is looked for pixels around it."""
+    if points.beyond == "zeros":
+        return place
+    low, high = _borders(points, extent)
+    if points.beyond == "reflection":
+        return reflected(points.call, place, low, high)
+    outside = place.less(points.call.like(low)).logical_or(place.greater(points.call.like(high)))
+    return outside.where(place.clamp(min=0.0, max=float(extent - 1)), place)
+
+
+@RULES("RoiAlign", since=10)
+def roi_align(call: Call) -> Said:
+    """Regions read at points of a grid within each bin, of which the mean or the maximum is taken."""
+    ratio, rows, columns = call.attrs["sampling_ratio"], call.attrs["output_height"], call.attrs["output_width"]
+    if ratio <= 0:
+        raise Blocked("without a sampling_ratio, how many points are read depends on the regions", "state one")
+    offset = 0.5 if call.attrs.get("coordinate_transformation_mode") == b"half_pixel" else 0.0
+    regions, channels, height, width = call.shape(1)[0], *call.shape()[1:]
+    corners = call.node(1).mul_scalar(call.attrs["spatial_scale"]).sub_scalar(offset)
+    first, last = corners.slice(stops=[regions, 2]), corners.slice(starts=[0, 2])
+    extent = last.sub(first)
+    if not offset:
+        extent = extent.maximum(call.like(1, 1))
+    inside = []
+    places = []
+    for axis, (bins, pixels) in enumerate(((rows, height), (columns, width))):
+        # in bins: the middles of equal parts of each
+        steps = (np.arange(bins)[:, None] + (np.arange(ratio) + 0.5) / ratio).reshape(1, -1) / bins
+        at = first.select(1 - axis, axis=1).unsqueeze(axes=[1])
+        at = at.add(extent.select(1 - axis, axis=1).unsqueeze(axes=[1]).mul(call.like(steps, 1)))
+        shape = [regions, -1, 1] if axis == 0 else [regions, 1, -1]
+        at = at.reshape(shape=shape).broadcast_to(shape=[regions, rows * ratio, columns * ratio]).reshape(shape=[regions, 1, -1])
+        inside.append(at.greater_equal(call.like(-1.0, 1)).logical_and(at.less_equal(call.like(float(pixels), 1))))
+        places.append(at.clamp(min=0.0, max=float(pixels - 1)))
+    image = call.node().embedding(call.node(2)).reshape(shape=[regions, channels, height * width])
+    points = Points(call, image, [height, width], places, "border", True)
+    return _pooled(call, points, inside[0].logical_and(inside[1]), [regions, channels, rows, ratio, columns, ratio])
+
+
+def _pooled(call: Call, points: Points, inside: Node, shape: list[int]) -> Node:
+    """The mean of the points of a bin; or the maximum of what each of their neighbours adds, as ONNX has it."""
+    if call.text("mode") == "avg":
+        read = inside.where(sampled(points, "linear"), call.like(0))
+        return read.reshape(shape=shape).mean(axes=[3, 5])
+    corners = itertools.product(*(_taps(points, place, "linear") for place in points.places))
+    read = [inside.where(_read(points, corner), call.like(0)).reshape(shape=shape) for corner in corners]
+    stacked: Node = call.graph.stack(*read, axis=0)
+    return stacked.max(axes=[0, 4, 6])

@@ -1,0 +1,205 @@
+"""Shapes, joining, cutting, padding, and constants of shapes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradserve_client.graph import Node
+from gradserve_client.importing import Blocked
+from gradserve_client.onnx.call import Call, Said
+from gradserve_client.onnx.families.arithmetic import element_type
+from gradserve_client.onnx.families.helpers import at_positions, bordered, several
+from gradserve_client.onnx.families.table import RULES
+
+
+@RULES("Reshape", since=5)
+def reshape(call: Call) -> Said:
+    """To the shape that the example has, once it is clear that no data say it."""
+    call.static(1, "shape")
+    return call.node().reshape(shape=call.result_shape())
+
+
+@RULES("Flatten", "Squeeze", "Unsqueeze")
+def reshaped(call: Call) -> Said:
+    """Axes that are merged, dropped or put in."""
+    call.ints(1, "axes")
+    return call.node().reshape(shape=call.result_shape())
+
+
+@RULES("Expand", since=8)
+def expand(call: Call) -> Said:
+    """Broadcast."""
+    call.static(1, "shape")
+    return call.node().broadcast_to(shape=call.result_shape())
+
+
+@RULES("Tile", since=6)
+def tile(call: Call) -> Said:
+    """Repeated along each axis."""
+    repeats = [int(each) for each in call.static(1, "repeats")]
+    return call.node().tile(repeats) if repeats else call.node().identity()
+
+
+@RULES("Transpose")
+def transpose(call: Call) -> Said:
+    """Axes permuted, or reversed where no order is stated."""
+    order = call.attrs.get("perm", [*reversed(range(call.rank()))])
+    return call.node().transpose(axes=[int(axis) for axis in order]) if call.rank() > 1 else call.node().identity()
+
+
+@RULES("Concat", since=4)
+def concat(call: Call) -> Said:
+    """One after the other."""
+    joined: Node = call.graph.cat(*call.nodes, axis=call.axis(call.rank()))
+    return joined
+
+
+@RULES("Split", since=2)
+def split(call: Call) -> Said:
+    """Into the parts that the example has."""
+    call.ints(1, "split")
+    axis = call.axis(call.rank())
+    sizes = [int(part.shape[axis]) for part in call.results]
+    return several(call.node().split(sizes, axis=axis), len(sizes))
+
+
+@RULES("Slice")
+def slice_(call: Call) -> Said:
+    """Steps backwards are slices forwards, reversed."""
+    starts, stops = call.ints(1, "starts") or [], call.ints(2, "ends") or []
+    rank = call.rank()
+    axes = [axis % rank for axis in call.ints(3, "axes") or range(len(starts))]
+    steps = call.ints(4, "steps") or [1] * len(starts)
+    reads = [range(extent) for extent in call.shape()]
+    for axis, start, stop, step in zip(axes, starts, stops, steps, strict=True):
+        # ONNX clamps an end before the front, which Python would count from the back
+        before_all = step < 0 and stop < -len(reads[axis])
+        reads[axis] = reads[axis][slice(start, None if before_all else stop, step)]
+    backwards = [axis for axis, read in enumerate(reads) if read.step < 0]
+    reads = [read[::-1] if read.step < 0 else read for read in reads]
+    cut = call.node().slice(
+        starts=[read.start if read else 0 for read in reads],
+        stops=[read.stop if read else 0 for read in reads],
+        steps=[read.step for read in reads],
+    )
+    return cut.flip(axes=backwards) if backwards else cut
+
+
+@RULES("Pad", since=2)
+def pad(call: Call) -> Said:
+    """With a number, or with entries of the tensor itself at positions that are known."""
+    rank = call.rank()
+    stated = call.ints(1, "pads") or []
+    axes = [axis % rank for axis in call.ints(3, "axes") or range(rank)]
+    before, after = [0] * rank, [0] * rank
+    for i, axis in enumerate(axes):
+        before[axis], after[axis] = stated[i], stated[i + len(axes)]
+    mode = call.text("mode")
+    if mode == "constant":
+        return bordered(call, call.node(), call.shape(), before, after, _fill(call))
+    modes = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
+    node = bordered(call, call.node(), call.shape(), [min(0, b) for b in before], [min(0, a) for a in after])
+    for axis, (b, a) in enumerate(zip(before, after, strict=True)):
+        if b > 0 or a > 0:
+            positions = np.arange(call.shape()[axis] + min(0, b) + min(0, a))
+            node = at_positions(node, np.pad(positions, (max(0, b), max(0, a)), modes[mode]).tolist(), axis)  # type: ignore[call-overload]
+    return node
+
+
+def _fill(call: Call) -> Node | None:
+    """The number around, as a node; None for 0."""
+    if call.has(2):
+        if call.is_constant(2) and not np.any(call.value(2).example):
+            return None
+        return call.node(2).reshape(shape=[])
+    stated = call.attrs.get("value", 0.0)
+    return call.like(stated) if stated else None
+
+
+@RULES("Shape")
+def shape(call: Call) -> Said:
+    """A constant: what the example has."""
+    return np.asarray(call.results[0])
+
+
+@RULES("Size")
+def size(call: Call) -> Said:
+    """A constant: what the example has."""
+    return np.asarray(call.results[0])
+
+
+@RULES("EyeLike", since=9)
+def eye_like(call: Call) -> Said:
+    """A constant of the operand's shape."""
+    rows, columns = call.shape()
+    return np.eye(rows, columns, call.attrs["k"], dtype=element_type(call, "dtype", call.dtype()))
+
+
+@RULES("ConstantOfShape", since=9)
+def constant_of_shape(call: Call) -> Said:
+    """A constant, once no data say its shape."""
+    call.static(0, "shape")
+    return np.asarray(call.results[0])
+
+
+@RULES("Range", since=11)
+def arange(call: Call) -> Said:
+    """Its length has to be known, and so all three."""
+    for i, what in enumerate(("start", "limit", "delta")):
+        call.static(i, what)
+    return np.asarray(call.results[0])
+
+
+@RULES("Trilu", since=14)
+def trilu(call: Call) -> Said:
+    """A triangle of the last two axes."""
+    offset = int(call.static(1, "diagonal").reshape(-1)[0]) if call.has(1) else 0
+    return call.node().triu(offset=offset) if call.attrs["upper"] else call.node().tril(offset=offset)
+
+
+@RULES("DepthToSpace")
+def depth_to_space(call: Call) -> Said:
+    """Blocks of the channels as blocks of the image."""
+    block = call.attrs["blocksize"]
+    n, channels, height, width = call.shape()
+    rest = channels // block**2
+    if call.attrs.get("mode", b"DCR") == b"DCR":
+        parts, order = [n, block, block, rest, height, width], [0, 3, 4, 1, 5, 2]
+    else:
+        parts, order = [n, rest, block, block, height, width], [0, 1, 4, 2, 5, 3]
+    return call.node().reshape(shape=parts).transpose(axes=order).reshape(shape=[n, rest, height * block, width * block])
+
+
+@RULES("SpaceToDepth")
+def space_to_depth(call: Call) -> Said:
+    """Blocks of the image as blocks of the channels."""
+    block = call.attrs["blocksize"]
+    n, channels, height, width = call.shape()
+    parts = [n, channels, height // block, block, width // block, block]
+    order = [0, 1, 3, 5, 2, 4] if call.attrs.get("mode", b"DCR") == b"CRD" else [0, 3, 5, 1, 2, 4]
+    shape = [n, channels * block**2, height // block, width // block]
+    return call.node().reshape(shape=parts).transpose(axes=order).reshape(shape=shape)
+
+
+@RULES("ReverseSequence", since=10)
+def reverse_sequence(call: Call) -> Said:
+    """Each entry of the batch reversed up to its length, which may be data: read at computed positions."""
+    time, batch = call.attrs["time_axis"], call.attrs["batch_axis"]
+    steps, entries = call.shape()[time], call.shape()[batch]
+    at = call.constant(np.arange(steps).reshape(-1, 1), np.int64)
+    lengths = call.node(1).reshape(shape=[1, entries])
+    index = at.less(lengths).where(lengths.sub(at).sub(call.constant(1, np.int64)), at.broadcast_to(shape=[steps, entries]))
+    if time > batch:
+        index = index.transpose()
+    extents = [extent if axis in {time, batch} else 1 for axis, extent in enumerate(call.shape())]
+    return call.node().take_along(index.reshape(shape=extents), axis=time)
+
+
+@RULES("BitCast", since=26)
+def bit_cast(call: Call) -> Said:
+    """Of the same dtype alone: bits as other numbers are none of arithmetic."""
+    if call.results[0].dtype != call.dtype():
+        raise Blocked("it reads bits as numbers of another dtype, which arithmetic cannot say")
+    return call.node().identity()
+
+

@@ -1,0 +1,32 @@
+"""The table of rules, with those of all families; and what is refused by name, with the reason."""
+
+from __future__ import annotations
+
+from gradserve_client.importing import Blocked
+from gradserve_client.onnx.families import (  # noqa: F401 - each puts its rules into the table
+    activations,
+    arithmetic,
+    control_flow,
+    convolution,
+    indexing,
+    normalisation,
+    pools,
+    products,
+    recurrent,
+    reductions,
+    resampling,
+    sampling,
+    scattering,
+    shapes,
+    spectra,
+)
+from gradserve_client.onnx.families.refused import REFUSED
+from gradserve_client.onnx.families.table import RULES
+
+__all__ = ["RULES", "refusal_of"]
+
+
+def refusal_of(op: str) -> Blocked | None:
+    """Why an op is refused whatever its operands are, or None."""
+    stated = REFUSED.get(op)
+    return None if stated is None else Blocked(*stated)

@@ -1,0 +1,227 @@
+"""The walk over the nodes of a model: what is constant is folded, what ONNX defines is expanded, and rules say the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from onnx import FunctionProto, NodeProto, helper
+
+from gradserve_client.graph import Node
+from gradserve_client.importing import Blocked, Note, Obstacles, Rule
+from gradserve_client.importing.notes import Tally
+from gradserve_client.onnx.bodies import Bodies
+from gradserve_client.onnx.call import Call, OpRule, Result, Said
+from gradserve_client.onnx.evaluating import evaluated
+from gradserve_client.onnx.expanding import (
+    Functions,
+    attributes_for,
+    bodies_of,
+    body_of,
+    read_around,
+    schema_of,
+    substituted,
+)
+from gradserve_client.onnx.rules import RULES, refusal_of
+from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, unsendable
+
+#: domains whose ops the rules are of
+_DEFAULT = ("", "ai.onnx")
+#: nodes that say no op
+_LEAVES = ("constant", "input", "parameter")
+#: more functions within one another are none that a model needs
+_DEPTH = 32
+
+
+class Translator:
+    """Says the nodes of one model. What it cannot say is in `obstacles`, what it said in `tally`."""
+
+    def __init__(self, functions: Functions, max_steps: int | None = None) -> None:
+        self.obstacles = Obstacles()
+        self.tally = Tally()
+        self.max_steps = max_steps
+        #: what is to be told beside the counts
+        self.remarks: list[Note] = []
+        self._functions = functions
+        self._depth = 0
+
+    def apart(self) -> Translator:
+        """Another for the same model, which keeps to itself what it finds."""
+        made = Translator(self._functions, self.max_steps)
+        made._depth = self._depth
+        return made
+
+    def walk(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
+        """Say all of these. The names of their outputs are in the scope then."""
+        for node in nodes:
+            step = _Step(node, scope)
+            if not scope.expanded:
+                step.read()
+            before = len(scope.graph)
+            try:
+                results = self._said(step)
+            except Blocked as blocked:
+                self.obstacles.meet(step.op, step.place, blocked)
+                results = step.instead()
+            except Unknown:
+                results = [Value(name, None) for name in node.output]
+            for name, value in zip(node.output, results, strict=True):
+                if name:
+                    scope[name] = value
+            if not scope.expanded:
+                self.tally.count(step.op, [each.op for each in [*scope.graph][before:] if each.op not in _LEAVES])
+
+    def _said(self, step: _Step) -> list[Value]:
+        refused = refusal_of(step.op)
+        if refused is not None:
+            raise refused
+        rule = RULES.find(step.node.op_type) if step.node.domain in _DEFAULT and not self._is_own(step.node) else None
+        if rule is None:
+            return self._expanded(step)
+        step.require_told()
+        if step.known is Known.CONSTANT:
+            return step.folded()
+        return self._by_rule(step, rule)
+
+    def _is_own(self, node: NodeProto) -> bool:
+        """Whether it is a function of the model."""
+        return (node.domain, node.op_type, node.overload) in self._functions
+
+    def _by_rule(self, step: _Step, rule: Rule[OpRule]) -> list[Value]:
+        schema = schema_of(step.node, step.scope.opsets)
+        if schema is None:
+            raise Blocked("ONNX has no such op in this opset")
+        if schema.since_version < rule.since:
+            raise Blocked(
+                f"it is that of opset {schema.since_version}, which is another op than that of opset {rule.since}",
+                f"convert the model to opset {rule.since} or newer with onnx.version_converter",
+            )
+        results = step.results()
+        for found in results:
+            reason = None if found is None else unsendable(found)
+            if reason is not None:
+                raise Blocked(f"it gives {reason}")
+        attrs = {name: helper.get_attribute_value(each.default_value) for name, each in schema.attributes.items() if each.default_value.type}
+        attrs |= {each.name: helper.get_attribute_value(each) for each in step.node.attribute}
+        bodies = Bodies(self, step.scope)
+        call = Call(step.node.op_type, schema.since_version, attrs, step.operands, results, step.scope, bodies)
+        return step.wrapped(rule.say(call), results)
+
+    def _expanded(self, step: _Step) -> list[Value]:
+        """By the nodes of the function that the op is."""
+        function = body_of(step.node, step.scope.opsets, step.operands, self._functions)
+        if function is None:
+            step.require_told()
+            raise Blocked("there is no rule for it, and ONNX defines it by no others")
+        if self._depth == _DEPTH:
+            raise Blocked("it is a function that calls itself")
+        step.require_told()
+        self._depth += 1
+        try:
+            return self._through(step, function)
+        finally:
+            self._depth -= 1
+
+    def _through(self, step: _Step, function: FunctionProto) -> list[Value]:
+        opsets = {each.domain: each.version for each in function.opset_import}
+        inside = Scope(step.scope.graph, {**step.scope.opsets, **opsets}, expanded=True)
+        for name, operand in zip(function.input, step.operands, strict=False):
+            if operand is not None:
+                inside[name] = operand
+        schema = None if self._is_own(step.node) else schema_of(step.node, step.scope.opsets)
+        met = len(self.obstacles)
+        inner = self.apart()
+        inner.walk(substituted(function.node, attributes_for(step.node, function, schema)), inside)
+        for obstacle in inner.obstacles:
+            within = Blocked(f"within it, {obstacle.op}: {obstacle.reason}", obstacle.way_round, obstacle.reads)
+            self.obstacles.meet(step.op, step.place, within)
+        if len(self.obstacles) > met:
+            return step.instead()
+        found = [inside.find(name) for name in function.output]
+        return [Value(name, None) if value is None else value for name, value in _paired(step.node.output, found)]
+
+
+def _paired(names: Sequence[str], values: Sequence[Value | None]) -> list[tuple[str, Value | None]]:
+    return [(name, values[i] if i < len(values) else None) for i, name in enumerate(names)]
+
+
+class _Step:
+    """A node that is being said, its operands, and what its bodies read."""
+
+    def __init__(self, node: NodeProto, scope: Scope) -> None:
+        self.node = node
+        self.scope = scope
+        self.op = node.op_type if node.domain in _DEFAULT else f"{node.domain}.{node.op_type}"
+        self.operands = [scope.find(name) if name else None for name in node.input]
+        around = {name: scope.find(name) for name in read_around(bodies_of(node).values())}
+        self.around = {name: value for name, value in around.items() if value is not None}
+
+    @property
+    def place(self) -> str:
+        """Where it stands: its name, or else that of its first result."""
+        return repr(self.node.name) if self.node.name else f"the node that gives {self.node.output[0]!r}"
+
+    @property
+    def _all(self) -> list[Value]:
+        return [value for value in self.operands if value is not None] + [*self.around.values()]
+
+    @property
+    def known(self) -> Known:
+        """When its results are known."""
+        return max((value.known for value in self._all), default=Known.CONSTANT)
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """The inputs of the model that it depends on."""
+        return frozenset().union(*(value.roots for value in self._all))
+
+    def read(self) -> None:
+        """Note with its operands that it reads them."""
+        for value in {id(each): each for each in self._all}.values():
+            value.readers.append(self.place)
+
+    def require_told(self) -> None:
+        """Raise Unknown where an operand is."""
+        if not all(value.is_told for value in self._all):
+            raise Unknown(self.op)
+
+    def results(self) -> list[Any]:
+        """What it gives for the example, an array for each output that is asked for."""
+        named = zip(self.node.input, self.operands, strict=True)
+        values = {name: value.example for name, value in named if value is not None}
+        values |= {name: value.example for name, value in self.around.items()}
+        return evaluated(self.node, values, self.scope.opsets)
+
+    def folded(self) -> list[Value]:
+        """Its results as constants."""
+        return [Value(name, found, Known.CONSTANT, self.roots) for name, found in zip(self.node.output, self.results(), strict=True)]
+
+    def wrapped(self, said: Said, results: Sequence[Any]) -> list[Value]:
+        """Its results as they were said, with the example's."""
+        each = [*said] if isinstance(said, Sequence) else [said]
+        each += [None] * (len(results) - len(each))
+        known = max(self.known, Known.MODEL)
+        return [
+            self._value(name, one, found, known) for name, one, found in zip(self.node.output, each, results, strict=False)
+        ]
+
+    def _value(self, name: str, said: Result, found: Any, known: Known) -> Value:
+        if isinstance(said, Value):
+            return said
+        if isinstance(said, Node):
+            return Value(name, found, known, self.roots, said)
+        return Value(name, said, Known.CONSTANT) if said is not None else Value(name, None)
+
+    def instead(self) -> list[Value]:
+        """Results that stand in for those of a node that cannot be said, to go on with: nobody gets to see them."""
+        try:
+            self.require_told()
+            results = self.results()
+        except (Blocked, Unknown):
+            return [Value(name, None) for name in self.node.output]
+        return [
+            Value(name, None if found is None or unsendable(found) else found, Known.DATA, self.roots, self.scope.graph.input())
+            for name, found in zip(self.node.output, results, strict=True)
+        ]
+
+

@@ -1,0 +1,209 @@
+"""ONNX's own node tests, imported and computed by a server: `python -m clients.python.tests.onnx_nodes`.
+
+Each test is a model of a node, or of the nodes that ONNX defines it by, with inputs and what they give, to be met within
+the test's own tolerances. An input that says a shape is named in `constants`, as a refusal asks for it. The table is
+docs/reference/onnx.md: written, or with --check compared.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from onnx.backend.test.case.node import collect_testcases
+
+import gradserve_client as gs
+from gradserve_client.importing import Imported, ImportRefused
+from gradserve_client.onnx import import_model
+
+ROOT = Path(__file__).parents[3]
+PAGE = ROOT / "docs" / "reference" / "onnx.md"
+ANNOUNCEMENT = "gradserve listening on "
+#: how often a refusal may ask for another constant
+TRIES = 8
+HEAD = """<!-- Written by `python -m clients.python.tests.onnx_nodes`. Edit the rules, not this page. -->
+
+# What is imported of ONNX
+
+[The importer](../guide/importing.md) is held to the node tests that ONNX ships, of version {version}, up to opset {opset}: each is
+a model with inputs and what they give, and the graph has to give the same, in dtype, shape and numbers, within the tolerances
+that the test states. A test whose name ends in `expanded` is of the nodes that ONNX defines an op by.
+
+| tests | agree | differ | refused |
+| --- | --- | --- | --- |
+| {total} | {agree} | {differ} | {refused} |
+
+Of those that agree, {constant} are graphs without data: all that the result depends on says a shape, and ONNX's reference
+evaluator folds it. An input that says a shape is a constant of the graph, as the refusal asks for it.
+"""
+
+
+@dataclass
+class Outcomes:
+    """What became of the tests: by op, and of what is refused by reason."""
+
+    by_op: dict[str, Counter[str]] = field(default_factory=dict)
+    reasons: Counter[tuple[str, str]] = field(default_factory=Counter)
+    differing: list[str] = field(default_factory=list)
+    constant: int = 0
+
+    def count(self, op: str, outcome: str) -> None:
+        """One more test of an op."""
+        self.by_op.setdefault(op, Counter())[outcome] += 1
+
+    def total(self, outcome: str) -> int:
+        """How many tests came out so."""
+        return sum(counts[outcome] for counts in self.by_op.values())
+
+
+def op_of(case: Any) -> str:
+    """The op that a test is of: that of its only node, or else the one that its name says."""
+    nodes = case.model.graph.node
+    expanded = "_expanded" in case.name
+    if len(nodes) == 1 and not expanded:
+        return f"{nodes[0].domain}.{nodes[0].op_type}".lstrip(".")
+    stem = case.name.removeprefix("test_").partition("_expanded")[0]
+    return f"{stem.split('_')[0]}, expanded" if expanded else "several"
+
+
+def named_inputs(case: Any) -> dict[str, Any]:
+    return {each.name: value for each, value in zip(case.model.graph.input, case.data_sets[0][0], strict=False)}
+
+
+def imported(case: Any) -> Imported:
+    """The test's model, with the constants that refusals ask for. Raises ImportRefused where that does not help."""
+    constants: set[str] = set()
+    inputs = named_inputs(case)
+    for _ in range(TRIES):
+        try:
+            return import_model(case.model, inputs, constants=constants)
+        except ImportRefused as refused:
+            reads = {name for obstacle in refused.obstacles for name in obstacle.reads}
+            if not all(obstacle.reads for obstacle in refused.obstacles) or reads <= constants:
+                raise
+            constants |= reads
+    raise AssertionError(f"{case.name} asks for ever more constants")
+
+
+def differences(case: Any, model: Imported, client: gs.Client) -> Iterator[str]:
+    """In what the graph's results differ from the test's."""
+    inputs = {name: value for name, value in named_inputs(case).items() if name in model.inputs}
+    wanted = dict(zip(model.outputs, case.data_sets[0][1], strict=True))
+    nodes = [*dict.fromkeys(model.outputs.values())]
+    answer = client.forward(model.graph, model.feeds(inputs), outputs=nodes)
+    for name, expected in wanted.items():
+        found = answer.values[model.outputs[name]]
+        expected = np.asarray(expected)
+        if (found.dtype, found.shape) != (expected.dtype, expected.shape):
+            yield f"{name} is {found.dtype}{[*found.shape]} in place of {expected.dtype}{[*expected.shape]}"
+        elif not np.allclose(found, expected, rtol=case.rtol, atol=case.atol, equal_nan=True):
+            apart = np.abs(found.astype(np.float64) - expected.astype(np.float64))
+            yield f"{name} is off by up to {np.nanmax(apart):.3g}"
+
+
+def run(cases: Sequence[Any], client: gs.Client, outcomes: Outcomes) -> None:
+    for case in cases:
+        op = op_of(case)
+        try:
+            model = imported(case)
+        except ImportRefused as refused:
+            outcomes.count(op, "refused")
+            for obstacle in {(each.op, each.reason) for each in refused.obstacles}:
+                outcomes.reasons[obstacle] += 1
+            continue
+        try:
+            told = "; ".join(differences(case, model, client))
+        except gs.GradserveError as error:
+            told = str(error)
+        outcomes.count(op, "differ" if told else "agree")
+        if told:
+            outcomes.differing.append(f"{case.name}: {told}")
+        elif not any(node.op == "input" for node in model.graph.part([*model.outputs.values()]).nodes.values()):
+            outcomes.constant += 1
+
+
+def page(outcomes: Outcomes) -> str:
+    """The page: the totals, a table of ops, and one of reasons."""
+    totals = {name: outcomes.total(name) for name in ("agree", "differ", "refused")}
+    head = HEAD.format(
+        version=".".join(onnx.__version__.split(".")[:2]),
+        opset=onnx.defs.onnx_opset_version(),
+        total=sum(totals.values()),
+        constant=outcomes.constant,
+        **totals,
+    )
+    ops = ["| op | agree | refused |", "| --- | --- | --- |"]
+    ops += [f"| {op} | {counts['agree']} | {counts['refused']} |" for op, counts in sorted(outcomes.by_op.items(), key=_fold)]
+    reasons = ["| op | tests | why |", "| --- | --- | --- |"]
+    reasons += [f"| {op} | {count} | {_cell(reason)} |" for (op, reason), count in sorted(outcomes.reasons.items(), key=_fold)]
+    return "\n".join([head, "## By op", "", *ops, "", "## What is refused", "", _REFUSED, "", *reasons]) + "\n"
+
+
+_REFUSED = "A test that is refused for several reasons is counted with each. `input` and `output` are the model's own."
+
+
+def _fold(row: tuple[Any, Any]) -> tuple[str, ...]:
+    key = row[0]
+    return tuple(each.lower() for each in ((key,) if isinstance(key, str) else key))
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+@contextmanager
+def started() -> Iterator[str]:
+    """The URL of a server that runs meanwhile."""
+    command = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline().removeprefix(ANNOUNCEMENT).strip()
+        finally:
+            process.kill()
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the tests, and write or compare the page."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--check", action="store_true", help="compare the page, and write nothing")
+    parser.add_argument("--only", nargs="*", default=[], help="tests whose names begin so; the page is left alone")
+    stated = parser.parse_args(arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        cases = [case for case in collect_testcases(None) if not stated.only or case.name.startswith(tuple(stated.only))]
+    outcomes = Outcomes()
+    with started() as url, gs.Client(url) as client:
+        run(cases, client, outcomes)
+    for line in outcomes.differing:
+        print("differs:", line)
+    if stated.only:
+        for (op, reason), count in outcomes.reasons.items():
+            print(f"{count} {op}: {reason}")
+    print(", ".join(f"{outcomes.total(name)} {name}" for name in ("agree", "differ", "refused")))
+    return _finish(outcomes, bool(stated.only), stated.check)
+
+
+def _finish(outcomes: Outcomes, partly: bool, check: bool) -> int:
+    if partly or outcomes.differing:
+        return 1 if outcomes.differing else 0
+    if check:
+        current = PAGE.read_text(encoding="utf-8") == page(outcomes)
+        print("the page is current" if current else "the page is not current")
+        return 0 if current else 1
+    PAGE.write_text(page(outcomes), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
