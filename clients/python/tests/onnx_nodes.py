@@ -103,12 +103,17 @@ def differences(case: Any, model: Imported, client: gs.Client) -> Iterator[str]:
     answer = client.forward(model.graph, model.feeds(inputs), outputs=nodes)
     for name, expected in wanted.items():
         found = answer.values[model.outputs[name]]
-        expected = np.asarray(expected)
+        expected = as_array(expected)
         if (found.dtype, found.shape) != (expected.dtype, expected.shape):
             yield f"{name} is {found.dtype}{[*found.shape]} in place of {expected.dtype}{[*expected.shape]}"
         elif not np.allclose(found, expected, rtol=case.rtol, atol=case.atol, equal_nan=True):
             apart = np.abs(found.astype(np.float64) - expected.astype(np.float64))
             yield f"{name} is off by up to {np.nanmax(apart):.3g}"
+
+
+def as_array(stated: Any) -> np.ndarray:
+    """A tensor of a test, which is an array or as files have it."""
+    return onnx.numpy_helper.to_array(stated) if isinstance(stated, onnx.TensorProto) else np.asarray(stated)
 
 
 def run(cases: Sequence[Any], client: gs.Client, outcomes: Outcomes) -> None:

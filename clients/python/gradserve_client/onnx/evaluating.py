@@ -21,6 +21,7 @@ def evaluated(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, i
 
     Raises Blocked where the evaluator cannot.
     """
+    node, opsets = _newer(node, opsets)
     graph = helper.make_graph(
         [node],
         "one",
@@ -39,6 +40,16 @@ def evaluated(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, i
         told = f"{type(error).__name__}: {said[0][:160]}" if said else type(error).__name__
         raise Blocked(f"ONNX's reference evaluator cannot run it ({told})") from error
     return [_as_array(next(found)) if name else None for name in node.output]
+
+
+def _newer(node: NodeProto, opsets: Mapping[str, int]) -> tuple[NodeProto, Mapping[str, int]]:
+    """The node as an op that the evaluator has, where it lacks an older name of it."""
+    if node.op_type != "Scatter":
+        return node, opsets
+    made = NodeProto()
+    made.CopyFrom(node)
+    made.op_type = "ScatterElements"
+    return made, {**opsets, "": 11}
 
 
 def _as_array(found: Any) -> Any:

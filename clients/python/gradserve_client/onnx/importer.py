@@ -96,7 +96,9 @@ def _by_name(model: ModelProto, inputs: Inputs) -> dict[str, Any]:
 
 def _example(stated: Any, value: Any) -> Any:
     """An example as an array of the dtype that the model states; what is no array is left as it is."""
-    if not stated.type.HasField("tensor_type") or value is None or isinstance(value, list | TensorProto):
+    if isinstance(value, TensorProto):
+        value = numpy_helper.to_array(value)
+    if not stated.type.HasField("tensor_type") or value is None or isinstance(value, list):
         return value
     dtype = helper.tensor_dtype_to_np_dtype(stated.type.tensor_type.elem_type)
     array = np.asarray(value)

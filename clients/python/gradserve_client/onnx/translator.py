@@ -75,13 +75,18 @@ class Translator:
         refused = refusal_of(step.op)
         if refused is not None:
             raise refused
-        rule = RULES.find(step.node.op_type) if step.node.domain in _DEFAULT and not self._is_own(step.node) else None
+        ours = step.node.domain in _DEFAULT and not self._is_own(step.node)
+        rule = RULES.find(step.node.op_type) if ours else None
+        if step.is_constant and not self._is_own(step.node) and (rule is not None or self._body(step) is None):
+            return step.folded()
         if rule is None:
             return self._expanded(step)
         step.require_told()
-        if step.known is Known.CONSTANT:
-            return step.folded()
         return self._by_rule(step, rule)
+
+    def _body(self, step: _Step) -> FunctionProto | None:
+        """The function that the node is, if it is one."""
+        return body_of(step.node, step.scope.opsets, step.operands, self._functions)
 
     def _is_own(self, node: NodeProto) -> bool:
         """Whether it is a function of the model."""
@@ -109,7 +114,7 @@ class Translator:
 
     def _expanded(self, step: _Step) -> list[Value]:
         """By the nodes of the function that the op is."""
-        function = body_of(step.node, step.scope.opsets, step.operands, self._functions)
+        function = self._body(step)
         if function is None:
             step.require_told()
             raise Blocked("there is no rule for it, and ONNX defines it by no others")
@@ -169,6 +174,11 @@ class _Step:
     def known(self) -> Known:
         """When its results are known."""
         return max((value.known for value in self._all), default=Known.CONSTANT)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether its results are known from the file alone."""
+        return self.known is Known.CONSTANT and all(value.is_told for value in self._all)
 
     @property
     def roots(self) -> frozenset[str]:

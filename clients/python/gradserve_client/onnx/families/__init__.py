@@ -3,7 +3,8 @@
 table             the table that they are put into
 refused           ops that no graph can say, by reason
 helpers           what several families write
-arithmetic        elementwise numbers, comparisons, logic, shifts, and casts
+arithmetic        elementwise numbers, comparisons, logic, and casts
+bits              shifts and logic of bits
 activations       elementwise functions of neural networks
 reductions        sums and the like over axes, along axes, softmax, sorting
 shapes            shapes, joining, cutting, padding, and constants of shapes

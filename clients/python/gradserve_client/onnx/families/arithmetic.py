@@ -1,4 +1,4 @@
-"""Elementwise numbers, comparisons, logic, shifts, and casts."""
+"""Elementwise numbers, comparisons, logic, and casts."""
 
 from __future__ import annotations
 
@@ -90,11 +90,16 @@ def _whole_quotient(call: Call) -> Node:
     else:
         remainder = a.abs().mod(b.abs())
         whole = a.sub(a.less(zero).where(remainder.neg(), remainder))
-    quotient = whole.div(b).round().cast(dtype.name)
+    return exact_quotient(whole, b, dtype)
+
+
+def exact_quotient(whole: Node, by: Node, dtype: np.dtype[Any]) -> Node:
+    """whole / by, which is a whole number of this dtype."""
+    quotient = whole.div(by).round().cast(dtype.name)
     if dtype != np.int64:
         return quotient
-    left = whole.sub(quotient.mul(b))
-    return quotient.add(left.div(b).round().cast(dtype.name))
+    left = whole.sub(quotient.mul(by))
+    return quotient.add(left.div(by).round().cast(dtype.name))
 
 
 @RULES("Mod", since=10)
@@ -183,19 +188,6 @@ def cast(call: Call) -> Said:
     if call.op == "CastLike" and call.is_constant(0):
         return np.asarray(call.value().example).astype(wanted)
     return call.node().cast(wanted.name)
-
-
-@RULES("BitShift", since=11)
-def bit_shift(call: Call) -> Said:
-    """Products and quotients with powers of two: of unsigned whole numbers, which wrap around."""
-    x, by = call.node(0), call.node(1)
-    width = call.dtype().itemsize * 8
-    factor = call.like(2).pow(by)
-    beyond, nothing = by.greater_equal(call.like(width)), call.like(0)
-    if call.text("direction") == "LEFT":
-        return beyond.where(nothing, x.mul(factor))
-    safe = beyond.where(call.like(1), factor)
-    return beyond.where(nothing, x.sub(x.mod(safe)).div(safe).cast(call.dtype().name))
 
 
 def element_type(call: Call, name: str, otherwise: np.dtype[Any]) -> np.dtype[Any]:

@@ -80,6 +80,8 @@ def _require_carried(given: Sequence[Given], after: Sequence[Value]) -> None:
 def _while(call: Call, body: GraphProto, consts: list[Value], given: list[Given], counter: Given, condition: str) -> Said:
     """The carries are the iteration's number, the condition, and the model's own."""
     if len(body.output) - 1 > len(given):
+        if call.has(1):
+            call.static(1, "condition")
         raise Blocked("how many rows its stacked results have depends on the data, as its condition does")
     most = _bound(call)
     holds = Given(condition, np.True_)

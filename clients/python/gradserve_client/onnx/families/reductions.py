@@ -9,11 +9,11 @@ import numpy as np
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.onnx.call import Call, Said, is_float
-from gradserve_client.onnx.families.helpers import as_dtype, at_positions, several, summed_dtype
+from gradserve_client.onnx.families.helpers import as_dtype, at_positions, highest, lowest, several, size, summed_dtype
 from gradserve_client.onnx.families.table import RULES
 
 
-def _axes(call: Call) -> list[int] | None:
+def _axes(call: Call) -> list[int]:
     """The axes that are reduced: all of them where none are stated, or none, as the attribute says."""
     stated = call.ints(1, "axes")
     rank = call.rank()
@@ -25,6 +25,9 @@ def _axes(call: Call) -> list[int] | None:
 def _reduced(op: str, before: str | None = None, after: str | None = None) -> Any:
     def say(call: Call) -> Said:
         axes, dtype = _axes(call), call.dtype()
+        if op in {"max", "min"} and not size([call.shape()[axis] for axis in axes]):
+            nothing = lowest(dtype) if op == "max" else highest(dtype)
+            return np.full(call.result_shape(), nothing, dtype)
         x = call.node()
         if before is not None:
             x = call.graph.op(before, x)

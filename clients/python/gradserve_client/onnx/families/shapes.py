@@ -150,6 +150,14 @@ def arange(call: Call) -> Said:
     return np.asarray(call.results[0])
 
 
+@RULES("MelWeightMatrix", since=17)
+def mel_weight_matrix(call: Call) -> Said:
+    """A constant, once no data say any of its numbers."""
+    for i in range(len(call)):
+        call.static(i, "numbers")
+    return np.asarray(call.results[0])
+
+
 @RULES("Trilu", since=14)
 def trilu(call: Call) -> Said:
     """A triangle of the last two axes."""

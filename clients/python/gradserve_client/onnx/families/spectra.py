@@ -6,7 +6,7 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import bordered
+from gradserve_client.onnx.families.helpers import as_dtype, bordered
 from gradserve_client.onnx.families.table import RULES
 from gradserve_client.tensors import Array
 
@@ -61,15 +61,21 @@ def _back_to_real(length: int) -> tuple[Array, Array]:
 
 
 def _transformed(call: Call, parts: list[Node], cosines: Array, sines: Array, real_again: bool) -> list[Node]:
-    """Real and imaginary parts of (a + ib)(cos + i sin), summed over the last axis; the real part alone where it is all."""
-    cos, sin = call.like(cosines), call.like(sines)
+    """Real and imaginary parts of (a + ib)(cos + i sin), summed over the last axis; the real part alone where it is all.
+
+    In float64, whatever the operand's dtype is: sums that cancel leave zeros.
+    """
+    cos, sin = call.constant(cosines), call.constant(sines)
+    parts = [as_dtype(part, call.dtype(), np.float64) for part in parts]
     real = parts[0].matmul(cos)
     if len(parts) > 1:
         real = real.sub(parts[1].matmul(sin))
     if real_again:
-        return [real]
+        return [as_dtype(real, np.float64, call.dtype())]
     imaginary = parts[0].matmul(sin)
-    return [real, imaginary.add(parts[1].matmul(cos)) if len(parts) > 1 else imaginary]
+    if len(parts) > 1:
+        imaginary = imaginary.add(parts[1].matmul(cos))
+    return [as_dtype(part, np.float64, call.dtype()) for part in (real, imaginary)]
 
 
 @RULES("STFT", since=17)
