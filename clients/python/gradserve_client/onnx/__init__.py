@@ -5,6 +5,8 @@ translator        the walk over the nodes of a model: folds, expands functions, 
 scope             the names that nodes see, and their values
 call              one node, as a rule sees it
 evaluating        ONNX's reference evaluator, a node at a time
+stepping          what runs bodies, a step at a time
+bodies            bodies as functions of the graph
 expanding         ops that ONNX defines as functions, and a model's own functions
 notes_of          what is noted of initialisers
 rules             the table of rules, with those of all families

@@ -11,6 +11,8 @@ from onnx import NodeProto, ValueInfoProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from gradserve_client.importing import Blocked
+from gradserve_client.onnx.expanding import bodies_of, read_around
+from gradserve_client.onnx.stepping import is_stepped, stepped
 
 #: the newest version of the format that this onnx reads
 _IR_VERSION: Final = 8
@@ -21,25 +23,34 @@ def evaluated(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, i
 
     Raises Blocked where the evaluator cannot.
     """
-    node, opsets = _newer(node, opsets)
-    graph = helper.make_graph(
-        [node],
-        "one",
-        [ValueInfoProto(name=name) for name in values],
-        [ValueInfoProto(name=name) for name in node.output if name],
-    )
-    imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
-    model = helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
     try:
         # it warns of divisions by zero, and of what is to change in NumPy
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = iter(ReferenceEvaluator(model).run(None, dict(values)))
+            found = stepped(node, values, opsets, evaluated) if is_stepped(node) else _by_reference(node, values, opsets)
+    except Blocked:
+        raise
     except Exception as error:
         said = str(error).strip().splitlines()
         told = f"{type(error).__name__}: {said[0][:160]}" if said else type(error).__name__
         raise Blocked(f"ONNX's reference evaluator cannot run it ({told})") from error
-    return [_as_array(next(found)) if name else None for name in node.output]
+    return [_as_array(found[i]) if name else None for i, name in enumerate(node.output)]
+
+
+def _by_reference(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int]) -> list[Any]:
+    """All outputs of a node, None in place of those that nobody asks for."""
+    node, opsets = _newer(node, opsets)
+    read = [name for name in dict.fromkeys([*node.input, *read_around(bodies_of(node).values())]) if name]
+    graph = helper.make_graph(
+        [node],
+        "one",
+        [ValueInfoProto(name=name) for name in read],
+        [ValueInfoProto(name=name) for name in node.output if name],
+    )
+    imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
+    model = helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
+    results = iter(ReferenceEvaluator(model).run(None, {name: values[name] for name in read}))
+    return [next(results) if name else None for name in node.output]
 
 
 def _newer(node: NodeProto, opsets: Mapping[str, int]) -> tuple[NodeProto, Mapping[str, int]]:

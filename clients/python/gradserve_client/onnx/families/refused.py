@@ -52,6 +52,7 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
         ),
         _SEQUENCES,
     ),
+    "ImageDecoder": ("it reads files of images", "decode them before, and pass the pixels"),
     **dict.fromkeys(("NonMaxSuppression", "NonZero", "Unique"), _SHAPE_BY_DATA),
     **dict.fromkeys(
         (
