@@ -1,8 +1,8 @@
 """ONNX's own node tests, imported and computed by a server: `python -m clients.python.tests.onnx_nodes`.
 
-Each test is a model of a node, or of the nodes that ONNX defines it by, with inputs and what they give, to be met within
-the test's own tolerances. An input that says a shape is named in `constants`, as a refusal asks for it. The table is
-docs/reference/onnx.md: written, or with --check compared.
+Each test is a model of a node, or of the nodes that ONNX defines it by, with inputs and what they give, to be met
+within the test's own tolerances. An input that says a shape is named in `constants`, as a refusal asks for it. The
+table is docs/reference/onnx.md: written, or with --check compared.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ HEAD = """<!-- Written by `python -m clients.python.tests.onnx_nodes`. Edit the 
 
 # What is imported of ONNX
 
-[The importer](../guide/importing.md) is held to the node tests that ONNX ships, of version {version}, up to opset {opset}: each is
-a model with inputs and what they give, and the graph has to give the same, in dtype, shape and numbers, within the tolerances
-that the test states. A test whose name ends in `expanded` is of the nodes that ONNX defines an op by.
+[The importer](../guide/importing.md) is held to the node tests that ONNX ships, of version {version}, up to opset
+{opset}: each is a model with inputs and what they give, and the graph has to give the same, in dtype, shape and
+numbers, within the tolerances that the test states. What is `expanded` is of the nodes that ONNX defines an op by.
 
 | tests | agree | differ | refused |
 | --- | --- | --- | --- |
 | {total} | {agree} | {differ} | {refused} |
 
-Of those that agree, {constant} are graphs without data: all that the result depends on says a shape, and ONNX's reference
-evaluator folds it. An input that says a shape is a constant of the graph, as the refusal asks for it.
+Of those that agree, {constant} are graphs without data: all that the result depends on says a shape, and ONNX's
+reference evaluator folds it. An input that says a shape is a constant of the graph, as the refusal asks for it.
 
-The numbers of {rounded_count} tests are off by their own roundings in float16 or float32, by more than their tolerance: there, what
-agrees within it is ONNX's reference evaluator in float64. They are {rounded}.
+The numbers of {rounded_count} tests are off by their own roundings in float16 or float32, by more than their tolerance:
+there, what agrees within it is ONNX's reference evaluator in float64. They are {rounded}.
 """
 
 
@@ -141,7 +141,9 @@ def wide(case: Any) -> list[Any] | None:
     A test's own numbers were computed in its dtype, and are off by the roundings on the way.
     """
     inputs = named_inputs(case)
-    floats = {name: value.astype(np.float64) for name, value in inputs.items() if getattr(value, "dtype", None) in HALVES}
+    floats = {
+        name: value.astype(np.float64) for name, value in inputs.items() if getattr(value, "dtype", None) in HALVES
+    }
     if not floats:
         return None
     try:
@@ -204,9 +206,14 @@ def page(outcomes: Outcomes) -> str:
         **totals,
     )
     ops = ["| op | agree | refused |", "| --- | --- | --- |"]
-    ops += [f"| {op} | {counts['agree']} | {counts['refused']} |" for op, counts in sorted(outcomes.by_op.items(), key=_fold)]
+    ops += [
+        f"| {op} | {counts['agree']} | {counts['refused']} |"
+        for op, counts in sorted(outcomes.by_op.items(), key=_fold)
+    ]
     reasons = ["| op | tests | why |", "| --- | --- | --- |"]
-    reasons += [f"| {op} | {count} | {_cell(reason)} |" for (op, reason), count in sorted(outcomes.reasons.items(), key=_fold)]
+    reasons += [
+        f"| {op} | {count} | {_cell(reason)} |" for (op, reason), count in sorted(outcomes.reasons.items(), key=_fold)
+    ]
     return "\n".join([head, "## By op", "", *ops, "", "## What is refused", "", _REFUSED, "", *reasons]) + "\n"
 
 
@@ -242,7 +249,9 @@ def main(arguments: Sequence[str]) -> int:
     stated = parser.parse_args(arguments)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        cases = [case for case in collect_testcases(None) if not stated.only or case.name.startswith(tuple(stated.only))]
+        cases = [
+            case for case in collect_testcases(None) if not stated.only or case.name.startswith(tuple(stated.only))
+        ]
     outcomes = Outcomes()
     with started() as url, gs.Client(url) as client:
         run(cases, client, outcomes)

@@ -8,9 +8,10 @@ imported          what an importer gives: graph, leaves, outputs, buffers, notes
 free_extents      two imports of one model as one graph whose shapes hold -1
 command           `python -m gradserve_client import`
 
-An importer walks the nodes of a model and asks its `RuleTable` for each. A rule writes nodes of a `SourceGraph`, or raises
-`Blocked`, which goes into `Obstacles` with the place; the walk then goes on as if it had been said, so that all that is in
-the way is told at once, by `Obstacles.raise_all`. What is left is an `Imported`, of the nodes that its outputs need alone.
+An importer walks the nodes of a model and asks its `RuleTable` for each. A rule writes nodes of a `SourceGraph`, or
+raises `Blocked`, which goes into `Obstacles` with the place; the walk then goes on as if it had been said, so that all
+that is in the way is told at once, by `Obstacles.raise_all`. What is left is an `Imported`, of the nodes that its
+outputs need alone.
 """
 
 from __future__ import annotations

@@ -29,11 +29,13 @@ def require_second(free: Free, first: Mapping[str, Any], second: Mapping[str, An
         axes = {axis % max(1, len(one)) for axis in free.get(name, ())}
         differing = {axis for axis, (a, b) in enumerate(zip(one, other, strict=False)) if a != b}
         if len(one) != len(other) or differing - axes:
-            raise InputError(f"the examples of {name!r} have shapes {[*one]} and {[*other]}, where {sorted(axes)} are free")
+            raise InputError(
+                f"the examples of {name!r} have shapes {[*one]} and {[*other]}, where {sorted(axes)} are free"
+            )
         if axes - differing:
             raise InputError(
-                f"axis {min(axes - differing)} of {name!r} is free, and both examples have {one[min(axes - differing)]} there: "
-                "a second example shows that another extent will do"
+                f"axis {min(axes - differing)} of {name!r} is free, and both examples have "
+                f"{one[min(axes - differing)]} there: a second example shows that another extent will do"
             )
 
 
@@ -43,15 +45,19 @@ def joined(first: Imported, second: Imported, free: Free) -> Imported:
     Raises ImportRefused where a node holds a number that depends on a free extent, other than one extent of a shape.
     """
     obstacles = Obstacles()
-    names = {node.id: (name, {*free.get(name, ())}) for name, node in first.inputs.items()}
+    axes = {node.id: {*free.get(name, ())} for name, node in first.inputs.items()}
     made = SourceGraph(first.graph.opset)
     copied: dict[int, Node] = {}
     _functions(first, second, made, obstacles)
     if len(first.graph) != len(second.graph):
-        obstacles.meet("graph", "the whole", Blocked(f"it has {len(first.graph)} nodes, or with the second example {len(second.graph)}"))
+        obstacles.meet(
+            "graph",
+            "the whole",
+            Blocked(f"it has {len(first.graph)} nodes, or with the second example {len(second.graph)}"),
+        )
         obstacles.raise_all("the model with free extents")
     for one, other in zip(first.graph, second.graph, strict=True):
-        attrs = _declared(one, *names[one.id]) if one.id in names else _attrs(one, other, obstacles)
+        attrs = _declared(one, axes[one.id]) if one.id in axes else _attrs(one, other, obstacles)
         copied[one.id] = made.again(one, [copied[i] for i in one.operands], attrs)
     obstacles.raise_all("the model with free extents")
     return replace(
@@ -86,7 +92,7 @@ def _functions(first: Imported, second: Imported, made: SourceGraph, obstacles: 
         made.function(write, one.name)
 
 
-def _declared(leaf: Node, name: str, axes: Collection[int]) -> dict[str, Any]:
+def _declared(leaf: Node, axes: Collection[int]) -> dict[str, Any]:
     """The attributes of an input, whose free axes may be any."""
     shape = leaf.attrs.get("shape")
     if shape is None or not axes:
@@ -123,7 +129,7 @@ def _with_one_free(one: Sequence[int], other: Sequence[int]) -> list[int] | None
 
 def _same(one: Any, other: Any) -> bool:
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return np.shape(one) == np.shape(other) and one.dtype == other.dtype and one.tobytes() == other.tobytes()
+        return np.shape(one) == np.shape(other) and one.dtype == other.dtype and bool(one.tobytes() == other.tobytes())
     return bool(one == other)
 
 

@@ -1,4 +1,4 @@
-"""What an importer gives: a graph whose leaves and outputs have names, and the values of those that are the model's own."""
+"""What an importer gives: a graph whose leaves and outputs have names, and the values of the model's own leaves."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Final
 
 from gradserve_client.client import Client, RegisteredGraph
 from gradserve_client.errors import InputError
-from gradserve_client.graph import Graph, Node
+from gradserve_client.graph import Node
 from gradserve_client.importing.notes import Note, Tally
+from gradserve_client.importing.source_graph import SourceGraph
 from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array, ArrayLike, as_array
 
@@ -23,14 +24,15 @@ _LONGEST: Final = 128
 class Imported:
     """A model as a graph: what every importer gives.
 
-    `inputs` are the leaves that a caller feeds, by the model's names for them; `parameters` those that are trained, under
-    their own names, and `state` those that are neither, such as running statistics: both have their `values`. `outputs`
-    are nodes by name, in the order of the model. `buffers` are those of `state` that a run changes: by name, the node that
-    is the new value. `notes` say what was said by several nodes and how often, and which leaves stand for several things.
-    `tally` counts the ops of the model. Shapes are those of the example, but for extents that were declared free.
+    `inputs` are the leaves that a caller feeds, by the model's names for them; `parameters` those that are trained,
+    under their own names, and `state` those that are neither, such as running statistics: both have their `values`.
+    `outputs` are nodes by name, in the order of the model. `buffers` are those of `state` that a run changes: by name,
+    the node that is the new value. `notes` say what was said by several nodes and how often, and which leaves stand for
+    several things. `tally` counts the ops of the model. Shapes are those of the example, but for extents that were
+    declared free.
     """
 
-    graph: Graph
+    graph: SourceGraph
     inputs: Mapping[str, Node]
     parameters: Mapping[str, Node]
     values: Mapping[str, Array]
@@ -59,9 +61,11 @@ class Imported:
         unknown, missing = [*inputs.keys() - self.inputs.keys()], [*self.inputs.keys() - inputs.keys()]
         if unknown or missing:
             told = ", ".join(repr(name) for name in self.inputs) or "none"
-            wrong = f"{sorted(unknown)[0]!r} is none" if unknown else f"{sorted(missing)[0]!r} is missing"
+            wrong = f"{min(unknown)!r} is none" if unknown else f"{min(missing)!r} is missing"
             raise InputError(f"the inputs of this model are {told}: {wrong}")
-        given = {self.inputs[name]: as_array(array, self.inputs[name].attrs.get("dtype")) for name, array in inputs.items()}
+        given = {
+            self.inputs[name]: as_array(array, self.inputs[name].attrs.get("dtype")) for name, array in inputs.items()
+        }
         return {**given, **{self.leaves[name]: value for name, value in self.values.items()}}
 
     def register(self, client: Client, description: str = "") -> RegisteredGraph:
@@ -71,8 +75,8 @@ class Imported:
     def keep(self, client: Client, name: str) -> dict[Node, Resident]:
         """The values of parameters and state as resident tensors, `name` before each name: feeds for further calls.
 
-        Characters that a resident tensor's name cannot have become `_`. Raises InputError where two names become one, or
-        one is too long; nothing is put then.
+        Characters that a resident tensor's name cannot have become `_`. Raises InputError where two names become one,
+        or one is too long; nothing is put then.
         """
         names = self.tensor_names(name)
         return {self.leaves[leaf]: client.put(names[leaf], value) for leaf, value in self.values.items()}

@@ -1,4 +1,4 @@
-"""What an import has to tell beside its graph: nothing that is wrong, but what a reader of the graph may wonder about."""
+"""What an import has to tell beside its graph: nothing that is wrong, but what a reader of it may wonder about."""
 
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gradserve_client.errors import InputError
+from gradserve_client.importing.notes import Tally
 
 #: how many of the places where an op stands are told
 _PLACES: Final = 3
@@ -43,17 +44,21 @@ class Obstacle:
 
 
 class ImportRefused(InputError):
-    """A model that cannot be said, with all that is in the way: `obstacles`, in the order of their first places."""
+    """A model that cannot be said, with all that is in the way: `obstacles`, in the order of their first places.
 
-    def __init__(self, model: str, obstacles: Sequence[Obstacle]) -> None:
+    `tally` counts all ops of the model, where the importer has counted them.
+    """
+
+    def __init__(self, model: str, obstacles: Sequence[Obstacle], tally: Tally | None = None) -> None:
         self.model = model
+        self.tally = tally
         self.obstacles = tuple(obstacles)
         what = "one thing" if len(self.obstacles) == 1 else f"{len(self.obstacles)} things"
         lines = "".join(f"\n  {obstacle}" for obstacle in self.obstacles)
         super().__init__(f"{what} of {model} cannot be said:{lines}")
 
-    def __reduce__(self) -> tuple[type[ImportRefused], tuple[str, tuple[Obstacle, ...]]]:
-        return type(self), (self.model, self.obstacles)
+    def __reduce__(self) -> tuple[type[ImportRefused], tuple[str, tuple[Obstacle, ...], Tally | None]]:
+        return type(self), (self.model, self.obstacles, self.tally)
 
 
 class Obstacles:
@@ -74,7 +79,7 @@ class Obstacles:
         places, _ = self._met.setdefault((op, blocked.reason, blocked.way_round), ([], blocked.reads))
         places.append(place)
 
-    def raise_all(self, model: str) -> None:
+    def raise_all(self, model: str, tally: Tally | None = None) -> None:
         """Raise ImportRefused where there are any; `model` is what the sentence calls the model."""
         if self._met:
-            raise ImportRefused(model, [*self])
+            raise ImportRefused(model, [*self], tally)

@@ -21,8 +21,8 @@ class Rule(Generic[R]):
 class RuleTable(Generic[R]):
     """The rules of an importer by the names of ops. Each op has one rule.
 
-        @RULES("Add", since=7)
-        def add(call): ...
+    @RULES("Add", since=7)
+    def add(call): ...
     """
 
     def __init__(self) -> None:

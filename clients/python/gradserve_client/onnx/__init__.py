@@ -1,6 +1,7 @@
 """Models of ONNX as graphs. Importing this needs `onnx`, the extra that is called so.
 
 importer          `import_model`: from a file and example inputs to what `gradserve_client.importing` gives
+examples          `import_file`, with examples of its own where none are given
 translator        the walk over the nodes of a model: folds, expands functions, asks rules
 scope             the names that nodes see, and their values
 call              one node, as a rule sees it
@@ -15,6 +16,7 @@ families          the rules, a family a file
 
 from __future__ import annotations
 
+from gradserve_client.onnx.examples import import_file
 from gradserve_client.onnx.importer import import_model
 
-__all__ = ["import_model"]
+__all__ = ["import_file", "import_model"]

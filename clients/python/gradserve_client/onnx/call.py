@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gradserve_client.graph import Node
-from gradserve_client.importing import Blocked
+from gradserve_client.importing import Blocked, SourceGraph
 from gradserve_client.onnx.scope import Known, Scope, Value
 from gradserve_client.tensors import Array
 
@@ -17,19 +17,23 @@ if TYPE_CHECKING:
 
     from gradserve_client.onnx.bodies import Bodies
 
-#: what says a result: a node; an array, where it is the same for all data of these shapes; a value that there is already;
-#: None where nobody asked for it
+#: what says a result: a node; an array, where it is the same for all data of these shapes; a value that there is
+#: already; None where nobody asked for it
 Result = Node | Array | Value | None
 Said = Node | Array | Sequence[Result]
 OpRule = Callable[["Call"], Said]
 
 
+class ByDefinition(Exception):
+    """Raised by a rule that leaves an op to the function that ONNX defines it by."""
+
+
 class Call:
     """A node of the model on its operands, and the graph to say it in.
 
-    `op` is ONNX's name, `version` the opset in which the op became what it is here. `attrs` has the node's attributes and
-    the defaults of the others. `results` are arrays, what the node gives for the example; an output that is not asked for
-    is None. Operands are counted from 0; those that are left out are None.
+    `op` is ONNX's name, `version` the opset in which the op became what it is here. `attrs` has the node's attributes
+    and the defaults of the others. `results` are arrays, what the node gives for the example; an output that is not
+    asked for is None. Operands are counted from 0; those that are left out are None.
     """
 
     def __init__(
@@ -55,7 +59,7 @@ class Call:
         return len(self.operands)
 
     @property
-    def graph(self) -> Any:
+    def graph(self) -> SourceGraph:
         """What nodes without operands are written with."""
         return self.scope.graph
 
@@ -115,7 +119,9 @@ class Call:
         if value.known is Known.DATA:
             told = " and ".join(repr(root) for root in sorted(value.roots))
             reads = f"name {told} in `constants`, and the example's values become part of the graph" if told else ""
-            raise Blocked(f"its {what} is computed from the data, and a graph is made for one", reads, sorted(value.roots))
+            raise Blocked(
+                f"its {what} is computed from the data, and a graph is made for one", reads, sorted(value.roots)
+            )
         return np.asarray(value.example)
 
     def ints(self, i: int, name: str) -> list[int] | None:
@@ -127,8 +133,7 @@ class Call:
 
     def constant(self, value: Any, dtype: Any = None) -> Node:
         """A constant of the graph."""
-        made: Node = self.graph.constant(np.asarray(value, dtype))
-        return made
+        return self.graph.constant(np.asarray(value, dtype))
 
     def like(self, value: Any, i: int = 0) -> Node:
         """A constant of the dtype of operand i."""

@@ -27,7 +27,9 @@ def evaluated(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, i
         # it warns of divisions by zero, and of what is to change in NumPy
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = stepped(node, values, opsets, evaluated) if is_stepped(node) else _by_reference(node, values, opsets)
+            found = (
+                stepped(node, values, opsets, evaluated) if is_stepped(node) else _by_reference(node, values, opsets)
+            )
     except Blocked:
         raise
     except Exception as error:
@@ -44,13 +46,20 @@ def _by_reference(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[st
     graph = helper.make_graph(
         [node],
         "one",
-        [ValueInfoProto(name=name) for name in read],
+        [_typed(name, values[name]) for name in read],
         [ValueInfoProto(name=name) for name in node.output if name],
     )
     imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
     model = helper.make_model(graph, opset_imports=imports, ir_version=_IR_VERSION)
     results = iter(ReferenceEvaluator(model).run(None, {name: values[name] for name in read}))
     return [next(results) if name else None for name in node.output]
+
+
+def _typed(name: str, value: Any) -> ValueInfoProto:
+    """A name with the type of its value: what ONNX defines an op by may depend on that."""
+    if not isinstance(value, np.ndarray):
+        return ValueInfoProto(name=name)
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
 
 
 def _newer(node: NodeProto, opsets: Mapping[str, int]) -> tuple[NodeProto, Mapping[str, int]]:
@@ -66,5 +75,3 @@ def _newer(node: NodeProto, opsets: Mapping[str, int]) -> tuple[NodeProto, Mappi
 def _as_array(found: Any) -> Any:
     """Arrays as they are, numbers as arrays; sequences and what is absent are left alone."""
     return np.asarray(found) if isinstance(found, np.generic | bool | int | float) else found
-
-

@@ -1,4 +1,4 @@
-"""Ops that ONNX defines as functions, and a model's own functions: their bodies, with the attributes of a node put in."""
+"""Ops that ONNX defines as functions, and a model's own functions: their bodies, with a node's attributes put in."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | Non
 def body_of(
     node: NodeProto, opsets: Mapping[str, int], operands: Sequence[Value | None], functions: Functions
 ) -> FunctionProto | None:
-    """The function that a node calls, or that ONNX defines its op by for operands of these types; None: there is none."""
+    """The function that a node calls, or that ONNX defines its op by for such operands; None: there is none."""
     own = functions.get((node.domain, node.op_type, node.overload))
     if own is not None:
         return own
@@ -70,7 +70,9 @@ def attributes_for(node: NodeProto, function: FunctionProto, schema: defs.OpSche
     """What the attributes are that a function's nodes refer to: the node's, or else their defaults."""
     defaults = {} if schema is None else {name: each.default_value for name, each in schema.attributes.items()}
     stated = {name: default for name, default in defaults.items() if default.type}
-    return stated | {each.name: each for each in function.attribute_proto} | {each.name: each for each in node.attribute}
+    return (
+        stated | {each.name: each for each in function.attribute_proto} | {each.name: each for each in node.attribute}
+    )
 
 
 def substituted(nodes: Iterable[NodeProto], attributes: Mapping[str, AttributeProto]) -> list[NodeProto]:
@@ -117,7 +119,9 @@ def read_around(bodies: Iterable[GraphProto]) -> list[str]:
     for body in bodies:
         own = {each.name for each in (*body.input, *body.initializer)}
         for node in body.node:
-            found |= {name: None for name in (*node.input, *read_around(bodies_of(node).values())) if name and name not in own}
+            found |= {
+                name: None for name in (*node.input, *read_around(bodies_of(node).values())) if name and name not in own
+            }
             own |= {*node.output}
         found |= {each.name: None for each in body.output if each.name not in own}
     return [*found]

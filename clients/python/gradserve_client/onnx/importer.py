@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
-from onnx import ModelProto, TensorProto, defs, helper, load, load_from_string, numpy_helper
+from onnx import ModelProto, TensorProto, ValueInfoProto, defs, helper, load, load_from_string, numpy_helper
 
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
@@ -19,7 +19,7 @@ from gradserve_client.onnx.translator import Translator
 from gradserve_client.tensors import DTYPES, Array
 
 #: a model: a file, its bytes, or what the onnx package makes of either
-Model = str | os.PathLike[str] | bytes | ModelProto
+Model: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 #: example inputs, by name or in order
 Inputs = Mapping[str, Any] | Sequence[Any]
 _TO_WIRE: Final = "cast it, and what is computed with it, to a dtype of the wire before exporting"
@@ -37,16 +37,17 @@ def import_model(
 ) -> Imported:
     """A model of ONNX as a graph, for inputs of these shapes.
 
-    Initialisers of floats become parameters under their own names, or only those that `parameters` names; the others are
-    constants. Inputs that `constants` names become part of the graph with the example's values: those that say a shape, as
-    a rule. `max_steps` bounds loops that the file does not bound.
+    Initialisers of floats become parameters under their own names, or only those that `parameters` names; the others
+    are constants. Inputs that `constants` names become part of the graph with the example's values: those that say a
+    shape, as a rule. `max_steps` bounds loops that the file does not bound.
 
-    Shapes are the example's, but for the extents of inputs that `free` has, axes by name: these may be any, as `second`,
-    example inputs that differ in all of them, has to show.
+    Shapes are the example's, but for the extents of inputs that `free` has, axes by name: these may be any, as
+    `second`, example inputs that differ in all of them, has to show.
 
-    Raises ImportRefused with all that cannot be said, and InputError for what is no model, and for inputs that are not its.
+    Raises ImportRefused with all that cannot be said, and InputError for what is no model, and for inputs that are not
+    its own.
     """
-    read = _read(model)
+    read = read_model(model)
     first = _imported(read, _by_name(read, inputs), constants, parameters, max_steps)
     if not free and second is None:
         return first
@@ -55,12 +56,13 @@ def import_model(
     return joined(first, _imported(read, examples[1], constants, parameters, max_steps), free)
 
 
-def _read(model: Model) -> ModelProto:
+def read_model(model: Model) -> ModelProto:
+    """A model, read. Raises InputError for what is none, or newer than this onnx."""
     try:
-        if isinstance(model, ModelProto):
-            read = model
+        if isinstance(model, bytes):
+            read = load_from_string(model)
         else:
-            read = load_from_string(model) if isinstance(model, bytes) else load(os.fspath(model))
+            read = load(os.fspath(model)) if isinstance(model, str | os.PathLike) else model
     except (OSError, ValueError) as error:
         raise InputError(f"this is no model of ONNX: {error}") from error
     except Exception as error:  # of protobuf, which has several
@@ -70,7 +72,9 @@ def _read(model: Model) -> ModelProto:
     newest = defs.onnx_opset_version()
     opset = _opsets(read).get("", newest)
     if opset > newest:
-        raise InputError(f"the model is of opset {opset}, and this onnx knows none beyond {newest}: install a newer one")
+        raise InputError(
+            f"the model is of opset {opset}, and this onnx knows none beyond {newest}: install a newer one"
+        )
     return read
 
 
@@ -79,17 +83,23 @@ def _opsets(model: ModelProto) -> dict[str, int]:
     return {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
 
 
+def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
+    """The inputs that have no value in the file."""
+    own = {each.name for each in model.graph.initializer}
+    return [each for each in model.graph.input if each.name not in own]
+
+
 def _by_name(model: ModelProto, inputs: Inputs) -> dict[str, Any]:
     """Example inputs by name. Raises InputError where they are not those of the model."""
     own = {each.name for each in model.graph.initializer}
-    names = [each.name for each in model.graph.input if each.name not in own]
+    names = [each.name for each in inputs_of(model)]
     given = dict(inputs) if isinstance(inputs, Mapping) else dict(zip(names, inputs, strict=False))
     told = ", ".join(repr(name) for name in names) or "none"
     if not isinstance(inputs, Mapping) and len(inputs) != len(names):
         raise InputError(f"the inputs of the model are {told}: {len(names)}, and not {len(inputs)}")
     unknown, missing = [*given.keys() - {*names} - own], [*{*names} - given.keys()]
     if unknown or missing:
-        wrong = f"{sorted(unknown)[0]!r} is none" if unknown else f"{sorted(missing)[0]!r} is missing"
+        wrong = f"{min(unknown)!r} is none" if unknown else f"{min(missing)!r} is missing"
         raise InputError(f"the inputs of the model are {told}: {wrong}")
     return {each.name: _example(each, given[each.name]) for each in model.graph.input if each.name in given}
 
@@ -122,11 +132,13 @@ def _imported(
     translator = Translator(functions, max_steps)
     scope = Scope(SourceGraph(), _opsets(model))
     leaves = _initialisers(model, scope, inputs, parameters)
-    fed = _inputs(model, scope, inputs, constants, translator.obstacles)
+    fed = _inputs(scope, inputs, constants, translator.obstacles)
     _require_names(model)
     translator.walk(model.graph.node, scope)
     outputs = _outputs(model, scope, translator.obstacles)
-    translator.obstacles.raise_all(f"the model {model.graph.name!r}" if model.graph.name else "the model")
+    translator.obstacles.raise_all(
+        f"the model {model.graph.name!r}" if model.graph.name else "the model", translator.tally
+    )
     return _made(scope, fed, leaves, outputs, translator)
 
 
@@ -152,7 +164,7 @@ def _initialisers(
 
 
 def _inputs(
-    model: ModelProto, scope: Scope, inputs: Mapping[str, Any], constants: Collection[str], obstacles: Obstacles
+    scope: Scope, inputs: Mapping[str, Any], constants: Collection[str], obstacles: Obstacles
 ) -> dict[str, Node]:
     """The leaves that are fed, by name; those that are constants are none."""
     unknown = sorted({*constants} - inputs.keys())
@@ -165,7 +177,9 @@ def _inputs(
             continue
         reason = unsendable(example)
         if reason is not None:
-            obstacles.meet("input", repr(name), Blocked(f"it is of {reason}", _TO_WIRE if "wire lacks" in reason else ""))
+            obstacles.meet(
+                "input", repr(name), Blocked(f"it is of {reason}", _TO_WIRE if "wire lacks" in reason else "")
+            )
             scope[name] = Value(name, None)
             continue
         fed[name] = scope.graph.input(named(name), **_declared(example))
@@ -203,7 +217,11 @@ def _outputs(model: ModelProto, scope: Scope, obstacles: Obstacles) -> dict[str,
 
 
 def _made(
-    scope: Scope, fed: Mapping[str, Node], leaves: Mapping[str, Value], outputs: Mapping[str, Node], translator: Translator
+    scope: Scope,
+    fed: Mapping[str, Node],
+    leaves: Mapping[str, Value],
+    outputs: Mapping[str, Node],
+    translator: Translator,
 ) -> Imported:
     """What the outputs need, and all inputs."""
     part = scope.graph.part([*fed.values(), *outputs.values()])

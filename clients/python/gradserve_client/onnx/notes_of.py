@@ -23,6 +23,6 @@ def notes_of(leaves: Iterable[Value], kept: Container[str]) -> Iterator[Note]:
 def _shared(leaf: Value) -> str:
     read = ", ".join(leaf.readers[:_NAMED]) + (", …" if len(leaf.readers) > _NAMED else "")
     return (
-        f"read by {len(leaf.readers)} nodes, {read}: its gradient is the sum of theirs. An exporter may have merged equal "
-        "initialisers; where they are to be trained apart, import through torch.export"
+        f"read by {len(leaf.readers)} nodes, {read}: its gradient is the sum of theirs. An exporter may have merged "
+        "equal initialisers; where they are to be trained apart, import through torch.export"
     )

@@ -53,7 +53,8 @@ class Value:
     @property
     def dtype(self) -> np.dtype[Any]:
         """The dtype of its array."""
-        return np.dtype(self.example.dtype)
+        dtype: np.dtype[Any] = self.example.dtype
+        return dtype
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
 """What `If`, `Loop` and `Scan` give for the example: a step at a time, each node of a body by itself.
 
-ONNX's reference evaluator has these ops, but stacks what a `Loop` gives at each step along the axis that it has already, and
-knows of a `Scan` neither axes nor directions.
+ONNX's reference evaluator has these ops, but stacks what a `Loop` gives at each step along an axis that it has already,
+and knows of a `Scan` neither axes nor directions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The walk over the nodes of a model: what is constant is folded, what ONNX defines is expanded, and rules say the rest."""
+"""The walk over the nodes of a model: what is constant is folded, rules say the rest, or what ONNX defines it by."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, Note, Obstacles, Rule
 from gradserve_client.importing.notes import Tally
 from gradserve_client.onnx.bodies import Bodies
-from gradserve_client.onnx.call import Call, OpRule, Result, Said
+from gradserve_client.onnx.call import ByDefinition, Call, OpRule, Result, Said
 from gradserve_client.onnx.evaluating import evaluated
 from gradserve_client.onnx.expanding import (
     Functions,
@@ -42,6 +42,8 @@ class Translator:
         self.max_steps = max_steps
         #: what is to be told beside the counts
         self.remarks: list[Note] = []
+        #: how often a definition of ONNX's computes in float32 what is float64
+        self.narrowed = 0
         self._functions = functions
         self._depth = 0
 
@@ -82,7 +84,10 @@ class Translator:
         if rule is None:
             return self._expanded(step)
         step.require_told()
-        return self._by_rule(step, rule)
+        try:
+            return self._by_rule(step, rule)
+        except ByDefinition:
+            return self._expanded(step)
 
     def _body(self, step: _Step) -> FunctionProto | None:
         """The function that the node is, if it is one."""
@@ -106,8 +111,14 @@ class Translator:
             reason = None if found is None else unsendable(found)
             if reason is not None:
                 raise Blocked(f"it gives {reason}")
-        attrs = {name: helper.get_attribute_value(each.default_value) for name, each in schema.attributes.items() if each.default_value.type}
+        attrs = {
+            name: helper.get_attribute_value(each.default_value)
+            for name, each in schema.attributes.items()
+            if each.default_value.type
+        }
         attrs |= {each.name: helper.get_attribute_value(each) for each in step.node.attribute}
+        if step.narrows(results):
+            self.narrowed += 1
         bodies = Bodies(self, step.scope)
         call = Call(step.node.op_type, schema.since_version, attrs, step.operands, results, step.scope, bodies)
         return step.wrapped(rule.say(call), results)
@@ -137,6 +148,8 @@ class Translator:
         met = len(self.obstacles)
         inner = self.apart()
         inner.walk(substituted(function.node, attributes_for(step.node, function, schema)), inside)
+        if inner.narrowed:
+            self.remarks.append(Note("op", step.op, 1, f"{step.place} computes in float32 within, as ONNX defines it"))
         for obstacle in inner.obstacles:
             within = Blocked(f"within it, {obstacle.op}: {obstacle.reason}", obstacle.way_round, obstacle.reads)
             self.obstacles.meet(step.op, step.place, within)
@@ -202,17 +215,26 @@ class _Step:
         values |= {name: value.example for name, value in self.around.items()}
         return evaluated(self.node, values, self.scope.opsets)
 
+    def narrows(self, results: Sequence[Any]) -> bool:
+        """Whether a definition of ONNX's makes float32 of float64 here."""
+        wide = bool(self.operands) and self.operands[0] is not None and self.operands[0].dtype.name == "float64"
+        return self.scope.expanded and self.node.op_type == "Cast" and wide and results[0].dtype.name == "float32"
+
     def folded(self) -> list[Value]:
         """Its results as constants."""
-        return [Value(name, found, Known.CONSTANT, self.roots) for name, found in zip(self.node.output, self.results(), strict=True)]
+        return [
+            Value(name, found, Known.CONSTANT, self.roots)
+            for name, found in zip(self.node.output, self.results(), strict=True)
+        ]
 
     def wrapped(self, said: Said, results: Sequence[Any]) -> list[Value]:
         """Its results as they were said, with the example's."""
-        each = [*said] if isinstance(said, Sequence) else [said]
+        each: list[Result] = [*said] if isinstance(said, Sequence) else [said]
         each += [None] * (len(results) - len(each))
         known = max(self.known, Known.MODEL)
         return [
-            self._value(name, one, found, known) for name, one, found in zip(self.node.output, each, results, strict=False)
+            self._value(name, one, found, known)
+            for name, one, found in zip(self.node.output, each, results, strict=False)
         ]
 
     def _value(self, name: str, said: Result, found: Any, known: Known) -> Value:
@@ -230,8 +252,12 @@ class _Step:
         except (Blocked, Unknown):
             return [Value(name, None) for name in self.node.output]
         return [
-            Value(name, None if found is None or unsendable(found) else found, Known.DATA, self.roots, self.scope.graph.input())
+            Value(
+                name,
+                None if found is None or unsendable(found) else found,
+                Known.DATA,
+                self.roots,
+                self.scope.graph.input(),
+            )
             for name, found in zip(self.node.output, results, strict=True)
         ]
-
-

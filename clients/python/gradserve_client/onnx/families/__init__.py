@@ -6,6 +6,7 @@ helpers           what several families write
 arithmetic        elementwise numbers, comparisons, logic, and casts
 bits              shifts and logic of bits
 activations       elementwise functions of neural networks
+attending         attention
 reductions        sums and the like over axes, along axes, softmax, sorting
 shapes            shapes, joining, cutting, padding, and constants of shapes
 indexing          reading at positions that tensors hold

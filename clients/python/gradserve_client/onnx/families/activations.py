@@ -90,4 +90,4 @@ def swish(call: Call) -> Said:
 @RULES("Gelu", since=20)
 def gelu(call: Call) -> Said:
     """x · Φ(x), or its approximation by tanh."""
-    return call.node().gelu(approximate=call.text("approximate"))
+    return call.graph.op("gelu", call.node(), approximate=call.text("approximate"))

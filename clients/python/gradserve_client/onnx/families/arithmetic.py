@@ -167,10 +167,10 @@ def clip(call: Call) -> Said:
     known = all(not call.has(i) or call.value(i).known < 2 for i in (1, 2))
     if known and is_float(call.dtype()):
         low, high = (float(call.static(i, "bound")) if call.has(i) else np.nan for i in (1, 2))
-        stated = {name: bound for name, bound in (("min", low), ("max", high)) if np.isfinite(bound)}
+        least, most = (bound if np.isfinite(bound) else None for bound in (low, high))
         reached = (np.isinf(low) and low > 0) or (np.isinf(high) and high < 0)
         if not reached:
-            return call.node().clamp(**stated) if stated else call.node().identity()
+            return call.node().clamp(min=least, max=most) if (least, most) != (None, None) else call.node().identity()
     node = call.node()
     if call.has(1):
         node = node.maximum(call.node(1))

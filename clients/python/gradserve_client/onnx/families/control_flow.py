@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from onnx import GraphProto
 
-from gradserve_client.graph import Node
+from gradserve_client.graph import Graph, Node
 from gradserve_client.importing import Blocked
 from gradserve_client.onnx.bodies import Given, Made, require_same
 from gradserve_client.onnx.call import Call, Said
@@ -77,14 +77,16 @@ def _require_carried(given: Sequence[Given], after: Sequence[Value]) -> None:
         require_same(f"what it carries as {each.name!r}", each.example, np.asarray(value.example))
 
 
-def _while(call: Call, body: GraphProto, consts: list[Value], given: list[Given], counter: Given, condition: str) -> Said:
+def _while(
+    call: Call, body: GraphProto, consts: list[Value], given: list[Given], counter: Given, condition: str
+) -> Said:
     """The carries are the iteration's number, the condition, and the model's own."""
     if len(body.output) - 1 > len(given):
         if call.has(1):
             call.static(1, "condition")
         raise Blocked("how many rows its stacked results have depends on the data, as its condition does")
     most = _bound(call)
-    holds = Given(condition, np.True_)
+    holds = Given(condition, np.asarray(True))
     everything = [counter, holds, *given]
 
     def step(made: Made) -> Sequence[Node]:
@@ -118,11 +120,11 @@ def _bound(call: Call) -> int:
 def _condition(consts: int, carries: int, limited: bool) -> Any:
     """Of the limit, the consts and the carries: whether to go on."""
 
-    def write(graph: Any) -> Node:
+    def write(graph: Graph) -> Node:
         limit = graph.input() if limited else None
         for _ in range(consts):
             graph.input()
-        number, holds, *_ = [graph.input() for _ in range(carries)]
+        number, holds, *_ = (graph.input() for _ in range(carries))
         return holds if limit is None else holds.logical_and(number.less(limit))
 
     return write
@@ -131,7 +133,7 @@ def _condition(consts: int, carries: int, limited: bool) -> Any:
 def _behind(function: Any, more: int) -> Any:
     """A function with further consts in front of its own, which it does not read."""
 
-    def write(graph: Any) -> Sequence[Node]:
+    def write(graph: Graph) -> Sequence[Node]:
         for _ in range(more):
             graph.input()
         found = graph.call(*(graph.input() for _ in function.parameters), body=function)

@@ -29,9 +29,9 @@ def conv(call: Call) -> Said:
     x, padding = call.node(), at.before
     if at.before != at.after:
         around = [0, 0]
-        x = bordered(call, x, call.shape(), around + at.before, around + at.after)
+        x = bordered(x, call.shape(), around + at.before, around + at.after)
         padding = [0] * at.axes
-    made: Node = call.graph.op(
+    return call.graph.op(
         f"conv{at.axes}d",
         x,
         call.node(1),
@@ -41,7 +41,6 @@ def conv(call: Call) -> Said:
         dilation=at.dilation,
         groups=call.attrs["group"],
     )
-    return made
 
 
 @RULES("ConvTranspose")
@@ -52,12 +51,14 @@ def conv_transpose(call: Call) -> Said:
     _require_axes(axes)
     ones = [1] * axes
     stride, dilation = listed(call, "strides", ones), listed(call, "dilations", ones)
-    extents = [(n - 1) * s + span for n, s, span in zip(call.shape()[2:], stride, span_of(kernel, dilation), strict=True)]
+    extents = [
+        (n - 1) * s + span for n, s, span in zip(call.shape()[2:], stride, span_of(kernel, dilation), strict=True)
+    ]
     y = _adjoint(call, stride, dilation)
     before, after = _cuts(call, extents)
     channels = call.result_shape()[1]
     shape = [call.shape()[0], channels, *extents]
-    y = bordered(call, y, shape, [0, 0, *before], [0, 0, *after])
+    y = bordered(y, shape, [0, 0, *before], [0, 0, *after])
     return y.add(call.node(2).reshape(shape=[1, channels, *ones])) if call.has(2) else y
 
 
@@ -65,10 +66,9 @@ def _adjoint(call: Call, stride: list[int], dilation: list[int]) -> Node:
     """Of one axis as of two, of which the first has extent 1."""
     groups = call.attrs["group"]
     if len(stride) > 1:
-        made: Node = call.graph.op(
+        return call.graph.op(
             f"conv_transpose{len(stride)}d", call.node(), call.node(1), stride=stride, dilation=dilation, groups=groups
         )
-        return made
     x, kernel = (call.node(i).unsqueeze(axes=[2]) for i in (0, 1))
     return x.conv_transpose2d(kernel, stride=[1, *stride], dilation=[1, *dilation], groups=groups).squeeze(axes=[2])
 
@@ -108,7 +108,7 @@ def col2im(call: Call) -> Said:
     summed = empty.scatter_add(at, call.node().reshape(shape=[rows, index.size]), axis=1)
     shape = [batch, columns // size(block), *whole]
     before, after = [0, 0, *(-p for p in pads[:axes])], [0, 0, *(-p for p in pads[axes:])]
-    return bordered(call, summed.reshape(shape=shape), shape, before, after)
+    return bordered(summed.reshape(shape=shape), shape, before, after)
 
 
 @RULES("DeformConv", since=19)
@@ -133,7 +133,7 @@ def deform_conv(call: Call) -> Said:
     # groups, their channels, taps and places, against groups, features, channels and taps
     columns = read.reshape(shape=[batch, groups, per_group, taps, size(out)])
     weights = call.node(1).reshape(shape=[groups, features // groups, per_group, taps])
-    made: Node = call.graph.einsum(columns, weights, equation="ngctp,gfct->ngfp").reshape(shape=[batch, features, *out])
+    made = call.graph.einsum(columns, weights, equation="ngctp,gfct->ngfp").reshape(shape=[batch, features, *out])
     return made.add(call.node(3).reshape(shape=[1, features, 1, 1])) if call.has(3) else made
 
 

@@ -23,9 +23,9 @@ def summed_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def bordered(
-    call: Call, node: Node, shape: Sequence[int], before: Sequence[int], after: Sequence[int], fill: Node | None = None
+    node: Node, shape: Sequence[int], before: Sequence[int], after: Sequence[int], fill: Node | None = None
 ) -> Node:
-    """A node of operand 0's dtype with entries around it: zeros, or those of a scalar node. Negative ones are cut off."""
+    """A node of this shape with entries around it: zeros, or those of a scalar node. Negative ones are cut off."""
     cuts = [(max(0, -b), extent - max(0, -a)) for extent, b, a in zip(shape, before, after, strict=True)]
     if any(cut != (0, extent) for cut, extent in zip(cuts, shape, strict=True)):
         node = node.slice(starts=[start for start, _ in cuts], stops=[max(stop, start) for start, stop in cuts])

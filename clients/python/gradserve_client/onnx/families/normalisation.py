@@ -18,11 +18,13 @@ def _per_channel(call: Call, i: int) -> Node:
 
 @RULES("BatchNormalization", since=9)
 def batch_normalization(call: Call) -> Said:
-    """By the statistics that are given, or in training by those of the batch, with the running ones moved towards them."""
+    """By the statistics that are given, or in training by those of the batch, towards which the running ones move."""
     eps = call.attrs["epsilon"]
     training = bool(call.attrs.get("training_mode", 0))
     if call.version < 14 and call.asked(1):
-        raise Blocked("before opset 14 its further outputs are of another form of training", "convert it to opset 14 or newer")
+        raise Blocked(
+            "before opset 14 its further outputs are of another form of training", "convert it to opset 14 or newer"
+        )
     if not training:
         scale = call.node(4).cast(call.dtype().name) if call.dtype(4) != call.dtype() else call.node(4)
         factor = scale.add_scalar(eps).rsqrt()
@@ -65,6 +67,15 @@ def layer_normalization(call: Call) -> Said:
     return results
 
 
+@RULES("GroupNormalization", since=21)
+def group_normalization(call: Call) -> Said:
+    """Groups of channels of each example, then each channel by itself; float16 in float32, as ONNX has it."""
+    groups, dtype = call.attrs["num_groups"], call.dtype()
+    x = _widened(call).reshape(shape=[call.shape()[0], groups, -1])
+    z = as_dtype(x.layer_norm(axes=[2], eps=call.attrs["epsilon"]), _wide(dtype), dtype).reshape(shape=call.shape())
+    return z.mul(_per_channel(call, 1)).add(_per_channel(call, 2))
+
+
 @RULES("RMSNormalization", since=23)
 def rms_normalization(call: Call) -> Said:
     """Over the axis and all behind it; float16 in float32, as ONNX has it."""
@@ -89,9 +100,7 @@ def lrn(call: Call) -> Said:
     before = (width - 1) // 2
     channels, rank = call.shape()[1], call.rank()
     squares = call.node().square().pad([0, 0, before, width - 1 - before, *[0] * (2 * (rank - 2))])
-    read = [
-        squares.slice(starts=[0, first], stops=[call.shape()[0], first + channels]) for first in range(width)
-    ]
+    read = [squares.slice(starts=[0, first], stops=[call.shape()[0], first + channels]) for first in range(width)]
     total = call.graph.stack(*read, axis=0).sum(axes=[0]) if width > 1 else read[0]
     base = total.mul_scalar(call.attrs["alpha"] / width).add_scalar(call.attrs["bias"])
     return call.node().div(base.pow_scalar(call.attrs["beta"]))

@@ -24,7 +24,7 @@ def max_pool(call: Call) -> Said:
     indices = call.asked(1)
     if not indices and at.axes <= 2 and {*at.dilation} == {1}:
         return _by_pool(call, at)
-    around = bordered(call, call.node(), call.shape(), [0, 0, *at.before], [0, 0, *at.ends], call.like(lowest(call.dtype())))
+    around = bordered(call.node(), call.shape(), [0, 0, *at.before], [0, 0, *at.ends], call.like(lowest(call.dtype())))
     stacked = _taps(call, around, at)
     if not indices:
         return stacked.max(axes=[0])
@@ -37,7 +37,7 @@ def _by_pool(call: Call, at: Windows) -> Node:
     symmetric = at.before == at.ends and all(2 * b <= k for b, k in zip(at.before, at.kernel, strict=True))
     x, padding = call.node(), at.before
     if not symmetric:
-        x = bordered(call, x, call.shape(), [0, 0, *at.before], [0, 0, *at.ends], call.like(lowest(call.dtype())))
+        x = bordered(x, call.shape(), [0, 0, *at.before], [0, 0, *at.ends], call.like(lowest(call.dtype())))
         padding = [0] * at.axes
     if at.axes == 2:
         return x.max_pool2d(at.kernel, stride=at.stride, padding=padding)
@@ -53,8 +53,7 @@ def _taps(call: Call, around: Node, at: Windows) -> Node:
         first = [i * d for i, d in zip(tap, at.dilation, strict=True)]
         last = [f + (n - 1) * s + 1 for f, n, s in zip(first, at.counts, at.stride, strict=True)]
         read.append(around.slice(starts=[0, 0, *first], stops=[*lead, *last], steps=[1, 1, *at.stride]))
-    stacked: Node = call.graph.stack(*read, axis=0)
-    return stacked
+    return call.graph.stack(*read, axis=0)
 
 
 def _flat_places(call: Call, at: Windows) -> Array:
@@ -78,7 +77,7 @@ def _summed(call: Call, x: Node, at: Windows) -> Node:
     if at.axes > 3:
         raise Blocked(f"it is over {at.axes} spatial axes, where one to three are possible")
     batch, channels = call.shape()[:2]
-    around = bordered(call, x, call.shape(), [0, 0, *at.before], [0, 0, *at.ends])
+    around = bordered(x, call.shape(), [0, 0, *at.before], [0, 0, *at.ends])
     extents = [e + b + a for e, b, a in zip(at.extents, at.before, at.ends, strict=True)]
     planes = around.reshape(shape=[batch * channels, 1, *extents])
     ones = call.constant(np.ones((1, 1, *at.kernel)), call.dtype())
@@ -115,8 +114,7 @@ def lp_pool(call: Call) -> Said:
 def global_pool(call: Call) -> Said:
     """Over all spatial axes."""
     op = "mean" if call.op == "GlobalAveragePool" else "max"
-    made: Node = call.graph.op(op, call.node(), axes=[*range(2, call.rank())], keepdims=True)
-    return made
+    return call.graph.op(op, call.node(), axes=[*range(2, call.rank())], keepdims=True)
 
 
 @RULES("GlobalLpPool", since=2)
@@ -137,11 +135,9 @@ def max_unpool(call: Call) -> Said:
     kernel = [int(each) for each in call.attrs["kernel_shape"]]
     axes = len(kernel)
     stride, pads = call.attrs.get("strides", [1] * axes), call.attrs.get("pads", [0] * (2 * axes))
-    usual = [
-        (n - 1) * stride[a] - pads[a] - pads[axes + a] + kernel[a] for a, n in enumerate(call.shape()[2:])
-    ]
+    usual = [(n - 1) * stride[a] - pads[a] - pads[axes + a] + kernel[a] for a, n in enumerate(call.shape()[2:])]
     flat = call.node(1).cast("int64").reshape(shape=[-1])
     whole = [*shape[:2], *usual]
     empty = call.graph.full(shape=[size(whole)], dtype=call.dtype().name)
     placed = empty.scatter_add(flat, call.node().reshape(shape=[-1]), axis=0).reshape(shape=whole)
-    return bordered(call, placed, whole, [0] * len(whole), [s - w for s, w in zip(shape, whole, strict=True)])
+    return bordered(placed, whole, [0] * len(whole), [s - w for s, w in zip(shape, whole, strict=True)])

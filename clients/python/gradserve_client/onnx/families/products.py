@@ -49,11 +49,10 @@ def einsum(call: Call) -> Said:
     nodes = []
     letters = []
     for node, operand in zip(call.nodes, terms.operands, strict=True):
-        node, letter = _without_repeats(node, operand)
-        nodes.append(node)
+        diagonal, letter = _without_repeats(node, operand)
+        nodes.append(diagonal)
         letters.append(letter)
-    made: Node = call.graph.einsum(*nodes, equation=f"{','.join(letters)}->{terms.result}")
-    return as_dtype(made, call.dtype(), call.dtype())
+    return call.graph.einsum(*nodes, equation=f"{','.join(letters)}->{terms.result}")
 
 
 def _terms(call: Call) -> _Terms:

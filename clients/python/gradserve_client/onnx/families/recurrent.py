@@ -91,7 +91,7 @@ def _recurrent(call: Call, gates: int, states: Sequence[int], defaults: Sequence
         for i, backwards in enumerate(directions)
     ]
     stacks, *lasts = zip(*each, strict=True)
-    y: Node = call.graph.stack(*stacks, axis=1)
+    y = call.graph.stack(*stacks, axis=1)
     finals = [call.graph.stack(*last, axis=0) for last in lasts]
     if not layout:
         return [y, *finals]
@@ -219,9 +219,7 @@ def lstm(call: Call) -> Said:
         weights, *holes = consts
         (h, c), hidden = states, cell.hidden
         gates = x.add(h.matmul(weights))
-        i, o, forget, new = (
-            gates.slice(starts=[0, k * hidden], stops=[_ALL, (k + 1) * hidden]) for k in range(4)
-        )
+        i, o, forget, new = (gates.slice(starts=[0, k * hidden], stops=[_ALL, (k + 1) * hidden]) for k in range(4))
         i = f(cell.clipped(i.add(holes[0].mul(c)) if holes else i))
         if coupled:
             forget = i.neg().add_scalar(1.0)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,7 +23,7 @@ def _axes(call: Call) -> list[int]:
     return [] if call.attrs.get("noop_with_empty_axes") else [*range(rank)]
 
 
-def _reduced(op: str, before: str | None = None, after: str | None = None) -> Any:
+def _reduced(op: str, before: str | None, after: str | None) -> Any:
     def say(call: Call) -> Said:
         axes, dtype = _axes(call), call.dtype()
         if op in {"max", "min"} and not size([call.shape()[axis] for axis in axes]):
@@ -47,17 +48,19 @@ def _reduced_dtype(op: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     return summed_dtype(dtype) if op in {"sum", "prod"} else np.dtype(np.float64)
 
 
-for _name, _parts in {
-    "ReduceSum": ("sum",),
-    "ReduceMean": ("mean",),
-    "ReduceMax": ("max",),
-    "ReduceMin": ("min",),
-    "ReduceProd": ("prod",),
-    "ReduceL1": ("sum", "abs"),
-    "ReduceSumSquare": ("sum", "square"),
+#: an op of ours, and what is done before and after it
+_PARTS: Final[Mapping[str, tuple[str, str | None, str | None]]] = {
+    "ReduceSum": ("sum", None, None),
+    "ReduceMean": ("mean", None, None),
+    "ReduceMax": ("max", None, None),
+    "ReduceMin": ("min", None, None),
+    "ReduceProd": ("prod", None, None),
+    "ReduceL1": ("sum", "abs", None),
+    "ReduceSumSquare": ("sum", "square", None),
     "ReduceLogSum": ("sum", None, "log"),
-    "ReduceLogSumExp": ("logsumexp",),
-}.items():
+    "ReduceLogSumExp": ("logsumexp", None, None),
+}
+for _name, _parts in _PARTS.items():
     RULES.put(_name, _reduced(*_parts), 1)
 
 
@@ -68,7 +71,9 @@ def reduce_l2(call: Call) -> Said:
     if not axes:
         return call.node().abs()
     return as_dtype(
-        call.node().norm(axes=axes, keepdims=bool(call.attrs["keepdims"])), dtype if is_float(dtype) else np.float64, dtype
+        call.node().norm(axes=axes, keepdims=bool(call.attrs["keepdims"])),
+        dtype if is_float(dtype) else np.float64,
+        dtype,
     )
 
 
@@ -87,8 +92,9 @@ def arg_extreme(call: Call) -> Said:
 @RULES("Softmax", "LogSoftmax", since=13)
 def softmax(call: Call) -> Said:
     """Along one axis."""
-    made: Node = call.graph.op({"Softmax": "softmax", "LogSoftmax": "log_softmax"}[call.op], call.node(), axis=call.axis(call.rank()))
-    return made
+    return call.graph.op(
+        {"Softmax": "softmax", "LogSoftmax": "log_softmax"}[call.op], call.node(), axis=call.axis(call.rank())
+    )
 
 
 @RULES("Hardmax", since=13)

@@ -32,9 +32,7 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
         ),
         _QUANTISED,
     ),
-    **dict.fromkeys(
-        ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _STRINGS
-    ),
+    **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _STRINGS),
     **dict.fromkeys(
         (
             "ConcatFromSequence",

@@ -19,7 +19,7 @@ _CUBIC: float = -0.75
 
 
 class Points(NamedTuple):
-    """Where an image is read: flat [batch, channels, elements], of these extents, at a place on each axis [batch, 1, n].
+    """Where an image is read: flat [batch, channels, elements], of these extents, at places on each axis [batch, 1, n].
 
     `beyond` is what lies outside: zeros, the border, or the image reflected, about pixels (`aligned`) or their edges.
     """
@@ -41,7 +41,7 @@ class Tap(NamedTuple):
 
 def sampled(points: Points, mode: str) -> Node:
     """[batch, channels, n]: the image at these places, by the nearest pixel, linearly, or cubic."""
-    taps = [[*_taps(points, place, mode)] for place in points.places]
+    taps = [_taps(place, mode) for place in points.places]
     total = None
     for corner in itertools.product(*taps):
         read = _read(points, corner)
@@ -50,7 +50,7 @@ def sampled(points: Points, mode: str) -> Node:
     return total
 
 
-def _taps(points: Points, place: Node, mode: str) -> list[Tap]:
+def _taps(place: Node, mode: str) -> list[Tap]:
     if mode == "nearest":
         return [Tap(place.round(), None)]
     first = place.floor()
@@ -177,7 +177,11 @@ def roi_align(call: Call) -> Said:
         at = first.select(1 - axis, axis=1).unsqueeze(axes=[1])
         at = at.add(extent.select(1 - axis, axis=1).unsqueeze(axes=[1]).mul(call.like(steps, 1)))
         shape = [regions, -1, 1] if axis == 0 else [regions, 1, -1]
-        at = at.reshape(shape=shape).broadcast_to(shape=[regions, rows * ratio, columns * ratio]).reshape(shape=[regions, 1, -1])
+        at = (
+            at.reshape(shape=shape)
+            .broadcast_to(shape=[regions, rows * ratio, columns * ratio])
+            .reshape(shape=[regions, 1, -1])
+        )
         inside.append(at.greater_equal(call.like(-1.0, 1)).logical_and(at.less_equal(call.like(float(pixels), 1))))
         places.append(at.clamp(min=0.0, max=float(pixels - 1)))
     image = call.node().embedding(call.node(2)).reshape(shape=[regions, channels, height * width])
@@ -190,7 +194,6 @@ def _pooled(call: Call, points: Points, inside: Node, shape: list[int]) -> Node:
     if call.text("mode") == "avg":
         read = inside.where(sampled(points, "linear"), call.like(0))
         return read.reshape(shape=shape).mean(axes=[3, 5])
-    corners = itertools.product(*(_taps(points, place, "linear") for place in points.places))
-    read = [inside.where(_read(points, corner), call.like(0)).reshape(shape=shape) for corner in corners]
-    stacked: Node = call.graph.stack(*read, axis=0)
-    return stacked.max(axes=[0, 4, 6])
+    corners = itertools.product(*(_taps(place, "linear") for place in points.places))
+    each = [inside.where(_read(points, corner), call.like(0)).reshape(shape=shape) for corner in corners]
+    return call.graph.stack(*each, axis=0).max(axes=[0, 4, 6])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +14,8 @@ from gradserve_client.onnx.families.indexing import flat_positions
 from gradserve_client.onnx.families.table import RULES
 
 
-class Rows(NamedTuple):
+@dataclass(frozen=True)
+class Rows:
     """Where something is written: rows of a table, the row that each update goes to, and the updates."""
 
     table: Node
@@ -70,7 +71,7 @@ def _wide(at: Rows) -> Node:
     return at.index.reshape(shape=[at.count, 1]).broadcast_to(shape=[at.count, at.columns])
 
 
-def _added(call: Call, at: Rows) -> Node:
+def _added(_: Call, at: Rows) -> Node:
     return at.table.scatter_add(_wide(at), at.updates, axis=0)
 
 
@@ -88,7 +89,7 @@ def _replaced(call: Call, at: Rows) -> Node:
 
 
 def _reduced(call: Call, at: Rows) -> Node:
-    """By products or extremes over the updates of each row, which repeat: all pairs of rows and updates are looked at."""
+    """By products or extremes over the updates of each row, which repeat: all pairs of both are compared."""
     reduction = call.attrs["reduction"].decode()
     op, over, neutral = {
         "mul": ("mul", "prod", 1),
@@ -99,13 +100,12 @@ def _reduced(call: Call, at: Rows) -> Node:
     hit = at.index.reshape(shape=[at.count, 1, 1]).equal(rows)
     spread = hit.where(at.updates.reshape(shape=[at.count, 1, at.columns]), call.like(neutral))
     reduced = call.graph.op(over, spread, axes=[0]).cast(call.dtype().name)
-    made: Node = call.graph.op(op, at.table, reduced)
-    return made
+    return call.graph.op(op, at.table, reduced)
 
 
 @RULES("TensorScatter", since=24)
 def tensor_scatter(call: Call) -> Said:
-    """Updates along an axis, each entry of the batch from its own position on, around the end where the mode says so."""
+    """Updates along an axis, from a position on for each entry of the batch; around the end, where the mode says so."""
     rank = call.rank()
     axis = call.axis(rank)
     extent, steps, batch = call.shape()[axis], call.shape(1)[axis], call.shape()[0]

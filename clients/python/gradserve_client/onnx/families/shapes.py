@@ -50,8 +50,7 @@ def transpose(call: Call) -> Said:
 @RULES("Concat", since=4)
 def concat(call: Call) -> Said:
     """One after the other."""
-    joined: Node = call.graph.cat(*call.nodes, axis=call.axis(call.rank()))
-    return joined
+    return call.graph.cat(*call.nodes, axis=call.axis(call.rank()))
 
 
 @RULES("Split", since=2)
@@ -96,9 +95,9 @@ def pad(call: Call) -> Said:
         before[axis], after[axis] = stated[i], stated[i + len(axes)]
     mode = call.text("mode")
     if mode == "constant":
-        return bordered(call, call.node(), call.shape(), before, after, _fill(call))
+        return bordered(call.node(), call.shape(), before, after, _fill(call))
     modes = {"reflect": "reflect", "edge": "edge", "wrap": "wrap"}
-    node = bordered(call, call.node(), call.shape(), [min(0, b) for b in before], [min(0, a) for a in after])
+    node = bordered(call.node(), call.shape(), [min(0, b) for b in before], [min(0, a) for a in after])
     for axis, (b, a) in enumerate(zip(before, after, strict=True)):
         if b > 0 or a > 0:
             positions = np.arange(call.shape()[axis] + min(0, b) + min(0, a))
@@ -175,7 +174,9 @@ def depth_to_space(call: Call) -> Said:
         parts, order = [n, block, block, rest, height, width], [0, 3, 4, 1, 5, 2]
     else:
         parts, order = [n, rest, block, block, height, width], [0, 1, 4, 2, 5, 3]
-    return call.node().reshape(shape=parts).transpose(axes=order).reshape(shape=[n, rest, height * block, width * block])
+    return (
+        call.node().reshape(shape=parts).transpose(axes=order).reshape(shape=[n, rest, height * block, width * block])
+    )
 
 
 @RULES("SpaceToDepth")
@@ -196,7 +197,9 @@ def reverse_sequence(call: Call) -> Said:
     steps, entries = call.shape()[time], call.shape()[batch]
     at = call.constant(np.arange(steps).reshape(-1, 1), np.int64)
     lengths = call.node(1).reshape(shape=[1, entries])
-    index = at.less(lengths).where(lengths.sub(at).sub(call.constant(1, np.int64)), at.broadcast_to(shape=[steps, entries]))
+    index = at.less(lengths).where(
+        lengths.sub(at).sub(call.constant(1, np.int64)), at.broadcast_to(shape=[steps, entries])
+    )
     if time > batch:
         index = index.transpose()
     extents = [extent if axis in {time, batch} else 1 for axis, extent in enumerate(call.shape())]
@@ -209,5 +212,3 @@ def bit_cast(call: Call) -> Said:
     if call.results[0].dtype != call.dtype():
         raise Blocked("it reads bits as numbers of another dtype, which arithmetic cannot say")
     return call.node().identity()
-
-

@@ -23,22 +23,24 @@ def dft(call: Call) -> Said:
     default = 2 * (extent - 1) if real_again else extent
     length = int(call.static(1, "length").reshape(-1)[0]) if call.has(1) else default
     read = length // 2 + 1 if real_again else length
-    x = _resized(call, call.node(), call.shape(), axis, read)
+    x = _resized(call.node(), call.shape(), axis, read)
     to_last = [*(i for i in range(rank - 1) if i != axis), axis]
     back = [int(i) for i in np.argsort(to_last)]
-    parts = [x.select(part, axis=rank - 1).transpose(axes=to_last) if rank > 2 else x.select(part, axis=rank - 1) for part in range(call.shape()[-1])]
+    parts = [
+        x.select(part, axis=rank - 1).transpose(axes=to_last) if rank > 2 else x.select(part, axis=rank - 1)
+        for part in range(call.shape()[-1])
+    ]
     frequencies = call.result_shape()[axis]
     cosines, sines = _back_to_real(length) if real_again else _angles(length, frequencies, inverse)
     results = _transformed(call, parts, cosines, sines, real_again)
     ordered = [result.transpose(axes=back) if rank > 2 else result for result in results]
-    stacked: Node = call.graph.stack(*ordered, axis=rank - 1)
-    return stacked
+    return call.graph.stack(*ordered, axis=rank - 1)
 
 
-def _resized(call: Call, x: Node, shape: tuple[int, ...], axis: int, extent: int) -> Node:
+def _resized(x: Node, shape: tuple[int, ...], axis: int, extent: int) -> Node:
     """Cut, or filled up with zeros, along an axis."""
     after = [extent - each if i == axis else 0 for i, each in enumerate(shape)]
-    return bordered(call, x, shape, [0] * len(shape), after)
+    return bordered(x, shape, [0] * len(shape), after)
 
 
 def _angles(length: int, frequencies: int, inverse: bool) -> tuple[Array, Array]:
@@ -61,7 +63,7 @@ def _back_to_real(length: int) -> tuple[Array, Array]:
 
 
 def _transformed(call: Call, parts: list[Node], cosines: Array, sines: Array, real_again: bool) -> list[Node]:
-    """Real and imaginary parts of (a + ib)(cos + i sin), summed over the last axis; the real part alone where it is all.
+    """Real and imaginary parts of (a + ib)(cos + i sin), summed over the last axis; or the real part alone.
 
     In float64, whatever the operand's dtype is: sums that cancel leave zeros.
     """
@@ -92,5 +94,4 @@ def stft(call: Call) -> Said:
     if call.has(2):
         each = [part.mul(call.node(2)) for part in each]
     cosines, sines = _angles(length, call.result_shape()[2], False)
-    stacked: Node = call.graph.stack(*_transformed(call, each, cosines, sines, False), axis=3)
-    return stacked
+    return call.graph.stack(*_transformed(call, each, cosines, sines, False), axis=3)

@@ -1,0 +1,10 @@
+"""`python -m gradserve_client import FILE.onnx --name NAME`: a model, kept by a server."""
+
+from __future__ import annotations
+
+import sys
+
+from gradserve_client.importing.command import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,52 @@
+"""Example inputs for a file that is imported by itself: random numbers of the shapes that it states."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from onnx import ValueInfoProto, helper
+
+from gradserve_client.errors import InputError
+from gradserve_client.importing import Imported
+from gradserve_client.onnx.importer import import_model, inputs_of, read_model
+
+
+def import_file(
+    file: str | os.PathLike[str],
+    examples: Mapping[str, Any],
+    shapes: Mapping[str, Sequence[int]],
+    **options: Any,
+) -> Imported:
+    """A file's model as a graph, as `import_model` gives it with these options.
+
+    Inputs without an example have a random one, of the shape that is given or else of the file's. Raises InputError for
+    shapes that neither says, and what `import_model` raises.
+    """
+    model = read_model(file)
+    rng = np.random.default_rng(0)
+    stated = inputs_of(model)
+    unknown = sorted((shapes.keys() | examples.keys()) - {each.name for each in stated})
+    if unknown:
+        raise InputError(f"{unknown[0]!r} is no input of the model")
+    made = {each.name: _made(each, shapes.get(each.name), rng) for each in stated if each.name not in examples}
+    return import_model(model, {**examples, **made}, **options)
+
+
+def _made(stated: ValueInfoProto, shape: Sequence[int] | None, rng: np.random.Generator) -> Any:
+    if not stated.type.HasField("tensor_type"):
+        return []
+    tensor = stated.type.tensor_type
+    if shape is None:
+        open_ = [dim.dim_param or "?" for dim in tensor.shape.dim if not dim.HasField("dim_value")]
+        if open_ or not tensor.HasField("shape"):
+            told = f"leaves {', '.join(open_)} open" if open_ else "has none"
+            raise InputError(f"the shape of {stated.name!r} {told} in the file: state it, as {stated.name}=2x3")
+        shape = [dim.dim_value for dim in tensor.shape.dim]
+    dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    if dtype.kind == "O":
+        return np.full(shape, "", object)
+    # numbers that are positions or lengths are in range wherever there is an entry
+    return rng.standard_normal(shape).astype(dtype) if dtype.kind == "f" else np.zeros(shape, dtype)
