@@ -20,6 +20,7 @@ API := build/api
 OBSERVATORY := build/observatory
 BENCH := $(if $(PEERS),build/peers,$(VENV))
 BRIDGES := build/bridges
+IMPORTERS := build/importers
 DOCS := build/docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Always from here: it is in no index, and nothing depends on it by its name.
@@ -40,7 +41,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges test-importers clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -152,6 +153,10 @@ test-generated: $(VENV)/.dev ## have generators make clients of the OpenAPI docu
 test-bridges: $(BRIDGES)/.installed ## test the Python client's bridges with PyTorch, JAX and SciPy, in an environment of their own
 	$(BRIDGES)/bin/python -m pytest $(TESTS) clients/python/tests/bridges $(ARGS)
 
+test-importers: $(IMPORTERS)/.installed ## test the Python client's importers, and hold them to ONNX's node tests, in an environment of their own
+	$(IMPORTERS)/bin/python -m pytest $(TESTS) clients/python/tests/importing clients/python/tests/importers $(ARGS)
+	$(IMPORTERS)/bin/python -m clients.python.tests.onnx_nodes --check
+
 clients-package: $(VENV)/.dev ## make a package of each client, and use it in a project of its own; ARGS="go rust" for some
 	$(BIN)/python -m clients.packages.run $(ARGS)
 
@@ -204,6 +209,12 @@ $(BRIDGES)/.installed: pyproject.toml clients/python/pyproject.toml clients/pyth
 	$(PYTHON) -m venv $(BRIDGES)
 	$(BRIDGES)/bin/python -m pip --disable-pip-version-check install --quiet --editable . $(CLIENT)'[torch,jax,scipy]' \
 	  -r clients/python/bridges.txt
+	@touch $@
+
+$(IMPORTERS)/.installed: pyproject.toml clients/python/pyproject.toml clients/python/importers.txt
+	$(PYTHON) -m venv $(IMPORTERS)
+	$(IMPORTERS)/bin/python -m pip --disable-pip-version-check install --quiet --editable . $(CLIENT)'[onnx]' \
+	  -r clients/python/importers.txt
 	@touch $@
 
 clean: ## remove what the other targets made

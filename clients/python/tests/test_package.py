@@ -1,4 +1,4 @@
-"""The package: by itself, with two dependencies, of the server's version, and typed; its bridges need one more each."""
+"""The package: by itself, with two dependencies, of the server's version, and typed; what has an extra needs it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = PYTHON.parents[1]
 
 
 #: what needs an extra, which is called like it
-BRIDGES = ("jax", "torch")
+BRIDGES = ("jax", "onnx", "torch")
 
 
 def project(folder: Path) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def imported(paths: Iterable[Path]) -> set[str]:
     return named - {*sys.stdlib_module_names}
 
 
-def test_it_imports_nothing_else_and_a_bridge_what_it_bridges_to() -> None:
+def test_it_imports_nothing_else_and_what_has_an_extra_that() -> None:
     bridges = {bridge: files(f"clients/python/gradserve_client/{bridge}") for bridge in BRIDGES}
     rest = {*files("clients/python/gradserve_client")} - {path for paths in bridges.values() for path in paths}
     assert imported(rest) == {"gradserve_client", "httpx", "numpy"}

@@ -1,0 +1,172 @@
+"""What an import of ONNX has beside its graph: parameters, notes, free extents, functions of the model's own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradserve_client as gs
+
+onnx = pytest.importorskip("onnx", reason="ONNX is not installed")
+
+from clients.python.tests.importers.made import model, normal, outputs  # noqa: E402 - it needs ONNX
+from gradserve_client.importing import ImportRefused  # noqa: E402
+from gradserve_client.onnx import import_model  # noqa: E402
+
+NORMS = """norms (float[2,4] x) => (float[2,4] y) {
+    a = LayerNormalization (x, scale, shift)
+    b = Relu (a)
+    c = LayerNormalization (b, scale, other)
+    y = Celu (c)
+}"""
+
+
+def single(seed: int, **shapes: Any) -> dict[str, np.ndarray]:
+    return {name: array.astype(np.float32) for name, array in normal(seed, **shapes).items()}
+
+
+def test_an_initialiser_that_several_nodes_read_is_noted_and_has_the_sum_of_both_gradients(client: gs.Client) -> None:
+    initialisers, inputs = single(1, scale=4, shift=4, other=4), single(2, x=(2, 4))
+    found = import_model(model(NORMS, initialisers), inputs)
+    assert [str(note) for note in found.notes] == [
+        "LayerNormalization (2×): said by 3 nodes: layer_norm, mul, add",
+        "Celu: said by 3 nodes: div_scalar, elu, mul_scalar",
+        (
+            "scale (2×): read by 2 nodes, the node that gives 'a', the node that gives 'c': its gradient is the sum of "
+            "theirs. An exporter may have merged equal initialisers; where they are to be trained apart, import "
+            "through torch.export"
+        ),
+    ]
+    apart = import_model(
+        model(NORMS.replace("(b, scale,", "(b, second,"), initialisers | {"second": initialisers["scale"]}), inputs
+    )
+    assert "scale" not in {note.about for note in apart.notes}
+    gradients = [
+        client.gradients(each.graph, each.feeds(inputs), of=each.outputs["y"].square().sum()).gradients
+        for each in (found, apart)
+    ]
+    both = gradients[1][apart.parameters["scale"]] + gradients[1][apart.parameters["second"]]
+    assert np.allclose(gradients[0][found.parameters["scale"]], both, rtol=1e-5)
+
+
+def test_initialisers_of_floats_are_parameters_unless_others_are_named() -> None:
+    initialisers = single(1, scale=4, shift=4, other=4)
+    found = import_model(model(NORMS, initialisers), single(2, x=(2, 4)), parameters=["scale"])
+    assert [*found.parameters] == ["scale"]
+    assert sum(node.op == "constant" for node in found.graph) == 2
+    everything = import_model(model(NORMS, initialisers), single(2, x=(2, 4)))
+    assert {*everything.parameters} == {*initialisers} == {*everything.values}
+    assert everything.leaves.keys() == {"x", *initialisers}
+    assert not everything.buffers
+
+
+def test_a_float_that_says_a_shape_or_a_bound_is_noted() -> None:
+    text = "clips (float[2,4] x) => (float[2,4] y) { y = Clip (x, low, high) }"
+    bounds = {"low": np.float32(-1), "high": np.float32(1)}
+    found = import_model(model(text, {name: np.asarray(bound) for name, bound in bounds.items()}), single(2, x=(2, 4)))
+    assert [node.op for node in found.graph] == ["input", "clamp"]
+    assert [(note.kind, note.about) for note in found.notes] == [("leaf", "low"), ("leaf", "high")]
+
+
+MLP = """mlp (float[n,4] x) => (float[n,2] y) {
+    a = Gemm (x, w1, b1)
+    b = Relu (a)
+    shape = Shape (b)
+    c = Reshape (b, shape)
+    y = Gemm (c, w2)
+}"""
+
+
+def test_an_extent_is_free_where_a_second_example_shows_it(client: gs.Client) -> None:
+    made = model(MLP, single(3, w1=(4, 5), b1=5, w2=(5, 2)))
+    found = import_model(made, single(4, x=(2, 4)), free={"x": [0]}, second=single(5, x=(7, 4)))
+    assert found.inputs["x"].attrs["shape"] == [-1, 4]
+    assert [node.attrs["shape"] for node in found.graph if node.op == "reshape"] == [[-1, 5]]
+    for rows in (1, 2, 11):
+        x = single(rows, x=(rows, 4))
+        value = client.forward(found.graph, found.feeds(x), outputs=[found.outputs["y"]]).value
+        assert np.allclose(value, outputs(made, x)[0], rtol=1e-5, atol=1e-6)
+
+
+def test_an_extent_is_fixed_unless_it_is_free() -> None:
+    found = import_model(model(MLP, single(3, w1=(4, 5), b1=5, w2=(5, 2))), single(4, x=(2, 4)))
+    assert found.inputs["x"].attrs["shape"] == [2, 4]
+
+
+def test_an_extent_that_is_not_free_is_told_with_the_node() -> None:
+    text = """positions (float[n,4] x) => (float[n,4] y) {
+        shape = Shape <start = 0, end = 1> (x)
+        ones = ConstantOfShape (shape)
+        one = Constant <value_ints = [1]> ()
+        column = Unsqueeze (ones, one)
+        y = Add (x, column)
+    }"""
+    with pytest.raises(ImportRefused) as caught:
+        import_model(model(text), single(4, x=(2, 4)), free={"x": [0]}, second=single(5, x=(3, 4)))
+    assert str(caught.value) == (
+        "one thing of the model with free extents cannot be said:\n"
+        "  constant (at node 1): its value is a tensor of shape [2, 1], "
+        "and with the second example a tensor of shape [3, 1]"
+    )
+
+
+WRONG_SECONDS = {
+    "the same": ((2, 4), "axis 0 of 'x' is free, and both examples have 2 there: a second example shows that another"),
+    "too much": ((3, 5), r"the examples of 'x' have shapes \[2, 4\] and \[3, 5\], where \[0\] are free"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_SECONDS)
+def test_a_second_example_differs_where_it_is_free(name: str) -> None:
+    shape, sentence = WRONG_SECONDS[name]
+    made = model("plain (float[n,m] x) => (float[n,m] y) { y = Neg (x) }")
+    with pytest.raises(gs.InputError, match=sentence):
+        import_model(made, single(4, x=(2, 4)), free={"x": [0]}, second=single(5, x=shape))
+
+
+def test_functions_of_the_model_are_expanded(client: gs.Client) -> None:
+    text = """<ir_version: 10, opset_import: ["": 24, "own": 1]>
+    calls (float[3] x) => (float[3] y) {
+        y = own.scaled <by = 3.0> (x)
+    }
+    <opset_import: ["": 24], domain: "own">
+    scaled <by> (a) => (b) {
+        s = Constant <value_float: float = @by> ()
+        b = Mul (a, s)
+    }"""
+    made = onnx.parser.parse_model(text)
+    found = import_model(made, {"x": np.arange(3, dtype=np.float32)})
+    value = client.forward(found.graph, found.feeds({"x": [1, 2, 3]}), outputs=[found.outputs["y"]]).value
+    assert value.tolist() == [3, 6, 9]
+
+
+def test_a_condition_that_is_known_chooses_its_branch_at_once() -> None:
+    text = """known (float[3] x) => (float[3] y) {
+        one = Constant <value_int = 1> ()
+        p = Cast <to = 9> (one)
+        y = If <then_branch = yes () => (float[3] a) { a = Neg (x) },
+                else_branch = no () => (float[3] b) { b = Exp (x) }> (p)
+    }"""
+    found = import_model(model(text), {"x": np.ones(3, np.float32)})
+    assert [node.op for node in found.graph] == ["input", "neg"]
+
+
+def test_whole_numbers_are_divided_exactly(client: gs.Client) -> None:
+    a = np.array([2**62 + 3, -(2**62) - 3, 7, -7, 2**53 + 1, -(2**63) + 1], np.int64)
+    b = np.array([3, 3, -2, 2, 1, 2], np.int64)
+    found = import_model(model("q (int64[6] a, int64[6] b) => (int64[6] y) { y = Div (a, b) }"), {"a": a, "b": b})
+    value = client.forward(found.graph, found.feeds({"a": a, "b": b}), outputs=[found.outputs["y"]]).value
+    pairs = zip(a.tolist(), b.tolist(), strict=True)
+    assert value.tolist() == [abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1) for x, y in pairs]
+
+
+def test_weights_stay_with_the_server(client: gs.Client) -> None:
+    made = model(MLP, single(3, w1=(4, 5), b1=5, w2=(5, 2)))
+    found = import_model(made, single(4, x=(2, 4)))
+    graph, kept = found.register(client), found.keep(client, "onnx-mlp")
+    assert sorted(each.name for each in kept.values()) == ["onnx-mlp.b1", "onnx-mlp.w1", "onnx-mlp.w2"]
+    x = single(6, x=(2, 4))["x"]
+    value = graph.forward({**kept, found.inputs["x"]: x}, outputs=[found.outputs["y"]]).value
+    assert np.allclose(value, outputs(made, {"x": x})[0], rtol=1e-5, atol=1e-6)

@@ -1,0 +1,198 @@
+"""What cannot be imported of ONNX is said all at once: op, how often, where, why, and a way round."""
+
+from __future__ import annotations
+
+import pickle
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradserve_client as gs
+
+onnx = pytest.importorskip("onnx", reason="ONNX is not installed")
+
+from clients.python.tests.importers.made import model  # noqa: E402 - it needs ONNX
+from gradserve_client.importing import ImportRefused  # noqa: E402
+from gradserve_client.onnx import import_model  # noqa: E402
+
+X = np.ones((2, 3), np.float32)
+
+
+def refused(text: str, inputs: Any = None, opset: int = 24, **options: Any) -> ImportRefused:
+    with pytest.raises(ImportRefused) as caught:
+        import_model(model(text, opset=opset), inputs or {"x": X}, **options)
+    return caught.value
+
+
+def test_all_that_is_in_the_way_is_told_at_once() -> None:
+    error = refused("""several (float[2,3] x) => (float[2,3] y) {
+        a = RandomNormalLike (x)
+        u = Unique (x)
+        b = RandomNormalLike (x)
+        s = Add (a, b)
+        h = Cast <to = 16> (s)
+        t = Tanh (s)
+        y = Add (t, x)
+    }""")
+    assert str(error) == (
+        "3 things of the model 'several' cannot be said:\n"
+        "  RandomNormalLike (2 times, at the node that gives 'a', the node that gives 'b'): it is random; "
+        "pass the noise as an input of the model\n"
+        "  Unique (at the node that gives 'u'): how large its result is depends on the values of the data\n"
+        "  Cast (at the node that gives 'h'): it gives bfloat16, which the wire lacks"
+    )
+    assert [(each.op, len(each.places)) for each in error.obstacles] == [
+        ("RandomNormalLike", 2),
+        ("Unique", 1),
+        ("Cast", 1),
+    ]
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.obstacles) == (str(error), error.obstacles)
+
+
+def test_a_node_is_called_by_its_name() -> None:
+    made = model("named (float[2,3] x) => (float[2,3] y) { y = RandomNormalLike (x) }")
+    made.graph.node[0].name = "noise"
+    with pytest.raises(ImportRefused, match=r"RandomNormalLike \(at 'noise'\): it is random"):
+        import_model(made, {"x": X})
+
+
+SENTENCES = {
+    "quantised": (
+        """q (float[2,3] x) => (uint8[2,3] y) {
+            s = Constant <value_float = 0.1> ()
+            y = QuantizeLinear (x, s)
+        }""",
+        (
+            "QuantizeLinear (at the node that gives 'y'): it quantises, and whole numbers have no derivatives; "
+            "import the model from before it was quantised"
+        ),
+    ),
+    "no such op": (
+        """other (float[2,3] x) => (float[2,3] y) { y = Adagrad (x) }""",
+        "Adagrad (at the node that gives 'y'): there is no rule for it, and ONNX defines it by no others",
+    ),
+    "shape by data": (
+        """shaped (float[2,3] x, int64[2] shape) => (float[3,2] y) { y = Reshape (x, shape) }""",
+        (
+            "Reshape (at the node that gives 'y'): its shape is computed from the data, and a graph is made for one; "
+            "name 'shape' in `constants`, and the example's values become part of the graph"
+        ),
+    ),
+    "training": (
+        """drops (float[2,3] x) => (float[2,3] y) {
+            r = Constant <value_float = 0.5> ()
+            one = Constant <value_int = 1> ()
+            t = Cast <to = 9> (one)
+            y = Dropout (x, r, t)
+        }""",
+        (
+            "Dropout (at the node that gives 'y'): it is random in training; "
+            "export the model for inference, or pass the mask as an input"
+        ),
+    ),
+    "endless": (
+        """endless (float[2,3] x) => (float[2,3] y) {
+            one = Constant <value_int = 1> ()
+            on = Cast <to = 9> (one)
+            y = Loop <body = step (int64 i, bool c, float[2,3] v) => (bool still, float[2,3] w) {
+                m = ReduceSum <keepdims = 0> (v)
+                hundred = Constant <value_float = 100.0> ()
+                still = Less (m, hundred)
+                w = Add (v, v)
+            }> (, on, x)
+        }""",
+        "Loop (at the node that gives 'y'): it goes on until its data say otherwise; state a bound as `max_steps`",
+    ),
+    "growing": (
+        """growing (float[2,3] x) => (float[n,3] y) {
+            four = Constant <value_int = 4> ()
+            one = Constant <value_int = 1> ()
+            on = Cast <to = 9> (one)
+            y = Loop <body = step (int64 i, bool c, float[n,3] v) => (bool still, float[n,3] w) {
+                still = Identity (c)
+                w = Concat <axis = 0> (v, v)
+            }> (four, on, x)
+        }""",
+        (
+            "Loop (at the node that gives 'y'): what it carries as 'v' is of two types, "
+            "float32[2, 3] and float32[4, 3], and a loop's is of one"
+        ),
+    ),
+    "string": (
+        """strings (string[2] x) => (string[2] y) { y = Identity (x) }""",
+        "input (at 'x'): it is of strings, which are no tensors of the wire",
+    ),
+    "bfloat16": (
+        """narrow (bfloat16[2] x) => (bfloat16[2] y) { y = Neg (x) }""",
+        (
+            "input (at 'x'): it is of bfloat16, which the wire lacks; "
+            "cast it, and what is computed with it, to a dtype of the wire before exporting"
+        ),
+    ),
+    "within": (
+        """within (float[2,3] x, int64[2] d) => (float[a,b] y) { y = CenterCropPad (x, d) }""",
+        (
+            "CenterCropPad (at the node that gives 'y'): within it, Pad: its pads is computed from the data, "
+            "and a graph is made for one; name 'd' in `constants`, and the example's values become part of the graph"
+        ),
+    ),
+}
+INPUTS = {
+    "shape by data": {"x": X, "shape": np.array([3, 2])},
+    "string": {"x": np.array(["a", "b"], object)},
+    "bfloat16": {"x": onnx.helper.make_tensor("x", onnx.TensorProto.BFLOAT16, [2], [1.0, 2.0])},
+    "within": {"x": X, "d": np.array([4, 1])},
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_refusal_is_a_sentence(name: str) -> None:
+    text, sentence = SENTENCES[name]
+    assert sentence in str(refused(text, INPUTS.get(name))).split("\n  ")
+
+
+def test_the_way_round_is_one() -> None:
+    text = SENTENCES["shape by data"][0]
+    found = import_model(model(text), INPUTS["shape by data"], constants=["shape"])
+    assert [*found.inputs] == ["x"]
+    looped = import_model(model(SENTENCES["endless"][0]), {"x": X}, max_steps=20)
+    assert "while" in {node.op for node in looped.graph}
+
+
+def test_an_older_op_of_the_same_name_is_not_taken_for_the_newer() -> None:
+    text = "old (float[2,3,4] x) => (float[2,3,4] y) { y = Softmax (x) }"
+    error = refused(text, {"x": np.ones((2, 3, 4), np.float32)}, opset=11)
+    assert str(error).endswith(
+        "Softmax (at the node that gives 'y'): it is that of opset 11, which is another op than that of opset 13; "
+        "convert the model to opset 13 or newer with onnx.version_converter"
+    )
+
+
+INPUT_ERRORS = {
+    "missing": ({}, {}, "the inputs of the model are 'x': 'x' is missing"),
+    "unknown": ({"x": X, "z": X}, {}, "the inputs of the model are 'x': 'z' is none"),
+    "too many": ([X, X], {}, "the inputs of the model are 'x': 1, and not 2"),
+    "another dtype": ({"x": X.astype(np.float64)}, {}, "'x' is float32 in the model, and its example float64"),
+    "no parameter": ({"x": X}, {"parameters": ["w"]}, "'w' is no initialiser of the model"),
+    "no constant": ({"x": X}, {"constants": ["w"]}, "'w' is no input of the model, and cannot be one of its constants"),
+}
+
+
+@pytest.mark.parametrize("name", INPUT_ERRORS)
+def test_what_is_given_has_to_fit(name: str) -> None:
+    inputs, options, sentence = INPUT_ERRORS[name]
+    with pytest.raises(gs.InputError) as caught:
+        import_model(model("plain (float[2,3] x) => (float[2,3] y) { y = Neg (x) }"), inputs, **options)
+    assert str(caught.value) == sentence
+
+
+def test_what_is_no_model_is_told() -> None:
+    for wrong in (b"no model at all", b"", "no/such/file.onnx"):
+        with pytest.raises(gs.InputError, match="this is no model of ONNX"):
+            import_model(wrong, {})
+    with pytest.raises(gs.InputError, match="this onnx knows none beyond"):
+        import_model(model("new (float[2,3] x) => (float[2,3] y) { y = Neg (x) }", opset=99), {"x": X})
+    with pytest.raises(gs.InputError, match="Neg reads 'z', which nothing before it gives"):
+        import_model(model("broken (float[2,3] x) => (float[2,3] y) { y = Neg (z) }"), {"x": X})

@@ -1,0 +1,54 @@
+"""Two imports of one model as one graph whose shapes hold -1."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradserve_client as gs
+from gradserve_client.importing import Imported, ImportRefused, SourceGraph
+from gradserve_client.importing.free_extents import joined
+
+
+def imported(rows: int, say: Any) -> Imported:
+    graph = SourceGraph()
+    x = graph.input("x", dtype="float64", shape=[rows, 4])
+    return Imported(graph, {"x": x}, {}, {}, {"y": say(graph, x, rows)})
+
+
+def test_one_extent_of_a_reshape_may_be_free(client: gs.Client) -> None:
+    found = joined(
+        *(imported(rows, lambda graph, x, rows: x.reshape(shape=[rows, 2, 2])) for rows in (3, 5)), {"x": [0]}
+    )
+    assert (found.inputs["x"].attrs["shape"], found.outputs["y"].attrs["shape"]) == ([-1, 4], [-1, 2, 2])
+    assert client.forward(found.graph, {found.inputs["x"]: np.ones((7, 4))}).value.shape == (7, 2, 2)
+
+
+def test_functions_are_joined_as_well() -> None:
+    def say(graph: Any, x: Any, rows: int) -> Any:
+        body = graph.function(lambda inner: inner.input().reshape(shape=[2, rows]), "body")
+        return graph.call(x, body=body).get_output(0)
+
+    found = joined(*(imported(rows, say) for rows in (3, 5)), {"x": [0]})
+    assert [node.attrs.get("shape") for node in found.graph.functions[0].nodes] == [None, [2, -1]]
+
+
+REFUSED = {
+    "two extents": (lambda graph, x, rows: x.reshape(shape=[rows, rows]), "reshape (at node 1): its shape is [3, 3]"),
+    "another attribute": (lambda graph, x, rows: x.slice(stops=[rows - 1]), "slice (at node 1): its stops is [2]"),
+    "another op": (
+        lambda graph, x, rows: x.exp() if rows == 3 else x.log(),
+        "exp (at node 1): with the second example, there is log in its place",
+    ),
+    "more nodes": (lambda graph, x, rows: x if rows == 3 else x.exp(), "graph (at the whole): it has 1 nodes"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_depends_on_the_extent_otherwise_is_refused(name: str) -> None:
+    say, sentence = REFUSED[name]
+    with pytest.raises(ImportRefused) as caught:
+        joined(imported(3, say), imported(5, say), {"x": [0]})
+    assert sentence in str(caught.value)

@@ -1,0 +1,40 @@
+"""What cannot be said is collected, and raised at once."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+import gradserve_client as gs
+from gradserve_client.importing import Blocked, ImportRefused, Obstacles
+
+
+def test_nothing_is_raised_where_nothing_was_met() -> None:
+    Obstacles().raise_all("the model")
+
+
+def test_the_same_reason_is_one_obstacle_in_several_places() -> None:
+    met = Obstacles()
+    for i in range(5):
+        met.meet("sample", f"line {i}", Blocked("it is random", "pass the noise as an input"))
+    met.meet("sample", "line 9", Blocked("its shape is computed"))
+    with pytest.raises(ImportRefused) as caught:
+        met.raise_all("the module Net")
+    assert isinstance(caught.value, gs.InputError)
+    assert str(caught.value) == (
+        "2 things of the module Net cannot be said:\n"
+        "  sample (5 times, at line 0, line 1, line 2, …): it is random; pass the noise as an input\n"
+        "  sample (at line 9): its shape is computed"
+    )
+    assert caught.value.obstacles[0].places == tuple(f"line {i}" for i in range(5))
+
+
+def test_a_refusal_is_the_same_in_another_process() -> None:
+    met = Obstacles()
+    met.meet("op", "here", Blocked("why", "how else", ["x"]))
+    error = ImportRefused("the model", [*met])
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), again.obstacles) == (str(error), error.obstacles)
+    assert again.obstacles[0].reads == ("x",)
+    assert str(error).startswith("one thing of the model cannot be said:\n")
