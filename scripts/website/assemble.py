@@ -28,6 +28,7 @@ NAVIGATION: Final = (
             "guide/ten-minutes-*",
             "guide/recording",
             "guide/bridges",
+            "guide/importing",
             "guide/porting",
             "guide/higher-order",
             "guide/loops",

@@ -232,7 +232,7 @@ def _cell(text: str) -> str:
 @contextmanager
 def started() -> Iterator[str]:
     """The URL of a server that runs meanwhile."""
-    command = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu"]
+    command = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu", "--state", "memory"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         assert process.stdout is not None
         try:

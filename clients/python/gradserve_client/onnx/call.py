@@ -119,9 +119,8 @@ class Call:
         if value.known is Known.DATA:
             told = " and ".join(repr(root) for root in sorted(value.roots))
             reads = f"name {told} in `constants`, and the example's values become part of the graph" if told else ""
-            raise Blocked(
-                f"its {what} is computed from the data, and a graph is made for one", reads, sorted(value.roots)
-            )
+            reason = f"its {what} would come from the data, which the graph is made without"
+            raise Blocked(reason, reads, sorted(value.roots))
         return np.asarray(value.example)
 
     def ints(self, i: int, name: str) -> list[int] | None:

@@ -76,8 +76,8 @@ SENTENCES = {
     "shape by data": (
         """shaped (float[2,3] x, int64[2] shape) => (float[3,2] y) { y = Reshape (x, shape) }""",
         (
-            "Reshape (at the node that gives 'y'): its shape is computed from the data, and a graph is made for one; "
-            "name 'shape' in `constants`, and the example's values become part of the graph"
+            "Reshape (at the node that gives 'y'): its shape would come from the data, which the graph is made without"
+            "; name 'shape' in `constants`, and the example's values become part of the graph"
         ),
     ),
     "training": (
@@ -134,8 +134,9 @@ SENTENCES = {
     "within": (
         """within (float[2,3] x, int64[2] d) => (float[a,b] y) { y = CenterCropPad (x, d) }""",
         (
-            "CenterCropPad (at the node that gives 'y'): within it, Pad: its pads is computed from the data, "
-            "and a graph is made for one; name 'd' in `constants`, and the example's values become part of the graph"
+            "CenterCropPad (at the node that gives 'y'): within it, Pad: its pads would come from the data, "
+            "which the graph is made without; name 'd' in `constants`, "
+            "and the example's values become part of the graph"
         ),
     ),
 }

@@ -1,0 +1,29 @@
+"""The page on importing is true: its program runs, and prints what it shows."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import RunningServer
+from tests.docs.marked import blocks
+
+PAGE = "docs/guide/importing.md"
+PYTHON = Path(__file__).parents[2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("library", ["onnx"])
+def test_the_program_of_a_library_prints_what_the_page_shows(
+    library: str, server: RunningServer, tmp_path: Path
+) -> None:
+    pytest.importorskip(library, reason=f"{library} is not installed")
+    (tmp_path / "program.py").write_text("".join(blocks(PAGE, library)), encoding="utf-8")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(PYTHON), os.environ.get("PYTHONPATH", "")])}
+    command = [sys.executable, "program.py", server.url]
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert run.stdout == "".join(blocks(PAGE, f"{library}_prints")), run.stderr
