@@ -8,6 +8,7 @@ table is docs/reference/onnx.md: written, or with --check compared.
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import warnings
@@ -233,7 +234,8 @@ def _cell(text: str) -> str:
 def started() -> Iterator[str]:
     """The URL of a server that runs meanwhile."""
     command = [sys.executable, "-m", "service", "--port", "0", "--device", "cpu", "--state", "memory"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+    environment = {**os.environ, "GRADSERVE_LOG_LEVEL": "error"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment) as process:
         assert process.stdout is not None
         try:
             yield process.stdout.readline().removeprefix(ANNOUNCEMENT).strip()
