@@ -6,6 +6,7 @@ translator        the walk over the nodes of a model: folds, expands functions, 
 scope             the names that nodes see, and their values
 call              one node, as a rule sees it
 evaluating        ONNX's reference evaluator, a node at a time
+mended            what that evaluator lacks, or has wrong
 stepping          what runs bodies, a step at a time
 bodies            bodies as functions of the graph
 expanding         ops that ONNX defines as functions, and a model's own functions

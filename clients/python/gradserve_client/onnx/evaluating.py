@@ -12,6 +12,7 @@ from onnx.reference import ReferenceEvaluator
 
 from gradserve_client.importing import Blocked
 from gradserve_client.onnx.expanding import bodies_of, read_around
+from gradserve_client.onnx.mended import mended, renamed
 from gradserve_client.onnx.stepping import is_stepped, stepped
 
 #: the newest version of the format that this onnx reads
@@ -27,9 +28,7 @@ def evaluated(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, i
         # it warns of divisions by zero, and of what is to change in NumPy
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            found = (
-                stepped(node, values, opsets, evaluated) if is_stepped(node) else _by_reference(node, values, opsets)
-            )
+            found = _outputs(node, values, opsets)
     except Blocked:
         raise
     except Exception as error:
@@ -39,9 +38,17 @@ def evaluated(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, i
     return [_as_array(found[i]) if name else None for i, name in enumerate(node.output)]
 
 
+def _outputs(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int]) -> list[Any]:
+    """All outputs of a node, by whom it takes."""
+    if is_stepped(node):
+        return stepped(node, values, opsets, evaluated)
+    found = mended(node, values)
+    return _by_reference(node, values, opsets) if found is None else found
+
+
 def _by_reference(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int]) -> list[Any]:
     """All outputs of a node, None in place of those that nobody asks for."""
-    node, opsets = _newer(node, opsets)
+    node, opsets = renamed(node, opsets)
     read = [name for name in dict.fromkeys([*node.input, *read_around(bodies_of(node).values())]) if name]
     graph = helper.make_graph(
         [node],
@@ -60,16 +67,6 @@ def _typed(name: str, value: Any) -> ValueInfoProto:
     if not isinstance(value, np.ndarray):
         return ValueInfoProto(name=name)
     return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(value.dtype), value.shape)
-
-
-def _newer(node: NodeProto, opsets: Mapping[str, int]) -> tuple[NodeProto, Mapping[str, int]]:
-    """The node as an op that the evaluator has, where it lacks an older name of it."""
-    if node.op_type != "Scatter":
-        return node, opsets
-    made = NodeProto()
-    made.CopyFrom(node)
-    made.op_type = "ScatterElements"
-    return made, {**opsets, "": 11}
 
 
 def _as_array(found: Any) -> Any:

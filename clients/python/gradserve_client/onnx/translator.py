@@ -8,7 +8,7 @@ from typing import Any
 from onnx import FunctionProto, NodeProto, helper
 
 from gradserve_client.graph import Node
-from gradserve_client.importing import Blocked, Note, Obstacles, Rule
+from gradserve_client.importing import Blocked, Note, Obstacles, Rule, SourceGraph
 from gradserve_client.importing.notes import Tally
 from gradserve_client.onnx.bodies import Bodies
 from gradserve_client.onnx.call import ByDefinition, Call, OpRule, Result, Said
@@ -71,7 +71,7 @@ class Translator:
                 if name:
                     scope[name] = value
             if not scope.expanded:
-                self.tally.count(step.op, [each.op for each in [*scope.graph][before:] if each.op not in _LEAVES])
+                self.tally.count(step.op, _said_by(scope.graph, before))
 
     def _said(self, step: _Step) -> list[Value]:
         refused = refusal_of(step.op)
@@ -157,6 +157,12 @@ class Translator:
             return step.instead()
         found = [inside.find(name) for name in function.output]
         return [Value(name, None) if value is None else value for name, value in _paired(step.node.output, found)]
+
+
+def _said_by(graph: SourceGraph, before: int) -> list[str]:
+    """The ops of the nodes that came since, but leaves."""
+    ops = (graph.find(i).op for i in range(before, len(graph)))
+    return [op for op in ops if op not in _LEAVES]
 
 
 def _paired(names: Sequence[str], values: Sequence[Value | None]) -> list[tuple[str, Value | None]]:

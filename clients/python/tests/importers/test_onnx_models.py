@@ -90,6 +90,44 @@ def test_an_extent_is_free_where_a_second_example_shows_it(client: gs.Client) ->
         assert np.allclose(value, outputs(made, x)[0], rtol=1e-5, atol=1e-6)
 
 
+IMAGES = """images (float[n,3,9,9] x) => (float[n,2] y) {
+    a = Conv <pads = [1, 0, 1, 2]> (x, k)
+    b = BatchNormalization (a, scale, shift, mean, variance)
+    c = MaxPool <kernel_shape = [3, 3], strides = [2, 2], pads = [0, 1, 1, 0]> (b)
+    d = AveragePool <kernel_shape = [2, 2], pads = [1, 1, 0, 0]> (c)
+    e = GroupNormalization <num_groups = 2> (d, gain, offset)
+    f = LRN <size = 3> (e)
+    zeros = Constant <value_ints = [1]> ()
+    ends = Constant <value_ints = [4]> ()
+    axes = Constant <value_ints = [2]> ()
+    g = Slice (f, zeros, ends, axes)
+    h = Flatten (g)
+    y = Gemm (h, w)
+}"""
+
+
+def test_a_batch_of_images_is_free(client: gs.Client) -> None:
+    shapes = {"k": (4, 3, 3, 3), "scale": 4, "shift": 4, "mean": 4, "gain": 4, "offset": 4, "w": (48, 2)}
+    made = model(IMAGES, single(1, **shapes) | {"variance": np.full(4, 2, np.float32)})
+    found = import_model(made, single(2, x=(2, 3, 9, 9)), free={"x": [0]}, second=single(3, x=(3, 3, 9, 9)))
+    x = single(4, x=(5, 3, 9, 9))
+    value = client.forward(found.graph, found.feeds(x), outputs=[found.outputs["y"]]).value
+    alone = import_model(made, x)
+    expected = client.forward(alone.graph, alone.feeds(x), outputs=[alone.outputs["y"]]).value
+    assert value.tobytes() == expected.tobytes()
+
+
+def test_channels_are_normalised_by_those_near_by(client: gs.Client) -> None:
+    """Written by hand: ONNX's evaluator takes the number of images for that of channels."""
+    x = single(1, x=(2, 5, 3))["x"]
+    made = model("lrn (float[2,5,3] x) => (float[2,5,3] y) { y = LRN <size = 4, alpha = 0.5, beta = 0.6> (x) }")
+    found = import_model(made, {"x": x})
+    padded = np.pad(x.astype(np.float64) ** 2, ((0, 0), (1, 2), (0, 0)))
+    near = np.stack([padded[:, c : c + 4].sum(axis=1) for c in range(5)], axis=1)
+    value = client.forward(found.graph, found.feeds({"x": x}), outputs=[found.outputs["y"]]).value
+    assert np.allclose(value, x / (1 + 0.5 / 4 * near) ** 0.6, rtol=1e-5)
+
+
 def test_an_extent_is_fixed_unless_it_is_free() -> None:
     found = import_model(model(MLP, single(3, w1=(4, 5), b1=5, w2=(5, 2))), single(4, x=(2, 4)))
     assert found.inputs["x"].attrs["shape"] == [2, 4]

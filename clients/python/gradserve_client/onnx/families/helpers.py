@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.onnx.call import Call
+
+#: where a slice ends that goes to the end, whatever the extent is: so that this may be free
+TO_THE_END: Final = 2**31 - 1
 
 
 def as_dtype(node: Node, found: Any, wanted: Any) -> Node:
@@ -28,14 +31,18 @@ def bordered(
     """A node of this shape with entries around it: zeros, or those of a scalar node. Negative ones are cut off."""
     cuts = [(max(0, -b), extent - max(0, -a)) for extent, b, a in zip(shape, before, after, strict=True)]
     if any(cut != (0, extent) for cut, extent in zip(cuts, shape, strict=True)):
-        node = node.slice(starts=[start for start, _ in cuts], stops=[max(stop, start) for start, stop in cuts])
+        stops = [TO_THE_END if a >= 0 else max(stop, start) for (start, stop), a in zip(cuts, after, strict=True)]
+        node = node.slice(starts=[start for start, _ in cuts], stops=stops)
     before, after = [max(0, b) for b in before], [max(0, a) for a in after]
     if not any((*before, *after)):
         return node
+    padded = node.pad([each for pair in zip(before, after, strict=True) for each in pair])
     if fill is None:
-        return node.pad([each for pair in zip(before, after, strict=True) for each in pair])
-    extents = [max(0, stop - start) + b + a for (start, stop), b, a in zip(cuts, before, after, strict=True)]
-    return fill.broadcast_to(shape=extents).update_slice(node, before)
+        return padded
+    # the axes that are left alone may have any extent
+    extents = [max(0, stop - start) if b or a else 1 for (start, stop), b, a in zip(cuts, before, after, strict=True)]
+    inside = np.pad(np.ones(extents, np.bool_), [*zip(before, after, strict=True)])
+    return node.graph.constant(inside).where(padded, fill)
 
 
 def at_positions(node: Node, positions: Sequence[int], axis: int) -> Node:

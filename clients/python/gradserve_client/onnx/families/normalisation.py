@@ -7,7 +7,7 @@ import numpy as np
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import as_dtype
+from gradserve_client.onnx.families.helpers import TO_THE_END, as_dtype, size
 from gradserve_client.onnx.families.table import RULES
 
 
@@ -26,16 +26,23 @@ def batch_normalization(call: Call) -> Said:
             "before opset 14 its further outputs are of another form of training", "convert it to opset 14 or newer"
         )
     if not training:
-        scale = call.node(4).cast(call.dtype().name) if call.dtype(4) != call.dtype() else call.node(4)
-        factor = scale.add_scalar(eps).rsqrt()
-        if call.rank() == 1:
-            return call.node().sub(call.node(3)).mul(factor).mul(call.node(1)).add(call.node(2))
-        factor = factor.reshape(shape=[1, call.shape()[1], *[1] * (call.rank() - 2)])
-        centred = call.node().sub(_per_channel(call, 3))
-        return centred.mul(factor).mul(_per_channel(call, 1)).add(_per_channel(call, 2))
+        return _by_statistics(call)
     x, axes = call.node(), [axis for axis in range(call.rank()) if axis != 1]
     y = x.batch_norm(call.node(1), call.node(2), axis=1, eps=eps)
     return [y, _moved(call, 3, x.mean(axes=axes)), _moved(call, 4, x.var(axes=axes))]
+
+
+def _by_statistics(call: Call) -> Node:
+    """In the widest of the dtypes, which may be three, and of the operand's in the end."""
+    wide = np.result_type(*(call.dtype(i) for i in range(5)))
+    rank, channels = call.rank(), call.shape()[1] if call.rank() > 1 else 1
+    x, scale, shift, mean, variance = (as_dtype(call.node(i), call.dtype(i), wide) for i in range(5))
+    factor = variance.add_scalar(call.attrs["epsilon"]).rsqrt()
+    each = [scale, shift, mean, factor]
+    if rank > 1:
+        each = [node.reshape(shape=[1, channels, *[1] * (rank - 2)]) for node in each]
+    scale, shift, mean, factor = each
+    return as_dtype(x.sub(mean).mul(factor).mul(scale).add(shift), wide, call.dtype())
 
 
 def _moved(call: Call, i: int, found: Node) -> Node:
@@ -71,7 +78,8 @@ def layer_normalization(call: Call) -> Said:
 def group_normalization(call: Call) -> Said:
     """Groups of channels of each example, then each channel by itself; float16 in float32, as ONNX has it."""
     groups, dtype = call.attrs["num_groups"], call.dtype()
-    x = _widened(call).reshape(shape=[call.shape()[0], groups, -1])
+    each = size(call.shape()[1:]) // groups
+    x = _widened(call).reshape(shape=[call.shape()[0], groups, each])
     z = as_dtype(x.layer_norm(axes=[2], eps=call.attrs["epsilon"]), _wide(dtype), dtype).reshape(shape=call.shape())
     return z.mul(_per_channel(call, 1)).add(_per_channel(call, 2))
 
@@ -100,7 +108,7 @@ def lrn(call: Call) -> Said:
     before = (width - 1) // 2
     channels, rank = call.shape()[1], call.rank()
     squares = call.node().square().pad([0, 0, before, width - 1 - before, *[0] * (2 * (rank - 2))])
-    read = [squares.slice(starts=[0, first], stops=[call.shape()[0], first + channels]) for first in range(width)]
+    read = [squares.slice(starts=[0, first], stops=[TO_THE_END, first + channels]) for first in range(width)]
     total = call.graph.stack(*read, axis=0).sum(axes=[0]) if width > 1 else read[0]
     base = total.mul_scalar(call.attrs["alpha"] / width).add_scalar(call.attrs["bias"])
     return call.node().div(base.pow_scalar(call.attrs["beta"]))

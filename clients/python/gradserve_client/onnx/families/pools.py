@@ -7,7 +7,7 @@ import numpy as np
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import bordered, lowest, size
+from gradserve_client.onnx.families.helpers import TO_THE_END, bordered, lowest, size
 from gradserve_client.onnx.families.table import RULES
 from gradserve_client.onnx.families.windows import Windows, windows_of
 from gradserve_client.tensors import Array
@@ -47,7 +47,7 @@ def _by_pool(call: Call, at: Windows) -> Node:
 
 def _taps(call: Call, around: Node, at: Windows) -> Node:
     """[taps, batch, channels, windows…]: what each tap of the kernel reads."""
-    lead = call.shape()[:2]
+    lead = [TO_THE_END] * 2
     read = []
     for tap in np.ndindex(*at.kernel):
         first = [i * d for i, d in zip(tap, at.dilation, strict=True)]
@@ -82,7 +82,7 @@ def _summed(call: Call, x: Node, at: Windows) -> Node:
     planes = around.reshape(shape=[batch * channels, 1, *extents])
     ones = call.constant(np.ones((1, 1, *at.kernel)), call.dtype())
     summed = call.graph.op(f"conv{at.axes}d", planes, ones, stride=at.stride, dilation=at.dilation)
-    made: Node = summed.slice(stops=[batch * channels, 1, *at.counts]).reshape(shape=[batch, channels, *at.counts])
+    made: Node = summed.slice(stops=[TO_THE_END, 1, *at.counts]).reshape(shape=[batch, channels, *at.counts])
     return made
 
 

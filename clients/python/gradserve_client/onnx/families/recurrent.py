@@ -11,6 +11,7 @@ import numpy as np
 from gradserve_client.graph import Graph, Node
 from gradserve_client.importing import Blocked
 from gradserve_client.onnx.call import Call, Said
+from gradserve_client.onnx.families.helpers import TO_THE_END
 from gradserve_client.onnx.families.table import RULES
 
 Activation = Callable[[Node], Node]
@@ -55,9 +56,6 @@ class Cell:
         """What goes into an activation."""
         clip = self.call.attrs.get("clip")
         return node if clip is None else node.clamp(min=-clip, max=clip)
-
-
-_ALL = 2**31 - 1
 
 
 def _activations(call: Call, direction: int, defaults: Sequence[str]) -> list[Activation]:
@@ -188,8 +186,8 @@ def gru(call: Call) -> Said:
         weights, bias = consts
         h, hidden = states[0], cell.hidden
         both = weights.slice(stops=[hidden, 2 * hidden])
-        gates = f(cell.clipped(x.slice(stops=[_ALL, 2 * hidden]).add(h.matmul(both))))
-        z, r = (gates.slice(starts=[0, i * hidden], stops=[_ALL, (i + 1) * hidden]) for i in range(2))
+        gates = f(cell.clipped(x.slice(stops=[TO_THE_END, 2 * hidden]).add(h.matmul(both))))
+        z, r = (gates.slice(starts=[0, i * hidden], stops=[TO_THE_END, (i + 1) * hidden]) for i in range(2))
         rest, mine = weights.slice(starts=[0, 2 * hidden]), x.slice(starts=[0, 2 * hidden])
         if after_product:
             inner = mine.add(r.mul(h.matmul(rest).add(bias)))
@@ -219,7 +217,9 @@ def lstm(call: Call) -> Said:
         weights, *holes = consts
         (h, c), hidden = states, cell.hidden
         gates = x.add(h.matmul(weights))
-        i, o, forget, new = (gates.slice(starts=[0, k * hidden], stops=[_ALL, (k + 1) * hidden]) for k in range(4))
+        i, o, forget, new = (
+            gates.slice(starts=[0, k * hidden], stops=[TO_THE_END, (k + 1) * hidden]) for k in range(4)
+        )
         i = f(cell.clipped(i.add(holes[0].mul(c)) if holes else i))
         if coupled:
             forget = i.neg().add_scalar(1.0)

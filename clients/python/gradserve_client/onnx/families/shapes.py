@@ -8,7 +8,7 @@ from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.onnx.call import Call, Said
 from gradserve_client.onnx.families.arithmetic import element_type
-from gradserve_client.onnx.families.helpers import at_positions, bordered, several
+from gradserve_client.onnx.families.helpers import TO_THE_END, at_positions, bordered, several
 from gradserve_client.onnx.families.table import RULES
 
 
@@ -78,10 +78,17 @@ def slice_(call: Call) -> Said:
     reads = [read[::-1] if read.step < 0 else read for read in reads]
     cut = call.node().slice(
         starts=[read.start if read else 0 for read in reads],
-        stops=[read.stop if read else 0 for read in reads],
+        stops=[_stop(read, extent) for read, extent in zip(reads, call.shape(), strict=True)],
         steps=[read.step for read in reads],
     )
     return cut.flip(axes=backwards) if backwards else cut
+
+
+def _stop(read: range, extent: int) -> int:
+    """Where a slice stops, which need not be told of an axis that is whole."""
+    if not read:
+        return 0
+    return TO_THE_END if read == range(extent) else read.stop
 
 
 @RULES("Pad", since=2)
