@@ -25,6 +25,8 @@ from gradserve_client.onnx.expanding import (
 from gradserve_client.onnx.rules import RULES, refusal_of
 from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, unsendable
 
+#: of these, ONNX's evaluator knows neither clip, nor activations, nor lengths: what is constant is said, too
+_NOT_FOLDED = frozenset({"RNN", "GRU", "LSTM"})
 #: domains whose ops the rules are of
 _DEFAULT = ("", "ai.onnx")
 #: nodes that say no op
@@ -79,7 +81,8 @@ class Translator:
             raise refused
         ours = step.node.domain in _DEFAULT and not self._is_own(step.node)
         rule = RULES.find(step.node.op_type) if ours else None
-        if step.is_constant and not self._is_own(step.node) and (rule is not None or self._body(step) is None):
+        may_fold = step.is_constant and step.node.op_type not in _NOT_FOLDED and not self._is_own(step.node)
+        if may_fold and (rule is not None or self._body(step) is None):
             return step.folded()
         if rule is None:
             return self._expanded(step)

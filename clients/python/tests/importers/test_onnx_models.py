@@ -208,3 +208,17 @@ def test_weights_stay_with_the_server(client: gs.Client) -> None:
     x = single(6, x=(2, 4))["x"]
     value = graph.forward({**kept, found.inputs["x"]: x}, outputs=[found.outputs["y"]]).value
     assert np.allclose(value, outputs(made, {"x": x})[0], rtol=1e-5, atol=1e-6)
+
+
+RECURRENT = """recurrent (double[2] x) => (double[1,1,1,2] y) {
+    a, h = RNN <hidden_size = 2, clip = 0.25> (given, w, r)
+    y = Mul (a, x)
+}"""
+
+
+def test_what_is_constant_and_recurrent_is_said_and_not_folded(client: gs.Client) -> None:
+    """ONNX's evaluator would leave out the clip."""
+    weights = {"given": np.full((1, 1, 2), 2.0), "w": np.eye(2)[None], "r": np.zeros((1, 2, 2))}
+    found = import_model(model(RECURRENT, weights), {"x": np.ones(2)}, parameters=[])
+    value = client.forward(found.graph, found.feeds({"x": np.ones(2)}), outputs=[found.outputs["y"]]).value
+    assert np.allclose(value, np.full((1, 1, 1, 2), np.tanh(0.25)), rtol=1e-14)
