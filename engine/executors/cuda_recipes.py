@@ -63,7 +63,7 @@ class CardCalls:
         """The calls that make `results`; `flag` is an address. None where they cannot be made here, which is told."""
         if recipe.text and recipe.text not in modules:
             return None  # not yet, or it was told when they were compiled
-        bound = _Bound(self, recipe, modules.get(recipe.text), operands, results, flag)
+        bound = _Placed(self, recipe, modules.get(recipe.text), operands, results, flag)
         try:
             return [call for phase in recipe.phases for call in bound.calls(phase)]
         except KernelUnavailable as error:
@@ -108,7 +108,7 @@ class CardCalls:
         return int(array.data.ptr), array
 
 
-class _Bound:
+class _Placed:
     """A recipe on arrays."""
 
     def __init__(

@@ -250,14 +250,14 @@ def test_requests_of_different_precision_are_not_executed_together(monkeypatch: 
 
 
 def test_under_the_key_of_a_call_another_precision_is_another_request(make_client: Callable[..., Client]) -> None:
-    keeper, headers = make_client(), {"Idempotency-Key": uuid4().hex}
+    client, headers = make_client(), {"Idempotency-Key": uuid4().hex}
     keeping = SQUARES | {"store": [{"node": 2, "tensor_id": "loss"}]}
     asked = keeping | {"precision": "tf32"}
-    first, again = (keeper.post("/v1/gradients", json=asked, headers=headers) for _ in range(2))
+    first, again = (client.post("/v1/gradients", json=asked, headers=headers) for _ in range(2))
     assert again.headers["idempotency-replayed"] == "true"
     assert again.content == first.content
     for other in (keeping, keeping | {"precision": "bfloat16"}):
-        report = problem(keeper.post("/v1/gradients", json=other, headers=headers), 422, "invalid_field")
+        report = problem(client.post("/v1/gradients", json=other, headers=headers), 422, "invalid_field")
         assert "Idempotency-Key" in report["detail"]
 
 
