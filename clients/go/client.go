@@ -182,7 +182,8 @@ func (c *Client) Check(ctx context.Context, on Computable, feeds Feeds, options 
 		of:          stated.Of,
 		lists:       map[string][]*Node{"wrt": stated.Wrt},
 		values: map[string]any{
-			"directions": stated.Directions, "tolerance": stated.Tolerance, "precision": stated.Precision,
+			"directions": stated.Directions, "tolerance": stated.Tolerance,
+			"memory_budget": stated.MemoryBudget, "precision": stated.Precision,
 		},
 	}, (*reader).check)
 }
@@ -195,7 +196,9 @@ func (c *Client) Plan(ctx context.Context, on Computable, types Types, options .
 		types:       types,
 		of:          stated.Of,
 		lists:       map[string][]*Node{"wrt": stated.Wrt, "mapped": stated.Mapped, "outputs": stated.Outputs},
-		values:      map[string]any{"call": stated.Call, "precision": stated.Precision},
+		values: map[string]any{
+			"call": stated.Call, "memory_budget": stated.MemoryBudget, "precision": stated.Precision,
+		},
 	}, (*reader).plan)
 }
 

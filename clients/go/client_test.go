@@ -413,6 +413,37 @@ func TestAPrecisionTravels(t *testing.T) {
 	}
 }
 
+func TestAMemoryBudgetTravels(t *testing.T) {
+	var body string
+	client, graph := served(t, func(response http.ResponseWriter, request *http.Request) {
+		sent, _ := io.ReadAll(request.Body)
+		body = string(sent)
+		answer(response, request, 200, square)
+	})
+	ctx, call, budget := context.Background(), CallOptions{Form: JSON}, int64(1)<<40+1
+	w, _ := graph.Find("w")
+	types := Types{w: {DType: Float64}}
+	for name, ask := range map[string]func(int64){
+		"forward": func(bytes int64) {
+			_, _ = client.Forward(ctx, graph, three(graph), ForwardOptions{RunOptions{CallOptions: call, MemoryBudget: bytes}})
+		},
+		"check": func(bytes int64) {
+			_, _ = client.Check(ctx, graph, three(graph), CheckOptions{CallOptions: call, MemoryBudget: bytes})
+		},
+		"plan": func(bytes int64) {
+			_, _ = client.Plan(ctx, graph, types, PlanOptions{CallOptions: call, MemoryBudget: bytes})
+		},
+	} {
+		if ask(0); !strings.HasPrefix(body, "{") || strings.Contains(body, "memory_budget") {
+			t.Errorf("%s without one: %s", name, body)
+		}
+		if ask(budget); !strings.Contains(body, `"memory_budget":1099511627777`) {
+			t.Errorf("%s: %s", name, body)
+		}
+		body = ""
+	}
+}
+
 func TestErrorsAreToldApart(t *testing.T) {
 	status := 0
 	client, graph := served(t, func(response http.ResponseWriter, request *http.Request) {

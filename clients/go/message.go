@@ -147,7 +147,9 @@ func (o RunOptions) asked(feeds Feeds) asked {
 		tensors:     map[string]Feeds{"feeds": feeds},
 		store:       o.Store,
 		lists:       map[string][]*Node{"outputs": o.Outputs},
-		values:      map[string]any{"diagnose": o.Diagnose, "precision": o.Precision},
+		values: map[string]any{
+			"diagnose": o.Diagnose, "memory_budget": o.MemoryBudget, "precision": o.Precision,
+		},
 	}
 }
 

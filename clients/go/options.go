@@ -44,6 +44,8 @@ type RunOptions struct {
 	Outputs []*Node
 	// Diagnose has the server look for the first NaN or infinity.
 	Diagnose bool
+	// MemoryBudget is how many bytes the call may take at most; 0 is as the server has it.
+	MemoryBudget int64
 	// Precision is how float32 may be read; by default as the server has it.
 	Precision Precision
 	// Store has values kept as resident tensors.
@@ -120,6 +122,8 @@ type CheckOptions struct {
 	// Directions is how many are compared, Tolerance how far apart they may be; 0 is as the server has it.
 	Directions int
 	Tolerance  float64
+	// MemoryBudget is how many bytes the call may take at most; 0 is as the server has it.
+	MemoryBudget int64
 	// Precision is how float32 may be read; by default as the server has it.
 	Precision Precision
 }
@@ -133,6 +137,8 @@ type PlanOptions struct {
 	Wrt     []*Node
 	Mapped  []*Node
 	Outputs []*Node
+	// MemoryBudget is how many bytes the call may take at most; 0 is as the server has it.
+	MemoryBudget int64
 	// Precision is how float32 may be read; by default as the server has it.
 	Precision Precision
 }

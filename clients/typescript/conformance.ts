@@ -193,7 +193,7 @@ class Conversation {
     const graph = this.#graph(stated);
     const target = stated.registered ? await this.#register(stated, false) : graph;
     const beside = feeds ? fieldOf("feeds", feeds, graph) : types && fieldOf("types", types, graph);
-    const fields = Object.entries(others).map(([name, value]) => [name, fieldOf(name, value, graph)]);
+    const fields = Object.entries(others).map(([name, value]) => [camel(name), fieldOf(name, value, graph)]);
     const answer = await this.#client[call as "forward"](target, beside, Object.fromEntries(fields));
     return answer instanceof Derivative ? derivative(answer) : { ...plain(answer.fields), ...byNode(answer) };
   }

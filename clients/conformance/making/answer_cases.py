@@ -37,6 +37,8 @@ _RESPONSE: Final[Json] = {"values": [{"node": 1}], "gradients": [{"node": 0}], "
 _FILE: Final[Json] = {"file": {"response": _RESPONSE, "tensors": _VALUES}}
 _TYPES: Final = [{"node": 0, "dtype": "float64", "shape": [2]}]
 _PRECISIONS: Final = ("float32", "tf32x3", "tf32", "bfloat16")
+#: the least that there is, and one that 32 bits do not hold
+_BUDGETS: Final[Mapping[str, int]] = {"least": 1, "large": 2**40 + 1}
 #: what calls are answered that give no values back
 _FORECAST: Final[Json] = {
     "nodes": [{"node": 1, "op": OP["name"], "dtype": DTYPE, "shape": [2], "flops": 2, "bytes": 4}],
@@ -62,6 +64,7 @@ def answer_cases() -> Iterator[Case]:
     """All of them."""
     yield from _forms()
     yield from _every_call()
+    yield from _budgets()
     yield from _precisions()
     yield from _not_promised()
     yield from _lengths()
@@ -127,6 +130,15 @@ def _every_call() -> Iterator[Case]:
     yield from _differentiate()
 
 
+def _budgets() -> Iterator[Case]:
+    """How much memory there is goes along with each call that runs, and with what is planned."""
+    for name, budget in _BUDGETS.items():
+        asked = {"memory_budget": budget}
+        seen = SEEN | {"body": SEEN["body"] | asked}
+        yield exchange(f"memory-budget-{name}", [OK], [seen], [DONE], calls=[CALL | asked])
+    yield from _with_every_call("memory-budget", {"memory_budget": 2**40 + 1}, {"recomputed_flops": 2})
+
+
 def _precisions() -> Iterator[Case]:
     """How float32 may be read goes along with each call that computes, and with what is planned."""
     for precision in _PRECISIONS:
@@ -134,17 +146,22 @@ def _precisions() -> Iterator[Case]:
         seen, answer = SEEN | {"body": SEEN["body"] | asked}, {"json": ANSWER | {"stats": STATS | stats}}
         told = {"returned": RETURNED | {"stats": stats}}
         yield exchange(f"precision-{precision}", [answer], [seen], [told], calls=[CALL | asked], keep=["stats"])
+    yield from _with_every_call("precision", {"precision": "tf32"}, {"precision": "tf32"})
+
+
+def _with_every_call(field: str, asked: Json, stats: Json) -> Iterator[Case]:
+    """A field that each call takes that computes, and `plan`, whose answer has no stats."""
     answers: dict[str, tuple[Json, Json]] = {
         name: (call, {part: [place | {"tensor": wire(bits)} for place, bits in row] for part, row in entries.items()})
         for name, (call, entries) in _parts().items()
     }
     answers |= {"check": ({"feeds": [at(0, floats(1.0, 2.0))]}, _CERTIFICATE), "plan": ({"types": _TYPES}, _FORECAST)}
     for name, (call, answer) in answers.items():
-        asked = call | {"precision": "tf32"}
-        seen = {"method": "POST", "path": f"/v1/{name}", "body": {"graph": {"nodes": STEPS}} | asked}
-        calls = [{"do": name, "graph": {"steps": STEPS}} | asked]
-        receipt: Json = {} if name == "plan" else {"stats": STATS | {"precision": "tf32"}}
-        yield exchange(f"precision-of-{name}", [{"json": answer | receipt}], [seen], [{"returned": {}}], calls=calls)
+        body = {"graph": {"nodes": STEPS}} | call | asked
+        seen = {"method": "POST", "path": f"/v1/{name}", "body": body}
+        calls = [{"do": name, "graph": {"steps": STEPS}} | call | asked]
+        receipt: Json = {} if name == "plan" else {"stats": STATS | stats}
+        yield exchange(f"{field}-of-{name}", [{"json": answer | receipt}], [seen], [{"returned": {}}], calls=calls)
 
 
 def _name(part: str, place: Mapping[str, int]) -> str:

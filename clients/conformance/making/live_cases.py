@@ -21,6 +21,7 @@ def live_cases() -> Iterator[Case]:
     for name, steps, feeds in _graphs(rng):
         yield from _calls_on(name, steps, feeds, rng)
     yield from _dtypes()
+    yield from _budgets()
     yield from _precisions(rng)
     yield from _random()
     yield from _state()
@@ -93,6 +94,25 @@ def _dtypes() -> Iterator[Case]:
     yield _live("empty", {"do": "forward", "graph": {"steps": steps}, "feeds": empty})
     large = [{"node": 0, "tensor": bits_of(np.arange(5000, dtype="float32"))}]
     yield _live("large", {"do": "forward", "graph": {"steps": steps}, "feeds": large})
+
+
+def _budgets() -> Iterator[Case]:
+    """A chain of sines, of which the gradient has no room to keep all; and a budget that nothing could do with."""
+    steps = [leaf("parameter", "x"), *(on("sin", node) for node in range(16)), on("sum", 16)]
+    numbers = bits_of(np.linspace(0.1, 1.6, 16))
+    fed = {"feeds": [{"node": 0, "tensor": numbers}]}
+    asked: dict[str, Json] = {
+        "forward": fed | {"memory_budget": 1024},
+        "gradients": fed | {"memory_budget": 1600},
+        "check": fed | {"memory_budget": 1 << 20},
+        "plan": {"types": [{"node": 0, "dtype": "float64", "shape": [16]}], "memory_budget": 1600},
+        "refused": fed | {"memory_budget": 64},
+    }
+    for name, fields in asked.items():
+        for form in _FORMS:
+            graph: Json = {"steps": steps} | ({"registered": True} if form == "binary" else {})
+            call = {"do": "gradients" if name == "refused" else name, "graph": graph, "form": form}
+            yield _live(f"memory-budget-{name}-{form}", call | fields)
 
 
 def _precisions(rng: np.random.Generator) -> Iterator[Case]:

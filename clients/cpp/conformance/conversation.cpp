@@ -86,6 +86,8 @@ static Options asked_of(const gs::Graph& graph, const json& call) {
     if constexpr (requires { options.mapped; }) options.mapped = nodes_of(graph, call, "mapped");
     if constexpr (requires { options.store; }) options.store = stores_of(graph, call);
     if constexpr (requires { options.diagnose; }) options.diagnose = call.value("diagnose", false);
+    if constexpr (requires { options.memory_budget; })
+        if (call.contains("memory_budget")) options.memory_budget = call["memory_budget"].get<std::int64_t>();
     if constexpr (requires { options.precision; })
         if (call.contains("precision")) options.precision = precisions.at(call["precision"]);
     if constexpr (requires { options.batched; }) options.batched = call.value("batched", false);

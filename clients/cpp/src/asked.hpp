@@ -58,6 +58,8 @@ Asked asked(const Options& options) {
     if constexpr (requires { options.vectors; }) made.tensors["vectors"] = options.vectors;
     if constexpr (requires { options.diagnose; })
         if (options.diagnose) made.values["diagnose"] = true;
+    if constexpr (requires { options.memory_budget; })
+        if (options.memory_budget) made.values["memory_budget"] = *options.memory_budget;
     if constexpr (requires { options.precision; })
         if (options.precision) made.values["precision"] = word_of(*options.precision);
     if constexpr (requires { options.batched; })

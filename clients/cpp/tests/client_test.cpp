@@ -181,6 +181,19 @@ static void a_precision_travels() {
     CHECK(contains(sent(gs::Precision::bfloat16), R"("precision":"bfloat16")"));
 }
 
+static void a_memory_budget_travels() {
+    std::string body;
+    Server server([&](Seen& seen) { body = seen.body(), seen.answer(200, square); });
+    const Square on;
+    const gs::Client client(server.url());
+    const auto sent = [&](std::optional<std::int64_t> bytes) {
+        client.forward(on.graph, on.three, {.memory_budget = bytes, .form = gs::Form::json});
+        return body;
+    };
+    CHECK(!contains(sent({}), "memory_budget"));
+    CHECK(contains(sent((std::int64_t{1} << 40) + 1), R"("memory_budget":1099511627777)"));
+}
+
 template <class E>
 static void check_status(const gs::Client& client, int& status, int stated) {
     const Square on;
@@ -279,6 +292,7 @@ int main() {
                 {"a tensor that did not change is not sent", a_tensor_that_did_not_change_is_not_sent},
                 {"fields that are newer travel", fields_that_are_newer_travel},
                 {"a precision travels", a_precision_travels},
+                {"a memory budget travels", a_memory_budget_travels},
                 {"errors are told apart", errors_are_told_apart},
                 {"nodes of a refusal are named", nodes_of_a_refusal_are_named},
                 {"places in functions are named", places_in_functions_are_named},

@@ -48,10 +48,15 @@ class CallFields(TypedDict, total=False):
 
 
 class RunFields(CallFields, total=False):
-    """What calls take that give values back."""
+    """What calls take that give values back.
+
+    `memory_budget` is the most bytes that one may take, `precision` how it may read float32; by default as the server
+    has it.
+    """
 
     outputs: Sequence[NodeLike]
     diagnose: bool
+    memory_budget: int
     precision: Precision
     store: ByNode[str | Store]
 
@@ -110,6 +115,7 @@ class CheckFields(CallFields, total=False):
     wrt: Sequence[NodeLike]
     directions: int
     tolerance: float
+    memory_budget: int
     precision: Precision
 
 
@@ -126,4 +132,5 @@ class PlanFields(DifferentiateFields, total=False):
     call: str
     mapped: Sequence[NodeLike]
     outputs: Sequence[NodeLike]
+    memory_budget: int
     precision: Precision

@@ -58,6 +58,8 @@ def test_a_session_with_a_real_server(server: RunningServer) -> None:
             assert (await client.get(other.stored[loss])).array == one.value
             assert {"loss", "weights"} <= {kept.name async for kept in client.tensors(limit=1)}
             assert model.graph_id in [kept.graph_id async for kept in client.graphs(limit=1)]
+            with pytest.raises(gs.GraphError, match="over_budget"):
+                await model.gradients({x: large, w: large}, memory_budget=large.nbytes)
             await client.delete(handle)
             with pytest.raises(gs.NotFoundError):
                 await client.get(handle)

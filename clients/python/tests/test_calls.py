@@ -76,6 +76,43 @@ def test_another_precision_is_refused(ask: Any, model: Model) -> None:
     assert caught.value.pointer == "/precision"
 
 
+RUNS: dict[str, dict[str, Any]] = {
+    "forward": {},
+    "gradients": {},
+    "vjp": {"cotangents": {"loss": np.ones(())}},
+    "jvp": {"tangents": {"w": W}},
+    "jacobian": {"outputs": ["y"]},
+    "hvp": {"vectors": {"w": W}},
+    "hessian": {},
+    "batch": {"mapped": ["x"]},
+    "check": {},
+}
+
+
+@pytest.mark.parametrize("call", RUNS)
+def test_no_call_takes_more_than_its_memory_budget(ask: Any, model: Model, call: str) -> None:
+    feeds = model.feeds | {model.x: X[None]} if call == "batch" else model.feeds
+    assert ask(call, feeds, memory_budget=1 << 20, **RUNS[call]).stats["peak_bytes"] <= 1 << 20
+    with pytest.raises(gs.GraphError) as caught:
+        ask(call, feeds, memory_budget=1, **RUNS[call])
+    assert caught.value.code == "over_budget"
+
+
+def test_what_there_is_no_memory_to_keep_is_computed_again(client: gs.Client) -> None:
+    graph = gs.Graph()
+    last = x = graph.parameter("x")
+    for _ in range(16):
+        last = last.sin()
+    last.sum()
+    feeds = {x: np.linspace(0.1, 1.6, 16)}
+    budget = 2 * client.plan(graph, feeds).fields["peak_bytes"] // 3
+    planned = client.plan(graph, feeds, memory_budget=budget)
+    assert planned.fields["peak_bytes"] <= budget
+    answer = client.gradients(graph, feeds, memory_budget=budget)
+    assert answer.stats["recomputed_flops"] == planned.fields["recomputed_flops"] > 0
+    assert (answer.gradients[x] == client.gradients(graph, feeds).gradients[x]).all()
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_products_with_the_jacobian(ask: Any, model: Model, form: Any) -> None:
     cotangent = np.array([[1.0], [2.0]])

@@ -136,6 +136,8 @@ macro_rules! kinds_that {
 kinds_that! {
     /// Calls that give values back.
     Runs: Forward, Gradients, Vjp, Jvp, Jacobian, Hvp, Hessian, Batch;
+    /// Calls that take memory for what they compute, and those that are planned.
+    HasMemoryBudget: Forward, Gradients, Vjp, Jvp, Jacobian, Hvp, Hessian, Batch, Check, Plan;
     /// Calls that compute, and those that are planned.
     HasPrecision: Forward, Gradients, Vjp, Jvp, Jacobian, Hvp, Hessian, Batch, Check, Plan;
     /// Calls that have outputs.
@@ -219,6 +221,13 @@ impl<T, K: Runs> Call<'_, T, Compute<K>> {
     pub fn store(mut self, node: &Node, target: impl Into<Store>) -> Self {
         self.asked.asked.store.push((node.clone(), target.into()));
         self
+    }
+}
+
+impl<T, K: HasMemoryBudget> Call<'_, T, Compute<K>> {
+    /// How many bytes the call may take at most; by default as the server has it.
+    pub fn memory_budget(self, bytes: u64) -> Self {
+        self.with("memory_budget", bytes)
     }
 }
 

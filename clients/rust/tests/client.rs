@@ -188,6 +188,17 @@ fn a_precision_travels() {
 }
 
 #[test]
+fn a_memory_budget_travels() {
+    let (url, requests) = serve(|_, stream| reply(stream, 200, SQUARE));
+    let (graph, w) = square();
+    let client = still(&url).build().unwrap();
+    client.gradients(&graph, [(&w, 3.0)]).send().unwrap();
+    assert!(!requests.recv().unwrap().body.contains("memory_budget"));
+    client.gradients(&graph, [(&w, 3.0)]).memory_budget((1 << 40) + 1).send().unwrap();
+    assert!(requests.recv().unwrap().body.contains(r#""memory_budget":1099511627777"#));
+}
+
+#[test]
 fn what_is_of_another_graph_is_not_sent() {
     let (url, requests) = serve(|_, stream| reply(stream, 200, SQUARE));
     let (graph, w) = square();

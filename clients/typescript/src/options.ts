@@ -29,7 +29,7 @@ export type CallOptions = RequestOptions &
 /** How products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32. */
 export type Precision = "float32" | "tf32x3" | "tf32" | "bfloat16";
 
-type Computing = Optional<{ precision: Precision }>;
+type Computing = Optional<{ memoryBudget: number; precision: Precision }>;
 
 /** What calls take that give values back. */
 export type RunOptions = CallOptions &

@@ -49,6 +49,7 @@ export function computing(call: string, graph: Graph, asked: Asked, isRegistered
     const of = graph.find(asked.of ?? graph.size - 1);
     message.place(fed(asked.cotangent, "cotangent", of), `cotangents.${of.id}`, message.fields, "cotangent");
   }
+  if (asked.memoryBudget !== undefined) message.fields["memory_budget"] = asked.memoryBudget;
   Object.assign(message.fields, asked.extra);
   const form = message.form(asked.form);
   if (form !== "safetensors") message.fields["encoding"] = form;

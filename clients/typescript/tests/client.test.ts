@@ -193,6 +193,21 @@ test("a precision travels", async () => {
   assert.deepEqual(sent, [undefined, ...precisions]);
 });
 
+test("a memory budget travels with each call that runs, and with plan", async () => {
+  const sent: unknown[] = [];
+  const fetch = async (_: string, init: RequestInit): Promise<Response> => {
+    sent.push(JSON.parse(await new Response(init.body ?? null).text()).memory_budget);
+    return Response.json(VALUES);
+  };
+  const client = new Client("http://there.example/", { fetch });
+  const asked = { form: "json", memoryBudget: 2 ** 40 + 1 } as const;
+  await client.forward(squared(), { w: 3 }, { form: "json" });
+  await client.forward(squared(), { w: 3 }, asked);
+  await client.check(squared(), { w: 3 }, asked).catch(() => {});
+  await client.plan(squared(), { w: ["float64", []] }, asked).catch(() => {});
+  assert.deepEqual(sent, [undefined, ...Array(3).fill(2 ** 40 + 1)]);
+});
+
 test("another fetch takes the place of the platform's", async () => {
   const asked: string[] = [];
   const fetch = async (url: string, init: RequestInit): Promise<Response> => {

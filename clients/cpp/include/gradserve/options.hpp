@@ -21,23 +21,25 @@ enum class Precision { float32, tf32x3, tf32, bfloat16 };
 // What is not stated is not sent. Designated initializers name no members of base classes, so each struct has all of
 // its own. What they have in common:
 //
-// form         how tensors travel
-// timeout      for all tries together; absent: the client's
-// idempotency  whether a call that keeps something gets an Idempotency-Key; absent: as the client has it
-// stop         has the call given up, with Cancelled
-// extra        fields of the request that are newer than this client
-// outputs      the nodes whose values come back; absent: the last one, or the one that is differentiated
-// store        values that the server is to keep as resident tensors
-// diagnose     has the server look for the first NaN or infinity
-// precision    how float32 may be read; absent: as the server has it
-// of           is differentiated; absent: the last node
-// wrt          the nodes to differentiate by; absent: all parameters
+// form           how tensors travel
+// timeout        for all tries together; absent: the client's
+// idempotency    whether a call that keeps something gets an Idempotency-Key; absent: as the client has it
+// stop           has the call given up, with Cancelled
+// extra          fields of the request that are newer than this client
+// outputs        the nodes whose values come back; absent: the last one, or the one that is differentiated
+// store          values that the server is to keep as resident tensors
+// diagnose       has the server look for the first NaN or infinity
+// memory_budget  how many bytes the call may take at most; absent: as the server has it
+// precision      how float32 may be read; absent: as the server has it
+// of             is differentiated; absent: the last node
+// wrt            the nodes to differentiate by; absent: all parameters
 
 /// What Client::forward takes.
 struct ForwardOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
@@ -55,6 +57,7 @@ struct GradientsOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
@@ -73,6 +76,7 @@ struct VjpOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
@@ -88,6 +92,7 @@ struct JvpOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
@@ -102,6 +107,7 @@ struct JacobianOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
@@ -119,6 +125,7 @@ struct HvpOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
@@ -134,6 +141,7 @@ struct HessianOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
@@ -151,6 +159,7 @@ struct BatchOptions {
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
+    std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
@@ -166,6 +175,7 @@ struct CheckOptions {
     /// How many are compared, and how far apart they may be; absent: as the server has it.
     std::optional<std::int64_t> directions{};
     std::optional<double> tolerance{};
+    std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};
@@ -182,6 +192,7 @@ struct PlanOptions {
     Nodes wrt{};
     Nodes mapped{};
     Nodes outputs{};
+    std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};
     std::optional<Form> form{};
     std::optional<std::chrono::milliseconds> timeout{};

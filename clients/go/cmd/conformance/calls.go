@@ -27,30 +27,31 @@ type call struct {
 	Do    string    `json:"do"`
 	Graph graphCase `json:"graph"`
 	built
-	Description string            `json:"description"`
-	Name        string            `json:"name"`
-	Tensor      *tensor           `json:"tensor"`
-	IfMatch     string            `json:"if_match"`
-	IfNoneMatch string            `json:"if_none_match"`
-	Form        string            `json:"form"`
-	Limit       int               `json:"limit"`
-	Feeds       []entry           `json:"feeds"`
-	Types       []entry           `json:"types"`
-	Cotangents  []entry           `json:"cotangents"`
-	Tangents    []entry           `json:"tangents"`
-	Vectors     []entry           `json:"vectors"`
-	Store       []entry           `json:"store"`
-	Of          json.RawMessage   `json:"of"`
-	Wrt         []json.RawMessage `json:"wrt"`
-	Outputs     []json.RawMessage `json:"outputs"`
-	Mapped      []json.RawMessage `json:"mapped"`
-	Cotangent   *tensor           `json:"cotangent"`
-	Batched     bool              `json:"batched"`
-	Diagnose    bool              `json:"diagnose"`
-	Precision   gs.Precision      `json:"precision"`
-	Call        string            `json:"call"`
-	Directions  int               `json:"directions"`
-	Tolerance   float64           `json:"tolerance"`
+	Description  string            `json:"description"`
+	Name         string            `json:"name"`
+	Tensor       *tensor           `json:"tensor"`
+	IfMatch      string            `json:"if_match"`
+	IfNoneMatch  string            `json:"if_none_match"`
+	Form         string            `json:"form"`
+	Limit        int               `json:"limit"`
+	Feeds        []entry           `json:"feeds"`
+	Types        []entry           `json:"types"`
+	Cotangents   []entry           `json:"cotangents"`
+	Tangents     []entry           `json:"tangents"`
+	Vectors      []entry           `json:"vectors"`
+	Store        []entry           `json:"store"`
+	Of           json.RawMessage   `json:"of"`
+	Wrt          []json.RawMessage `json:"wrt"`
+	Outputs      []json.RawMessage `json:"outputs"`
+	Mapped       []json.RawMessage `json:"mapped"`
+	Cotangent    *tensor           `json:"cotangent"`
+	Batched      bool              `json:"batched"`
+	Diagnose     bool              `json:"diagnose"`
+	MemoryBudget int64             `json:"memory_budget"`
+	Precision    gs.Precision      `json:"precision"`
+	Call         string            `json:"call"`
+	Directions   int               `json:"directions"`
+	Tolerance    float64           `json:"tolerance"`
 }
 
 func (c call) form() gs.Form {
@@ -71,7 +72,8 @@ type asked struct {
 }
 
 func (c call) asked(graph *gs.Graph) (made asked, err error) {
-	made.run.Form, made.run.Diagnose, made.run.Precision = c.form(), c.Diagnose, c.Precision
+	made.run.Form, made.run.Diagnose = c.form(), c.Diagnose
+	made.run.MemoryBudget, made.run.Precision = c.MemoryBudget, c.Precision
 	for into, list := range map[*gs.Feeds][]entry{
 		&made.feeds: c.Feeds, &made.cotangents: c.Cotangents, &made.tangents: c.Tangents, &made.vectors: c.Vectors,
 	} {
@@ -186,12 +188,12 @@ func (c *conversation) compute(ctx context.Context, call call) (members, error) 
 	case "check":
 		return returned(c.client.Check(ctx, on, a.feeds, gs.CheckOptions{
 			CallOptions: a.run.CallOptions, Of: a.of, Wrt: a.wrt, Directions: call.Directions, Tolerance: call.Tolerance,
-			Precision: call.Precision,
+			MemoryBudget: call.MemoryBudget, Precision: call.Precision,
 		}))
 	case "plan":
 		return returned(c.client.Plan(ctx, on, a.types, gs.PlanOptions{
 			CallOptions: a.run.CallOptions, Call: call.Call, Of: a.of, Wrt: a.wrt, Mapped: a.mapped, Outputs: a.run.Outputs,
-			Precision: call.Precision,
+			MemoryBudget: call.MemoryBudget, Precision: call.Precision,
 		}))
 	default:
 		return returned(c.client.Differentiate(ctx, on, a.types, gs.DifferentiateOptions{

@@ -1,6 +1,8 @@
 //! Calls on graphs, in terms of the client.
 
-use gradserve_client::calls::{Call, Compute, HasMapped, HasOf, HasOutputs, HasPrecision, HasWrt, Kind, Runs};
+use gradserve_client::calls::{
+    Call, Compute, HasMapped, HasMemoryBudget, HasOf, HasOutputs, HasPrecision, HasWrt, Kind, Runs,
+};
 use gradserve_client::{Blocking, Client, Feed, Feeds, Graph, Precision, Resident, Result, Store, Target, Types};
 use serde_json::Value;
 
@@ -52,10 +54,10 @@ pub fn computed(client: &Client, on: &Target, graph: &Graph, stated: &Value) -> 
             if let Some(tolerance) = stated["tolerance"].as_f64() {
                 call = call.tolerance(tolerance);
             }
-            sent(asked.precision(call))
+            sent(asked.bounded(call))
         }
         "plan" => {
-            let call = asked.outputs(asked.precision(asked.formed(client.plan(on.clone(), asked.types()?))))?;
+            let call = asked.outputs(asked.bounded(asked.formed(client.plan(on.clone(), asked.types()?))))?;
             let call = asked.mapped(asked.of(asked.wrt(call)?)?)?;
             sent(match stated["call"].as_str() {
                 Some(planned) => call.call(planned),
@@ -102,12 +104,15 @@ impl Asked<'_> {
         }
     }
 
-    fn running<'c, K: Runs + HasOutputs + HasPrecision>(&self, call: Stated<'c, K>) -> Result<Stated<'c, K>> {
+    fn running<'c, K>(&self, call: Stated<'c, K>) -> Result<Stated<'c, K>>
+    where
+        K: Runs + HasOutputs + HasMemoryBudget + HasPrecision,
+    {
         let mut call = self.outputs(self.formed(call))?;
         if let Some(diagnose) = self.stated["diagnose"].as_bool() {
             call = call.diagnose(diagnose);
         }
-        call = self.precision(call);
+        call = self.bounded(call);
         for entry in self.entries("store") {
             let mut target = Store::new(entry["tensor_id"].as_str().unwrap_or_default());
             if let Some(etag) = entry["if_match"].as_str() {
@@ -119,6 +124,13 @@ impl Asked<'_> {
             call = call.store(&node(self.graph, &entry["node"])?, target);
         }
         Ok(call)
+    }
+
+    fn bounded<'c, K: HasMemoryBudget + HasPrecision>(&self, call: Stated<'c, K>) -> Stated<'c, K> {
+        self.precision(match self.stated["memory_budget"].as_u64() {
+            Some(bytes) => call.memory_budget(bytes),
+            None => call,
+        })
     }
 
     fn precision<'c, K: HasPrecision>(&self, call: Stated<'c, K>) -> Stated<'c, K> {

@@ -57,6 +57,17 @@ public final class CheckOptions extends CallOptions<CheckOptions> {
     }
 
     /**
+     * How many bytes the call may take at most.
+     *
+     * @param bytes from 1 to the server's limit; else that limit
+     * @return these options
+     */
+    public CheckOptions memoryBudget(long bytes) {
+        asked.values.put("memory_budget", bytes);
+        return this;
+    }
+
+    /**
      * How products and convolutions may read float32 on a GPU.
      *
      * @param coarsest else as the server has it

@@ -68,6 +68,17 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
+     * How many bytes the call may take at most.
+     *
+     * @param bytes from 1 to the server's limit; else that limit
+     * @return these options
+     */
+    public PlanOptions memoryBudget(long bytes) {
+        asked.values.put("memory_budget", bytes);
+        return this;
+    }
+
+    /**
      * How products and convolutions may read float32 on a GPU.
      *
      * @param coarsest else as the server has it

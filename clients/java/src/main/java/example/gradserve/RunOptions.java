@@ -35,6 +35,17 @@ public abstract sealed class RunOptions<S extends RunOptions<S>> extends CallOpt
     }
 
     /**
+     * How many bytes the call may take at most.
+     *
+     * @param bytes from 1 to the server's limit; else that limit
+     * @return these options
+     */
+    public S memoryBudget(long bytes) {
+        asked.values.put("memory_budget", bytes);
+        return self();
+    }
+
+    /**
      * How products and convolutions may read float32 on a GPU.
      *
      * @param coarsest else as the server has it

@@ -62,6 +62,7 @@ record Call(JsonNode stated, Computable on) {
                 nodes("wrt", o::wrt);
                 tell("directions", JsonNode::intValue, o::directions);
                 tell("tolerance", JsonNode::doubleValue, o::tolerance);
+                tell("memory_budget", JsonNode::longValue, o::memoryBudget);
                 tell("precision", Call::precision, o::precision);
             });
             case "plan" -> client.plan(on, types(), o -> {
@@ -71,6 +72,7 @@ record Call(JsonNode stated, Computable on) {
                 nodes("wrt", o::wrt);
                 nodes("mapped", o::mapped);
                 nodes("outputs", o::outputs);
+                tell("memory_budget", JsonNode::longValue, o::memoryBudget);
                 tell("precision", Call::precision, o::precision);
             });
             case "differentiate" -> client.differentiate(on, types(), o -> {
@@ -90,6 +92,7 @@ record Call(JsonNode stated, Computable on) {
         form(options);
         nodes("outputs", options::outputs);
         tell("diagnose", JsonNode::booleanValue, options::diagnose);
+        tell("memory_budget", JsonNode::longValue, options::memoryBudget);
         tell("precision", Call::precision, options::precision);
         for (JsonNode entry : stated.path("store")) {
             Store store = new Store(entry.get("tensor_id").textValue());

@@ -98,6 +98,17 @@ class ClientTest {
         }
     }
 
+    @Test
+    void aMemoryBudgetTravels() throws IOException {
+        try (Server server = new Server(request -> new Server.Answer(200, VALUES))) {
+            Client client = new Client(server.url());
+            client.forward(graph, feeds);
+            assertFalse(server.bodies.get(0).contains("memory_budget"), server.bodies.get(0));
+            client.forward(graph, feeds, o -> o.memoryBudget((1L << 40) + 1));
+            assertTrue(server.bodies.get(1).contains("\"memory_budget\":1099511627777"), server.bodies.get(1));
+        }
+    }
+
     /** A server that reads what comes and does not answer, until the client closes the connection. */
     private static CompletableFuture<Void> closed(ServerSocket socket, Runnable asked) {
         return CompletableFuture.runAsync(() -> {
