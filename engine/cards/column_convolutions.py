@@ -17,6 +17,7 @@ is kept in float32 in between, so that each number is rounded once.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -100,7 +101,7 @@ class _Room:
         return CardPlace("workspace", 0, start)
 
 
-class _Columns:
+class _Columns(ABC):
     """What the three directions share. A subclass says what is done with a piece."""
 
     def __init__(self, of: ConvolutionGeometry, wide: Tensor, narrow: Tensor, workspace: int) -> None:
@@ -130,9 +131,9 @@ class _Columns:
         text = card_text(self.of.dtype, COLUMN_ENTRIES, kernels, is_wide=is_wide) if launches else ""
         return CardRecipe(tuple(self.phases), text, self.room.most)
 
+    @abstractmethod
     def write(self) -> bool:
         """Append the phases; whether there was room."""
-        raise NotImplementedError
 
     # pieces
 

@@ -8,7 +8,8 @@ from typing import Any, Final, NamedTuple
 from engine.executors import native_recurrences
 from engine.loops import compiled as native
 from engine.loops.assembly import Assembly
-from engine.loops.table import TableEntry, TableLayout
+from engine.loops.llvm_text import KernelText
+from engine.loops.table import TableEntry
 from engine.microkernels import product
 from engine.microkernels.columns import Columns
 from engine.microkernels.routine import Routine
@@ -105,6 +106,14 @@ def _more_images(right: Callable[..., Any]) -> Callable[..., Any]:
     return lambda columns, *given: right(columns._replace(images=columns.images + 1), *given)
 
 
+def _reads_on(right: Callable[..., None]) -> Callable[..., None]:
+    def read_table(text: KernelText) -> None:
+        right(text)
+        text.memory.word(text.layout.scratch + 1, "i64", "%beyond")
+
+    return read_table
+
+
 #: by what is one off
 BREAKS: Final[dict[str, Break]] = {
     "rows of a loop": Break(native, "_entries", _tables_with_more(TableEntry.ROWS), ["kernels of max"]),
@@ -117,7 +126,7 @@ BREAKS: Final[dict[str, Break]] = {
     ),
     "tail vector": Break(Assembly, "value", _longer_tail, ["kernels of softmax"]),
     "scratch of a thread": Break(native, "_scratch_elements", _less, ["kernels of softmax"]),
-    "table": Break(TableLayout, "size", _less, ["kernels of max"], stated=True),  # of a scratch that is not there
+    "table": Break(KernelText, "_read_table", _reads_on, ["kernels of max"], stated=True),
     "mask": Break(Routine, "below", _wider_mask, ["kernels of conv1d"]),
     "rows of a product": Break(products, "product", _of_more("rows"), ["kernels of matmul"]),
     "steps of a product": Break(products, "product", _of_more("inner"), ["kernels of matmul"]),

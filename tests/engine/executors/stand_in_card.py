@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,5 +53,6 @@ def card_in_place() -> Iterator[StandInCard]:
         patch.setattr(cuda_recipes, "card_library", made.library)
         patch.setattr(cuda_compiling, "card_assembler", _no_assembler)
         yield made
+    gc.collect()  # executors and their plans refer to one another
     CARD.pool.set_limit(0)
     CARD.pool.free_all_blocks()
