@@ -82,8 +82,8 @@ def test_the_fields(client: Client, call: str, fields: Json) -> None:
     others = {"check": {"errors", "stats"}}.get(call, {"values", "stats"})
     assert set(answer) == set(fields) | others
     assert set(answer["stats"]) == {
-        "device", "plan_cached", "execute_ms", "tier", "precision", "peak_bytes", "recomputed_flops", "graph_id", "opset",
-        "dtype",
+        "device", "plan_cached", "execute_ms", "tier", "precision", "peak_bytes", "recomputed_flops", "graph_id",
+        "opset", "dtype",
         "versions",
     }  # fmt: skip
 
