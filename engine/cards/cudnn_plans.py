@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from engine.cards.cudnn_library import CudnnLibrary
 from engine.native.kernel_store import KernelStore, kernel_key
+from engine.native.reasons import Reasons
 
-#: requests without a plan, and reasons, that are remembered
+#: requests without a plan that are remembered
 _MOST_REMEMBERED: Final = 4096
 #: plans that are ready, some kB each
 _MOST_READY: Final = 1024
 #: characters of a reason
 _MOST_SAID: Final = 200
-
-_logger = logging.getLogger("gradserve.kernels")
 
 
 class CudnnPlan:
@@ -57,7 +55,7 @@ class CudnnPlans:
         self._store = KernelStore() if store is None else store
         self._ready: OrderedDict[str, CudnnPlan] = OrderedDict()
         self._refused: dict[str, None] = {}
-        self._said: dict[str, None] = {}
+        self._reasons = Reasons("cuDNN is not used for %s")
 
     def find(self, request: PlanRequest, *, may_plan: bool = True) -> CudnnPlan | None:
         """The plan for a request; None where there is none, or planning failed, or would have to be done first."""
@@ -68,7 +66,9 @@ class CudnnPlans:
         if found is None and may_plan:
             found = self._new(key, request)
             if found is None:
-                _remember(self._refused, key)
+                self._refused[key] = None
+                if len(self._refused) > _MOST_REMEMBERED:
+                    self._refused.pop(next(iter(self._refused)), None)
         if found is not None:
             self._ready[key] = found
             if len(self._ready) > _MOST_READY:
@@ -118,16 +118,7 @@ class CudnnPlans:
                 yield needed
 
     def _say(self, what: str, error: Exception) -> None:
-        reason = f"{what}: {' '.join(str(error).split())[:_MOST_SAID]}"
-        if reason not in self._said:
-            _remember(self._said, reason)
-            _logger.warning("cuDNN is not used for %s", reason)
-
-
-def _remember(known: dict[str, None], one: str) -> None:
-    known[one] = None
-    if len(known) > _MOST_REMEMBERED:
-        known.pop(next(iter(known)), None)
+        self._reasons.tell(f"{what}: {' '.join(str(error).split())[:_MOST_SAID]}")
 
 
 def packed_strides(shape: Sequence[int]) -> list[int]:

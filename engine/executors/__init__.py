@@ -44,8 +44,6 @@ Files:
                         still meanwhile
     prepared_plan       A plan made ready to run again and again: memory of its own, and each kernel's call with its
                         arrays in it
-    reasons             Reasons for what is done in another way than it might be: one line of the log for each, and no
-                        more than a few
     rebinding           Steps on arrays that come and go with runs: native calls are pointed at them, and others are
                         bound anew
     regions             Neighbouring native calls of a plan as one call: a runner makes them, one after the other, large
@@ -105,8 +103,7 @@ def open_executor(
     On a CPU, `threads` are what one kernel may use. With `compile` on, loops are compiled: in the background, by and by
     (`determinism` fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that are ready to
     run again may take `instance_bytes` in all while they are idle. Of a GPU's memory, at most `device_bytes` are taken,
-    by default nine tenths;
-    `device_workspace` of them, a quarter at most, are what its kernels and libraries work in.
+    by default nine tenths; `device_workspace` of them, a quarter at most, are what its kernels and libraries work in.
 
     Raises RuntimeError when a device is asked for and cannot be had.
     """

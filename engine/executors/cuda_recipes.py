@@ -16,14 +16,15 @@ from engine.cards.cudnn_library import cudnn_library
 from engine.cards.libraries import INSTEAD, card_library
 from engine.cards.product_calls import BoundMatmul, ProductCalls, ProductPlaces, Uploaded
 from engine.executors.cuda_kernels import CudaModule
-from engine.executors.reasons import Reasons
 from engine.graph.op import Array, KernelCall
 from engine.graph.precision import Precision
 from engine.graph.tensor_type import Strided, TensorType
 from engine.loops.cuda_launch import Launch
 from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore
+from engine.native.reasons import Reasons
 from engine.ops import registry
+from engine.planning.compiled_bodies import plans_within
 from engine.planning.plan import Plan, Step, graph_of
 from engine.planning.storage import Storage
 
@@ -168,7 +169,7 @@ def recipe_texts(plan: Plan, terms: CardTerms) -> list[str]:
 
 
 def _recipes(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
-    for here in _plans(plan):
+    for here in plans_within(plan):
         if not any(has_card_recipes(step.op) for step in here.steps):
             continue
         types = Storage(graph_of(here, registry())).types
@@ -182,18 +183,7 @@ def _recipes(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
 
 def builds_in_background(plan: Plan) -> bool:
     """Whether there is a node, in the plan or in one that it runs, whose recipe may take seconds."""
-    return any(is_built_in_background(step.op) for here in _plans(plan) for step in here.steps)
-
-
-def _plans(plan: Plan) -> Iterator[Plan]:
-    """This one, and those that it runs, each once."""
-    seen, todo = {plan}, [plan]
-    while todo:
-        here = todo.pop()
-        yield here
-        bodies = [body for step in here.steps for body in step.op.runs if body not in seen]
-        seen.update(bodies)
-        todo += dict.fromkeys(bodies)
+    return any(is_built_in_background(step.op) for here in plans_within(plan) for step in here.steps)
 
 
 def _card(cupy: Any) -> str:

@@ -11,12 +11,12 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from engine.executors.binding import Binder
 from engine.executors.compiling import BackgroundCompiler
-from engine.executors.reasons import Reasons
 from engine.executors.witness import witness
 from engine.graph.limits import NO_LIMITS, Deadline
 from engine.graph.op import Kernel
 from engine.graph.run_tier import COMPILED, PARTLY_COMPILED, UNCOMPILED, RunTier
 from engine.native.kernel_errors import KernelUnavailable
+from engine.native.reasons import Reasons
 from engine.ops import registry
 from engine.planning.compiled_bodies import with_compiled_bodies
 from engine.planning.fit import compiled_within

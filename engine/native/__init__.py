@@ -23,6 +23,8 @@ Files:
                    others by LLVM
     processor      Name and features of this processor, as the system describes it: in a tenth of a millisecond, and
                    without LLVM
+    reasons        Reasons for what is done in another way than it might be: one line of the log for each, and no more
+                   than a few
     runner         Threads of a process that help whoever runs a region: asleep in machine code, without the
                    interpreter's lock
     runner_layout  Layout of what a runner reads and its threads share: words of steps, of what ends a run, of the pool,

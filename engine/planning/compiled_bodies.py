@@ -9,6 +9,7 @@ from typing import Final
 from engine.bodies.runs_functions import in_parts
 from engine.graph.ir import Graph, Node
 from engine.graph.limits import NO_LIMITS
+from engine.graph.op import Kernel
 from engine.planning.fit import compiled_within
 from engine.planning.for_loops import for_loops
 from engine.planning.fused import Fused
@@ -76,14 +77,20 @@ def kernel_ops(plan: Plan, is_gone_through: Callable[[PlannedScan], bool] = lamb
 
     Of a scan that one kernel goes through by itself, that kernel is all.
     """
-    seen, todo = {plan}, [plan]
-    while todo:
-        for step in todo.pop().steps:
+    for here in plans_within(plan, lambda op: isinstance(op, PlannedScan) and is_gone_through(op)):
+        for step in here.steps:
             if isinstance(step.op, (Fused, MicrokernelOp)) or (
                 isinstance(step.op, PlannedScan) and is_gone_through(step.op)
             ):
                 yield step.op
-                continue
-            bodies = [body for body in step.op.runs if body not in seen]
-            seen.update(bodies)
-            todo += dict.fromkeys(bodies)
+
+
+def plans_within(plan: Plan, is_whole: Callable[[Kernel], bool] = lambda op: False) -> Iterator[Plan]:
+    """A plan, and those that it runs, each once; what an op that `is_whole` runs is left out."""
+    seen, todo = {plan}, [plan]
+    while todo:
+        here = todo.pop()
+        yield here
+        bodies = [body for step in here.steps if not is_whole(step.op) for body in step.op.runs if body not in seen]
+        seen.update(bodies)
+        todo += dict.fromkeys(bodies)

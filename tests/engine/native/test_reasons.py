@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from engine.executors.reasons import MOST_TOLD, Reasons
+from engine.native.reasons import MOST_TOLD, Reasons
 from tests.engine.executors.kernel_plans import warnings
 
 
