@@ -19,6 +19,8 @@ Files:
     document    The messages as JSON Schema: the components of the OpenAPI document
     graph       A computation graph on the wire: a list of nodes, each referring to earlier ones by index
     listings    What a server keeps, page by page
+    models      Models: registered graphs with names for what goes in and comes out, as they are put and as they are
+                answered
     precision   How products and convolutions read float32 operands on a GPU: as a request asks for it, and as an answer
                 tells it
     problem     What went wrong, by RFC 9457, with the fields that say where in a graph

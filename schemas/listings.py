@@ -7,6 +7,7 @@ from typing import Annotated, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
+from schemas.models import ModelName, NamedModel
 from schemas.registered import GraphId, GraphSummary
 from schemas.resident import TensorName, TensorSummary
 
@@ -25,3 +26,10 @@ class TensorList(TypedDict):
 
     tensors: list[TensorSummary]
     next: NotRequired[Annotated[TensorName, Field(description=_MORE)]]
+
+
+class ModelList(TypedDict):
+    """Models that are kept, by their names."""
+
+    models: list[NamedModel]
+    next: NotRequired[Annotated[ModelName, Field(description=_MORE)]]

@@ -11,7 +11,8 @@ from engine import DTYPES, Registry, registry
 from engine.graph.kinds import ATTRIBUTE_KINDS
 from schemas import Vocabulary, components
 from schemas.document import TENSOR
-from schemas.listings import GraphList, TensorList
+from schemas.listings import GraphList, ModelList, TensorList
+from schemas.models import NamedModel, PutModelRequest
 from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
 from schemas.resident import ResidentTensor, TensorSummary
 from scripts.openapi.document import document
@@ -22,6 +23,7 @@ from service.pages.documents import documents
 from service.settings import Settings
 from service.web.access import scope_of
 from service.web.graph_routes import graph_router
+from service.web.model_routes import model_router
 from service.web.routes import router
 from service.web.tensor_routes import tensor_router
 from service.worker.worker import Worker
@@ -43,7 +45,7 @@ def main(arguments: list[str] | None = None) -> None:
 def made_document() -> Json:
     """The document made anew, in OpenAPI 3.1. Its examples are answers of a worker with the limits of `SHOWN`."""
     worker = Worker(SHOWN)
-    routes = [route for each in (router, graph_router, tensor_router) for route in each.routes]
+    routes = [route for each in (router, graph_router, tensor_router, model_router) for route in each.routes]
     return document(routes, components(_vocabulary(registry()), _messages()), worker, scope_of)
 
 
@@ -67,7 +69,8 @@ def _messages() -> list[type]:
     """What the calls take and answer, and what is said of what is kept."""
     of_calls = [(call.request, without_graph(call.request), call.answer) for call in calls().values()]
     kept = (RegisterGraphRequest, RegisteredGraph, GraphList, ResidentTensor, TensorSummary, TensorList)
-    return [*chain.from_iterable(of_calls), *kept]
+    models = (PutModelRequest, NamedModel, ModelList)
+    return [*chain.from_iterable(of_calls), *kept, *models]
 
 
 if __name__ == "__main__":

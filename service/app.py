@@ -37,6 +37,7 @@ from service.web.middleware.envelope import Envelope
 from service.web.middleware.guard import Guard
 from service.web.middleware.origins import Origins
 from service.web.middleware.slashes import Slashes
+from service.web.model_routes import model_router
 from service.web.readiness import Readiness
 from service.web.recorder import Recorder
 from service.web.responses import on_error
@@ -128,7 +129,7 @@ def create_routes(settings: Settings, pool: Pool, store: StoreService, tally: Ta
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
         app.add_exception_handler(kind, on_error)
-    for each in (router, graph_router, tensor_router, document_router):
+    for each in (router, graph_router, tensor_router, model_router, document_router):
         app.router.routes.extend(each.routes)  # flat, for whoever asks which of them a request takes
     known = registry()
     described = shipped_document()

@@ -14,10 +14,10 @@ FRONT_BYTES, WORKER_BYTES, REMEMBERED_BYTES, THREAD_BYTES = 80 << 20, 72 << 20, 
 FRONT_MARGIN, WORKER_MARGIN = 48 << 20, 36 << 20
 #: what a plan of a graph of 60 nodes takes, with its memory and its graph, as it was measured; and a cached request
 SMALL_PLAN, SMALL_REQUEST = 64 << 10, 4 << 10
-#: of the graphs and answers that a front keeps, by default
-GRAPH_BYTES, ANSWER_BYTES = 256 << 20, 64 << 20
+#: of the graphs, answers and models that a front keeps, by default
+GRAPH_BYTES, ANSWER_BYTES, MODEL_BYTES = 256 << 20, 64 << 20, 16 << 20
 #: what a front takes that keeps as much as it may by default
-FRONT_LIMIT: Final = FRONT_BYTES + FRONT_MARGIN + GRAPH_BYTES + ANSWER_BYTES
+FRONT_LIMIT: Final = FRONT_BYTES + FRONT_MARGIN + GRAPH_BYTES + ANSWER_BYTES + MODEL_BYTES
 #: cached requests, for each of the plans
 REQUESTS_OF_A_PLAN: Final = 4
 #: resident tensors that a worker has in memory of its own

@@ -37,6 +37,7 @@ KINDS: Final[dict[str, Kind]] = {
     "not_acceptable": Kind(406, "None of the accepted media types is spoken here"),
     "request_timeout": Kind(408, "The body did not arrive in time"),
     "conflict": Kind(409, "The state has changed"),
+    "in_use": Kind(409, "Something that is kept needs it"),
     "precondition_failed": Kind(412, "A condition of the request does not hold"),
     "body_too_large": Kind(413, "The body is too large"),
     "too_many_nodes": Kind(413, "The graph has too many nodes"),

@@ -25,6 +25,7 @@ from service.budget import (
     ANSWER_BYTES,
     FRONT_LIMIT,
     GRAPH_BYTES,
+    MODEL_BYTES,
     REMEMBERED_BYTES,
     THREAD_BYTES,
     WORKER_BYTES,
@@ -184,6 +185,8 @@ class Settings(BaseModel):
         ge=0,
         description="bytes of the resident tensors together, in memory. Default: a quarter of it",
     )
+    max_models: int = Field(1000, ge=0, description="models that are kept; one more gets 507 store_full")
+    max_model_bytes: Size = Field(MODEL_BYTES, ge=0, description="bytes of the models together")
     write_behind_ms: int = Field(
         1000, ge=1, le=3_600_000, description="time within which tensors that need not be durable are on disk"
     )

@@ -20,6 +20,7 @@ from service.state.conditions import ALWAYS, Condition, of_store
 from service.state.graphs import GraphStore, Registered
 from service.state.idempotency import AnswerTable
 from service.state.journal import Journal, Loaded
+from service.state.models import KeptModel, ModelTable
 from service.state.shares import StatedLimit, share_of_each, total_quota
 from service.state.tensors import TensorTable, TensorVersion
 from service.state.values import Stored
@@ -33,7 +34,7 @@ _Copies = Sequence[tuple[memoryview, bytes | memoryview]]
 
 
 class StoreService:
-    """Tensors, graphs and answers, and who commits them. `pool` is told of every tensor."""
+    """Tensors, graphs, models and answers, and who commits them. `pool` is told of every tensor."""
 
     def __init__(
         self,
@@ -47,9 +48,10 @@ class StoreService:
         self._pool = pool
         self._journal = journal
         self._place = settings.state
-        shares = {things: share_of_each(settings, things, stated) for things in ("tensor", "graph", "answer")}
+        shares = {things: share_of_each(settings, things, stated) for things in ("tensor", "graph", "model", "answer")}
         self.tensors = TensorTable(total_quota(settings, "tensor"), pool.place, shares["tensor"])
         self.graphs = GraphStore(total_quota(settings, "graph"), shares["graph"])
+        self.models = ModelTable(total_quota(settings, "model"), shares["model"])
         self.answers = AnswerTable(
             total_quota(settings, "answer"), settings.idempotency_seconds, share=shares["answer"]
         )
@@ -67,6 +69,9 @@ class StoreService:
         for graph in loaded.graphs:
             if graph.record is not None:
                 self.graphs.load((graph.namespace, graph.graph_id), Registered.of(graph.record))
+        for model in loaded.models:
+            if model.record is not None:
+                self.models.load((model.namespace, model.name), KeptModel.of(model.record))
         for record in loaded.answers:
             self.answers.load((record.namespace, record.key), record)
         for tensor in loaded.tensors:
@@ -131,8 +136,9 @@ class StoreService:
 
     def holdings(self) -> Holdings:
         """How much is kept at this moment."""
-        tensors, graphs = self.tensors, self.graphs
-        return Holdings(tensors.count, tensors.held, graphs.count, graphs.held, self.commits.behind)
+        tensors, graphs, models = self.tensors, self.graphs, self.models
+        held = tensors.count, tensors.held, graphs.count, graphs.held, models.count, models.held
+        return Holdings(*held, self.commits.behind)
 
     @property
     def is_current(self) -> bool:

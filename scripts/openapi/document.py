@@ -50,6 +50,7 @@ ABOUT: Final[Json] = {
         },
         {"name": "graphs", "description": "Graphs that the server keeps, so that requests can name them."},
         {"name": "tensors", "description": "Tensors that the server keeps, so that requests can name them."},
+        {"name": "models", "description": "Registered graphs with names for what goes in and what comes out."},
         {"name": "catalogue", "description": "The ops that a graph may use."},
         {"name": "health", "description": "For whatever watches the server."},
     ],
@@ -146,8 +147,8 @@ def _response(meaning: str, known: Operation, answers: Json | None = None) -> Js
 
 def _body(known: Operation) -> Json:
     shown = {name: {"value": body} for name, body in known.requests.items()}
-    spoken = {JSON: {"schema": _reference(known.request), "examples": shown}, SAFETENSORS: _BINARY}
-    return {"required": True, "content": spoken}
+    spoken = {JSON: {"schema": _reference(known.request), "examples": shown}}
+    return {"required": True, "content": spoken | ({SAFETENSORS: _BINARY} if known.takes_binary else {})}
 
 
 def _answers(known: Operation, shown: _Shown) -> Json:

@@ -176,10 +176,15 @@ def registration_failures() -> tuple[Failure, ...]:
 
 def uploading_failures(tensor: Json) -> tuple[Failure, ...]:
     """Every refusal of a body that is a tensor alone."""
-    stated = [failure for failure in STATED if failure.code not in ("not_acceptable", "too_many_nodes")]
     bad = Failure("bad_tensor", tensor | {"data": tensor["data"][1:]})
     large = Failure("over_budget", {"dtype": "float64", "shape": [1] * 40, "data": [1]})
-    return (*stated, _ONLY_JSON, bad, large)
+    return (*answered_in_json(), bad, large)
+
+
+def answered_in_json() -> tuple[Failure, ...]:
+    """What is refused of any body without a graph that is answered in JSON alone."""
+    stated = [failure for failure in STATED if failure.code not in ("not_acceptable", "too_many_nodes")]
+    return (*stated, _ONLY_JSON)
 
 
 def _mistaken(request: Json, position: int, node: Json) -> Json:

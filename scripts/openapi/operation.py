@@ -14,8 +14,9 @@ class Operation:
     """All there is to say of one.
 
     `call` names the job that answers the examples, on the shared graph where that is `registered`, about the tensor
-    that is its `subject`. `statuses` are those of its answers, each with what it means, and `bodiless` those without a
-    body; `is_binary`, whether they come as safetensors, too; and `headers` are what they have.
+    or model that is its `subject`. `statuses` are those of its answers, each with what it means, and `bodiless` those
+    without a body; `is_binary`, whether they come as safetensors, too, and `takes_binary`, whether requests do; and
+    `headers` are what they have.
     """
 
     answer: str
@@ -30,3 +31,4 @@ class Operation:
     bodiless: Mapping[str, str] = field(default_factory=dict)
     headers: Sequence[str] = ()
     is_binary: bool = False
+    takes_binary: bool = True

@@ -10,6 +10,7 @@ from engine import Limits, graph_id, registry
 from schemas.listings import GraphList
 from schemas.registered import GraphSummary, RegisteredGraph, without_graph
 from scripts.openapi import examples
+from scripts.openapi.model_operations import in_use_failure, model_operations
 from scripts.openapi.operation import Operation
 from scripts.openapi.tensor_operations import (
     AFTER,
@@ -49,6 +50,7 @@ def operations() -> Mapping[str, Operation]:
         **{name: _computing(call) for name, call in calls().items()},
         **dict(_of_graphs()),
         **dict(tensor_operations()),
+        **dict(model_operations(_graph_id()["example"])),
         **{f"{name}{OF_GRAPH}": _on_registered(call) for name, call in calls().items()},
         "listOps": Operation("Catalogue", examples.READING),
         "getOp": Operation("OpInfo", (*examples.READING, *examples.GET_OP), parameters=(_NAME,)),
@@ -103,7 +105,8 @@ def _of_graphs() -> Iterator[tuple[str, Operation]]:
     yield "listGraphs", Operation(GraphList.__name__, listing_failures("/v1/graphs"), parameters=(LIMIT, AFTER))
     unknown = (*examples.READING, examples.UNSEEN, examples.unknown_graph("/v1/graphs/{graph_id}"))
     yield "getGraph", Operation(whole, unknown, parameters=(_graph_id(),))
-    yield "deleteGraph", Operation(summary, (*unknown, *KEEPING), parameters=(_graph_id(), IDEMPOTENCY_KEY))
+    forgetting = (*unknown, in_use_failure(), *KEEPING)
+    yield "deleteGraph", Operation(summary, forgetting, parameters=(_graph_id(), IDEMPOTENCY_KEY))
 
 
 @cache

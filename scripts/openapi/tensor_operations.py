@@ -54,13 +54,25 @@ LIMIT: Final = _parameter(
     {"type": "integer", "format": "int64", "minimum": 1, "maximum": 1000, "default": 100},
 )
 AFTER: Final = _parameter("after", "query", "`next` of the page before", _TEXT)
-_NAME: Final = _parameter("name", "path", "name of a resident tensor", _TEXT, required=True, example=SUBJECT)
-_IF_MATCH: Final = _parameter(
-    "If-Match", "header", "etags, in quotation marks, of which the tensor must have one; * where any will do", _TEXT
-)
-_IF_NONE_MATCH: Final = _parameter(
-    "If-None-Match", "header", "etags that the tensor must not have; * where it must not be there", _TEXT
-)
+
+
+def name_of(what: str, example: str) -> Json:
+    """The name in a path."""
+    return _parameter("name", "path", f"name of {what}", _TEXT, required=True, example=example)
+
+
+def conditions(what: str) -> tuple[Json, Json]:
+    """The headers that state conditions."""
+    of_any = f"etags, in quotation marks, of which the {what} must have one; * where any will do"
+    of_none = f"etags that the {what} must not have; * where it must not be there"
+    return (
+        _parameter("If-Match", "header", of_any, _TEXT),
+        _parameter("If-None-Match", "header", of_none, _TEXT),
+    )
+
+
+_NAME: Final = name_of("a resident tensor", SUBJECT)
+_CONDITIONS: Final = conditions("tensor")
 _DURABLE: Final = _parameter(
     "durable", "query", "whether it is on disk before the answer", {"type": "boolean", "default": True}
 )
@@ -109,7 +121,7 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
             ),
             Tensor.__name__,
             {"a vector": vector},
-            (_NAME, _DURABLE, TIMEOUT_MS, _IF_MATCH, _IF_NONE_MATCH, IDEMPOTENCY_KEY),
+            (_NAME, _DURABLE, TIMEOUT_MS, *_CONDITIONS, IDEMPOTENCY_KEY),
             PUT_TENSOR,
             subject=SUBJECT,
             statuses={"201": "The tensor is kept", "200": "The tensor is kept, in place of the one before"},
@@ -121,7 +133,7 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
         Operation(
             ResidentTensor.__name__,
             (*examples.ANY, examples.NOT_SPOKEN, _UNKNOWN, _NO_NAME, *examples.WAITING),
-            parameters=(_NAME, _ENCODING, TIMEOUT_MS, _IF_MATCH, _IF_NONE_MATCH),
+            parameters=(_NAME, _ENCODING, TIMEOUT_MS, *_CONDITIONS),
             is_binary=True,
             headers=("ETag",),
             bodiless={"304": "It is the one that the client has"},
@@ -132,7 +144,7 @@ def tensor_operations() -> Iterator[tuple[str, Operation]]:
         Operation(
             summary,
             (*examples.READING, examples.UNSEEN, _UNKNOWN, _NO_NAME, _PRECONDITION, *KEEPING),
-            parameters=(_NAME, _IF_MATCH, _IF_NONE_MATCH, IDEMPOTENCY_KEY),
+            parameters=(_NAME, *_CONDITIONS, IDEMPOTENCY_KEY),
         ),
     )
     yield "listTensors", Operation(TensorList.__name__, listing_failures("/v1/tensors"), parameters=(LIMIT, AFTER))

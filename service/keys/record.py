@@ -59,6 +59,8 @@ class KeyRecord(BaseModel):
     max_tensor_bytes: Size | None = Field(None, ge=0)
     max_answers: int | None = Field(None, ge=0)
     max_answer_bytes: Size | None = Field(None, ge=0)
+    max_models: int | None = Field(None, ge=0)
+    max_model_bytes: Size | None = Field(None, ge=0)
     added: str = Field(default_factory=_now)
 
     @property

@@ -95,6 +95,8 @@ class Exposition(Collector):
         yield GaugeMetricFamily(f"{_OURS}_tensor_bytes", "bytes of resident tensors", value=held.tensor_bytes)
         yield GaugeMetricFamily(f"{_OURS}_graphs", "registered graphs", value=held.graphs)
         yield GaugeMetricFamily(f"{_OURS}_graph_bytes", "bytes of registered graphs", value=held.graph_bytes)
+        yield GaugeMetricFamily(f"{_OURS}_models", "models", value=held.models)
+        yield GaugeMetricFamily(f"{_OURS}_model_bytes", "bytes of models", value=held.model_bytes)
         yield GaugeMetricFamily(f"{_OURS}_state_behind", "writes that are not on disk yet", value=held.behind)
 
     def _access(self) -> Iterator[Metric]:

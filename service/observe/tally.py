@@ -14,12 +14,14 @@ OTHER: Final = "other"
 
 
 class Holdings(NamedTuple):
-    """Things kept for callers at this moment: tensors, graphs, the bytes of both, and writes that are not on disk."""
+    """Things kept for callers at this moment: tensors, graphs, models, their bytes, and writes that are not on disk."""
 
     tensors: int = 0
     tensor_bytes: int = 0
     graphs: int = 0
     graph_bytes: int = 0
+    models: int = 0
+    model_bytes: int = 0
     behind: int = 0
 
 

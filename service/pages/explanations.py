@@ -52,8 +52,8 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "browser need no origin.",
     ),
     "not_found": Explanation(
-        "There is nothing at this path, or nothing of this name: no such call, op, page, registered graph or resident "
-        "tensor.",
+        "There is nothing at this path, or nothing of this name: no such call, op, page, registered graph, model or "
+        "resident tensor.",
         "Compare the path with [the calls](/docs), and a name with the nearest one, which the sentence suggests. A "
         "graph or a tensor is gone once it is deleted, and where a server keeps its state in memory, once that ends: "
         "register the graph again, and put the tensor.",
@@ -73,6 +73,12 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     "conflict": Explanation(
         "The same call, with the same `Idempotency-Key`, is under way: what it keeps is not kept yet.",
         "Send it again after the seconds in the header `Retry-After`: it is then answered as the first one was.",
+    ),
+    "in_use": Explanation(
+        "What is to be deleted is needed by something else that is kept: a graph by models of it, which the sentence "
+        "names, ten at most.",
+        "Delete these models, or put them anew with another graph, and then delete the graph. Sent again unchanged it "
+        "gets the same answer.",
     ),
     "precondition_failed": Explanation(
         "The request states a condition, in `If-Match`, `If-None-Match` or the `if_match` of a `store`, and it does "
@@ -219,9 +225,9 @@ EXPLAINED: Final[dict[str, Explanation]] = {
         "was busy.",
     ),
     "store_full": Explanation(
-        "The server has no room left for what the request would keep: as many graphs, tensors or answers are there as "
-        "it may keep (`--max-graphs`, `--max-tensors`, `--max-tensor-bytes` and their like), or its disk is full. What "
-        "was there before stands.",
+        "The server has no room left for what the request would keep: as many graphs, tensors, models or answers are "
+        "there as it may keep (`--max-graphs`, `--max-tensors`, `--max-tensor-bytes` and their like), or its disk is "
+        "full. What was there before stands.",
         "Delete what is no longer needed, or give the server more room.",
     ),
 }

@@ -17,6 +17,8 @@ Files:
                     nothing
     ledger          Ledger of objects: which hold what is current, what may be deleted, and what is worth moving
                     together
+    models          The models that callers have put, as bytes: names for the leaves and the outputs of a graph that is
+                    kept
     object_journal  A journal of objects: each batch of commits is one, with the next number, made where nothing is yet
     objects         Object store, where bytes are kept by key: the things that storage is asked for
     opening         A place for state, as the setting `--state` names it, made into a journal: whose it is, and in which

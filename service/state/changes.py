@@ -9,10 +9,11 @@ from typing import Any
 from service.state.conditions import Condition
 from service.state.graphs import GraphStore, Registered, no_graph
 from service.state.idempotency import AnswerTable
+from service.state.models import KeptModel, ModelTable, no_model
 from service.state.table import Table, TableKey
 from service.state.tensor_names import unknown_tensor
 from service.state.tensors import TensorTable, TensorVersion
-from service.state.values import AnswerRecord, GraphWrite, TensorWrite
+from service.state.values import AnswerRecord, GraphWrite, ModelWrite, TensorWrite
 from service.state.writes import Name, Write, name_of
 
 
@@ -63,15 +64,40 @@ def new_graph(table: GraphStore, key: TableKey, graph: Registered) -> Change:
     return Change(table, key, graph, GraphWrite(*key, graph.record), lambda there: there is None)
 
 
-def end_of_graph(table: GraphStore, key: TableKey) -> Change:
-    """The end of a graph; `check` may raise not_found."""
+def end_of_graph(table: GraphStore, models: ModelTable, key: TableKey) -> Change:
+    """The end of a graph; `check` may raise not_found, and in_use where there are `models` of it."""
 
     def check(there: Registered | None) -> bool:
         if there is None:
             raise no_graph(key[1])
+        models.require_unused(key)
         return True
 
     return Change(table, key, None, GraphWrite(*key, None), check)
+
+
+def new_model(table: ModelTable, graphs: GraphStore, key: TableKey, model: KeptModel, condition: Condition) -> Change:
+    """A model, of one of these `graphs`; `check` may raise precondition_failed, and not_found for the graph."""
+
+    def check(there: KeptModel | None) -> bool:
+        condition.require(key[1], None if there is None else there.etag, "model")
+        if graphs.latest((key[0], model.graph_id)) is None:
+            raise no_graph(model.graph_id, "/graph_id")
+        return True
+
+    return Change(table, key, model, ModelWrite(*key, model.record), check)
+
+
+def end_of_model(table: ModelTable, key: TableKey, condition: Condition) -> Change:
+    """The end of a model; `check` may raise not_found and precondition_failed."""
+
+    def check(there: KeptModel | None) -> bool:
+        condition.require(key[1], None if there is None else there.etag, "model")
+        if there is None:
+            raise no_model(key[1])
+        return True
+
+    return Change(table, key, None, ModelWrite(*key, None), check)
 
 
 def new_answer(table: AnswerTable, record: AnswerRecord) -> Change:

@@ -35,15 +35,15 @@ class Condition:
         matches = self.match is None or _among(etag, self.match)
         return matches and not (self.none_match is not None and _among(etag, self.none_match))
 
-    def require(self, name: str, etag: str | None) -> None:
-        """Return where it holds for the tensor of this name. Raises Refusal: precondition_failed."""
+    def require(self, name: str, etag: str | None, what: str = "tensor") -> None:
+        """Return where it holds for the tensor of this name, or `what` it is. Raises Refusal: precondition_failed."""
         if not self.holds(etag):
             there = "is not there" if etag is None else f"has the version {etag}"
             expected = "another version" if self.match is None else _listed(self.match)
             if self.none_match is not None and ANY_VERSION in self.none_match:
-                expected = "no such tensor"
-            detail = f"the tensor “{printable(name)}” {there}, and the request demands {expected}; nothing was written"
-            raise Refusal("precondition_failed", detail, expected=expected, got=etag or "no such tensor")
+                expected = f"no such {what}"
+            detail = f"the {what} “{printable(name)}” {there}, and the request demands {expected}; nothing was written"
+            raise Refusal("precondition_failed", detail, expected=expected, got=etag or f"no such {what}")
 
 
 #: nothing is demanded

@@ -59,8 +59,8 @@ class GraphStore(Table[Registered]):
         return found
 
 
-def no_graph(graph_id: str) -> Refusal:
+def no_graph(graph_id: str, pointer: str | None = None) -> Refusal:
     """The report for a graph that is not there."""
     shown = printable(graph_id)
     detail = f"there is no graph “{shown}”; POST /v1/graphs registers one, and GET /v1/graphs lists those that are kept"
-    return Refusal("not_found", detail, expected="the id of a registered graph", got=shown)
+    return Refusal("not_found", detail, expected="the id of a registered graph", got=shown, pointer=pointer)

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from service.state.journal import Loaded
-from service.state.values import AnswerRecord, Commit, GraphWrite, TensorWrite
+from service.state.values import AnswerRecord, Commit, GraphWrite, ModelWrite, TensorWrite
 
 TENSOR: Final = "tensor"
 GRAPH: Final = "graph"
 ANSWER: Final = "answer"
+MODEL: Final = "model"
 
 #: kind, namespace and name
 ItemKey = tuple[str, str, str]
@@ -63,6 +64,8 @@ def loaded(found: Iterable[tuple[Item, bytes]]) -> Loaded:
             result.tensors.append(write)
         elif item.kind == GRAPH:
             result.graphs.append(GraphWrite(item.namespace, item.name, data))
+        elif item.kind == MODEL:
+            result.models.append(ModelWrite(item.namespace, item.name, data))
         else:
             headers = tuple((name, value) for name, value in facts["headers"])
             known = (facts["fingerprint"], facts["media_type"], data, facts["expires"], facts["status"], headers)
@@ -76,6 +79,8 @@ def _said(commit: Commit, came: int) -> Iterable[tuple[Item, memoryview | None]]
         yield _item(TENSOR, tensor.namespace, tensor.name, tensor.data, facts, came)
     for graph in commit.graphs:
         yield _item(GRAPH, graph.namespace, graph.graph_id, graph.record, {}, came)
+    for model in commit.models:
+        yield _item(MODEL, model.namespace, model.name, model.record, {}, came)
     for answer in commit.answers:
         facts = {
             "fingerprint": answer.fingerprint,

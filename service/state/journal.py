@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from service.state.values import AnswerRecord, Commit, GraphWrite, TensorWrite
+from service.state.values import AnswerRecord, Commit, GraphWrite, ModelWrite, TensorWrite
 
 
 class StateFull(Exception):
@@ -24,12 +24,13 @@ class StateUnknown(Exception):
 @dataclass(frozen=True, slots=True)
 class Loaded:
     """What was kept: the tensors that there are, each with its data; graphs in the order in which they came; answers
-    that have not expired.
+    that have not expired; models.
     """
 
     tensors: list[TensorWrite] = field(default_factory=list)
     graphs: list[GraphWrite] = field(default_factory=list)
     answers: list[AnswerRecord] = field(default_factory=list)
+    models: list[ModelWrite] = field(default_factory=list)
 
 
 class Journal(Protocol):

@@ -15,14 +15,17 @@ from typing import Any, Final
 import orjson
 
 from engine.graph.dtypes import ELEMENT_TYPES
-from service.state.items import TENSOR, Item
+from service.state.items import MODEL, TENSOR, Item
 
-#: what the objects of a commit say of themselves
+#: what the objects of a commit say of themselves; and those that have models, which versions without them do not read
 COMMIT_FORMAT: Final = "gradserve commit 1"
+COMMIT_FORMAT_OF_MODELS: Final = "gradserve commit 2"
 
 #: of a safetensors file: bytes of the number in front, and where its header says what is no tensor
 LENGTH: Final = 8
 METADATA: Final = "__metadata__"
+_FORMATS: Final = (COMMIT_FORMAT, COMMIT_FORMAT_OF_MODELS)
+_KNOWN_FORMATS: Final = " and ".join(f"“{known}”" for known in _FORMATS)
 _CHECKSUM: Final = 8  # bytes of the checksum behind the header
 _SPELLINGS: Final = {element.name: element.safetensors for element in ELEMENT_TYPES}
 _BYTES: Final = _SPELLINGS["uint8"]  # of what is no tensor
@@ -97,8 +100,8 @@ def decoded(head: bytes) -> Contents:
     try:
         header = orjson.loads(covered[LENGTH:])
         stated = header[METADATA]["format"]
-        if stated != COMMIT_FORMAT:
-            raise Damaged(f"has the format “{stated}”, where this version of gradserve reads “{COMMIT_FORMAT}”")
+        if stated not in _FORMATS:
+            raise Damaged(f"has the format “{stated}”, where this version of gradserve reads {_KNOWN_FORMATS}")
         return _contents(orjson.loads(header[METADATA]["commit"]), header, base)
     except (KeyError, TypeError, ValueError):
         raise Damaged("was not written by gradserve") from None
@@ -118,7 +121,7 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
     if note != _PLAIN:
         commit["note"] = {name: value for name, value in asdict(note).items() if value not in (None, False)}
     header: dict[str, Any] = {
-        METADATA: {"format": COMMIT_FORMAT, "commit": orjson.dumps(commit).decode()},
+        METADATA: {"format": _format_of(items), "commit": orjson.dumps(commit).decode()},
         "checksum": {"dtype": "U64", "shape": [1], "data_offsets": [0, _CHECKSUM]},
     }
     end = _CHECKSUM
@@ -130,6 +133,10 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
     text += b" " * (-len(text) % LENGTH)
     covered = len(text).to_bytes(LENGTH, "little") + text
     return covered + zlib.crc32(covered).to_bytes(_CHECKSUM, "little")
+
+
+def _format_of(items: Sequence[Item]) -> str:
+    return COMMIT_FORMAT_OF_MODELS if any(item.kind == MODEL for item in items) else COMMIT_FORMAT
 
 
 def _row(item: Item) -> dict[str, Any]:

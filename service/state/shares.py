@@ -14,7 +14,7 @@ _OWN = ""
 
 
 def total_quota(settings: Settings, things: str) -> Quota:
-    """The quota for all `things` together: graph, tensor or answer."""
+    """The quota for all `things` together: graph, tensor, model or answer."""
     return Quota(getattr(settings, f"max_{things}s"), getattr(settings, f"max_{things}_bytes"))
 
 

@@ -55,6 +55,11 @@ class Table(Generic[_V]):
         """All of a namespace, in the order in which the names came."""
         return self._kept.get(namespace, {})
 
+    def all_latest(self, namespace: str) -> Iterator[tuple[str, _V]]:
+        """All that will be in a namespace when all that is coming has settled, by name."""
+        coming = {name: value for (other, name), value in self._coming.items() if other == namespace}
+        return ((name, value) for name, value in {**self.within(namespace), **coming}.items() if value is not None)
+
     def __iter__(self) -> Iterator[tuple[TableKey, _V]]:
         """All that is there."""
         return (((namespace, name), value) for namespace, kept in self._kept.items() for name, value in kept.items())

@@ -74,9 +74,19 @@ class GraphWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class ModelWrite:
+    """A model on its way to disk, as the record that it is answered with; its end, where that is None."""
+
+    namespace: str
+    name: str
+    record: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
     """Values kept as one: all of it or nothing."""
 
     tensors: Sequence[TensorWrite] = ()
     graphs: Sequence[GraphWrite] = ()
     answers: Sequence[AnswerRecord] = field(default=())
+    models: Sequence[ModelWrite] = ()

@@ -30,6 +30,8 @@ Files:
     lifetime         Workers, state and application of a server, from their start to their end, whoever holds the
                      connections
     listening        The socket that a server listens on, and TLS by certificate files
+    model_routes     The paths of models. What they say is read and checked by workers; here they are bytes that are
+                     kept
     observer         Observers of every request that was answered, whichever door it came through
     origin           By which names the server may be called, and by which web pages: a browser sends what any page
                      tells it to

@@ -110,7 +110,7 @@ async def delete_graph(request: Request) -> Response:
         await current(request)
         gone = _named(request)
         reply, key = Reply(200, JSON, [gone.summary]), (request.state.caller.namespace, gone.graph_id)
-        changes = [end_of_graph(store.graphs, key), *recorded(store.answers, repetition, reply)]
+        changes = [end_of_graph(store.graphs, store.models, key), *recorded(store.answers, repetition, reply)]
         await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
         return from_reply(reply)
 

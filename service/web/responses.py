@@ -24,6 +24,11 @@ def answer(content: Mapping[str, Any]) -> Response:
     return Response(orjson.dumps(content), media_type=JSON)
 
 
+def etag_header(etag: str) -> Mapping[str, str]:
+    """The header that tells a version by its etag."""
+    return {"ETag": f'"{etag}"'}
+
+
 class Pieces(Response):
     """A body in pieces, each copied as it is sent: the memory that they lie in may serve another when all are."""
 

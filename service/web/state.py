@@ -12,6 +12,7 @@ from schemas import Catalogue, OpInfo
 from service.observe.exposition import Exposition
 from service.pool.pool import Pool
 from service.settings import Settings
+from service.state.conditions import Condition, of_headers
 from service.store import StoreService
 from service.web.readiness import Readiness
 
@@ -47,6 +48,12 @@ async def current(request: Request, seconds: float | None = None) -> None:
     Raises Refusal: not_ready.
     """
     await state_of(request).store.commits.fence.passed(deadline_of(request, seconds))
+
+
+def condition_of(request: Request) -> Condition:
+    """What the head demands of the version that is there. Raises Refusal: invalid_field."""
+    headers = request.headers
+    return of_headers(headers.getlist("if-match"), headers.getlist("if-none-match"))
 
 
 def deadline_of(request: Request, seconds: float | None = None) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from heapq import nsmallest
 from typing import Final, cast
@@ -15,7 +14,7 @@ from starlette.responses import Response
 from service.pool.pool import awaited
 from service.settings import Settings
 from service.state.changes import end_of_tensor
-from service.state.conditions import Condition, of_headers
+from service.state.conditions import Condition
 from service.state.idempotency import Repetition
 from service.state.tensor_names import checked_name
 from service.state.tensors import TensorVersion
@@ -27,9 +26,9 @@ from service.web.jobs import Asker, job_of, job_of_upload, tenant_of_request
 from service.web.paging import page_of
 from service.web.query import TIME, choice_in, parameters_of, timeout_in
 from service.web.repetition import once, recorded
-from service.web.responses import answer, from_reply
+from service.web.responses import answer, etag_header, from_reply
 from service.web.routes import kept
-from service.web.state import current, deadline_of, state_of
+from service.web.state import condition_of, current, deadline_of, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, summary
@@ -51,7 +50,7 @@ async def put_tensor(request: Request) -> Response:
     state, name = state_of(request), _name(request)
     parameters = parameters_of(request.scope["query_string"], ("durable", TIME))
     durable = choice_in(parameters, "durable", ("true", "false")) == "true"
-    condition = _condition(request)
+    condition = condition_of(request)
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     timeout = timeout_in(parameters, state.settings.timeout_ms)
     job = job_of_upload(PUT_TENSOR, request, timeout, upload, subject=name)
@@ -73,11 +72,11 @@ async def get_tensor(request: Request) -> Response:
     wanted = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
     timeout = timeout_in(parameters, state.settings.timeout_ms)
     await current(request, timeout)
-    version, condition = state.store.tensors.get(request.state.caller.namespace, name), _condition(request)
+    version, condition = state.store.tensors.get(request.state.caller.namespace, name), condition_of(request)
     if not Condition(match=condition.match).holds(version.etag):
         condition.require(name, version.etag)
     if not condition.holds(version.etag):
-        return Response(None, 304, _tagged(version.etag))
+        return Response(None, 304, etag_header(version.etag))
     found, media = cast("Asker", request.state), Media(JSON, request.state.media.accepted)
     job = job_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
     return from_reply(await awaited(state.pool, job))
@@ -95,7 +94,7 @@ async def delete_tensor(request: Request) -> Response:
     """
     store, key = state_of(request).store, (request.state.caller.namespace, _name(request))
     parameters_of(request.scope["query_string"], ())
-    change = end_of_tensor(store.tensors, key, _condition(request))
+    change = end_of_tensor(store.tensors, key, condition_of(request))
 
     async def answered(repetition: Repetition | None) -> Response:
         await current(request)
@@ -129,18 +128,12 @@ def _name(request: Request) -> str:
     return checked_name(request.path_params["name"], "the name of a tensor")
 
 
-def _condition(request: Request) -> Condition:
-    """What the head demands of the version that is there. Raises Refusal: invalid_field."""
-    headers = request.headers
-    return of_headers(headers.getlist("if-match"), headers.getlist("if-none-match"))
-
-
 def _describe(reply: Reply, store: StoreService, settings: Settings, job: Job, *, durable: bool) -> None:
     """Have a worker's reply say what is kept, and how."""
     stored = replace(reply.stored[0], durable=durable)
     reply.stored = [stored]
     reply.status = 201 if store.tensors.latest((job.namespace, stored.name)) is None else 200
-    reply.headers = tuple(_tagged(stored.etag).items())
+    reply.headers = tuple(etag_header(stored.etag).items())
     reply.pieces = [orjson.dumps(summary(stored, None if durable else settings.write_behind_ms))]
 
 
@@ -153,7 +146,3 @@ def _listed(
 
 def _stored(name: str, version: TensorVersion, *, durable: bool) -> Stored:
     return Stored(name, version.etag, version.dtype, version.shape, durable=durable)
-
-
-def _tagged(etag: str) -> Mapping[str, str]:
-    return {"ETag": f'"{etag}"'}

@@ -16,6 +16,9 @@ Files:
     confinement   Confinement by the kernel alone: files are Landlock's, system calls are seccomp's
     job_context   A job while a worker has it: how much time it has, and when its parts ended
     kernels       Store of the kernels that a server has compiled
+    model_check   Check of a model before it is kept: all that is wrong with it is said at once
+    model_jobs    Two jobs of a model that is put: what is asked is read, and, once its graph is found, checked and
+                  written down
     permitted     Permitted files of a worker: what a server is made of, and where its kernels are kept
     registration  A graph that is to be kept is checked by a worker, and written as it will be answered and read again
     rehearsal     Rehearsal of a worker before it is ready: what is made at the first use is made in nobody's time

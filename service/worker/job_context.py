@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from time import monotonic, perf_counter
+from typing import Final
 
 from engine import Deadline
 from service.calls.estimate import Estimate
 from service.transport.job import Job, Timings
+
+#: seconds that planning may take even where what is over a time is not to be run: it is done once
+PLANNING: Final = 0.05
+#: what is expected of a job that was not planned in that time
+UNPLANNED: Final = Estimate(1.0, 0, 0)
 
 
 class JobContext:
@@ -38,6 +44,11 @@ class JobContext:
         now = perf_counter()
         self._marks.append(now)
         return now
+
+    def mark_read(self) -> None:
+        """It was decoded; nothing is to be planned, nor executed."""
+        for _ in ("decoding", "planning", "execution"):
+            self.mark()
 
     def ran(self) -> float:
         """Execution is over. When that is."""

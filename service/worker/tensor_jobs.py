@@ -54,7 +54,7 @@ class TensorJobs:
         name = checked_name(job.subject or "", "the name of a tensor")
         array = self._array(job)
         context.deadline.check()
-        _mark(context)
+        context.mark_read()
         stored = Stored(name, new_etag(), array.dtype.name, array.shape)
         body = orjson.dumps(summary(stored))
         return Reply(200, JSON, [body], (), context.timings(), stored=[stored], kept=[own_bytes(array)])
@@ -77,7 +77,7 @@ class TensorJobs:
         if context.is_too_long(cost):
             return TooLong(cost)
         admit_answer(cost.response_bytes, form, self._settings.max_response_bytes)
-        _mark(context)
+        context.mark_read()
         headers = (("ETag", f'"{version.etag}"'),)
         return Reply(200, job.accepted, _written(name, version, form), headers, context.timings())
 
@@ -118,10 +118,3 @@ def _written(name: str, version: Version, form: str) -> list[bytes | memoryview]
 def _cost(array: HostArray, form: str) -> Estimate:
     rate = TEXT_RATE if form == "json" else _COPY_RATE
     return Estimate(array.nbytes / rate, 0, FIELD_BYTES + encoded_bytes([TensorType.of(array)], form))
-
-
-def _mark(context: JobContext) -> None:
-    """It was read; nothing was planned, nor executed."""
-    context.mark()
-    context.mark()
-    context.mark()

@@ -16,8 +16,9 @@ from engine.planning.estimate import RUN, STEP, run_seconds
 from engine.planning.many import plan_of_many
 from service.settings import Settings, budget_of
 from service.transport.job import Reply
+from service.worker.job_context import PLANNING
 from service.worker.sharing import FEWEST
-from service.worker.worker import PLANNING, KnownRequest, NewRequest, Worker
+from service.worker.worker import KnownRequest, NewRequest, Worker
 
 #: requests that are executed as one, at most; a power of two, as all sizes are that plans are made for
 MOST: Final = 64

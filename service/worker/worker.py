@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Concatenate, Final, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
 from engine.graph.run_report import RunReport
@@ -23,7 +23,6 @@ from service.budget import REQUESTS_OF_A_PLAN
 from service.calls import calls
 from service.calls.cached_request import CachedRequest
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
-from service.calls.estimate import Estimate
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.settings import Settings, budget_of
 from service.transport.control_page import Vitals
@@ -41,15 +40,11 @@ from service.wire.request import ParsedRequest, RequestReader
 from service.wire.request_template import RequestTemplate
 from service.wire.storing import Kept
 from service.wire.translate import Translator
-from service.worker.job_context import JobContext
+from service.worker.job_context import PLANNING, UNPLANNED, JobContext
 from service.worker.kernels import kernel_store
+from service.worker.model_jobs import PUT_MODEL, READ_MODEL, ModelJobs
 from service.worker.registration import REGISTER, Registration
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
-
-#: seconds that planning may take even where what is over a time is not to be run: it is done once
-PLANNING: Final = 0.05
-#: what is expected of a job that was not planned in that time
-UNPLANNED: Final = Estimate(1.0, 0, 0)
 
 _logger = logging.getLogger("gradserve.worker")
 _What = TypeVar("_What", bound="Job | KnownRequest | NewRequest")
@@ -122,7 +117,6 @@ class Worker:
         )
         self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
         tensors = TensorJobs(settings, limits)
-        self._of_tensors = {PUT_TENSOR: tensors.put, GET_TENSOR: tensors.get}
         self.engine = Engine(
             Compiler(
                 limits,
@@ -136,6 +130,13 @@ class Worker:
             settings.write_behind_ms,
             limits_of(settings),
         )
+        models = ModelJobs(settings, limits, self._registered, programs, self.engine.compiler)
+        self._of_the_store: dict[str, Callable[[JobContext], JobResult]] = {
+            PUT_TENSOR: tensors.put,
+            GET_TENSOR: tensors.get,
+            READ_MODEL: models.read,
+            PUT_MODEL: models.put,
+        }
 
     def __call__(self, job: Job) -> Reply:
         """The reply to a job that brings all it needs, whatever that takes. Never raises: see `attempt`."""
@@ -191,7 +192,7 @@ class Worker:
         job = context.job
         call = self._calls.get(job.call)
         if call is None:
-            return self._of_tensors[job.call](context)
+            return self._of_the_store[job.call](context)
         source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
         if job.graph is not None and source is None:
             return NeedsGraph()

@@ -180,6 +180,8 @@ ELSEWHERE = {
     "unauthenticated", "rate_limited",
     # web/test_tensors
     "conflict", "precondition_failed", "store_full",
+    # web/test_models
+    "in_use",
     # web/test_two_servers
     "unconfirmed",
     # compute/test_deaths

@@ -21,7 +21,7 @@ from tests.service.support import problem
 NO_REQUEST = {
     "bad_request_framing", "request_timeout", "body_too_large", "too_many_nodes", "queue_full", "shutting_down",
     "worker_died", "not_ready", "unconfirmed", "deadline_exceeded", "forbidden", "internal_error", "store_full",
-    "unauthenticated", "rate_limited", "conflict",
+    "unauthenticated", "rate_limited", "conflict", "in_use",
 }  # fmt: skip
 SAID = "reserved: no call answers it yet"
 

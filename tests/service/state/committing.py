@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from service.state.ledger import Tidiness
-from tests.service.state.support import answer, ended, graph, journal, put, tensor
+from tests.service.state.support import answer, ended, graph, journal, model, put, tensor
 
 #: often tidied, so that kills meet that as well
 OFTEN = Tidiness(dead_objects=5, dead_bytes=1 << 20, worn_bytes=1 << 20, small_objects=20, small_bytes=1 << 16)
@@ -31,7 +31,8 @@ def batch_of(number: int) -> list:
     one = ended(turn) if is_end(number) else tensor(turn, number, 10 + number % 3000)
     pair = tensor("pair_a", number, 1 + number % 500), tensor("pair_b", number, 4000)
     graphs = [graph(f"graph_{number}", b"x" * number)] if number % 10 == 0 else []
-    return put(*pair, one, graphs=graphs, answers=[answer(f"answer_{number}", time.time() + LONG)])
+    models = [model(f"model_{number % TURNS}", None if is_end(number) else b"y" * number)]
+    return put(*pair, one, graphs=graphs, answers=[answer(f"answer_{number}", time.time() + LONG)], models=models)
 
 
 def say(line: str) -> None:

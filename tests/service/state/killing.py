@@ -68,6 +68,9 @@ def looked_at(loaded: Loaded, told: int) -> tuple[int, list[str]]:
         wrong.append(f"turns after {last}: {found}")
     wrong += unlike("graphs", [(g.graph_id, len(g.record or b"")) for g in loaded.graphs], graphs_until(last))
     wrong += unlike("answers", [one.key for one in loaded.answers], [f"answer_{n}" for n in range(1, last + 1)])
+    models = {one.name: len(one.record or b"") for one in loaded.models}
+    if models != {name.replace("turn", "model"): number for name, number in expected_turns(last).items()}:
+        wrong.append(f"models after {last}: {models}")
     return last, wrong
 
 

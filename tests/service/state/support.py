@@ -13,7 +13,7 @@ from service.state.ledger import Tidiness
 from service.state.object_journal import ObjectJournal
 from service.state.objects import Data, Objects
 from service.state.opening import taken
-from service.state.values import AnswerRecord, Commit, GraphWrite, TensorWrite
+from service.state.values import AnswerRecord, Commit, GraphWrite, ModelWrite, TensorWrite
 from tests.service.state.memory_objects import MemoryObjects
 
 #: tidies after every commit, and moves what is not much
@@ -44,9 +44,19 @@ def answer(key: str, expires: float, body: bytes = b"{}") -> AnswerRecord:
     return AnswerRecord("", key, "of the request", "application/json", body, expires)
 
 
-def put(*tensors: TensorWrite, graphs: Sequence[GraphWrite] = (), answers: Sequence[AnswerRecord] = ()) -> list[Commit]:
+def model(name: str, record: bytes | None = b"{}") -> ModelWrite:
+    """A model, or its end."""
+    return ModelWrite("", name, record)
+
+
+def put(
+    *tensors: TensorWrite,
+    graphs: Sequence[GraphWrite] = (),
+    answers: Sequence[AnswerRecord] = (),
+    models: Sequence[ModelWrite] = (),
+) -> list[Commit]:
     """A batch of one commit."""
-    return [Commit(tensors, graphs, answers)]
+    return [Commit(tensors, graphs, answers, models)]
 
 
 def values(loaded: Loaded) -> dict[str, float]:

@@ -16,7 +16,7 @@ from service.state import backup as module
 from service.state.backup import backup, restore
 from service.state.opening import open_state
 from tests.service.state.killing import looked_at
-from tests.service.state.support import EAGER, ended, graph, journal, put, reopened, tensor, value_of, values
+from tests.service.state.support import EAGER, ended, graph, journal, model, put, reopened, tensor, value_of, values
 
 Capture = pytest.CaptureFixture[str]
 ROOT = Path(__file__).parents[3]
@@ -26,7 +26,7 @@ ROOT = Path(__file__).parents[3]
 def place(tmp_path: Path) -> Path:
     with closing(journal(tmp_path / "state")) as opened:
         opened.load()
-        opened.commit(put(tensor("a", 1), tensor("gone", 1), graphs=[graph("g", b"[1]")]))
+        opened.commit(put(tensor("a", 1), tensor("gone", 1), graphs=[graph("g", b"[1]")], models=[model("m")]))
         opened.commit(put(tensor("b", 2, 5000), ended("gone")))
     return tmp_path / "state"
 
@@ -38,6 +38,7 @@ def test_there_and_back(place: Path, tmp_path: Path) -> None:
     assert restore(file, str(there)) == 2
     assert reopened(there) == reopened(place)
     assert values(reopened(there)) == {"a": 1, "b": 2}
+    assert [kept.name for kept in reopened(there).models] == ["m"]
 
 
 def test_a_backup_replaces_the_one_before(place: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from tests.service.state.support import (
     commits,
     ended,
     graph,
+    model,
     put,
     tensor,
     values,
@@ -43,7 +44,12 @@ def test_a_new_place_is_empty() -> None:
 def test_all_kinds_are_loaded() -> None:
     objects = MemoryObjects()
     journal = opened(objects)
-    batch = put(tensor("w", 2, 3, "ns"), graphs=[graph("g", b"[2]")], answers=[answer("k", FAR, b"[3]")])
+    batch = put(
+        tensor("w", 2, 3, "ns"),
+        graphs=[graph("g", b"[2]")],
+        answers=[answer("k", FAR, b"[3]")],
+        models=[model("m", b"[4]"), model("gone", None)],
+    )
     journal.commit(batch)
     loaded = after(objects)
     (write,) = loaded.tensors
@@ -52,6 +58,7 @@ def test_all_kinds_are_loaded() -> None:
     assert bytes(write.data) == bytes(batch[0].tensors[0].data or b"")
     assert loaded.graphs == list(batch[0].graphs)
     assert loaded.answers == list(batch[0].answers)
+    assert loaded.models == [model("m", b"[4]")]
 
 
 def test_the_last_value_stands() -> None:

@@ -21,13 +21,13 @@ def test_kills(tmp_path: Path) -> None:
     assert toll.acknowledged > 12
 
 
-@pytest.mark.parametrize("missing", ["tensors", "graphs", "answers"])
+@pytest.mark.parametrize("missing", ["tensors", "graphs", "answers", "models"])
 def test_what_is_lost_is_noticed(tmp_path: Path, missing: str) -> None:
     opened = journal(tmp_path / "state")
     opened.load()
     for number in range(1, 21):
         (whole,) = batch_of(number)
-        parts = {name: getattr(whole, name) for name in ("tensors", "graphs", "answers")}
+        parts = {name: getattr(whole, name) for name in ("tensors", "graphs", "answers", "models")}
         opened.commit([Commit(**parts | ({missing: ()} if number == 20 else {}))])
     opened.close()
     assert looked_at(reopened(tmp_path / "state"), 20)[1]

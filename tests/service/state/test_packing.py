@@ -14,7 +14,7 @@ from service.state.packing import COMMIT_FORMAT, Contents, Damaged, decoded, enc
 from service.state.reading import commit_key, read_head, read_item, read_items
 from service.state.values import Commit
 from tests.service.state.memory_objects import MemoryObjects
-from tests.service.state.support import answer, ended, graph, put, tensor
+from tests.service.state.support import answer, ended, graph, model, put, tensor
 
 BATCH = put(
     tensor("w", 3, 5), tensor("none", 0, 0), ended("old"), graphs=[graph("g", b"[1]")], answers=[answer("k", 9.5)]
@@ -42,6 +42,15 @@ def test_what_is_packed_is_read() -> None:
     assert found["answer", "k"] == b"{}"
     assert [item.nbytes for item in contents.items] == [40, 0, None, 3, 2]
     assert contents.items[4].expires == 9.5
+
+
+def test_only_what_has_models_is_of_the_format_that_has_them() -> None:
+    """A version from before there were models reads all else, and says so of what it cannot."""
+    with_models, _ = packed(put(models=[model("m", b"[1]")]))
+    assert b'"gradserve commit 2"' in with_models
+    assert b'"gradserve commit 1"' in packed()[0]
+    assert [(item.kind, item.name, data) for item, data in read_wholly(with_models)] == [("model", "m", b"[1]")]
+    assert b'"gradserve commit 2"' in packed(put(models=[model("m", None)]))[0]
 
 
 def test_another_library_reads_it() -> None:
@@ -102,9 +111,11 @@ def test_a_commit_under_another_name_is_found() -> None:
 def test_a_later_format_is_told() -> None:
     import zlib
 
-    text = orjson.dumps({"__metadata__": {"format": "gradserve commit 2", "commit": "?"}})
+    text = orjson.dumps({"__metadata__": {"format": "gradserve commit 3", "commit": "?"}})
     covered = len(text).to_bytes(8, "little") + text
-    with pytest.raises(Damaged, match=f"“gradserve commit 2”, where this version of gradserve reads “{COMMIT_FORMAT}”"):
+    with pytest.raises(
+        Damaged, match=f"“gradserve commit 3”, where this version of gradserve reads “{COMMIT_FORMAT}” and"
+    ):
         decoded(covered + zlib.crc32(covered).to_bytes(8, "little"))
 
 

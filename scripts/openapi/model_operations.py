@@ -1,0 +1,109 @@
+"""Descriptions of models in the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from schemas.listings import ModelList
+from schemas.models import NamedModel, PutModelRequest
+from scripts.openapi import examples
+from scripts.openapi.examples import by_head, raised
+from scripts.openapi.operation import Operation
+from scripts.openapi.tensor_operations import (
+    AFTER,
+    IDEMPOTENCY_KEY,
+    KEEPING,
+    LIMIT,
+    STALE,
+    TIMEOUT_MS,
+    conditions,
+    listing_failures,
+    name_of,
+)
+from service.calls.definition import Json
+from service.pages.failure import Failure
+from service.state.conditions import Condition
+from service.state.graphs import no_graph
+from service.state.models import KeptModel, ModelTable, no_model
+from service.state.table import Quota, table_full
+from service.state.tensor_names import checked_name
+from service.worker.model_jobs import PUT_MODEL
+
+#: the name that examples have
+_SUBJECT: Final = "mean_of_squares"
+_ABSENT: Final = "nothing"
+_PATH: Final = "/v1/models/"
+_NAME: Final = name_of("a model", _SUBJECT)
+_CONDITIONS: Final = conditions("model")
+_UNKNOWN: Final = by_head(no_model(_ABSENT), {"path": _PATH + _ABSENT})
+_NO_NAME: Final = by_head(raised(lambda: checked_name("-w", "the name of a model")), {"path": _PATH + "-w"})
+_PRECONDITION: Final = by_head(
+    raised(lambda: Condition(match=[STALE]).require(_ABSENT, None, "model")),
+    {"path": _PATH + _ABSENT, "headers": {"If-Match": f'"{STALE}"'}},
+)
+_FULL: Final = by_head(table_full("the server keeps 1000 models", "at most 1000 models"))
+_KEEPING: Final = (_FULL, *KEEPING[1:])
+
+
+def in_use_failure() -> Failure:
+    """The refusal to forget a graph that there is a model of."""
+    table, graph_id = ModelTable(Quota(1, 1)), "0" * 64
+    table.load(("", _SUBJECT), KeptModel(graph_id, STALE, b""))
+    return by_head(raised(lambda: table.require_unused(("", graph_id))))
+
+
+def model_operations(graph_id: str) -> Iterator[tuple[str, Operation]]:
+    """All of them, by their id; `graph_id` is that of the graph that all examples share."""
+    model = NamedModel.__name__
+    leaf = {"name": "w", "node": 0, "dtype": "float64", "shape": [-1]}
+    asked: Json = {"graph_id": graph_id, "inputs": [leaf], "outputs": [{"name": "mean", "node": 2}]}
+    yield (
+        PUT_MODEL,
+        Operation(
+            model,
+            (*_putting_failures(asked), replace(_NO_NAME, body=asked), replace(_PRECONDITION, body=asked), *_KEEPING),
+            PutModelRequest.__name__,
+            {"a mean of squares, of any number of elements": asked},
+            (_NAME, TIMEOUT_MS, *_CONDITIONS, IDEMPOTENCY_KEY),
+            PUT_MODEL,
+            registered=True,
+            takes_binary=False,
+            subject=_SUBJECT,
+            statuses={"201": "The model is kept", "200": "The model is kept, in place of the one before"},
+            headers=("ETag",),
+        ),
+    )
+    known = (*examples.READING, examples.UNSEEN, _UNKNOWN, _NO_NAME)
+    yield (
+        "getModel",
+        Operation(
+            model,
+            (*known, _PRECONDITION),
+            parameters=(_NAME, *_CONDITIONS),
+            headers=("ETag",),
+            bodiless={"304": "It is the one that the client has"},
+        ),
+    )
+    yield (
+        "deleteModel",
+        Operation(model, (*known, _PRECONDITION, *_KEEPING), parameters=(_NAME, *_CONDITIONS, IDEMPOTENCY_KEY)),
+    )
+    yield "listModels", Operation(ModelList.__name__, listing_failures("/v1/models"), parameters=(LIMIT, AFTER))
+
+
+def _putting_failures(asked: Json) -> Iterator[Failure]:
+    """Every refusal of what a model says."""
+    (leaf,), (output,) = asked["inputs"], asked["outputs"]
+
+    def of_leaf(**changed: object) -> Json:
+        return asked | {"inputs": [leaf | changed]}
+
+    yield from examples.answered_in_json()
+    yield by_head(no_graph("0" * 64, "/graph_id"))
+    yield Failure("bad_reference", asked | {"outputs": [output | {"node": 7}]})
+    yield Failure("unexpected_feed", of_leaf(node=1))
+    yield Failure("missing_feed", asked | {"inputs": []})
+    yield Failure("bad_tensor", of_leaf(dtype="float31"))
+    yield Failure("over_budget", of_leaf(shape=[1] * 40))

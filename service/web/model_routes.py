@@ -1,0 +1,145 @@
+"""The paths of models. What they say is read and checked by workers; here they are bytes that are kept."""
+
+from __future__ import annotations
+
+from heapq import nsmallest
+from typing import Final, cast
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.errors import Refusal
+from service.pool.pool import awaited
+from service.state.changes import end_of_model, new_model
+from service.state.conditions import Condition
+from service.state.idempotency import Repetition
+from service.state.models import KeptModel, graph_of_request
+from service.state.tensor_names import checked_name
+from service.transport.job import Job, Reply
+from service.web.head import Media
+from service.web.jobs import Asker, job_of, job_of_upload, tenant_of_request
+from service.web.paging import page_of
+from service.web.query import parameters_of, timeout_of
+from service.web.repetition import once, recorded
+from service.web.responses import etag_header, from_reply
+from service.web.state import condition_of, current, deadline_of, state_of
+from service.web.uploads import upload_of
+from service.wire.media import JSON
+from service.worker.model_jobs import PUT_MODEL, READ_MODEL
+
+MODELS: Final = "/v1/models"
+_MODEL: Final = MODELS + "/{name}"
+
+model_router: Final = APIRouter()
+
+
+@model_router.put(_MODEL, operation_id=PUT_MODEL, tags=["models"])
+async def put_model(request: Request) -> Response:
+    """Keep a model.
+
+    Under this name, in place of the one before: a registered graph, with names for what goes in and what comes out,
+    and resident tensors for the leaves that are bound. All that is wrong with it is said at once. It is on disk before
+    the answer, where the server has one for its state.
+    """
+    state, name, condition = state_of(request), _name(request), condition_of(request)
+    if request.state.media.sent != JSON:
+        got = request.state.media.sent
+        raise Refusal("unsupported_media_type", f"a model is sent as {JSON}, not {got}", expected=JSON, got=got)
+    timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+    upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
+    read = job_of_upload(READ_MODEL, request, timeout, upload, subject=name)
+
+    async def answered(repetition: Repetition | None) -> Response:
+        reply = await awaited(state.pool, read)
+        if reply.status == 200:
+            job = _checking(request, read, reply)
+            reply = await awaited(state.pool, job)
+            if reply.status == 200:
+                reply = await _kept(request, job, reply, condition, repetition)
+        return from_reply(reply)
+
+    return await once(request, state.store, answered, upload, timeout)
+
+
+def _checking(request: Request, read: Job, reply: Reply) -> Job:
+    """The job that checks what a reply says was asked, on its graph where that is kept."""
+    body, found = reply.body, cast("Asker", request.state)
+    reply.give_back()
+    graph = state_of(request).store.graphs.find((read.namespace, graph_of_request(body)))
+    media, tenant = Media(JSON, JSON), tenant_of_request(request)
+    return job_of(PUT_MODEL, found, tenant, read.timeout, media, body, graph=graph, subject=read.subject)
+
+
+async def _kept(request: Request, job: Job, reply: Reply, condition: Condition, repetition: Repetition | None) -> Reply:
+    """The answer, once the model that a worker has made this record of is kept. Raises Refusal."""
+    store, model, key = state_of(request).store, KeptModel.of(reply.body), (job.namespace, job.subject or "")
+    reply.give_back()
+    await store.commits.fence.passed(job.expires)
+    status = 201 if store.models.latest(key) is None else 200
+    kept = Reply(status, JSON, [model.record], tuple(etag_header(model.etag).items()))
+    change = new_model(store.models, store.graphs, key, model, condition)
+    await store.commit([change, *recorded(store.answers, repetition, kept)], job.expires, job.timeout)
+    return kept
+
+
+@model_router.get(_MODEL, operation_id="getModel", tags=["models"])
+async def get_model(request: Request) -> Response:
+    """A model that is kept."""
+    name, condition = _name(request), condition_of(request)
+    parameters_of(request.scope["query_string"], ())
+    await current(request)
+    model = state_of(request).store.models.get(request.state.caller.namespace, name)
+    if not Condition(match=condition.match).holds(model.etag):
+        condition.require(name, model.etag, "model")
+    headers = etag_header(model.etag)
+    if not condition.holds(model.etag):
+        return Response(None, 304, headers)
+    return Response(model.record, headers=headers, media_type=JSON)
+
+
+# The same, of which the answer's body is not sent.
+model_router.add_api_route(_MODEL, get_model, methods=["HEAD"], include_in_schema=False)
+
+
+@model_router.delete(_MODEL, operation_id="deleteModel", tags=["models"])
+async def delete_model(request: Request) -> Response:
+    """Keep a model no more.
+
+    Its graph and the tensors that are bound stay. What computes with it at the time goes on. The answer is what there
+    was.
+    """
+    store, key = state_of(request).store, (request.state.caller.namespace, _name(request))
+    parameters_of(request.scope["query_string"], ())
+    change = end_of_model(store.models, key, condition_of(request))
+
+    async def answered(repetition: Repetition | None) -> Response:
+        await current(request)
+        change.check(gone := store.models.find(key))
+        assert gone is not None, "or the check had raised"
+        reply = Reply(200, JSON, [gone.record])
+        changes = [change, *recorded(store.answers, repetition, reply)]
+        await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
+        return from_reply(reply)
+
+    return await once(request, store, answered)
+
+
+@model_router.get(MODELS, operation_id="listModels", tags=["models"])
+async def list_models(request: Request) -> Response:
+    """The models that are kept.
+
+    By name, and page by page: where there are more, `next` says what to state as `after`.
+    """
+    limit, after = page_of(request.scope["query_string"])
+    await current(request)
+    there = state_of(request).store.models.within(request.state.caller.namespace)
+    names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
+    more = b',"next":"%b"' % names[limit - 1].encode() if len(names) > limit else b""
+    listed = b",".join(there[name].record for name in names[:limit])
+    return Response(b'{"models":[%b]%b}' % (listed, more), media_type=JSON)
+
+
+def _name(request: Request) -> str:
+    """The name that the path has. Raises Refusal: invalid_field."""
+    return checked_name(request.path_params["name"], "the name of a model")
