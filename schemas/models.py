@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from schemas.registered import Description, GraphId
 from schemas.resident import TensorName
-from schemas.scalars import CLOSED, Int64, NodeId
+from schemas.scalars import CLOSED, OPEN_IN_DOCUMENT, Int64, NodeId
 from schemas.tensor import Dtype, Shape
 
 ModelName = Annotated[
@@ -23,7 +23,7 @@ FreeShape = Annotated[
 ]
 
 
-@with_config(CLOSED)
+@with_config(OPEN_IN_DOCUMENT)
 class ModelInput(TypedDict):
     """A leaf that each call gives a value for, under a name."""
 
@@ -60,16 +60,20 @@ class PutModelRequest(TypedDict):
     description: NotRequired[Description]
 
 
-class ModelOutput(NamedOutput):
+class ModelOutput(TypedDict):
     """An output, and the type of its value; an extent of -1 depends on those that are free."""
 
+    name: ModelName
+    node: NodeId
     dtype: Dtype
     shape: FreeShape
 
 
-class ModelTensor(BoundLeaf):
+class ModelTensor(TypedDict):
     """A bound leaf, and the type that its tensor had when the model was put, and has to have."""
 
+    node: NodeId
+    tensor_id: TensorName
     dtype: Dtype
     shape: Shape
 

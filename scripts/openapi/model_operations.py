@@ -80,7 +80,7 @@ def model_operations(graph_id: str) -> Iterator[tuple[str, Operation]]:
         "getModel",
         Operation(
             model,
-            (*known, _PRECONDITION),
+            known,
             parameters=(_NAME, *_CONDITIONS),
             headers=("ETag",),
             bodiless={"304": "It is the one that the client has"},
@@ -101,9 +101,10 @@ def _putting_failures(asked: Json) -> Iterator[Failure]:
         return asked | {"inputs": [leaf | changed]}
 
     yield from examples.answered_in_json()
-    yield by_head(no_graph("0" * 64, "/graph_id"))
+    nowhere = "0" * 64
+    yield Failure("not_found", asked | {"graph_id": nowhere}, stated=no_graph(nowhere, "/graph_id"))
     yield Failure("bad_reference", asked | {"outputs": [output | {"node": 7}]})
-    yield Failure("unexpected_feed", of_leaf(node=1))
+    yield Failure("unexpected_feed", asked | {"inputs": [leaf, leaf | {"name": "x", "node": 1}]})
     yield Failure("missing_feed", asked | {"inputs": []})
     yield Failure("bad_tensor", of_leaf(dtype="float31"))
     yield Failure("over_budget", of_leaf(shape=[1] * 40))

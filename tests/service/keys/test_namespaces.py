@@ -48,9 +48,10 @@ class Person:
         """A request of each kind: those that change something last, and before that those by a name."""
         described = [(m, p, o) for m, p, o in operations(self.document) if m in methods]
         for method, path, operation in sorted(described, key=lambda each: (ORDER.index(each[0]), "{" not in each[1])):
-            for name in (None, SECRET) if "/tensors/" in path else (None,):
+            for name in (None, SECRET) if "{name}" in path and "/ops/" not in path else (None,):
                 stated = {} if name is None else {"name": name}
-                for body in self.of_mine(bodies(operation)) if method == "PUT" else bodies(operation):
+                of_tensor = method == "PUT" and "/tensors/" in path
+                for body in self.of_mine(bodies(operation)) if of_tensor else bodies(operation):
                     yield method, placed(path, operation, **stated), body
         if "POST" in methods:
             yield from self.by_name()

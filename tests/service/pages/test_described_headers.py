@@ -54,8 +54,11 @@ def check(document: Json, operation: Json, answer: httpx.Response) -> set[str]:
 
 def well_asked(document: Json, graph_id: str) -> Iterator[tuple[Json, str, str, bytes]]:
     """A request of each operation that it answers: what it is, the method, the path, the body."""
-    order = ["put", "post", "get", "delete"]
-    for path, method, operation in sorted(operations(document), key=lambda each: order.index(each[1])):
+    order = ["post", "put", "get"]
+    asked = sorted(operations(document), key=lambda each: each[0])
+    ending = [each for each in reversed(asked) if each[1] == "delete"]  # models before their graphs
+    keeping_all = sorted((each for each in asked if each[1] != "delete"), key=lambda each: order.index(each[1]))
+    for path, method, operation in (*keeping_all, *ending):
         at = placed(path, operation, name="add" if "/ops/" in path else "w", graph_id=graph_id)
         yield operation, method.upper(), at, bodies(operation)[0]
 

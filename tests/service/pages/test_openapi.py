@@ -62,7 +62,8 @@ def test_the_operations(document: dict[str, Any]) -> None:
     graphs = {"registerGraph", "listGraphs", "getGraph", "deleteGraph"}
     on_graphs = {f"{call}{OF_GRAPH}" for call in CALLS}
     tensors = {"putTensor", "getTensor", "deleteTensor", "listTensors"}
-    assert ids == {*CALLS, *on_graphs, *graphs, *tensors, "listOps", "getOp", "live", "ready"}
+    models = {"putModel", "getModel", "deleteModel", "listModels"}
+    assert ids == {*CALLS, *on_graphs, *graphs, *tensors, *models, "listOps", "getOp", "live", "ready"}
 
 
 def test_the_id_that_the_document_shows_is_that_of_the_shared_graph(document: dict[str, Any], graph_id: str) -> None:
@@ -132,6 +133,21 @@ def test_a_tensor_is_put_and_deleted_as_described(client: Client, document: dict
     assert "content" not in described["get"]["responses"]["304"]
 
 
+def test_a_model_is_put_and_deleted_as_described(client: Client, document: dict[str, Any], graph_id: str) -> None:
+    described = document["paths"]["/v1/models/{name}"]
+    ((name, shown),) = described["put"]["requestBody"]["content"]["application/json"]["examples"].items()
+    assert shown["value"]["graph_id"] == graph_id
+    answers = described["put"]["responses"]
+    for method, status in (("PUT", "201"), ("PUT", "200"), ("DELETE", "200")):
+        answer = client.request(method, "/v1/models/described", json=shown["value"] if method == "PUT" else None)
+        assert answer.status_code == int(status), answer.text
+        validator(document, answers[status]["content"]["application/json"]["schema"]).validate(answer.json())
+        example = answers["201"]["content"]["application/json"]["examples"][name]["value"]
+        varying = {"etag": "", "name": ""}
+        assert answer.json() | varying == example | varying
+    assert "content" not in described["get"]["responses"]["304"]
+
+
 def test_every_problem_is_as_described(document: dict[str, Any]) -> None:
     check = validator(document, {"$ref": "#/components/schemas/Problem"})
     for *_, example in problem_examples(document):
@@ -145,6 +161,8 @@ def test_pages_answer_as_described(
     described = next(o for _, _, o in operations(document) if o["operationId"] == operation)
     schema = described["responses"]["200"]["content"]["application/json"]["schema"]
     client.request("PUT", "/v1/tensors/w", json=MEAN["feeds"][0]["tensor"])
+    put = document["paths"]["/v1/models/{name}"]["put"]["requestBody"]["content"]["application/json"]["examples"]
+    client.request("PUT", METHODS["getModel"], json=next(iter(put.values()))["value"])
     validator(document, schema).validate(client.get(path.replace("{graph_id}", graph_id)).json())
 
 
@@ -153,7 +171,7 @@ def test_requests_are_closed_and_what_travels_back_is_open(document: dict[str, A
     closed = {name for name, schema in schemas.items() if schema.get("additionalProperties") is False}
     requests = {name for name in schemas if name.endswith("Request")}
     assert len(requests) == 2 * len(CALLS) + 2  # a graph, and a model
-    parts = {"Feed", "NodeType", "StoreEntry", "ModelInput", "NamedOutput", "BoundLeaf"}
+    parts = {"Feed", "NodeType", "StoreEntry", "NamedOutput", "BoundLeaf"}
     assert closed == parts | requests
 
 
