@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from engine import registry
 from service.errors import Refusal
+from service.facades.known import facades_of
 from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
 from service.observe.exposition import Exposition
@@ -30,10 +31,12 @@ from service.settings import Settings
 from service.state.opening import open_state
 from service.store import StoreService
 from service.web.document_routes import document_router
+from service.web.facade_routes import facade_router
 from service.web.graph_routes import graph_router
 from service.web.lifetime import Lifetime
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
+from service.web.middleware.foreign_errors import ForeignErrors
 from service.web.middleware.guard import Guard
 from service.web.middleware.origins import Origins
 from service.web.middleware.slashes import Slashes
@@ -131,6 +134,7 @@ def create_routes(settings: Settings, pool: Pool, store: StoreService, tally: Ta
         app.add_exception_handler(kind, on_error)
     for each in (router, graph_router, tensor_router, model_router, document_router):
         app.router.routes.extend(each.routes)  # flat, for whoever asks which of them a request takes
+    app.router.routes.extend(facade_router(facades_of(settings.facades)).routes)
     known = registry()
     described = shipped_document()
     add_pages(app, described)
@@ -153,4 +157,5 @@ def wrap(routes: FastAPI, settings: Settings, gate: Gate) -> ASGIApp:
     app: ASGIApp = Guard(routes, settings, gate)
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
-    return Envelope(Origins(app, settings, routes.routes))
+    app = Envelope(Origins(app, settings, routes.routes))
+    return ForeignErrors(app, facades_of(settings.facades)) if settings.facades else app

@@ -100,6 +100,10 @@ def _default_allowed_hosts(stated: dict[str, Any]) -> tuple[str, ...]:
     return (EVERY,) if stated.get("insecure") == "on" else ()
 
 
+#: protocols of others
+FacadeName = Literal["umbridge"]
+
+
 class Settings(BaseModel):
     """Settings of the server: what is not stated is what the environment says, or a default."""
 
@@ -245,6 +249,9 @@ class Settings(BaseModel):
     cors_origins: tuple[str, ...] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
     )
+    facades: tuple[FacadeName, ...] = Field(
+        (), description="protocols of others that are served beside /v1, separated by commas: umbridge"
+    )
     header_timeout: float = Field(
         8.0,
         gt=0,
@@ -337,7 +344,7 @@ class Settings(BaseModel):
             raise ValueError("names or addresses without scheme and port were expected, as in gradserve.example")
         return value
 
-    @field_validator("cors_origins", "allowed_hosts", mode="before")
+    @field_validator("cors_origins", "allowed_hosts", "facades", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value

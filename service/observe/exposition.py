@@ -62,11 +62,13 @@ class Exposition(Collector):
 
     def _requests(self) -> Iterator[Metric]:
         requests = CounterMetricFamily(
-            f"{_OURS}_requests", "requests that were answered, by call and status", labels=("call", "status")
+            f"{_OURS}_requests",
+            "requests that were answered, by call, status and facade",
+            labels=("call", "status", "facade"),
         )
-        grave = product([*calls(), OTHER], _GRAVE)
-        for (call, status), count in sorted(_begun(grave, self._tally.requests).items()):
-            requests.add_metric((call, str(status)), count)
+        grave = product([*calls(), OTHER], _GRAVE, [""])
+        for (call, status, facade), count in sorted(_begun(grave, self._tally.requests).items()):
+            requests.add_metric((call, str(status), facade), count)
         yield requests
         yield _durations(f"{_OURS}_request_seconds", "from a request's head to its answer", "call", self._tally.seconds)
         yield CounterMetricFamily(f"{_OURS}_received_bytes", "bytes of bodies", value=self._tally.received)

@@ -33,7 +33,7 @@ class Tally:
     """
 
     def __init__(self) -> None:
-        self.requests: Counter[tuple[str, int]] = Counter()
+        self.requests: Counter[tuple[str, int, str]] = Counter()
         self.received = 0
         self.sent = 0
         self.seconds: defaultdict[str, Histogram] = defaultdict(Histogram)
@@ -45,10 +45,10 @@ class Tally:
         self.denials: Counter[str] = Counter()
         self.holdings: Callable[[], Holdings] = Holdings
 
-    def count(self, call: str | None, status: int, received: int, sent: int, seconds: float) -> None:
-        """One request that was answered; bytes of its body and of the answer's."""
+    def count(self, call: str | None, status: int, received: int, sent: int, seconds: float, facade: str = "") -> None:
+        """One request that was answered; bytes of its body and of the answer's. `facade`: it was another protocol's."""
         label = call or OTHER
-        self.requests[label, status] += 1
+        self.requests[label, status, facade] += 1
         self.received += received
         self.sent += sent
         self.seconds[label].add(seconds)

@@ -32,7 +32,7 @@ from service.transport.body_memory import BodyAllocation, BodyMemory
 from service.transport.claims import Claim, Claims
 from service.transport.frames import INLINE
 from service.transport.job import Job, Reply, refused
-from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
+from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsModel, WantsTensors
 from service.transport.tensor_memory import TensorMemory
 
 _logger = logging.getLogger("gradserve.pool")
@@ -206,10 +206,20 @@ class ProcessPool:
         elif isinstance(why, WantsTensors) and ticket.job.may_ask:
             ticket.wanted, ticket.job.may_ask = why.names, False
             self._lanes.put_back(ticket)
+        elif isinstance(why, WantsModel) and ticket.job.model is None:
+            self._give_model(ticket, why.name)
         else:
             _logger.error("request %s: a worker asks again for what it was given", ticket.job.request_id)
             self._refuse(ticket, fault())
         self._lanes.pump()
+
+    def _give_model(self, ticket: Ticket, name: str) -> None:
+        try:
+            ticket.job.give_model(name)
+        except Refusal as refusal:
+            self._refuse(ticket, refusal)
+        else:
+            self._lanes.put_back(ticket)
 
     def has_room(self) -> None:
         """A worker has room for another job."""

@@ -15,24 +15,24 @@ import orjson
 from service.calls.estimate import Estimate
 from service.state.values import Stored, nbytes_of
 from service.transport.job import Job, Reply, Timings
-from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
-from service.wire.media import JSON, PROBLEM, SAFETENSORS
+from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsModel, WantsTensors
+from service.wire.media import JSON, OCTETS, PROBLEM, SAFETENSORS
 
 #: a body of more bytes than this goes through shared memory
 INLINE: Final = 64 << 10
 
 #: kinds of frames
 JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, RESIDENT, CONDEMNED = range(1, 12)
-NEEDS_GRAPH, WANTS_TENSORS, TOO_LONG = NOT_DONE = range(12, 15)
+NEEDS_GRAPH, WANTS_TENSORS, TOO_LONG, WANTS_MODEL = NOT_DONE = range(12, 16)
 
 _PREFIX: Final = struct.Struct("<IB")
 _NOTE: Final = struct.Struct("<IBI")
-_JOB: Final = struct.Struct("<IBBBBBIIIQddd")
+_JOB: Final = struct.Struct("<IBBBBBIIIIQddd")
 _REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Timings._fields)))
 _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without what has been read
 _NOT_DONE: Final = struct.Struct("<IBBdd")
 _RESIDENT: Final = struct.Struct("<IBIQ")
-_MEDIA: Final = (JSON, SAFETENSORS, PROBLEM)
+_MEDIA: Final = (JSON, SAFETENSORS, PROBLEM, OCTETS)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
 _CACHED, _COALESCED, _CONSULTED = 1, 2, 4
 _MAY_ASK: Final = 1
@@ -52,19 +52,20 @@ def job_frame(slot: int, job: Job, place: Whereabouts, most_seconds: float | Non
     about = f"{job.call}\n{job.graph or ''}\n{job.namespace}\n{job.subject or ''}"
     text = f"{about}\n{job.tenant}\n{job.request_id}".encode()
     inline = b"" if place.buffer else bytes(job.body)
-    head = _JOB.size + len(text) + len(inline) + (len(graph) if graph is not None else 0)
+    model = b"" if job.model is None else job.model
+    head = _JOB.size + len(text) + len(inline) + (len(graph) if graph is not None else 0) + len(model)
     fixed = _JOB.pack(
         head, JOB, slot, _MEDIA_NUMBER[job.sent], _MEDIA_NUMBER[job.accepted], _MAY_ASK if job.may_ask else 0,
-        len(text), _NO_GRAPH if graph is None else len(graph), place.buffer, place.nbytes,
+        len(text), _NO_GRAPH if graph is None else len(graph), len(model), place.buffer, place.nbytes,
         job.timeout, job.expires, _NO_BOUND if most_seconds is None else most_seconds,
     )  # fmt: skip
-    return b"".join((fixed, text, graph or b"", inline))
+    return b"".join((fixed, text, graph or b"", model, inline))
 
 
 def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None]:
     """The slot, the job, where its body is, and how long it may take, of a frame that begins at `at`."""
     (
-        size, _, slot, sent, accepted, flags, texts, graphs, buffer, nbytes, timeout, expires, most,
+        size, _, slot, sent, accepted, flags, texts, graphs, models, buffer, nbytes, timeout, expires, most,
     ) = _JOB.unpack_from(frame, at)  # fmt: skip
     start = at + _JOB.size
     call, graph, namespace, subject, tenant, request_id = frame[start : start + texts].decode().split("\n", 5)
@@ -73,11 +74,13 @@ def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None
     if graphs != _NO_GRAPH:
         graph_bytes = frame[start : start + graphs]
         start += graphs
+    model, start = frame[start : start + models], start + models
     body = frame[start : at + size]
     job = Job(call, body, request_id, timeout, expires, _MEDIA[sent], _MEDIA[accepted], graph or None, graph_bytes)
     job.namespace = namespace
     job.subject = subject or None
     job.tenant = tenant
+    job.model = model or None
     job.may_ask = flags & _MAY_ASK != 0
     return slot, job, Whereabouts(buffer, nbytes), None if most == _NO_BOUND else most
 
@@ -172,12 +175,15 @@ def read_not_done(frame: bytes, at: int) -> tuple[NotDone, float, float]:
     """Why the job was not done that the frame is about that begins at `at`; when it was begun, and given up."""
     size, kind, _, begun, ended = _NOT_DONE.unpack_from(frame, at)
     said = orjson.loads(frame[at + _NOT_DONE.size : at + size])
-    why: NotDone
+    return _why(kind, said), begun, ended
+
+
+def _why(kind: int, said: list[Any]) -> NotDone:
     if kind == TOO_LONG:
-        why = TooLong(Estimate(*said))
-    else:
-        why = WantsTensors(tuple(said)) if kind == WANTS_TENSORS else NeedsGraph()
-    return why, begun, ended
+        return TooLong(Estimate(*said))
+    if kind == WANTS_TENSORS:
+        return WantsTensors(tuple(said))
+    return WantsModel(*said) if kind == WANTS_MODEL else NeedsGraph()
 
 
 def _said(why: NotDone) -> tuple[int, list[Any]]:
@@ -186,6 +192,8 @@ def _said(why: NotDone) -> tuple[int, list[Any]]:
             return TOO_LONG, list(estimate)
         case WantsTensors(names):
             return WANTS_TENSORS, list(names)
+        case WantsModel(name):
+            return WANTS_MODEL, [name]
         case NeedsGraph():
             return NEEDS_GRAPH, []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -17,6 +17,22 @@ from service.wire.version import Find, Version
 
 def _none_of(_: str) -> None:
     pass
+
+
+class ModelOfGraph(NamedTuple):
+    """A model that is kept: its record, what workers know its graph by, and that graph."""
+
+    record: bytes
+    graph: str
+    graph_bytes: bytes
+
+
+#: the model of a name. Raises Refusal: not_found
+FindModel = Callable[[str], ModelOfGraph]
+
+
+def _no_model(name: str) -> ModelOfGraph:
+    raise AssertionError(f"nobody was to ask for the model {name}")
 
 
 #: what `Job.stop` is for a job that nobody stops
@@ -34,8 +50,11 @@ class Job:
 
     Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
     not there, and the job has `consulted` them then. Where it `may_ask`, as it may once, None may be for not having
-    asked. `subject` is the name of the tensor that the job is about, where it is about one. `tenant` is whose share of
-    the server the job comes out of.
+    asked. `subject` is the name of the tensor or model that the job is about, where it is about one; of a job of
+    another protocol, what the head of its request said. `tenant` is whose share of the server the job comes out of.
+
+    A job of another protocol is about a `model`, whose record that is; where only the body says which, `find_model`
+    gives the one of a name, once that has been read.
     """
 
     call: str
@@ -55,6 +74,13 @@ class Job:
     resident: Find = _none_of
     may_ask: bool = False
     consulted: bool = False
+    model: bytes | None = None
+    find_model: FindModel = _no_model
+
+    def give_model(self, name: str) -> None:
+        """Make it about the model of this name. Raises Refusal: not_found."""
+        self.consulted = True
+        self.model, self.graph, self.graph_bytes = self.find_model(name)
 
     def tensor(self, name: str) -> Version | None:
         """The resident tensor of a name, None where there is none."""

@@ -22,11 +22,17 @@ class WantsTensors(NamedTuple):
     names: Sequence[str]
 
 
+class WantsModel(NamedTuple):
+    """The job is about the model of this name, which its body says: the worker has no models."""
+
+    name: str
+
+
 class TooLong(NamedTuple):
     """The job would take longer than it was given: what it will take, as far as its plan tells."""
 
     estimate: Estimate
 
 
-NotDone: TypeAlias = NeedsGraph | WantsTensors | TooLong
+NotDone: TypeAlias = NeedsGraph | WantsTensors | WantsModel | TooLong
 JobResult: TypeAlias = Reply | NotDone

@@ -6,6 +6,7 @@ import re
 from typing import Final
 
 from service.calls import calls
+from service.facades.known import foreign_call_of
 from service.keys.caller import KeyScope
 
 #: what is for everybody: whether the server is well, and what it is
@@ -26,6 +27,6 @@ def scope_of(method: str, route: str | None, *, metrics: str = "keys") -> KeySco
     if route == _METRICS:
         return KeyScope.ADMIN if metrics == "keys" else None
     found = _CALL.fullmatch(route)
-    if method == "POST" and found is not None and found[1] in calls():
+    if method == "POST" and ((found is not None and found[1] in calls()) or foreign_call_of(route) is not None):
         return KeyScope.COMPUTE
     return KeyScope.READ if method in _READING else KeyScope.WRITE

@@ -14,7 +14,7 @@ from service.keys.caller import ANYONE
 from service.keys.keyholder import Keyholder
 from service.keys.tenant import tenant_of
 from service.state.graphs import Registered
-from service.transport.job import Reply, refused
+from service.transport.job import Reply
 from service.web.head import Order, malformed, too_large
 from service.web.incoming import Incoming, Wanted
 from service.web.observer import Finished
@@ -484,7 +484,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def refuse(self, refusal: Refusal, *, unread: bool = True) -> None:
         """Answer with a refusal, and end; not at once, where a part of the request is `unread`."""
-        reply = refused(refusal, self.request_id)
+        reply = self.server_state.report(self.head, refusal, self.request_id)
         body = reply.body
         self.write_bytes(self.server_state.dated.of_reply(reply, len(body), self.request_id, closes=True) + body)
         self.unread = unread

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from engine import printable
+from service.facades.known import facade_name_of, foreign_call_of
 from service.observe.answered import Answered
 from service.observe.request_log import RequestLog
 from service.observe.tally import Tally
+from service.web.head import Order
 from service.web.observer import Finished
 
 if TYPE_CHECKING:
@@ -29,8 +31,8 @@ class Recorder:
         """As an observer of requests."""
         head, reply = finished.head, finished.reply
         order = None if head is None else head.order
-        call = None if order is None else order.call
-        self._tally.count(call, finished.status, finished.received, finished.sent, finished.seconds)
+        call, facade = None if order is None else order.call, facade_name_of(finished.route)
+        self._tally.count(call, finished.status, finished.received, finished.sent, finished.seconds, facade)
         if reply is not None and finished.status == 200:
             self._tally.count_work(reply)
         if self._log is None and self._tracing is None:
@@ -40,6 +42,14 @@ class Recorder:
             trace_id = self._tracing.add(answered, () if head is None else head.fields, reply)
         if self._log is not None:
             self._log.add(answered, trace_id)
+
+
+def _call_of(order: Order | None, route: str) -> str:
+    """What was called: one of our calls, or one of another protocol's."""
+    foreign = foreign_call_of(route)
+    if foreign is not None:
+        return foreign.name
+    return "" if order is None else order.call
 
 
 def _answered(finished: Finished) -> Answered:
@@ -54,7 +64,7 @@ def _answered(finished: Finished) -> Answered:
         _UNREAD if head is None else head.method,
         _UNREAD if head is None else head.path,
         route,
-        "" if order is None else order.call,
+        _call_of(order, route),
         "" if order is None else printable(order.graph or ""),
         finished.status,
         finished.received,

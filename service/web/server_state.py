@@ -10,14 +10,16 @@ from typing import Final, Protocol
 from starlette.types import ASGIApp
 
 from service.errors import Refusal
+from service.facades.known import facades_of, owner_of
 from service.keys.gate import Gate
 from service.pool.pool import Pool
 from service.settings import Settings
 from service.store import StoreService
+from service.transport.job import Reply, refused
 from service.web.incoming import MinimumRate
 from service.web.known_heads import KnownHeads
 from service.web.observer import RequestObserver, unobserved
-from service.web.parsing import HeadReader
+from service.web.parsing import Head, HeadReader
 from service.web.response_head import Dated
 
 #: seconds between two looks at who is late; one who is late is looked at twice, so that a stall of the whole machine,
@@ -83,6 +85,7 @@ class ServerState:
         self.memory = memoryview(bytearray(_RECEIVED))
         self.arriving = MinimumRate(settings.body_timeout, settings.min_rate)
         self.leaving = MinimumRate(settings.send_timeout, settings.min_send_rate)
+        self._facades = facades_of(settings.facades)
         self.draining = False
         self.blocked: set[Client] = set()
         self.tasks: set[asyncio.Task[None]] = set()
@@ -94,6 +97,15 @@ class ServerState:
         self._looked = False  # whether that was since the last sweep
         self._timer: asyncio.TimerHandle | None = None
         self._empty: asyncio.Event | None = None
+
+    def report(self, head: Head | None, refusal: Refusal, request_id: str) -> Reply:
+        """The reply that a refusal is, of a request with this head, if it could be read: in its protocol's form."""
+        reply = refused(refusal, request_id)
+        facade = None if head is None else owner_of(head.path, self._facades)
+        if facade is None:
+            return reply
+        status, answer = facade.write_error(refusal.problem(request_id))
+        return Reply(status, answer.media_type, answer.pieces, reply.headers)
 
     @property
     def clients(self) -> list[Client]:

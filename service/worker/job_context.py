@@ -7,6 +7,7 @@ from typing import Final
 
 from engine import Deadline
 from service.calls.estimate import Estimate
+from service.facades.foreign_call import OwnRequest
 from service.transport.job import Job, Timings
 
 #: seconds that planning may take even where what is over a time is not to be run: it is done once
@@ -18,7 +19,7 @@ UNPLANNED: Final = Estimate(1.0, 0, 0)
 class JobContext:
     """A job from the moment on that a worker takes it up; what takes longer than `most_seconds` is not to be run."""
 
-    __slots__ = ("_backward", "_marks", "_paused", "deadline", "job", "most_seconds")
+    __slots__ = ("_backward", "_marks", "_paused", "deadline", "job", "most_seconds", "own")
 
     def __init__(self, job: Job, most_seconds: float | None) -> None:
         self._marks = [perf_counter()]
@@ -26,6 +27,8 @@ class JobContext:
         self._paused = 0.0
         self.job = job
         self.most_seconds = most_seconds
+        #: what it comes to, where it is of another protocol
+        self.own: OwnRequest | None = None
         self.deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
 
     def patience(self, seconds: float) -> Deadline:

@@ -24,10 +24,13 @@ from service.calls import calls
 from service.calls.cached_request import CachedRequest
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.errors import Refusal, fault, from_engine, out_of_memory
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, Results
+from service.facades.known import foreign_calls
+from service.facades.model import Model
 from service.settings import Settings, budget_of
 from service.transport.control_page import Vitals
 from service.transport.job import Job, Reply, refused
-from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsTensors
+from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsModel, WantsTensors
 from service.wire.apart import take_apart
 from service.wire.binary import own_bytes, read
 from service.wire.graph_source import GraphSource, Programs
@@ -116,6 +119,7 @@ class Worker:
             REQUESTS_OF_A_PLAN * settings.plan_cache, budget.cached_requests, lambda kept: kept.nbytes
         )
         self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
+        self._foreign = foreign_calls(settings.facades)
         tensors = TensorJobs(settings, limits)
         self.engine = Engine(
             Compiler(
@@ -141,8 +145,15 @@ class Worker:
     def __call__(self, job: Job) -> Reply:
         """The reply to a job that brings all it needs, whatever that takes. Never raises: see `attempt`."""
         outcome = self.attempt(job)
+        if isinstance(outcome, WantsModel):
+            outcome = self._of_model(job, outcome.name)
         assert isinstance(outcome, Reply), "it has its graph and its tensors, and all the time that it wants"
         return outcome
+
+    @_never_raising
+    def _of_model(self, job: Job, name: str) -> JobResult:
+        job.give_model(name)
+        return self.attempt(job)
 
     @_never_raising
     def attempt(self, job: Job, most_seconds: float | None = None) -> JobResult:
@@ -190,15 +201,42 @@ class Worker:
 
     def _read(self, context: JobContext) -> KnownRequest | NewRequest | JobResult:
         job = context.job
-        call = self._calls.get(job.call)
+        foreign, call = self._foreign.get(job.call), self._calls.get(job.call)
+        if foreign is not None:
+            return self._read_foreign(context, foreign)
         if call is None:
             return self._of_the_store[job.call](context)
         source = None if job.graph is None else self._registered(job.graph, job.graph_bytes)
         if job.graph is not None and source is None:
             return NeedsGraph()
-        message = self._parse(job, source)
+        return self._known_or_new(context, call, self._parse(job, source))
+
+    def _read_foreign(self, context: JobContext, foreign: ForeignCall) -> KnownRequest | NewRequest | JobResult:
+        """A job of another protocol, as one of ours on the graph of its model."""
+        job, depth = context.job, self._settings.json_depth
+        if job.model is None:
+            return WantsModel(foreign.model_name(bytes(job.body), depth))
+        assert job.graph is not None, "it came with the model"
+        model = Model.of(job.model)
+        model.require_bound(job.tensor)
+        own = foreign.read(bytes(job.body), job.subject or "", model, depth)
+        if isinstance(own, ForeignAnswer):
+            context.mark_read()
+            return _foreign_reply(own, context)
+        source = self._registered(job.graph, job.graph_bytes)
+        if source is None:
+            return NeedsGraph()
+        context.own, fields = own, own.fields
+        if own.weighted is not None:
+            source, first = own.weighted.of(source, self._programs)
+            fields = own.weighted.asked(fields, first)
+        return self._known_or_new(context, self._calls[own.call], Message(fields, own.tensors, source))
+
+    def _known_or_new(
+        self, context: JobContext, call: AnyCall, message: Message
+    ) -> KnownRequest | NewRequest | JobResult:
         context.deadline.check()
-        key = _key_of(job, call, message)
+        key = _key_of(context.job, call, message)
         return (key and self._recalled(context, key)) or NewRequest(context, call, message, key)
 
     def _recalled(self, context: JobContext, key: RequestKey) -> KnownRequest | TooLong | None:
@@ -248,10 +286,13 @@ class Worker:
             return TooLong(cost)
         outcome = call.run_task(ready, self.engine, context.deadline)
         context.ran()
-        pieces = call.write_body(outcome, ready, request.encoding)
+        own = context.own
+        pieces = call.write_body(outcome, ready, request.encoding) if own is None else ()
         cached = None if key is None else call.remembered(ready, outcome, self.engine, cost)
         if key is not None and cached is not None:
             self._cached_requests.get(key.question, lambda: cached)
+        if own is not None:
+            return _foreign_reply(own.write(Results(outcome.arrays)), context, cached=call.is_cached(ready))
         reply = Reply(200, context.job.accepted, pieces, (), context.timings(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
@@ -304,10 +345,18 @@ class NewRequest(NamedTuple):
 def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, report: RunReport) -> Reply:
     """The reply with these results, which took so long, and of which this is told."""
     cached = task.cached
+    if (own := task.context.own) is not None:
+        results = Results(zip(task.compiled.labels, arrays, strict=True))
+        return _foreign_reply(own.write(results), task.context, cached=True)
     kept = cached.kept(arrays, task.conditions) if cached.storing is not None else ()
     pieces = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), report, kept)
     reply = Reply(200, task.context.job.accepted, pieces, (), task.context.timings(), True)
     return _keeping(reply, kept) if kept else reply
+
+
+def _foreign_reply(answer: ForeignAnswer, context: JobContext, *, cached: bool = False) -> Reply:
+    """The reply with an answer in the words of another protocol."""
+    return Reply(200, answer.media_type, answer.pieces, answer.headers, context.timings(), cached)
 
 
 def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:
@@ -326,7 +375,7 @@ class RequestKey(NamedTuple):
 
 def _key_of(job: Job, call: AnyCall, message: Message) -> RequestKey | None:
     """What the request asks, its numbers taken out; None where it has to be read as a whole."""
-    if job.sent != JSON or not call.tensor_fields or message.source is None:
+    if job.sent != JSON or not call.tensor_fields or message.source is None or message.tensors:
         return None
     template = RequestTemplate.of(message.body, call.tensor_fields)
     if template is None:

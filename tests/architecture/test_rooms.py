@@ -49,6 +49,7 @@ SERVICE = (
     "state",
     "wire",
     "calls",
+    "facades",
     "transport",
     "worker",
     "pool",

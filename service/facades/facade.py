@@ -1,0 +1,51 @@
+"""A protocol as a whole: its paths, its calls, and the form of its errors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from service.facades.foreign_call import ForeignAnswer, ForeignCall
+
+Header = Callable[[str], str | None]  # the value of a header field, None where there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path of a protocol, and the call that it is; `said` is what of the head the call is to know.
+
+    Where `{name}` is in the path, it is the name of the model, and `{version}` the id of its graph; elsewhere the body
+    says the name.
+    """
+
+    method: str
+    path: str
+    call: ForeignCall
+    said: Callable[[Header], str] = lambda header: ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A path that lists what there is: it is given the names of all models."""
+
+    path: str
+    write: Callable[[Sequence[str]], Mapping[str, Any]]
+
+
+class Facade(ABC):
+    """One protocol."""
+
+    #: as the setting `--facades` names it
+    name: ClassVar[str]
+    places: ClassVar[Sequence[Place]]
+    listings: ClassVar[Sequence[Listing]] = ()
+
+    @abstractmethod
+    def owns(self, path: str) -> bool:
+        """Whether a path belongs to the protocol, be there something or not: errors of it are the protocol's."""
+
+    @abstractmethod
+    def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
+        """A problem report of ours in the protocol's form, and its status."""

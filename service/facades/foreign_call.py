@@ -1,0 +1,68 @@
+"""The contract of a facade's calls: a request of another protocol comes in, one of ours goes on, and an answer back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from engine import HostArray, Label
+from service.facades.model import Model
+from service.facades.weighted_sum import WeightedSum
+from service.wire.media import JSON
+from service.wire.message import NO_TENSORS
+from service.wire.node_place import NodePlace
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignAnswer:
+    """An answer in the words of a protocol."""
+
+    pieces: Sequence[bytes | memoryview]
+    media_type: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Results:
+    """Arrays that a call of ours came to, by what they are: "values", "gradients" and so on, and their nodes."""
+
+    def __init__(self, labelled: Iterable[tuple[Label, HostArray]]) -> None:
+        self._found = {(label.kind, *label.nodes): array for label, array in labelled}
+
+    def __call__(self, kind: str, *nodes: int) -> HostArray:
+        """The one of this kind, of these nodes."""
+        return self._found[(kind, *nodes)]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnRequest:
+    """A request to one of our calls, on a model's graph.
+
+    `fields` and `tensors` are what a client of ours would send; `write` makes the answer, and may raise Refusal. Where
+    something is `weighted`, the call is about that sum.
+    """
+
+    call: str
+    fields: Mapping[str, Any]
+    write: Callable[[Results], ForeignAnswer]
+    tensors: Mapping[tuple[str, NodePlace], HostArray] = field(default_factory=lambda: NO_TENSORS)
+    weighted: WeightedSum | None = None
+
+
+class ForeignCall(ABC):
+    """One kind of request of a protocol. It is read and answered in a worker."""
+
+    #: what its jobs, log lines and figures are called
+    name: ClassVar[str]
+
+    def model_name(self, body: bytes, depth: int) -> str:
+        """The model that a body is about, where no path says it; `depth` bounds its nesting. Raises Refusal."""
+        raise NotImplementedError
+
+    @abstractmethod
+    def read(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest | ForeignAnswer:
+        """What is asked of a model, or the answer where nothing has to be computed. Raises Refusal.
+
+        `said` is what the head of the request said that matters here; `depth` bounds the nesting of JSON.
+        """

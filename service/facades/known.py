@@ -1,0 +1,44 @@
+"""The facades that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from service.facades.facade import Facade
+from service.facades.foreign_call import ForeignCall
+from service.facades.umbridge import UmBridge
+
+#: by the names that the setting `--facades` knows
+FACADES: Final[Mapping[str, Facade]] = {facade.name: facade for facade in (UmBridge(),)}
+
+
+#: the calls of all of them, by the path that each has
+_BY_PATH: Final = {place.path: (facade, place.call) for facade in FACADES.values() for place in facade.places}
+
+
+def foreign_call_of(route: str) -> ForeignCall | None:
+    """The call that a route of a facade is, by its path with names in braces; None for any other."""
+    found = _BY_PATH.get(route)
+    return None if found is None else found[1]
+
+
+def facade_name_of(route: str) -> str:
+    """The facade that a route is of; empty for our own."""
+    found = _BY_PATH.get(route)
+    return "" if found is None else found[0].name
+
+
+def facades_of(names: Iterable[str]) -> list[Facade]:
+    """Those of these names."""
+    return [FACADES[name] for name in dict.fromkeys(names)]
+
+
+def owner_of(path: str, facades: Iterable[Facade]) -> Facade | None:
+    """The one of these protocols that a path belongs to, if any."""
+    return next((facade for facade in facades if facade.owns(path)), None)
+
+
+def foreign_calls(names: Iterable[str]) -> dict[str, ForeignCall]:
+    """All calls of the facades of these names, by their own."""
+    return {place.call.name: place.call for facade in facades_of(names) for place in facade.places}

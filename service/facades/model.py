@@ -1,0 +1,116 @@
+"""A model as a protocol sees it: inputs and outputs by name and by place, and what is fed beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import orjson
+
+from engine import TensorType
+from engine.graph.tensor_type import dtype_name
+from service.errors import Refusal
+from service.wire.version import Find
+
+#: an extent that each call states anew
+FREE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """An input or output: a node under a name. An extent of -1 is free."""
+
+    name: str
+    node: int
+    dtype: str
+    shape: tuple[int, ...]
+
+    @property
+    def is_free(self) -> bool:
+        """Whether any of its extents is."""
+        return FREE in self.shape
+
+    @property
+    def size(self) -> int:
+        """Its elements, where none of its extents is free."""
+        return math.prod(self.shape)
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether derivatives of and by it exist."""
+        return TensorType((), np.dtype(self.dtype)).is_differentiable
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A leaf that is a resident tensor, and the type that it had when the model was put."""
+
+    node: int
+    tensor_id: str
+    dtype: str
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model that is kept, by its record."""
+
+    name: str
+    etag: str
+    graph_id: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    bound: Sequence[Bound]
+    description: str = ""
+
+    @classmethod
+    def of(cls, record: bytes) -> Self:
+        """The one that a record tells of."""
+        told: dict[str, Any] = orjson.loads(record)
+        return cls(
+            told["name"],
+            told["etag"],
+            told["graph_id"],
+            tuple(map(_port, told["inputs"])),
+            tuple(map(_port, told["outputs"])),
+            [Bound(one["node"], one["tensor_id"], one["dtype"], tuple(one["shape"])) for one in told["bound"]],
+            told.get("description", ""),
+        )
+
+    @property
+    def is_free(self) -> bool:
+        """Whether it has free extents."""
+        return any(port.is_free for port in (*self.inputs, *self.outputs))
+
+    def feeds(self, tensors: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+        """The feeds of a request, in which inputs of these names have these tensors."""
+        ports = {port.name: port for port in self.inputs}
+        given = ({"node": ports[name].node, "tensor": tensor} for name, tensor in tensors.items())
+        return [*given, *({"node": one.node, "tensor_id": one.tensor_id} for one in self.bound)]
+
+    def require_bound(self, find: Find) -> None:
+        """Return where each bound tensor that is there is what it was. Raises Refusal: shape_mismatch, dtype_mismatch.
+
+        One that is not there is said to be missing by the call that it is fed to.
+        """
+        for one in self.bound:
+            version = find(one.tensor_id)
+            if version is None:
+                continue
+            found = version.array
+            if dtype_name(found.dtype) != one.dtype:
+                raise self._other(one, "dtype_mismatch", one.dtype, dtype_name(found.dtype))
+            if found.shape != one.shape:
+                raise self._other(one, "shape_mismatch", f"{list(one.shape)}", f"{list(found.shape)}")
+
+    def _other(self, one: Bound, code: str, expected: str, got: str) -> Refusal:
+        was = f"and was {expected} when the model “{self.name}” was put"
+        detail = f"node {one.node}: the resident tensor “{one.tensor_id}” is {got}, {was}"
+        return Refusal(code, detail, node=one.node, expected=expected, got=got)
+
+
+def _port(told: dict[str, Any]) -> Port:
+    return Port(told["name"], told["node"], told["dtype"], tuple(told["shape"]))

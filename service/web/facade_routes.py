@@ -1,0 +1,75 @@
+"""The paths of other protocols. A route finds the model, where the path says which, and hands the body on."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from service.facades.facade import Facade, Listing, Place
+from service.pool.pool import awaited
+from service.state.graphs import no_graph
+from service.store import StoreService
+from service.transport.job import FindModel, ModelOfGraph
+from service.web.jobs import job_of_upload, tenant_of_request
+from service.web.query import timeout_of
+from service.web.responses import answer, from_reply
+from service.web.state import current, state_of
+from service.web.uploads import upload_of
+
+_Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def facade_router(facades: Iterable[Facade]) -> APIRouter:
+    """The routes of these protocols. They stand in no document of ours."""
+    router = APIRouter()
+    for facade in facades:
+        for place in facade.places:
+            router.add_api_route(place.path, _call(place), methods=[place.method], include_in_schema=False)
+        for listing in facade.listings:
+            router.add_api_route(listing.path, _list(listing), methods=["GET"], include_in_schema=False)
+    return router
+
+
+def _call(place: Place) -> _Endpoint:
+    async def endpoint(request: Request) -> Response:
+        state = state_of(request)
+        timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+        find = _finder(state.store, request.state.caller.namespace)
+        upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
+        job = job_of_upload(place.call.name, request, timeout, upload, subject=place.said(request.headers.get))
+        job.find_model = find
+        if (name := request.path_params.get("name")) is not None:
+            try:
+                await current(request, timeout)
+                job.give_model(name)
+            except BaseException:
+                upload.give_back()
+                raise
+        reply = await awaited(state.pool, job)
+        request.state.reply = reply = await state.store.settled(job, request.state.caller, reply)
+        return from_reply(reply)
+
+    return endpoint
+
+
+def _list(listing: Listing) -> _Endpoint:
+    async def endpoint(request: Request) -> Response:
+        await current(request)
+        names = state_of(request).store.models.within(request.state.caller.namespace)
+        return answer(listing.write(sorted(names)))
+
+    return endpoint
+
+
+def _finder(store: StoreService, namespace: str) -> FindModel:
+    def find(name: str) -> ModelOfGraph:
+        model = store.models.get(namespace, name)
+        graph = store.graphs.find((namespace, model.graph_id))
+        if graph is None:  # nothing that the server does, but a state may have been restored in part
+            raise no_graph(model.graph_id)
+        return ModelOfGraph(model.record, graph.key, graph.record)
+
+    return find
