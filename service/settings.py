@@ -101,7 +101,7 @@ def _default_allowed_hosts(stated: dict[str, Any]) -> tuple[str, ...]:
 
 
 #: protocols of others
-FacadeName = Literal["umbridge"]
+FacadeName = Literal["umbridge", "openinference", "tesseract"]
 
 
 class Settings(BaseModel):
@@ -250,7 +250,9 @@ class Settings(BaseModel):
         (), description="web origins that may call from a browser, separated by commas; * for all"
     )
     facades: tuple[FacadeName, ...] = Field(
-        (), description="protocols of others that are served beside /v1, separated by commas: umbridge"
+        (),
+        description="protocols of others that are served beside /v1, separated by commas: umbridge, "
+        "openinference, tesseract",
     )
     header_timeout: float = Field(
         8.0,

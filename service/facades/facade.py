@@ -17,13 +17,14 @@ class Place:
     """A path of a protocol, and the call that it is; `said` is what of the head the call is to know.
 
     Where `{name}` is in the path, it is the name of the model, and `{version}` the id of its graph; elsewhere the body
-    says the name.
+    says the name. Parameters of the query that are `ignored` change nothing.
     """
 
     method: str
     path: str
     call: ForeignCall
     said: Callable[[Header], str] = lambda header: ""
+    ignored: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Facade(ABC):
     name: ClassVar[str]
     places: ClassVar[Sequence[Place]]
     listings: ClassVar[Sequence[Listing]] = ()
+    #: paths that say whether the server is live, or ready; for everybody
+    health: ClassVar[Mapping[str, str]] = {}
 
     @abstractmethod
     def owns(self, path: str) -> bool:

@@ -25,9 +25,13 @@ class ForeignAnswer:
 
 
 class Results:
-    """Arrays that a call of ours came to, by what they are: "values", "gradients" and so on, and their nodes."""
+    """Arrays that a call of ours came to, by what they are: "values", "gradients" and so on, and their nodes.
 
-    def __init__(self, labelled: Iterable[tuple[Label, HostArray]]) -> None:
+    Of a call that computes nothing, its answer in JSON is the `body`.
+    """
+
+    def __init__(self, labelled: Iterable[tuple[Label, HostArray]] = (), body: bytes = b"") -> None:
+        self.body = body
         self._found = {(label.kind, *label.nodes): array for label, array in labelled}
 
     def __call__(self, kind: str, *nodes: int) -> HostArray:

@@ -7,12 +7,16 @@ from typing import Final
 
 from service.facades.facade import Facade
 from service.facades.foreign_call import ForeignCall
+from service.facades.openinference import OpenInference
+from service.facades.tesseract import Tesseract
 from service.facades.umbridge import UmBridge
 
 #: by the names that the setting `--facades` knows
-FACADES: Final[Mapping[str, Facade]] = {facade.name: facade for facade in (UmBridge(),)}
+FACADES: Final[Mapping[str, Facade]] = {facade.name: facade for facade in (UmBridge(), OpenInference(), Tesseract())}
 
 
+#: what says whether the server is well, which anybody may ask
+HEALTH_PATHS: Final = frozenset(path for facade in FACADES.values() for path in facade.health)
 #: the calls of all of them, by the path that each has
 _BY_PATH: Final = {place.path: (facade, place.call) for facade in FACADES.values() for place in facade.places}
 

@@ -32,7 +32,8 @@ _REPLY: Final = struct.Struct("<IBBHBBIIQ" + "d" * (1 + len(Timings._fields)))
 _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # without what has been read
 _NOT_DONE: Final = struct.Struct("<IBBdd")
 _RESIDENT: Final = struct.Struct("<IBIQ")
-_MEDIA: Final = (JSON, SAFETENSORS, PROBLEM, OCTETS)
+#: of answers; those of other protocols have more
+_MEDIA: Final = (JSON, SAFETENSORS, PROBLEM, OCTETS, "application/json+base64")
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
 _CACHED, _COALESCED, _CONSULTED = 1, 2, 4
 _MAY_ASK: Final = 1

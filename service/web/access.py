@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from service.calls import calls
-from service.facades.known import foreign_call_of
+from service.facades.known import HEALTH_PATHS, foreign_call_of
 from service.keys.caller import KeyScope
 
 #: what is for everybody: whether the server is well, and what it is
@@ -22,7 +22,7 @@ def scope_of(method: str, route: str | None, *, metrics: str = "keys") -> KeySco
     What leads nowhere takes a key too: without one, nobody learns what there is.
     """
     route = route or ""
-    if _OPEN.fullmatch(route):
+    if _OPEN.fullmatch(route) or route in HEALTH_PATHS:
         return None
     if route == _METRICS:
         return KeyScope.ADMIN if metrics == "keys" else None

@@ -8,13 +8,15 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from engine import printable
+from service.errors import Refusal
 from service.facades.facade import Facade, Listing, Place
 from service.pool.pool import awaited
 from service.state.graphs import no_graph
 from service.store import StoreService
-from service.transport.job import FindModel, ModelOfGraph
+from service.transport.job import FindModel, Job, ModelOfGraph
 from service.web.jobs import job_of_upload, tenant_of_request
-from service.web.query import timeout_of
+from service.web.query import TIME, parameters_of, timeout_in
 from service.web.responses import answer, from_reply
 from service.web.state import current, state_of
 from service.web.uploads import upload_of
@@ -30,13 +32,16 @@ def facade_router(facades: Iterable[Facade]) -> APIRouter:
             router.add_api_route(place.path, _call(place), methods=[place.method], include_in_schema=False)
         for listing in facade.listings:
             router.add_api_route(listing.path, _list(listing), methods=["GET"], include_in_schema=False)
+        for path, what in facade.health.items():
+            router.add_api_route(path, _health(what), methods=["GET"], include_in_schema=False)
     return router
 
 
 def _call(place: Place) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         state = state_of(request)
-        timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+        stated = parameters_of(request.scope["query_string"], (TIME, *place.ignored))
+        timeout = timeout_in(stated, state.settings.timeout_ms)
         find = _finder(state.store, request.state.caller.namespace)
         upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
         job = job_of_upload(place.call.name, request, timeout, upload, subject=place.said(request.headers.get))
@@ -45,6 +50,7 @@ def _call(place: Place) -> _Endpoint:
             try:
                 await current(request, timeout)
                 job.give_model(name)
+                _check_version(request, name, job)
             except BaseException:
                 upload.give_back()
                 raise
@@ -55,11 +61,30 @@ def _call(place: Place) -> _Endpoint:
     return endpoint
 
 
+def _check_version(request: Request, name: str, job: Job) -> None:
+    """Raise Refusal (not_found) where a path says another version of a model than there is."""
+    stated = request.path_params.get("version")
+    graph_id = state_of(request).store.models.get(job.namespace, name).graph_id
+    if stated is not None and stated != graph_id:
+        shown = printable(stated)
+        detail = f"the model “{name}” has no version “{shown}”; the one that there is, is {graph_id}"
+        raise Refusal("not_found", detail, expected=graph_id, got=shown)
+
+
 def _list(listing: Listing) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         await current(request)
         names = state_of(request).store.models.within(request.state.caller.namespace)
         return answer(listing.write(sorted(names)))
+
+    return endpoint
+
+
+def _health(what: str) -> _Endpoint:
+    async def endpoint(request: Request) -> Response:
+        if what == "ready":
+            await state_of(request).readiness.check()
+        return answer({what: True})
 
     return endpoint
 

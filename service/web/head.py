@@ -12,6 +12,7 @@ from starlette.datastructures import Headers
 from engine import printable
 from service.calls import calls
 from service.errors import Refusal
+from service.facades.openinference.infer import LENGTH_HEADER
 from service.settings import Settings
 from service.web.origin import is_of_a_browser
 from service.web.query import timeout_of
@@ -63,7 +64,10 @@ def check_head(version: str, path: str, headers: Headers) -> None:
 def media_of(method: str, path: str, headers: Headers) -> Media:
     """What the body is and what the answer shall be. Raises Refusal: unsupported_media_type, not_acceptable."""
     if not path.startswith(_VERSIONED):
-        return Media(JSON, JSON)
+        if method == "POST":
+            _check_coding(headers)
+        # what has tensors as bytes may be as long as safetensors
+        return Media(SAFETENSORS if LENGTH_HEADER in headers else JSON, JSON)
     if method in ("POST", "PUT"):
         kind = _accepted(headers, SPOKEN if method == "POST" else (JSON,))
         _check_coding(headers)

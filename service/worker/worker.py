@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
 from engine.graph.run_report import RunReport
@@ -22,6 +22,7 @@ from service import machine
 from service.budget import REQUESTS_OF_A_PLAN
 from service.calls import calls
 from service.calls.cached_request import CachedRequest
+from service.calls.computing import Computing
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.facades.foreign_call import ForeignAnswer, ForeignCall, Results
@@ -292,7 +293,7 @@ class Worker:
         if key is not None and cached is not None:
             self._cached_requests.get(key.question, lambda: cached)
         if own is not None:
-            return _foreign_reply(own.write(Results(outcome.arrays)), context, cached=call.is_cached(ready))
+            return _foreign_reply(own.write(_results(call, outcome, ready)), context, cached=call.is_cached(ready))
         reply = Reply(200, context.job.accepted, pieces, (), context.timings(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
@@ -352,6 +353,13 @@ def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, re
     pieces = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), report, kept)
     reply = Reply(200, task.context.job.accepted, pieces, (), task.context.timings(), True)
     return _keeping(reply, kept) if kept else reply
+
+
+def _results(call: AnyCall, outcome: Any, ready: Any) -> Results:
+    """What a call came to: arrays, or else its answer."""
+    if isinstance(call, Computing):
+        return Results(outcome.arrays)
+    return Results((), b"".join(call.write_body(outcome, ready, "json")))
 
 
 def _foreign_reply(answer: ForeignAnswer, context: JobContext, *, cached: bool = False) -> Reply:

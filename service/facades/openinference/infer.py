@@ -1,0 +1,252 @@
+"""An inference: inputs by name, as JSON or as bytes behind it; outputs, and gradients by the inputs, by name."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NotRequired
+
+import numpy as np
+import orjson
+from pydantic import with_config
+from typing_extensions import TypedDict
+
+from engine import HostArray, printable
+from schemas.scalars import CLOSED
+from service.errors import Refusal
+from service.facades.elements import flattened, listed
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, Results
+from service.facades.model import FREE, Model, Port
+from service.facades.openinference.datatypes import DATATYPES, dtype_of
+from service.wire.binary import own_bytes
+from service.wire.json_codec import json_kind, parse_json
+from service.wire.media import JSON, OCTETS
+from service.wire.node_place import NodePlace
+from service.wire.validation import validate
+
+#: how many bytes of a body, or of an answer, are JSON; the tensors follow
+LENGTH_HEADER: Final = "Inference-Header-Content-Length"
+#: what the name of an output begins with that is the gradient by an input
+_GRADIENT: Final = "gradient."
+
+
+@with_config(CLOSED)
+class _Input(TypedDict):
+    """A tensor that goes in; its elements are `data`, or so many bytes behind the JSON."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    parameters: NotRequired[dict[str, Any]]
+    data: NotRequired[Any]
+
+
+@with_config(CLOSED)
+class _Output(TypedDict):
+    """An output that is asked for."""
+
+    name: str
+    parameters: NotRequired[dict[str, Any]]
+
+
+@with_config(CLOSED)
+class _Inference(TypedDict):
+    """The JSON of a request."""
+
+    inputs: list[_Input]
+    outputs: NotRequired[list[_Output]]
+    parameters: NotRequired[dict[str, Any]]
+    id: NotRequired[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """An output that is to be answered: a result of ours of this kind, of this node; as bytes, or as JSON."""
+
+    name: str
+    kind: str
+    node: int
+    is_binary: bool
+
+
+class Infer(ForeignCall):
+    """Values of outputs, and gradients: outputs that are called `gradient.` and an input.
+
+    `parameters.gradient_of` names the output that is differentiated, where the model has several.
+    """
+
+    name = "openinference.infer"
+
+    def read(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest:
+        """What is asked; `said` is how long the JSON is, where there are bytes behind it."""
+        text, rest = _parts(body, said)
+        asked: Mapping[str, Any] = validate(_Inference, _without_nulls(parse_json(text, depth)))
+        _refuse_sequences(asked)
+        feeds, tensors = _values(asked["inputs"], rest, model)
+        wanted = _wanted(asked, model)
+        call, fields = _call(asked, wanted, model)
+
+        def write(results: Results) -> ForeignAnswer:
+            return _written(model, asked.get("id"), [(one, results(one.kind, one.node)) for one in wanted])
+
+        return OwnRequest(call, {"feeds": feeds, **fields}, write, tensors)
+
+
+def _parts(body: bytes, said: str) -> tuple[bytes, memoryview]:
+    """The JSON of a body, and the bytes behind it. Raises Refusal."""
+    if not said:
+        return body, memoryview(b"")
+    if not (said.isascii() and said.isdecimal()) or len(said) > 15 or int(said) > len(body):
+        expected, got = f"a number of bytes up to {len(body)}", printable(said)
+        detail = f"{LENGTH_HEADER} must be {expected}, which the body has, but is {got}"
+        raise Refusal("invalid_field", detail, expected=expected, got=got)
+    return body[: int(said)], memoryview(body)[int(said) :]
+
+
+def _without_nulls(asked: dict[str, Any]) -> dict[str, Any]:
+    """What is null is not set, as clients of the protocol write it."""
+    return {
+        key: [{k: v for k, v in one.items() if v is not None} if isinstance(one, dict) else one for one in value]
+        if isinstance(value, list)
+        else value
+        for key, value in asked.items()
+        if value is not None
+    }
+
+
+def _refuse_sequences(asked: Mapping[str, Any]) -> None:
+    parameters = asked.get("parameters", {})
+    stated = [name for name in ("sequence_id", "sequence_start", "sequence_end") if parameters.get(name)]
+    if stated:
+        detail = f"parameters.{stated[0]} is stated, and gradserve has no sequences: each request stands by itself"
+        raise Refusal("invalid_field", detail, expected="no sequence", got=stated[0])
+
+
+def _values(
+    inputs: Sequence[_Input], rest: memoryview, model: Model
+) -> tuple[list[dict[str, Any]], dict[tuple[str, NodePlace], HostArray]]:
+    """The feeds, and the tensors beside them. Raises Refusal."""
+    ports = {port.name: port for port in model.inputs}
+    tensors: dict[tuple[str, NodePlace], HostArray] = {}
+    given: dict[str, Mapping[str, Any]] = {}
+    seen = set[str]()
+    for i, one in enumerate(inputs):
+        where, port = f"inputs[{i}]", _port(one, i, ports, seen)
+        size = one.get("parameters", {}).get("binary_data_size")
+        if size is None:
+            data = flattened(one.get("data"), f"{where}.data")
+            given[port.name] = {"dtype": port.dtype, "shape": one["shape"], "data": data}
+        else:
+            array, rest = _taken(rest, size, port, one["shape"], where)
+            tensors["feeds", NodePlace(port.node)] = array
+    if rest.nbytes:
+        raise _bad(f"the body has {rest.nbytes} bytes behind the inputs", "no bytes more", f"{rest.nbytes} bytes")
+    missing = [name for name in ports if name not in seen]
+    if missing:
+        detail = f"the input “{missing[0]}” is missing; the model “{model.name}” takes {', '.join(ports)}"
+        raise Refusal("missing_feed", detail, expected=f"the input “{missing[0]}”", got="nothing")
+    return model.feeds(given), tensors
+
+
+def _port(one: _Input, i: int, ports: Mapping[str, Port], seen: set[str]) -> Port:
+    """The input that a tensor is for, once its type is the model's. Raises Refusal."""
+    name, where = one["name"], f"inputs[{i}]"
+    port = ports.get(name)
+    if port is None or name in seen:
+        got, expected = f"“{printable(name)}”", ", ".join(ports) or "no inputs"
+        detail = f"{where} is called {got}, as another is" if port else f"there is no input {got}; there are {expected}"
+        raise Refusal("unexpected_feed", detail, expected=expected, got=got)
+    seen.add(name)
+    dtype = dtype_of(one["datatype"], f"{where}.datatype")
+    if dtype != port.dtype:
+        detail = f"the input “{name}” is {DATATYPES[port.dtype]}, but {where} is {one['datatype']}"
+        raise Refusal("dtype_mismatch", detail, expected=DATATYPES[port.dtype], got=one["datatype"])
+    shape = one["shape"]
+    fits = len(shape) == len(port.shape) and all(w in (FREE, n) for n, w in zip(shape, port.shape, strict=True))
+    if not fits or min(shape, default=0) < 0:
+        detail = f"the input “{name}” is of the shape {list(port.shape)}, but {where} is of {shape}"
+        raise Refusal("shape_mismatch", detail, expected=str(list(port.shape)), got=str(shape))
+    return port
+
+
+def _taken(
+    rest: memoryview, size: object, port: Port, shape: Sequence[int], where: str
+) -> tuple[HostArray, memoryview]:
+    """The next tensor of the bytes, and those behind it. Raises Refusal."""
+    dtype = np.dtype(port.dtype)
+    wanted = dtype.itemsize * math.prod(shape)
+    if size != wanted or isinstance(size, bool):
+        got = str(size) if isinstance(size, int) else json_kind(size)
+        detail = f"{where}.parameters.binary_data_size must be {wanted}, for {port.dtype}{list(shape)}, but is {got}"
+        raise _bad(detail, str(wanted), got)
+    if rest.nbytes < wanted:
+        raise _bad(f"{where} has {rest.nbytes} bytes, where {wanted} are stated", f"{wanted} bytes", str(rest.nbytes))
+    if dtype == np.bool_ and bytes(rest[:wanted]).strip(b"\0\1"):
+        raise _bad(f"{where} has a byte that is neither 0 nor 1", "bytes 0 and 1", "another byte")
+    little = np.frombuffer(rest[:wanted], dtype.newbyteorder("<"))
+    return little.astype(dtype, copy=False).reshape(shape), rest[wanted:]
+
+
+def _wanted(asked: Mapping[str, Any], model: Model) -> list[_Wanted]:
+    """What is to be answered: all outputs, unless some are named. Raises Refusal."""
+    parameters = asked.get("parameters", {})
+    usual = bool(parameters.get("binary_data_output", False))
+    named: Sequence[_Output] = asked.get("outputs") or [_Output(name=port.name) for port in model.outputs]
+    outputs, inputs = ({port.name: port for port in ports} for ports in (model.outputs, model.inputs))
+    found = []
+    for one in named:
+        name = one["name"]
+        is_binary = bool(one.get("parameters", {}).get("binary_data", usual))
+        of = inputs.get(name.removeprefix(_GRADIENT)) if name.startswith(_GRADIENT) else None
+        if name in outputs:
+            found.append(_Wanted(name, "values", outputs[name].node, is_binary))
+        elif of is not None:
+            found.append(_Wanted(name, "gradients", of.node, is_binary))
+        else:
+            known = ", ".join((*outputs, *(f"{_GRADIENT}{each}" for each in inputs)))
+            detail = f"there is no output “{printable(name)}”; there are {known}"
+            raise Refusal("invalid_field", detail, expected=f"one of {known}", got=printable(name))
+    return found
+
+
+def _call(asked: Mapping[str, Any], wanted: Sequence[_Wanted], model: Model) -> tuple[str, dict[str, Any]]:
+    """The call of ours that gives this, and its fields but the feeds. Raises Refusal."""
+    nodes = list(dict.fromkeys(one.node for one in wanted if one.kind == "values"))
+    by = list(dict.fromkeys(one.node for one in wanted if one.kind == "gradients"))
+    if not by:
+        return "forward", {"outputs": nodes}
+    outputs, named = {port.name: port.node for port in model.outputs}, asked.get("parameters", {}).get("gradient_of")
+    if named is None and len(outputs) > 1:
+        expected = f"one of {', '.join(outputs)}"
+        detail = f"parameters.gradient_of must name the output that gradients are of: {expected}"
+        raise Refusal("invalid_field", detail, expected=expected, got="nothing")
+    of = outputs.get(named) if isinstance(named, str) else None if named is not None else next(iter(outputs.values()))
+    if of is None:
+        got = f"“{printable(named)}”" if isinstance(named, str) else json_kind(named)
+        expected = f"one of {', '.join(outputs)}"
+        detail = f"parameters.gradient_of must be {expected}, but is {got}"
+        raise Refusal("invalid_field", detail, expected=expected, got=got)
+    return "gradients", {"of": of, "wrt": by, "outputs": nodes or [of]}
+
+
+def _written(model: Model, stated_id: str | None, results: Sequence[tuple[_Wanted, HostArray]]) -> ForeignAnswer:
+    """The answer: JSON, and behind it the tensors that were asked for as bytes. Raises Refusal."""
+    outputs, behind = [], []
+    for one, array in results:
+        told: dict[str, Any] = {"name": one.name, "datatype": DATATYPES[array.dtype.name], "shape": list(array.shape)}
+        if one.is_binary:
+            told["parameters"] = {"binary_data_size": array.nbytes}
+            behind.append(own_bytes(array))
+        else:
+            told["data"] = listed(array, one.name)
+        outputs.append(told)
+    named = {"model_name": model.name, "model_version": model.graph_id}
+    text = orjson.dumps({**named, **({} if stated_id is None else {"id": stated_id}), "outputs": outputs})
+    if not any(one.is_binary for one, _ in results):
+        return ForeignAnswer([text], JSON)
+    return ForeignAnswer([text, *behind], OCTETS, ((LENGTH_HEADER, str(len(text))),))
+
+
+def _bad(detail: str, expected: str, got: str) -> Refusal:
+    return Refusal("bad_tensor", detail, expected=expected, got=got)

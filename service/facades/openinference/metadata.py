@@ -1,0 +1,43 @@
+"""What Open Inference tells of a model without running it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from service.facades.foreign_call import ForeignAnswer, ForeignCall
+from service.facades.model import Model, Port
+from service.facades.openinference.datatypes import DATATYPES
+
+
+class Metadata(ForeignCall):
+    """Names, datatypes and shapes of what goes in and comes out."""
+
+    name = "openinference.metadata"
+
+    def read(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+        """All of it; an extent of -1 is free there, too."""
+        told = {
+            "name": model.name,
+            "versions": [model.graph_id],
+            "platform": "gradserve_graph",
+            "inputs": _tensors(model.inputs),
+            "outputs": _tensors(model.outputs),
+        }
+        return ForeignAnswer([orjson.dumps(told)])
+
+
+class Ready(ForeignCall):
+    """Whether a model may be asked: it may, where it is there."""
+
+    name = "openinference.ready"
+
+    def read(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+        """The status says it, and so does the body."""
+        return ForeignAnswer([orjson.dumps({"name": model.name, "ready": True})])
+
+
+def _tensors(ports: Sequence[Port]) -> list[dict[str, Any]]:
+    return [{"name": port.name, "datatype": DATATYPES[port.dtype], "shape": list(port.shape)} for port in ports]

@@ -1,0 +1,43 @@
+"""Tesseract over HTTP: models as functions of named arrays, at a path of its own each, with a document of its own.
+
+The protocol: https://docs.pasteurlabs.ai/projects/tesseract-core
+
+Files:
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Final
+
+from service.facades.facade import Facade, Header, Place
+from service.facades.foreign_call import ForeignAnswer
+from service.facades.tesseract.calls import CALLS
+from service.facades.tesseract.document import Document, Health
+from service.facades.tesseract.errors import error_of
+
+_ROOT: Final = "/tesseract"
+_MODEL: Final = _ROOT + "/{name}"
+
+
+def _accept(header: Header) -> str:
+    return header("Accept") or ""
+
+
+class Tesseract(Facade):
+    """The protocol. A client is given the path of one model, and knows of no other."""
+
+    name = "tesseract"
+    places: ClassVar = [
+        *(Place("POST", f"{_MODEL}/{call.path}", call, _accept, ("run_id",)) for call in CALLS),
+        Place("GET", f"{_MODEL}/health", Health()),
+        Place("GET", f"{_MODEL}/openapi.json", Document()),
+    ]
+
+    def owns(self, path: str) -> bool:
+        """Whether it is under the path of all models."""
+        return path == _ROOT or path.startswith(f"{_ROOT}/")
+
+    def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
+        """`{"detail": [{"type", "loc", "msg", "input", "ctx"}]}`."""
+        return error_of(problem)

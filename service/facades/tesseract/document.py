@@ -1,0 +1,76 @@
+"""The document of one model, by which clients of Tesseract learn its arrays; and whether it is well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+
+from service.facades.foreign_call import ForeignAnswer, ForeignCall
+from service.facades.model import FREE, Model, Port
+from service.facades.tesseract.arrays import BASE64_FORM, JSON_FORM
+from service.facades.tesseract.calls import CALLS
+
+_ARRAY: Final = {
+    "type": "object",
+    "properties": {
+        "object_type": {"const": "array"},
+        "shape": {"type": "array", "items": {"type": "integer"}},
+        "dtype": {"type": "string"},
+        "data": {"type": "object"},
+    },
+    "required": ["object_type", "shape", "dtype", "data"],
+}
+
+
+class Health(ForeignCall):
+    """Whether a model is there."""
+
+    name = "tesseract.health"
+
+    def read(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+        """It is, or there had been no answer."""
+        return ForeignAnswer([b'{"status":"ok"}'])
+
+
+class Document(ForeignCall):
+    """OpenAPI as clients of Tesseract read it: which calls there are, and which arrays are differentiable."""
+
+    name = "tesseract.document"
+
+    def read(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+        """The schemas have the names that clients look for."""
+        inputs, outputs = _schema(model.inputs), _schema(model.outputs)
+        differentiable = {"differentiable_arrays": inputs["differentiable_arrays"]}
+        wrapped = {"type": "object", "properties": {"inputs": inputs}, "required": ["inputs"], **differentiable}
+        schemas = {
+            "Apply_InputSchema": inputs,
+            "Apply_OutputSchema": outputs,
+            "ApplyInputSchema": wrapped,
+            "ApplyOutputSchema": outputs,
+        }
+        told: dict[str, Any] = {
+            "openapi": "3.1.0",
+            "info": {"title": model.name, "version": model.graph_id, "description": model.description},
+            "paths": {f"/{path}": {} for path in (*(call.path for call in CALLS), "health")},
+            "components": {"schemas": schemas},
+            "x-supported-output-formats": [JSON_FORM, BASE64_FORM],
+            "x-supported-gpu-transports": ["none"],
+            "x-supported-compressions": ["none"],
+        }
+        return ForeignAnswer([orjson.dumps(told)])
+
+
+def _schema(ports: Sequence[Port]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {port.name: _ARRAY for port in ports},
+        "required": [port.name for port in ports],
+        "differentiable_arrays": {port.name: _array(port) for port in ports if port.is_differentiable},
+    }
+
+
+def _array(port: Port) -> dict[str, Any]:
+    """Shape and dtype; an extent that is free is None, as the runtime of Tesseract has it."""
+    return {"shape": [None if extent == FREE else extent for extent in port.shape], "dtype": port.dtype}
