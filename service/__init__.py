@@ -15,6 +15,7 @@ Files:
     commands/   Commands of `gradserve` that need more than a few lines, one a file
     doctor/     Diagnosis whether a server will do well here: what `gradserve doctor` looks at, one thing after the
                 other
+    facades/    Facades: protocols of others, served by our models. What computes are the calls that exist
     keys/       Keys: who may call, what each may do, and how much of it
     observe/    Observation by an operator: counts, for Prometheus; a line for each request, and a trace; a banner at
                 the start

@@ -17,6 +17,8 @@ Files:
     connection       One connection: bytes in, requests out of them one after another, each handed to its door; answers,
                      and its end
     document_routes  The paths of the OpenAPI documents
+    facade_routes    The paths of other protocols. A route finds the model, where the path says which, and hands the
+                     body on
     fast_door        Computing calls: from the connection straight to the pool, and from its reply to the transport
     graph_routes     The paths of registered graphs. They are kept as the bytes that a worker has made of them
     head             Decisions that a request's head alone allows: framing, size, media types, and what a computing call
