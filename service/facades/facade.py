@@ -13,7 +13,7 @@ Header = Callable[[str], str | None]  # the value of a header field, None where 
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class FacadeRoute:
     """A path of a protocol, and the call that it is; `said` is what of the head the call is to know.
 
     Where `{name}` is in the path, it is the name of the model, and `{version}` the id of its graph; elsewhere the body
@@ -40,7 +40,7 @@ class Facade(ABC):
 
     #: as the setting `--facades` names it
     name: ClassVar[str]
-    places: ClassVar[Sequence[Place]]
+    places: ClassVar[Sequence[FacadeRoute]]
     listings: ClassVar[Sequence[Listing]] = ()
     #: paths that say whether the server is live, or ready; for everybody
     health: ClassVar[Mapping[str, str]] = {}

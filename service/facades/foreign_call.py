@@ -24,7 +24,7 @@ class ForeignAnswer:
     headers: tuple[tuple[str, str], ...] = ()
 
 
-class Results:
+class ResultArrays:
     """Arrays that a call of ours came to, by what they are: "values", "gradients" and so on, and their nodes.
 
     Of a call that computes nothing, its answer in JSON is the `body`.
@@ -49,7 +49,7 @@ class OwnRequest:
 
     call: str
     fields: Mapping[str, Any]
-    write: Callable[[Results], ForeignAnswer]
+    write: Callable[[ResultArrays], ForeignAnswer]
     tensors: Mapping[tuple[str, NodePlace], HostArray] = field(default_factory=lambda: NO_TENSORS)
     weighted: WeightedSum | None = None
 

@@ -13,10 +13,8 @@ import orjson
 from engine import TensorType
 from engine.graph.tensor_type import dtype_name
 from service.errors import Refusal
+from service.state.models import FREE
 from service.wire.version import Find
-
-#: an extent that each call states anew
-FREE = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,10 @@ from engine import printable
 from service.errors import Refusal
 from service.state.table import Quota, Share, Table, TableKey
 
+#: an extent that each call states anew
+FREE: Final = -1
+#: what the refusal of a model that is not there expects
+MODEL_WANTED: Final = "the name of a model"
 #: bytes that a model takes beside its record
 MODEL_OVERHEAD: Final = 500
 #: between what tells of a model and its leaves: in a string, a quotation mark would have a backslash before it
@@ -73,7 +77,7 @@ def no_model(name: str) -> Refusal:
     """The report for a model that is not there."""
     shown = printable(name)
     detail = f"there is no model “{shown}”; PUT /v1/models/NAME makes one, and GET /v1/models lists those that are kept"
-    return Refusal("not_found", detail, expected="the name of a model", got=shown)
+    return Refusal("not_found", detail, expected=MODEL_WANTED, got=shown)
 
 
 def _in_use(graph_id: str, users: Sequence[str]) -> Refusal:

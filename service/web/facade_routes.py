@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from engine import printable
 from service.errors import Refusal
-from service.facades.facade import Facade, Listing, Place
+from service.facades.facade import Facade, FacadeRoute, Listing
 from service.pool.pool import awaited
 from service.state.graphs import no_graph
 from service.store import StoreService
@@ -37,7 +37,7 @@ def facade_router(facades: Iterable[Facade]) -> APIRouter:
     return router
 
 
-def _call(place: Place) -> _Endpoint:
+def _call(place: FacadeRoute) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         state = state_of(request)
         stated = parameters_of(request.scope["query_string"], (TIME, *place.ignored))

@@ -16,14 +16,13 @@ from schemas import NodeType
 from schemas.models import BoundLeaf, ModelInput, ModelOutput, ModelTensor, NamedOutput, PutModelRequest
 from service.errors import Refusal, from_engine
 from service.state.graphs import no_graph
+from service.state.models import FREE
 from service.state.tensor_names import checked_name, is_name, unknown_tensor
 from service.wire.node_place import NodePlace
 from service.wire.tensors import type_of
 from service.wire.translate import located
 from service.wire.version import Find
 
-#: an extent that each call states anew
-FREE: Final = -1
 #: what free extents are while a model is planned, one after the other: what comes out differently depends on them
 PLANNED_WITH: Final = (2, 3)
 

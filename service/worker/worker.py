@@ -25,7 +25,7 @@ from service.calls.cached_request import CachedRequest
 from service.calls.computing import Computing
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.errors import Refusal, fault, from_engine, out_of_memory
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, Results
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, ResultArrays
 from service.facades.known import foreign_calls
 from service.facades.model import Model
 from service.settings import Settings, budget_of
@@ -347,7 +347,7 @@ def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, re
     """The reply with these results, which took so long, and of which this is told."""
     cached = task.cached
     if (own := task.context.own) is not None:
-        results = Results(zip(task.compiled.labels, arrays, strict=True))
+        results = ResultArrays(zip(task.compiled.labels, arrays, strict=True))
         return _foreign_reply(own.write(results), task.context, cached=True)
     kept = cached.kept(arrays, task.conditions) if cached.storing is not None else ()
     pieces = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), report, kept)
@@ -355,11 +355,11 @@ def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, re
     return _keeping(reply, kept) if kept else reply
 
 
-def _results(call: AnyCall, outcome: Any, ready: Any) -> Results:
+def _results(call: AnyCall, outcome: Any, ready: Any) -> ResultArrays:
     """What a call came to: arrays, or else its answer."""
     if isinstance(call, Computing):
-        return Results(outcome.arrays)
-    return Results((), b"".join(call.write_body(outcome, ready, "json")))
+        return ResultArrays(outcome.arrays)
+    return ResultArrays((), b"".join(call.write_body(outcome, ready, "json")))
 
 
 def _foreign_reply(answer: ForeignAnswer, context: JobContext, *, cached: bool = False) -> Reply:

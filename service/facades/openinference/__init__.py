@@ -17,10 +17,10 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
-from service.facades.facade import Facade, Listing, Place
+from service.facades.facade import Facade, FacadeRoute, Listing
 from service.facades.foreign_call import ForeignAnswer
 from service.facades.openinference.infer import LENGTH_HEADER, Infer
-from service.facades.openinference.metadata import Metadata, Ready
+from service.facades.openinference.metadata import Metadata, ModelReady
 from service.wire.answers import VERSIONS
 
 _ROOT: Final = "/v2"
@@ -40,10 +40,10 @@ class OpenInference(Facade):
 
     name = "openinference"
     places: ClassVar = [
-        *(Place("GET", path, Metadata()) for path in (_MODEL, _VERSION)),
-        *(Place("GET", f"{path}/ready", Ready()) for path in (_MODEL, _VERSION)),
+        *(FacadeRoute("GET", path, Metadata()) for path in (_MODEL, _VERSION)),
+        *(FacadeRoute("GET", f"{path}/ready", ModelReady()) for path in (_MODEL, _VERSION)),
         *(
-            Place("POST", f"{path}/infer", Infer(), lambda header: header(LENGTH_HEADER) or "")
+            FacadeRoute("POST", f"{path}/infer", Infer(), lambda header: header(LENGTH_HEADER) or "")
             for path in (_MODEL, _VERSION)
         ),
     ]

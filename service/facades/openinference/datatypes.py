@@ -6,24 +6,21 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine import printable
+from engine.graph.dtypes import ELEMENT_TYPES, ElementType
 from service.errors import Refusal
 from service.wire.json_codec import json_kind
 
-#: by dtype; BYTES, BF16 and unsigned numbers of more than 8 bits are none
-DATATYPES: Final[Mapping[str, str]] = {
-    "bool": "BOOL",
-    "int8": "INT8",
-    "uint8": "UINT8",
-    "int32": "INT32",
-    "int64": "INT64",
-    "float16": "FP16",
-    "float32": "FP32",
-    "float64": "FP64",
-}
+
+def _datatype(element: ElementType) -> str:
+    return f"FP{8 * element.width}" if element.kind == "floating" else element.name.upper()
+
+
+#: by dtype; BYTES, BF16 and whole numbers of 16 bits are none
+DATATYPES: Final[Mapping[str, str]] = {element.name: _datatype(element) for element in ELEMENT_TYPES}
 _DTYPES: Final = {datatype: dtype for dtype, datatype in DATATYPES.items()}
 
 
-def dtype_of(datatype: object, where: str) -> str:
+def dtype_of_datatype(datatype: object, where: str) -> str:
     """The dtype that a datatype is. Raises Refusal."""
     if isinstance(datatype, str) and datatype in _DTYPES:
         return _DTYPES[datatype]

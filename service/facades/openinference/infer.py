@@ -16,9 +16,10 @@ from engine import HostArray, printable
 from schemas.scalars import CLOSED
 from service.errors import Refusal
 from service.facades.elements import flattened, listed
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, Results
-from service.facades.model import FREE, Model, Port
-from service.facades.openinference.datatypes import DATATYPES, dtype_of
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ResultArrays
+from service.facades.model import Model, Port
+from service.facades.openinference.datatypes import DATATYPES, dtype_of_datatype
+from service.state.models import FREE
 from service.wire.binary import own_bytes
 from service.wire.json_codec import json_kind, parse_json
 from service.wire.media import JSON, OCTETS
@@ -87,7 +88,7 @@ class Infer(ForeignCall):
         wanted = _wanted(asked, model)
         call, fields = _call(asked, wanted, model)
 
-        def write(results: Results) -> ForeignAnswer:
+        def write(results: ResultArrays) -> ForeignAnswer:
             return _written(model, asked.get("id"), [(one, results(one.kind, one.node)) for one in wanted])
 
         return OwnRequest(call, {"feeds": feeds, **fields}, write, tensors)
@@ -158,7 +159,7 @@ def _port(one: _Input, i: int, ports: Mapping[str, Port], seen: set[str]) -> Por
         detail = f"{where} is called {got}, as another is" if port else f"there is no input {got}; there are {expected}"
         raise Refusal("unexpected_feed", detail, expected=expected, got=got)
     seen.add(name)
-    dtype = dtype_of(one["datatype"], f"{where}.datatype")
+    dtype = dtype_of_datatype(one["datatype"], f"{where}.datatype")
     if dtype != port.dtype:
         detail = f"the input “{name}” is {DATATYPES[port.dtype]}, but {where} is {one['datatype']}"
         raise Refusal("dtype_mismatch", detail, expected=DATATYPES[port.dtype], got=one["datatype"])
@@ -176,7 +177,7 @@ def _taken(
     """The next tensor of the bytes, and those behind it. Raises Refusal."""
     dtype = np.dtype(port.dtype)
     wanted = dtype.itemsize * math.prod(shape)
-    if size != wanted or isinstance(size, bool):
+    if type(size) is not int or size != wanted:
         got = str(size) if isinstance(size, int) else json_kind(size)
         detail = f"{where}.parameters.binary_data_size must be {wanted}, for {port.dtype}{list(shape)}, but is {got}"
         raise _bad(detail, str(wanted), got)

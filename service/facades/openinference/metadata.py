@@ -29,7 +29,7 @@ class Metadata(ForeignCall):
         return ForeignAnswer([orjson.dumps(told)])
 
 
-class Ready(ForeignCall):
+class ModelReady(ForeignCall):
     """Whether a model may be asked: it may, where it is there."""
 
     name = "openinference.ready"

@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from service.facades.facade import Facade, Header, Place
+from service.facades.facade import Facade, FacadeRoute, Header
 from service.facades.foreign_call import ForeignAnswer
-from service.facades.tesseract.calls import CALLS
+from service.facades.tesseract.calls import TESSERACT_CALLS
 from service.facades.tesseract.document import Document, Health
-from service.facades.tesseract.errors import error_of
+from service.facades.tesseract.errors import tesseract_error
 
 _ROOT: Final = "/tesseract"
 _MODEL: Final = _ROOT + "/{name}"
@@ -34,9 +34,9 @@ class Tesseract(Facade):
 
     name = "tesseract"
     places: ClassVar = [
-        *(Place("POST", f"{_MODEL}/{call.path}", call, _accept, ("run_id",)) for call in CALLS),
-        Place("GET", f"{_MODEL}/health", Health()),
-        Place("GET", f"{_MODEL}/openapi.json", Document()),
+        *(FacadeRoute("POST", f"{_MODEL}/{call.path}", call, _accept, ("run_id",)) for call in TESSERACT_CALLS),
+        FacadeRoute("GET", f"{_MODEL}/health", Health()),
+        FacadeRoute("GET", f"{_MODEL}/openapi.json", Document()),
     ]
 
     def owns(self, path: str) -> bool:
@@ -45,4 +45,4 @@ class Tesseract(Facade):
 
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
         """`{"detail": [{"type", "loc", "msg", "input", "ctx"}]}`."""
-        return error_of(problem)
+        return tesseract_error(problem)

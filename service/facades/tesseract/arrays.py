@@ -12,11 +12,14 @@ import pybase64
 from engine import DTYPES, HostArray, printable
 from service.errors import Refusal
 from service.facades.elements import flattened, listed
-from service.facades.model import FREE, Port
+from service.facades.model import Port
+from service.state.models import FREE
 from service.wire.json_codec import json_kind
 
 JSON_FORM: Final = "json"
 BASE64_FORM: Final = "json+base64"
+#: extents of a shape that a sentence shows
+_SHOWN: Final = 16
 #: the encodings of elements that are read
 _ENCODINGS: Final = ("json", "base64")
 
@@ -27,21 +30,18 @@ def form_of(accept: str) -> str:
     return JSON_FORM if "application/json" in kinds and f"application/{BASE64_FORM}" not in kinds else BASE64_FORM
 
 
-def read_array(port: Port, stated: object, place: str) -> dict[str, Any]:
+def decode_array(port: Port, stated: object, place: str) -> dict[str, Any]:
     """What is stated for an input or output, at this pointer, as a tensor of a request, in its dtype. Raises Refusal.
 
     Numbers, and lists of them, are arrays, too.
     """
     array = _stated(stated, port, place)
-    if not _fits(array.shape, port):
-        expected, got = f"an array of the shape {list(port.shape)}", str(list(array.shape))
-        raise _bad(f"“{port.name}” must be {expected}, but is {got}", place, expected, got, "shape_mismatch")
     cast = _cast(array, port, place)
     data = pybase64.b64encode_as_string(np.ascontiguousarray(cast, cast.dtype.newbyteorder("<")).tobytes())
     return {"dtype": port.dtype, "shape": list(array.shape), "data_b64": data}
 
 
-def write_array(name: str, array: HostArray, form: str) -> dict[str, Any]:
+def encode_array(name: str, array: HostArray, form: str) -> dict[str, Any]:
     """A result in this form. Raises Refusal for what JSON has no numbers for."""
     told: dict[str, Any] = {"object_type": "array", "shape": list(array.shape), "dtype": array.dtype.name}
     if form == JSON_FORM:
@@ -54,10 +54,12 @@ def _stated(stated: object, port: Port, place: str) -> HostArray:
     if isinstance(stated, dict):
         return _encoded(stated, port, place)
     if isinstance(stated, int | float):
+        _require_shape((), port, place)
         return np.asarray(stated)
     shape, numbers = _shape_of(stated), flattened(stated, f"“{port.name}”")
     if len(numbers) != math.prod(shape):
         raise _bad(f"“{port.name}” has rows of different lengths", place, "rows of one length", "others")
+    _require_shape(shape, port, place)
     return np.asarray(numbers, np.dtype(port.dtype) if not numbers else None).reshape(shape)
 
 
@@ -70,6 +72,7 @@ def _encoded(stated: Mapping[str, Any], port: Port, place: str) -> HostArray:
     if not _is_shape(shape):
         expected = "a list of extents of 0 or more"
         raise _bad(f"the shape of “{port.name}” must be {expected}", f"{place}/shape", expected, "something else")
+    _require_shape(shape, port, place)
     encoding = data.get("encoding") if isinstance(data, dict) else None
     if not isinstance(data, dict) or encoding not in _ENCODINGS:
         expected = f"an object whose encoding is one of {', '.join(_ENCODINGS)}"
@@ -136,8 +139,11 @@ def _safely(array: HostArray, dtype: np.dtype[Any]) -> HostArray:
     return cast
 
 
-def _fits(shape: Sequence[int], port: Port) -> bool:
-    return len(shape) == len(port.shape) and all(w in (FREE, n) for n, w in zip(shape, port.shape, strict=True))
+def _require_shape(shape: Sequence[int], port: Port, place: str) -> None:
+    """Raise Refusal where a shape is not that of its port, before anything is made of it."""
+    if len(shape) != len(port.shape) or any(w not in (FREE, n) for n, w in zip(shape, port.shape, strict=True)):
+        expected, got = f"an array of the shape {list(port.shape)}", str(list(shape[:_SHOWN]))
+        raise _bad(f"“{port.name}” must be {expected}, but is {got}", place, expected, got, "shape_mismatch")
 
 
 def _is_shape(shape: object) -> TypeGuard[list[int]]:

@@ -10,9 +10,9 @@ import orjson
 
 from engine import printable
 from service.errors import Refusal
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, Results
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ResultArrays
 from service.facades.model import Model, Port
-from service.facades.tesseract.arrays import form_of, read_array, write_array
+from service.facades.tesseract.arrays import decode_array, encode_array, form_of
 from service.wire.json_codec import json_kind, parse_json
 
 _Json = Mapping[str, Any]
@@ -59,8 +59,8 @@ class _Apply(_Call):
         """Values of all outputs."""
         feeds, nodes = _feeds(asked["inputs"], model), _nodes(model.outputs)
 
-        def write(results: Results) -> ForeignAnswer:
-            found = {port.name: write_array(port.name, results("values", port.node), form) for port in model.outputs}
+        def write(results: ResultArrays) -> ForeignAnswer:
+            found = {port.name: encode_array(port.name, results("values", port.node), form) for port in model.outputs}
             return _written(found, form)
 
         return OwnRequest("forward", {"feeds": feeds, "outputs": nodes}, write)
@@ -77,9 +77,9 @@ class _Jacobian(_Call):
         feeds = _feeds(asked["inputs"], model)
         by, of = _chosen(asked, "jac_inputs", model.inputs), _chosen(asked, "jac_outputs", model.outputs)
 
-        def write(results: Results) -> ForeignAnswer:
+        def write(results: ResultArrays) -> ForeignAnswer:
             def block(y: Port, x: Port) -> dict[str, Any]:
-                return write_array(f"{y.name} by {x.name}", results("jacobian", y.node, x.node), form)
+                return encode_array(f"{y.name} by {x.name}", results("jacobian", y.node, x.node), form)
 
             return _written({y.name: {x.name: block(y, x) for x in by} for y in of}, form)
 
@@ -99,8 +99,8 @@ class _JacobianVectorProduct(_Call):
         by, of = _chosen(asked, "jvp_inputs", model.inputs), _chosen(asked, "jvp_outputs", model.outputs)
         tangents = _vectors(asked, "tangent_vector", by)
 
-        def write(results: Results) -> ForeignAnswer:
-            return _written({y.name: write_array(y.name, results("tangents", y.node), form) for y in of}, form)
+        def write(results: ResultArrays) -> ForeignAnswer:
+            return _written({y.name: encode_array(y.name, results("tangents", y.node), form) for y in of}, form)
 
         return OwnRequest("jvp", {"feeds": feeds, "outputs": _nodes(of), "tangents": tangents}, write)
 
@@ -123,8 +123,8 @@ class _VectorJacobianProduct(_Call):
             "wrt": _nodes(by),
         }
 
-        def write(results: Results) -> ForeignAnswer:
-            return _written({x.name: write_array(x.name, results("gradients", x.node), form) for x in by}, form)
+        def write(results: ResultArrays) -> ForeignAnswer:
+            return _written({x.name: encode_array(x.name, results("gradients", x.node), form) for x in by}, form)
 
         return OwnRequest("vjp", fields, write)
 
@@ -141,7 +141,7 @@ class _AbstractEval(_Call):
         bound = [{"node": one.node, "dtype": one.dtype, "shape": list(one.shape)} for one in model.bound]
         fields = {"types": [*types, *bound], "outputs": _nodes(model.outputs), "call": "forward"}
 
-        def write(results: Results) -> ForeignAnswer:
+        def write(results: ResultArrays) -> ForeignAnswer:
             planned = {cost["node"]: cost for cost in orjson.loads(results.body)["nodes"]}
             told = {port.name: planned[port.node] for port in model.outputs}
             shapes = {name: {"shape": cost["shape"], "dtype": cost["dtype"]} for name, cost in told.items()}
@@ -151,7 +151,7 @@ class _AbstractEval(_Call):
 
 
 #: all of them
-CALLS: Final[Sequence[_Call]] = (
+TESSERACT_CALLS: Final[Sequence[_Call]] = (
     _Apply(),
     _Jacobian(),
     _JacobianVectorProduct(),
@@ -167,14 +167,14 @@ def _nodes(ports: Iterable[Port]) -> list[int]:
 def _feeds(inputs: _Json, model: Model) -> list[dict[str, Any]]:
     """The feeds of a request with these inputs. Raises Refusal."""
     _check_names(inputs, model.inputs, "/inputs")
-    given = {port.name: read_array(port, inputs[port.name], f"/inputs/{port.name}") for port in model.inputs}
+    given = {port.name: decode_array(port, inputs[port.name], f"/inputs/{port.name}") for port in model.inputs}
     return model.feeds(given)
 
 
 def _vectors(asked: _Json, field: str, ports: Sequence[Port]) -> list[dict[str, Any]]:
     """Arrays for the nodes of these inputs or outputs, one for each. Raises Refusal."""
     _check_names(asked[field], ports, f"/{field}")
-    arrays = [read_array(port, asked[field][port.name], f"/{field}/{port.name}") for port in ports]
+    arrays = [decode_array(port, asked[field][port.name], f"/{field}/{port.name}") for port in ports]
     return [{"node": port.node, "tensor": array} for port, array in zip(ports, arrays, strict=True)]
 
 

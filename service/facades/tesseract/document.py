@@ -8,9 +8,10 @@ from typing import Any, Final
 import orjson
 
 from service.facades.foreign_call import ForeignAnswer, ForeignCall
-from service.facades.model import FREE, Model, Port
+from service.facades.model import Model, Port
 from service.facades.tesseract.arrays import BASE64_FORM, JSON_FORM
-from service.facades.tesseract.calls import CALLS
+from service.facades.tesseract.calls import TESSERACT_CALLS
+from service.state.models import FREE
 
 _ARRAY: Final = {
     "type": "object",
@@ -53,7 +54,7 @@ class Document(ForeignCall):
         told: dict[str, Any] = {
             "openapi": "3.1.0",
             "info": {"title": model.name, "version": model.graph_id, "description": model.description},
-            "paths": {f"/{path}": {} for path in (*(call.path for call in CALLS), "health")},
+            "paths": {f"/{path}": {} for path in (*(call.path for call in TESSERACT_CALLS), "health")},
             "components": {"schemas": schemas},
             "x-supported-output-formats": [JSON_FORM, BASE64_FORM],
             "x-supported-gpu-transports": ["none"],

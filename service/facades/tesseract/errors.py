@@ -13,7 +13,7 @@ from service.facades.foreign_call import ForeignAnswer
 _KEPT: Final = frozenset({401, 403, 404, 405, 408, 413, 415, 421, 429, 431})
 
 
-def error_of(problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
+def tesseract_error(problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
     """The error that a problem report of ours is, and its status."""
     status: int = problem["status"]
     found = [_finding(one) for one in problem.get("errors") or [problem]]

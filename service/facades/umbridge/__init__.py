@@ -12,21 +12,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from service.facades.facade import Facade, Listing, Place
+from service.facades.facade import Facade, FacadeRoute, Listing
 from service.facades.foreign_call import ForeignAnswer
-from service.facades.umbridge.calls import CALLS
-from service.facades.umbridge.errors import error_of
+from service.facades.umbridge.calls import UMBRIDGE_CALLS
+from service.facades.umbridge.errors import umbridge_error
 
 _VERSION: Final = 1.0
 _INFO: Final = "/Info"
-_PATHS: Final = frozenset({_INFO, *(f"/{call.path}" for call in CALLS)})
+_PATHS: Final = frozenset({_INFO, *(f"/{call.path}" for call in UMBRIDGE_CALLS)})
 
 
 class UmBridge(Facade):
     """The protocol. Its paths are at the root, since its C++ client knows no prefix."""
 
     name = "umbridge"
-    places: ClassVar = [Place("POST", f"/{call.path}", call) for call in CALLS]
+    places: ClassVar = [FacadeRoute("POST", f"/{call.path}", call) for call in UMBRIDGE_CALLS]
     listings: ClassVar = [Listing(_INFO, lambda names: {"protocolVersion": _VERSION, "models": list(names)})]
 
     def owns(self, path: str) -> bool:
@@ -35,4 +35,4 @@ class UmBridge(Facade):
 
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
         """`{"error": {"type", "message"}}`."""
-        return error_of(problem)
+        return umbridge_error(problem)

@@ -14,14 +14,14 @@ from typing_extensions import TypedDict
 from engine import HostArray
 from schemas.scalars import CLOSED
 from service.errors import Refusal
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, Results
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ResultArrays
 from service.facades.model import Model, Port
 from service.facades.umbridge.errors import SUPPORTED
 from service.facades.weighted_sum import WeightedSum
 from service.wire.json_codec import json_kind, parse_json
 from service.wire.validation import validate
 
-Tensor = Mapping[str, Any]
+_Tensor = Mapping[str, Any]
 
 
 @with_config(CLOSED)
@@ -132,7 +132,7 @@ class _Evaluate(_Call):
         """Values of all outputs; of a node that is two of them, once."""
         nodes = list(dict.fromkeys(port.node for port in model.outputs))
 
-        def write(results: Results) -> ForeignAnswer:
+        def write(results: ResultArrays) -> ForeignAnswer:
             return _written({"output": [_vector(port.name, results("values", port.node)) for port in model.outputs]})
 
         return OwnRequest("forward", {"feeds": _feeds(model, asked["input"]), "outputs": nodes}, write)
@@ -151,7 +151,7 @@ class _Gradient(_Call):
         cotangents = [{"node": of.node, "tensor": _tensor(of, asked["sens"], "sens")}]
         fields = {"feeds": feeds, "outputs": [of.node], "cotangents": cotangents, "wrt": [by.node]}
 
-        def write(results: Results) -> ForeignAnswer:
+        def write(results: ResultArrays) -> ForeignAnswer:
             return _written({"output": _vector(by.name, results("gradients", by.node))})
 
         return OwnRequest("vjp", fields, write)
@@ -169,7 +169,7 @@ class _ApplyJacobian(_Call):
         of, by = _chosen(asked, "outWrt", model.outputs), _chosen(asked, "inWrt", model.inputs)
         tangents = [{"node": by.node, "tensor": _tensor(by, asked["vec"], "vec")}]
 
-        def write(results: Results) -> ForeignAnswer:
+        def write(results: ResultArrays) -> ForeignAnswer:
             return _written({"output": _vector(of.name, results("tangents", of.node))})
 
         return OwnRequest("jvp", {"feeds": feeds, "outputs": [of.node], "tangents": tangents}, write)
@@ -193,7 +193,7 @@ class _ApplyHessian(_Call):
             "vectors": [{"node": node, "tensor": tensor} for node, tensor in vectors.items()],
         }
 
-        def write(results: Results) -> ForeignAnswer:
+        def write(results: ResultArrays) -> ForeignAnswer:
             return _written({"output": _vector(first.name, results("hvp", first.node))})
 
         weighted = WeightedSum(of.node, of.dtype, _tensor(of, asked["sens"], "sens"))
@@ -201,7 +201,7 @@ class _ApplyHessian(_Call):
 
 
 #: all of them
-CALLS: Final[Sequence[_Call]] = (
+UMBRIDGE_CALLS: Final[Sequence[_Call]] = (
     _ModelInfo(),
     _InputSizes(),
     _OutputSizes(),
@@ -240,7 +240,7 @@ def _feeds(model: Model, vectors: Sequence[Any]) -> list[dict[str, Any]]:
     return model.feeds({port.name: _tensor(port, vector, f"input[{i}]") for i, (port, vector) in enumerate(pairs)})
 
 
-def _tensor(port: Port, vector: object, where: str) -> Tensor:
+def _tensor(port: Port, vector: object, where: str) -> _Tensor:
     """A vector that stands for an input or output, in its shape. Raises Refusal where it is not as long."""
     if not isinstance(vector, list) or len(vector) != port.size:
         got = f"{len(vector)}" if isinstance(vector, list) else json_kind(vector)
@@ -254,7 +254,7 @@ def _tensor(port: Port, vector: object, where: str) -> Tensor:
     return {"dtype": port.dtype, "shape": list(port.shape), "data": vector}
 
 
-def _zeros(port: Port) -> Tensor:
+def _zeros(port: Port) -> _Tensor:
     return {"dtype": port.dtype, "shape": list(port.shape), "data": [0.0] * port.size}
 
 

@@ -1,0 +1,53 @@
+"""Bad requests of each protocol are refused in its own form, and no input gets a 500."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.conftest import Client
+from tests.service.facades.bad_requests import GOOD, BadRequest, bad_requests
+
+ALL = bad_requests()
+
+
+def is_in_its_form(facade: str, told: Any) -> bool:
+    """Whether this is an error as the protocol's clients read it."""
+    if facade == "openinference":
+        return set(told) == {"error"} and isinstance(told["error"], str) and bool(told["error"])
+    if facade == "umbridge":
+        return set(told) == {"error"} and set(told["error"]) == {"type", "message"}
+    fields = {"type", "loc", "msg", "input", "ctx"}
+    return set(told) == {"detail"} and all(set(one) == fields for one in told["detail"])
+
+
+def test_there_are_many() -> None:
+    assert len({case.name for case in ALL}) == len(ALL) >= 150
+    assert {case.facade for case in ALL} == {"umbridge", "openinference", "tesseract"}
+
+
+@pytest.mark.parametrize(("path", "body"), GOOD.items())
+def test_what_they_are_made_from_is_good(foreign: Client, path: str, body: Any) -> None:
+    assert foreign.post(path, json=body).status_code == 200
+
+
+@pytest.mark.parametrize("case", ALL, ids=lambda case: case.name[:80])
+def test_each_is_refused_in_its_form(foreign: Client, case: BadRequest) -> None:
+    answer = foreign.request(case.method, case.path, content=case.body, headers=case.headers)
+    assert 400 <= answer.status_code < 500, (answer.status_code, answer.text[:300])
+    assert answer.headers["content-type"] == "application/json"
+    assert is_in_its_form(case.facade, answer.json()), answer.text[:300]
+    assert len(answer.content) < 3000
+
+
+def test_whoever_has_no_key_is_told_in_the_form_of_the_protocol(make_client: Callable[..., Client]) -> None:
+    client = make_client(facades=("umbridge", "openinference", "tesseract"), api_key="a-key-that-is-long-enough-it-is")
+    for path, body in GOOD.items():
+        answer = client.post(path, json=body)
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert is_in_its_form(BadRequest("", path, b"").facade, json.loads(answer.content))
+    assert client.get("/v2/health/live").status_code == 200

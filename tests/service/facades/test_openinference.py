@@ -1,0 +1,174 @@
+"""Open Inference: values and gradients, as JSON and as bytes; and how it is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from service.facades.openinference.infer import LENGTH_HEADER
+from tests.conftest import Client
+from tests.service.facades.fitting import BOUND, FIT, INPUTS, Array, X, Y, loss, loss_by_w, residual
+from tests.service.support import Json
+
+MODEL = f"/v2/models/{FIT}"
+OCTETS = {"Content-Type": "application/octet-stream"}
+
+
+def stated(name: str, value: Array, **more: Any) -> Json:
+    """An input as JSON."""
+    return {"name": name, "shape": list(value.shape), "datatype": "FP64", "data": value.reshape(-1).tolist()} | more
+
+
+ALL = [stated(name, value) for name, value in INPUTS.items()]
+
+
+def infer(client: Client, body: Json, path: str = MODEL) -> httpx.Response:
+    """POST of JSON alone."""
+    return client.post(f"{path}/infer", json=body)
+
+
+def packed(body: Json, *arrays: Array) -> tuple[bytes, dict[str, str]]:
+    """A body with these bytes behind its JSON, and its headers."""
+    text = json.dumps(body).encode()
+    return text + b"".join(array.tobytes() for array in arrays), {**OCTETS, LENGTH_HEADER: str(len(text))}
+
+
+def unpacked(answer: httpx.Response) -> tuple[Json, dict[str, Array]]:
+    """The JSON of an answer, and its outputs by name."""
+    length = int(answer.headers.get(LENGTH_HEADER, len(answer.content)))
+    told, rest = json.loads(answer.content[:length]), answer.content[length:]
+    found = {}
+    for output in told["outputs"]:
+        size = output.get("parameters", {}).get("binary_data_size")
+        dtype = {"FP64": "f8", "FP32": "f4", "INT64": "i8", "BOOL": "?"}[output["datatype"]]
+        if size is None:
+            array = np.array(output["data"], dtype)
+        else:
+            array, rest = np.frombuffer(rest[:size], dtype), rest[size:]
+        found[output["name"]] = array.reshape(output["shape"])
+    assert not rest
+    return told, found
+
+
+def test_the_server_and_its_models(foreign: Client) -> None:
+    server = foreign.get("/v2").json()
+    assert (server["name"], server["extensions"]) == ("gradserve", ["binary_tensor_data", "gradserve_gradients"])
+    assert foreign.get("/v2/health/live").json() == {"live": True}
+    assert foreign.get("/v2/health/ready").json() == {"ready": True}
+    graph_id = foreign.get(f"/v1/models/{FIT}").json()["graph_id"]
+    for path in (MODEL, f"{MODEL}/versions/{graph_id}"):
+        told = foreign.get(path).json()
+        assert (told["name"], told["versions"]) == (FIT, [graph_id])
+        assert told["inputs"][0] == {"name": "x", "datatype": "FP64", "shape": [3, 2]}
+        assert told["outputs"][1] == {"name": "residual", "datatype": "FP64", "shape": [3]}
+        assert foreign.get(f"{path}/ready").status_code == 200
+    assert foreign.get(f"/v2/models/{BOUND}").json()["inputs"][0]["shape"] == [-1, 2]
+
+
+def test_values_as_json(foreign: Client) -> None:
+    told, found = unpacked(infer(foreign, {"id": "7", "inputs": ALL}))
+    assert (told["model_name"], told["id"]) == (FIT, "7")
+    np.testing.assert_allclose(found["loss"], loss(), 1e-14)
+    np.testing.assert_allclose(found["residual"], residual(), 1e-14)
+
+
+def test_rows_within_rows_and_no_id(foreign: Client) -> None:
+    told, found = unpacked(infer(foreign, {"inputs": [ALL[0] | {"data": X.tolist()}, *ALL[1:]]}))
+    assert "id" not in told
+    np.testing.assert_allclose(found["residual"], residual(), 1e-14)
+
+
+def test_bytes_in_and_out(foreign: Client) -> None:
+    inputs = [stated(n, a, parameters={"binary_data_size": a.nbytes}) for n, a in INPUTS.items()]
+    for one in inputs:
+        del one["data"]
+    body, headers = packed({"inputs": inputs, "parameters": {"binary_data_output": True}}, *INPUTS.values())
+    answer = foreign.post(f"{MODEL}/infer", content=body, headers=headers)
+    assert answer.headers["content-type"] == "application/octet-stream"
+    _, found = unpacked(answer)
+    np.testing.assert_allclose(found["residual"], residual(), 1e-14)
+
+
+def test_some_as_bytes_and_some_as_json(foreign: Client) -> None:
+    first = stated("x", X, parameters={"binary_data_size": X.nbytes})
+    del first["data"]
+    outputs = [{"name": "loss"}, {"name": "residual", "parameters": {"binary_data": True}}]
+    body, headers = packed({"inputs": [first, *ALL[1:]], "outputs": outputs}, X)
+    told, found = unpacked(foreign.post(f"{MODEL}/infer", content=body, headers=headers))
+    assert ["data" in output for output in told["outputs"]] == [True, False]
+    np.testing.assert_allclose(found["loss"], loss(), 1e-14)
+    np.testing.assert_allclose(found["residual"], residual(), 1e-14)
+
+
+def test_gradients_are_outputs(foreign: Client) -> None:
+    outputs = [{"name": "gradient.w"}, {"name": "loss"}, {"name": "gradient.y", "parameters": {"binary_data": True}}]
+    asked = {"inputs": ALL, "outputs": outputs, "parameters": {"gradient_of": "loss"}}
+    told, found = unpacked(infer(foreign, asked))
+    assert [output["name"] for output in told["outputs"]] == ["gradient.w", "loss", "gradient.y"]
+    np.testing.assert_allclose(found["gradient.w"], loss_by_w(), 1e-13)
+    np.testing.assert_allclose(found["gradient.y"], -2 / 3 * (X @ INPUTS["w"] - Y), 1e-13)
+
+
+def test_any_number_of_rows_and_weights_at_home(foreign: Client) -> None:
+    for rows in (1, 2, 3):
+        inputs = [stated("x", X[:rows]), stated("y", Y[:rows])]
+        _, found = unpacked(infer(foreign, {"inputs": inputs}, f"/v2/models/{BOUND}"))
+        np.testing.assert_allclose(found["residual"], residual()[:rows], 1e-14)
+
+
+def test_what_is_not_finite_goes_as_bytes_and_is_an_error_as_json(foreign: Client) -> None:
+    infinite = np.array([[np.inf, 0], [np.nan, 1], [1, 1]])
+    first = stated("x", infinite, parameters={"binary_data_size": infinite.nbytes})
+    del first["data"]
+    asked: Json = {"inputs": [first, *ALL[1:]], "outputs": [{"name": "residual"}]}
+    body, headers = packed(asked, infinite)
+    answer = foreign.post(f"{MODEL}/infer", content=body, headers=headers)
+    detail = "the output “residual” is nan at 1, which JSON cannot say; ask for it as bytes"
+    assert (answer.status_code, answer.json()) == (400, {"error": detail})
+    body, headers = packed(asked | {"parameters": {"binary_data_output": True}}, infinite)
+    _, found = unpacked(foreign.post(f"{MODEL}/infer", content=body, headers=headers))
+    np.testing.assert_array_equal(np.isnan(found["residual"]), [False, True, False])
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "says"),
+    [
+        ({"inputs": ALL[:2]}, 400, "the input “y” is missing"),
+        ({"inputs": [*ALL, stated("v", X)]}, 400, "there is no input “v”"),
+        ({"inputs": [*ALL, ALL[0]]}, 400, "inputs[3] is called “x”, as another is"),
+        ({"inputs": [ALL[0] | {"datatype": "FP32"}, *ALL[1:]]}, 400, "the input “x” is FP64, but inputs[0] is FP32"),
+        ({"inputs": [ALL[0] | {"datatype": "BYTES"}, *ALL[1:]]}, 400, "inputs[0].datatype must be one of BOOL"),
+        ({"inputs": [ALL[0] | {"shape": [6]}, *ALL[1:]]}, 400, "the input “x” is of the shape [3, 2]"),
+        ({"inputs": [ALL[0] | {"shape": [-3, -2]}, *ALL[1:]]}, 400, "of the shape [3, 2]"),
+        ({"inputs": [ALL[0] | {"data": [1.0]}, *ALL[1:]]}, 400, "must hold 6 elements"),
+        ({"inputs": [ALL[0] | {"data": ["a"] * 6}, *ALL[1:]]}, 400, "inputs[0].data must hold numbers"),
+        ({"outputs": [{"name": "los"}]}, 400, "there is no output “los”"),
+        ({"outputs": [{"name": "gradient.w"}]}, 400, "parameters.gradient_of must name the output"),
+        ({"outputs": [{"name": "gradient.w"}], "parameters": {"gradient_of": "x"}}, 400, "but is “x”"),
+        ({"outputs": [{"name": "gradient.w"}], "parameters": {"gradient_of": "residual"}}, 400, "residual"),
+        ({"parameters": {"sequence_id": 3}}, 400, "gradserve has no sequences"),
+    ],
+)  # fmt: skip
+def test_refusals(foreign: Client, changed: Json, status: int, says: str) -> None:
+    answer = infer(foreign, {"inputs": ALL} | changed)
+    assert answer.status_code == status, answer.text
+    assert list(answer.json()) == ["error"]
+    if says != "residual":
+        assert says in answer.json()["error"]
+
+
+def test_a_model_and_a_version_that_there_is_not(foreign: Client) -> None:
+    for path, says in (("/v2/models/nobody", "nobody"), (f"{MODEL}/versions/1", "no version “1”")):
+        for answer in (foreign.get(path), foreign.get(f"{path}/ready"), infer(foreign, {"inputs": ALL}, path)):
+            assert answer.status_code == 404
+            assert says in answer.json()["error"]
+    assert foreign.get("/v2/nothing").json()["error"].startswith("there is nothing at /v2/nothing")
+
+
+def test_compression_is_refused(foreign: Client) -> None:
+    answer = foreign.post(f"{MODEL}/infer", content=b"x", headers={"Content-Encoding": "gzip"})
+    assert (answer.status_code, list(answer.json())) == (415, ["error"])

@@ -1,0 +1,170 @@
+"""Tesseract: arrays in both encodings, derivatives by name, the document, and how it is refused."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.conftest import Client
+from tests.service.facades.fitting import (
+    BOUND,
+    FIT,
+    INPUTS,
+    Array,
+    X,
+    Y,
+    loss,
+    loss_by_w,
+    residual,
+    residual_by_w,
+    residual_by_x,
+)
+from tests.service.support import Json
+
+MODEL = f"/tesseract/{FIT}"
+
+
+def coded(array: Array, encoding: str = "base64") -> Json:
+    """An array as clients send it."""
+    buffer = base64.b64encode(array.tobytes()).decode() if encoding == "base64" else array.tolist()
+    told = {"object_type": "array", "shape": list(array.shape), "dtype": array.dtype.name}
+    return told | {"data": {"buffer": buffer, "encoding": encoding}}
+
+
+def read(told: Json) -> Array:
+    """An array as it is answered."""
+    buffer, dtype = told["data"]["buffer"], told["dtype"]
+    if told["data"]["encoding"] == "base64":
+        return np.frombuffer(base64.b64decode(buffer), dtype).reshape(told["shape"])
+    found = np.array(buffer, dtype)
+    assert list(found.shape) == told["shape"]
+    return found
+
+
+ALL = {name: coded(value) for name, value in INPUTS.items()}
+
+
+def ask(client: Client, path: str, accept: str | None = None, model: str = MODEL, **body: Any) -> httpx.Response:
+    """POST."""
+    headers = {} if accept is None else {"Accept": accept}
+    return client.post(f"{model}/{path}", json={"inputs": ALL, **body}, headers=headers)
+
+
+@pytest.mark.parametrize("accept", [None, "*/*", "application/json", "application/json+base64"])
+@pytest.mark.parametrize("encoding", ["json", "base64"])
+def test_values_in_both_encodings(foreign: Client, accept: str | None, encoding: str) -> None:
+    answer = ask(foreign, "apply", accept, inputs={n: coded(v, encoding) for n, v in INPUTS.items()})
+    found = answer.json()
+    assert found["loss"]["data"]["encoding"] == ("json" if accept == "application/json" else "base64")
+    np.testing.assert_allclose(read(found["loss"]), loss(), 1e-14)
+    np.testing.assert_allclose(read(found["residual"]), residual(), 1e-14)
+
+
+def test_numbers_and_lists_are_arrays(foreign: Client) -> None:
+    found = ask(foreign, "apply", inputs={name: value.tolist() for name, value in INPUTS.items()}).json()
+    np.testing.assert_allclose(read(found["residual"]), residual(), 1e-14)
+
+
+def test_jacobians_have_the_axes_of_both(foreign: Client) -> None:
+    found = ask(foreign, "jacobian", jac_inputs=["w", "x"], jac_outputs=["residual", "loss"]).json()
+    np.testing.assert_allclose(read(found["residual"]["w"]), residual_by_w(), 1e-13)
+    np.testing.assert_allclose(read(found["residual"]["x"]), residual_by_x(), 1e-13)
+    np.testing.assert_allclose(read(found["loss"]["w"]), loss_by_w(), 1e-13)
+
+
+def test_products_both_ways(foreign: Client) -> None:
+    along, back = np.array([0.5, -1.0]), np.array([1.0, 2.0, -1.0])
+    forward = {"jvp_inputs": ["w"], "jvp_outputs": ["residual"], "tangent_vector": {"w": coded(along)}}
+    found = ask(foreign, "jacobian_vector_product", **forward).json()
+    np.testing.assert_allclose(read(found["residual"]), residual_by_w() @ along, 1e-13)
+    backward = {"vjp_inputs": ["w"], "vjp_outputs": ["residual"], "cotangent_vector": {"residual": coded(back)}}
+    found = ask(foreign, "vector_jacobian_product", **backward).json()
+    assert list(found) == ["w"]
+    np.testing.assert_allclose(read(found["w"]), back @ residual_by_w(), 1e-13)
+
+
+def test_types_alone(foreign: Client) -> None:
+    types = {name: {"shape": list(value.shape), "dtype": "float64"} for name, value in INPUTS.items()}
+    found = ask(foreign, "abstract_eval", inputs=types).json()
+    assert found == {"loss": {"shape": [], "dtype": "float64"}, "residual": {"shape": [3], "dtype": "float64"}}
+    of_bound = {"x": {"shape": [7, 2], "dtype": "float64"}, "y": {"shape": [7], "dtype": "float64"}}
+    answer = foreign.post(f"/tesseract/{BOUND}/abstract_eval", json={"inputs": of_bound})
+    assert answer.json()["residual"]["shape"] == [7]
+
+
+def test_weights_at_home(foreign: Client) -> None:
+    answer = foreign.post(f"/tesseract/{BOUND}/apply", json={"inputs": {"x": coded(X[:2]), "y": coded(Y[:2])}})
+    np.testing.assert_allclose(read(answer.json()["residual"]), residual()[:2], 1e-14)
+
+
+def test_the_document(foreign: Client) -> None:
+    told = foreign.get(f"{MODEL}/openapi.json").json()
+    schemas = told["components"]["schemas"]
+    assert set(schemas) == {"Apply_InputSchema", "Apply_OutputSchema", "ApplyInputSchema", "ApplyOutputSchema"}
+    assert list(schemas["Apply_InputSchema"]["properties"]) == ["x", "w", "y"]
+    assert schemas["ApplyInputSchema"]["differentiable_arrays"]["w"] == {"shape": [2], "dtype": "float64"}
+    assert schemas["ApplyOutputSchema"]["differentiable_arrays"]["loss"] == {"shape": [], "dtype": "float64"}
+    assert told["x-supported-output-formats"] == ["json", "json+base64"]
+    assert foreign.get(f"{MODEL}/health").json() == {"status": "ok"}
+    assert "/vector_jacobian_product" in told["paths"]
+
+
+def test_what_is_not_finite(foreign: Client) -> None:
+    inputs = ALL | {"x": coded(np.array([[np.nan, 0], [1, 1], [1, 1]]))}
+    assert np.isnan(read(ask(foreign, "apply", inputs=inputs).json()["residual"])[0])
+    answer = ask(foreign, "apply", "application/json", inputs=inputs)
+    assert answer.status_code == 422
+    assert "the output “loss” is nan at 0" in answer.json()["detail"][0]["msg"]
+
+
+def test_a_parameter_for_logs_changes_nothing(foreign: Client) -> None:
+    assert foreign.post(f"{MODEL}/apply?run_id=7", json={"inputs": ALL}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "changed", "place", "says"),
+    [
+        ("apply", {"inputs": {"x": ALL["x"]}}, ["inputs", "w"], "“w” is missing"),
+        ("apply", {"inputs": ALL | {"v": 1}}, ["inputs", "v"], "“v” is none of x, w, y"),
+        ("apply", {"inputs": ALL | {"w": coded(X)}}, ["inputs", "w"], "“w” must be an array of the shape [2]"),
+        ("apply", {"inputs": ALL | {"w": "a"}}, [], "“w” must be a list of numbers"),
+        ("apply", {"inputs": ALL | {"w": [[1], [2, 3]]}}, ["inputs", "w"], "rows of different lengths"),
+        ("apply", {"inputs": ALL | {"w": coded(np.array([1j, 2j]))}}, ["inputs", "w", "dtype"], "the dtype of “w”"),
+        ("apply", {"inputs": ALL | {"w": coded(X[0]) | {"shape": [-2]}}}, ["inputs", "w", "shape"], "the shape of “w”"),
+        ("apply", {"inputs": ALL | {"w": coded(X[0]) | {"data": {"buffer": "!", "encoding": "base64"}}}},
+         ["inputs", "w", "data", "buffer"], "must be base64 of 16 bytes"),
+        ("apply", {"inputs": ALL | {"w": coded(X[0]) | {"data": {"buffer": "x", "encoding": "binref"}}}},
+         ["inputs", "w", "data"], "encoding is one of json, base64"),
+        ("apply", {"input": 1}, ["input"], "there is no field “input”"),
+        ("jacobian", {"jac_inputs": ["v"], "jac_outputs": ["loss"]}, ["jac_inputs", 0], "must be one of x, w, y"),
+        ("jacobian", {"jac_inputs": [], "jac_outputs": ["loss"]}, ["jac_inputs"], "is empty"),
+        ("jacobian", {"jac_inputs": ["w"]}, ["jac_outputs"], "jac_outputs must be a list"),
+        ("abstract_eval", {"inputs": {"x": 1, "w": 1, "y": 1}}, ["inputs", "x"], "an object with shape and dtype"),
+    ],
+)  # fmt: skip
+def test_refusals(foreign: Client, path: str, changed: Json, place: list[Any], says: str) -> None:
+    answer = ask(foreign, path, **changed)
+    assert answer.status_code == 422, answer.text
+    (found,) = answer.json()["detail"]
+    assert set(found) == {"type", "loc", "msg", "input", "ctx"}
+    assert found["loc"] == ["body", *place]
+    assert says in found["msg"]
+
+
+def test_whole_numbers_where_floats_are_and_not_the_other_way(foreign: Client) -> None:
+    assert ask(foreign, "apply", inputs=ALL | {"w": coded(np.array([1, 2]))}).status_code == 200
+    assert ask(foreign, "apply", inputs=ALL | {"w": coded(np.array([1, 2], "float32"))}).status_code == 200
+
+
+def test_a_model_that_there_is_not(foreign: Client) -> None:
+    for answer in (
+        ask(foreign, "apply", model="/tesseract/nobody"),
+        foreign.get("/tesseract/nobody/health"),
+        foreign.get("/tesseract/nobody/openapi.json"),
+    ):
+        assert answer.status_code == 404
+        assert "nobody" in answer.json()["detail"][0]["msg"]

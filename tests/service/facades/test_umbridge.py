@@ -1,0 +1,164 @@
+"""UM-Bridge: what its calls answer is what is known in closed form; and how it is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.conftest import Client
+from tests.service.facades.fitting import (
+    BOUND,
+    FIT,
+    INPUTS,
+    W,
+    X,
+    Y,
+    hessian_by_w,
+    loss,
+    loss_by_w,
+    mixed_by_x,
+    put_models,
+    residual,
+    residual_by_w,
+    residual_by_x,
+)
+from tests.service.support import Json, node, request, tensor
+
+POINT = [value.reshape(-1).tolist() for value in INPUTS.values()]
+SENS, ALONG = np.array([1.0, -2.0, 0.5]), np.array([0.3, 0.7])
+
+
+def ask(client: Client, path: str, status: int = 200, **body: Any) -> Json:
+    """POST, of the model that the tests share unless another is named."""
+    answer = client.post(f"/{path}", json={"name": FIT, **body})
+    assert answer.status_code == status, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def error(client: Client, path: str, status: int = 400, **body: Any) -> tuple[str, str]:
+    """The type and the message of a refusal."""
+    found = ask(client, path, status, **body)
+    assert list(found) == ["error"]
+    return found["error"]["type"], found["error"]["message"]
+
+
+def test_what_there_is(foreign: Client) -> None:
+    assert foreign.get("/Info").json() == {"protocolVersion": 1.0, "models": [BOUND, FIT]}
+    support = dict.fromkeys(("Evaluate", "Gradient", "ApplyJacobian", "ApplyHessian"), True)
+    assert ask(foreign, "ModelInfo") == {"support": support}
+    assert ask(foreign, "InputSizes", config={}) == {"inputSizes": [6, 2, 3]}
+    assert ask(foreign, "OutputSizes") == {"outputSizes": [1, 3]}
+
+
+def test_values(foreign: Client) -> None:
+    found = ask(foreign, "Evaluate", input=POINT)["output"]
+    assert len(found) == 2
+    np.testing.assert_allclose(found[0], [loss()], 1e-14)
+    np.testing.assert_allclose(found[1], residual(), 1e-14)
+
+
+@pytest.mark.parametrize("call", ["Gradient", "ApplyJacobian"])
+def test_derivatives_of_each_output_by_each_input(foreign: Client, call: str) -> None:
+    jacobians = {(1, 0): residual_by_x().reshape(3, 6), (1, 1): residual_by_w(), (0, 1): loss_by_w()[None]}
+    for (of, by), jacobian in jacobians.items():
+        vector = np.linspace(-1, 2, jacobian.shape[0] if call == "Gradient" else jacobian.shape[1])
+        given = {"sens": vector.tolist()} if call == "Gradient" else {"vec": vector.tolist()}
+        wanted = vector @ jacobian if call == "Gradient" else jacobian @ vector
+        found = ask(foreign, call, input=POINT, outWrt=of, inWrt=by, **given)["output"]
+        np.testing.assert_allclose(found, wanted, 1e-13)
+
+
+def test_hessians_within_and_across_inputs(foreign: Client) -> None:
+    asked = {"input": POINT, "outWrt": 1, "sens": SENS.tolist()}
+    within = ask(foreign, "ApplyHessian", inWrt1=1, inWrt2=1, vec=ALONG.tolist(), **asked)["output"]
+    np.testing.assert_allclose(within, hessian_by_w(SENS, ALONG), 1e-13)
+    across = ask(foreign, "ApplyHessian", inWrt1=0, inWrt2=1, vec=ALONG.tolist(), **asked)["output"]
+    np.testing.assert_allclose(across, mixed_by_x(SENS, ALONG).reshape(-1), 1e-13)
+
+
+def test_the_hessian_of_other_weights_is_another(foreign: Client) -> None:
+    """Its graph is made once, and its weights are fed."""
+    for weights in (SENS, 2 * SENS, -SENS):
+        asked = {"input": POINT, "outWrt": 1, "sens": weights.tolist(), "vec": ALONG.tolist()}
+        found = ask(foreign, "ApplyHessian", inWrt1=1, inWrt2=1, **asked)["output"]
+        np.testing.assert_allclose(found, hessian_by_w(weights, ALONG), 1e-13)
+
+
+def test_inputs_of_other_dtypes_are_cast(make_client: Callable[..., Client]) -> None:
+    client = make_client(facades=("umbridge",))
+    graph = request(node("input"), node("input"), node("mul", 0, 1))["graph"]
+    graph_id = client.post("/v1/graphs", json={"graph": graph}).json()["graph_id"]
+    dtypes = {"a": "float32", "b": "int64"}
+    leaves = [{"name": n, "node": i, "dtype": dtypes[n], "shape": [2]} for i, n in enumerate(dtypes)]
+    body = {"graph_id": graph_id, "inputs": leaves, "outputs": [{"name": "y", "node": 2}]}
+    assert client.request("PUT", "/v1/models/fit", json=body).is_success
+    found = ask(client, "Evaluate", input=[[0.1, 2], [3.0, 4]])["output"]
+    np.testing.assert_allclose(found[0], [3 * 0.1, 8], 1e-7)
+    kind, message = error(client, "Evaluate", input=[[0.1, 2], [3.5, 4]])
+    assert (kind, "whole numbers" in message) == ("InvalidInput", True)
+    kind, _ = error(client, "Gradient", input=[[0.1, 2], [3, 4]], outWrt=0, inWrt=1, sens=[1, 1])
+    assert kind == "UnsupportedFeature"
+
+
+def test_what_is_not_finite_is_an_error_that_says_where(foreign: Client) -> None:
+    graph = request(node("input"), node("log", 0))["graph"]
+    graph_id = foreign.post("/v1/graphs", json={"graph": graph}).json()["graph_id"]
+    leaf = {"name": "x", "node": 0, "dtype": "float64", "shape": [3]}
+    body = {"graph_id": graph_id, "inputs": [leaf], "outputs": [{"name": "y", "node": 1}]}
+    foreign.request("PUT", "/v1/models/log", json=body)
+    kind, message = error(foreign, "Evaluate", name="log", input=[[1, 0, 2]])
+    assert (kind, message) == ("InvalidInput", "“y” is -inf at 1, and UM-Bridge has finite numbers alone")
+    foreign.request("DELETE", "/v1/models/log")
+
+
+def test_free_extents_have_no_sizes(foreign: Client) -> None:
+    for path, more in (("InputSizes", {}), ("OutputSizes", {}), ("Evaluate", {"input": [[1, 2], [3]]})):
+        kind, message = error(foreign, path, name=BOUND, **more)
+        assert kind == "UnsupportedFeature"
+        assert "“bound” has free extents" in message
+
+
+@pytest.mark.parametrize(
+    ("path", "changed", "kind", "says"),
+    [
+        ("Evaluate", {"name": "nobody"}, "ModelNotFound", "there is no model “nobody”"),
+        ("Evaluate", {"config": {"level": 1}}, "UnsupportedFeature", "config must be absent or {}"),
+        ("Evaluate", {"input": POINT[:2]}, "InvalidInput", "input has 2 vectors, where the model “fit” has 3 inputs"),
+        ("Evaluate", {"input": [[1.0], *POINT[1:]]}, "InvalidInput", "input[0], which is for “x”, must have 6 numbers"),
+        ("Evaluate", {"input": [POINT[0], ["a", 1], POINT[2]]}, "InvalidInput", "input[1], which is for “w”"),
+        ("Evaluate", {"input": [POINT[0], {"a": 1}, POINT[2]]}, "InvalidInput", "must have 2 numbers, but has an"),
+        ("Gradient", {"outWrt": 2}, "InvalidInput", "outWrt is 2, where the model has 2: 0 to 1"),
+        ("Gradient", {"inWrt": -1}, "InvalidInput", "inWrt is -1"),
+        ("Gradient", {"sens": [1.0]}, "InvalidInput", "sens, which is for “residual”, must have 3 numbers, but has 1"),
+    ],
+)  # fmt: skip
+def test_refusals(foreign: Client, path: str, changed: Json, kind: str, says: str) -> None:
+    body = {"input": POINT} | ({"outWrt": 1, "inWrt": 1, "sens": SENS.tolist()} if path == "Gradient" else {}) | changed
+    found, message = error(foreign, path, **body)
+    assert (found, says in message) == (kind, True), message
+
+
+def test_weights_are_those_that_there_are_at_the_call(make_client: Callable[..., Client]) -> None:
+    client = make_client(facades=("umbridge",))
+    put_models(client)
+    graph_id = client.get("/v1/models/fit").json()["graph_id"]
+    leaves = [leaf for leaf in client.get("/v1/models/fit").json()["inputs"] if leaf["name"] != "w"]
+    outputs = [{"name": "loss", "node": 6}]
+    body = {"graph_id": graph_id, "inputs": leaves, "outputs": outputs, "bound": [{"node": 1, "tensor_id": "w"}]}
+    assert client.request("PUT", "/v1/models/own", json=body).is_success
+    point = [POINT[0], POINT[2]]
+    for weights in (W, 3 * W):
+        client.request("PUT", "/v1/tensors/w", json=tensor([2], weights.tolist()))
+        np.testing.assert_allclose(
+            ask(client, "Evaluate", name="own", input=point)["output"][0], [loss(X, weights, Y)], 1e-14
+        )
+    client.request("PUT", "/v1/tensors/w", json=tensor([3], [1, 2, 3]))
+    _, message = error(client, "Evaluate", name="own", input=point)
+    assert "the resident tensor “w” is [3], and was [2] when the model “own” was put" in message
+    client.request("DELETE", "/v1/tensors/w")
+    kind, message = error(client, "Evaluate", name="own", input=point)
+    assert (kind, "there is no resident tensor “w”" in message) == ("InvalidInput", True)
