@@ -21,6 +21,7 @@ OBSERVATORY := build/observatory
 BENCH := $(if $(PEERS),build/peers,$(VENV))
 BRIDGES := build/bridges
 IMPORTERS := build/importers
+FACADES := build/facades
 DOCS := build/docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Always from here: it is in no index, and nothing depends on it by its name.
@@ -41,7 +42,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges test-importers clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -157,6 +158,9 @@ test-importers: $(IMPORTERS)/.installed ## test the Python client's importers, a
 	$(IMPORTERS)/bin/python -m pytest $(TESTS) clients/python/tests/importing clients/python/tests/importers $(ARGS)
 	$(IMPORTERS)/bin/python -m clients.python.tests.onnx_nodes --check
 
+test-facades: $(FACADES)/.installed ## ask a server with all facades by the protocols' own clients, in an environment of their own; ARGS="-k malformed"
+	$(FACADES)/bin/python -m pytest $(TESTS) tests/facades $(ARGS)
+
 clients-package: $(VENV)/.dev ## make a package of each client, and use it in a project of its own; ARGS="go rust" for some
 	$(BIN)/python -m clients.packages.run $(ARGS)
 
@@ -215,6 +219,11 @@ $(IMPORTERS)/.installed: pyproject.toml clients/python/pyproject.toml clients/py
 	$(PYTHON) -m venv $(IMPORTERS)
 	$(IMPORTERS)/bin/python -m pip --disable-pip-version-check install --quiet --editable . $(CLIENT)'[onnx]' \
 	  -r clients/python/importers.txt
+	@touch $@
+
+$(FACADES)/.installed: pyproject.toml tests/facades/clients.txt
+	$(PYTHON) -m venv $(FACADES)
+	$(FACADES)/bin/python -m pip --disable-pip-version-check install --quiet --editable . -r tests/facades/clients.txt
 	@touch $@
 
 clean: ## remove what the other targets made

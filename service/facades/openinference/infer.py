@@ -59,6 +59,8 @@ class _Inference(TypedDict):
     outputs: NotRequired[list[_Output]]
     parameters: NotRequired[dict[str, Any]]
     id: NotRequired[str]
+    model_name: NotRequired[str]  # as in the path, which some clients say twice
+    model_version: NotRequired[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +85,7 @@ class Infer(ForeignCall):
         """What is asked; `said` is how long the JSON is, where there are bytes behind it."""
         text, rest = _parts(body, said)
         asked: Mapping[str, Any] = validate(_Inference, _without_nulls(parse_json(text, depth)))
+        _require_names(asked, model)
         _refuse_sequences(asked)
         feeds, tensors = _values(asked["inputs"], rest, model)
         wanted = _wanted(asked, model)
@@ -114,6 +117,15 @@ def _without_nulls(asked: dict[str, Any]) -> dict[str, Any]:
         for key, value in asked.items()
         if value is not None
     }
+
+
+def _require_names(asked: Mapping[str, Any], model: Model) -> None:
+    """Raise Refusal where a body names another model, or another version, than its path."""
+    for field, wanted in (("model_name", model.name), ("model_version", model.graph_id)):
+        if asked.get(field, wanted) != wanted:
+            got = f"“{printable(asked[field])}”"
+            detail = f"{field} is {got}, and the path says “{wanted}”"
+            raise Refusal("invalid_field", detail, expected=f"“{wanted}”", got=got, pointer=f"/{field}")
 
 
 def _refuse_sequences(asked: Mapping[str, Any]) -> None:
