@@ -43,7 +43,7 @@ class Port:
 
 
 @dataclass(frozen=True, slots=True)
-class Bound:
+class BoundTensor:
     """A leaf that is a resident tensor, and the type that it had when the model was put."""
 
     node: int
@@ -61,7 +61,7 @@ class Model:
     graph_id: str
     inputs: tuple[Port, ...]
     outputs: tuple[Port, ...]
-    bound: Sequence[Bound]
+    bound: Sequence[BoundTensor]
     description: str = ""
 
     @classmethod
@@ -74,7 +74,7 @@ class Model:
             told["graph_id"],
             tuple(map(_port, told["inputs"])),
             tuple(map(_port, told["outputs"])),
-            [Bound(one["node"], one["tensor_id"], one["dtype"], tuple(one["shape"])) for one in told["bound"]],
+            [BoundTensor(one["node"], one["tensor_id"], one["dtype"], tuple(one["shape"])) for one in told["bound"]],
             told.get("description", ""),
         )
 
@@ -104,7 +104,7 @@ class Model:
             if found.shape != one.shape:
                 raise self._other(one, "shape_mismatch", f"{list(one.shape)}", f"{list(found.shape)}")
 
-    def _other(self, one: Bound, code: str, expected: str, got: str) -> Refusal:
+    def _other(self, one: BoundTensor, code: str, expected: str, got: str) -> Refusal:
         was = f"and was {expected} when the model “{self.name}” was put"
         detail = f"node {one.node}: the resident tensor “{one.tensor_id}” is {got}, {was}"
         return Refusal(code, detail, node=one.node, expected=expected, got=got)

@@ -42,21 +42,23 @@ class Pool(ThreadPool):
 
 
 def scraped(tally: Tally) -> dict[tuple[str, str], float]:
-    """Samples by name, and by the value of their only label, if any."""
+    """Samples by name, and by the values of their labels, if any; an empty one is as good as none."""
     text, media_type = Exposition(tally, Pool(STATS), Settings(queue=11)).text("")
     assert media_type.startswith("text/plain")
     samples = [s for family in text_string_to_metric_families(text.decode()) for s in family.samples]
-    return {(s.name, ",".join(s.labels.values())): s.value for s in samples}
+    return {(s.name, ",".join(filter(None, s.labels.values()))): s.value for s in samples}
 
 
 def test_every_count_is_there_under_its_name() -> None:
     tally = Tally()
     tally.count("gradients", 200, 10, 20, 0.0015)
     tally.count("gradients", 503, 1, 2, 0.5)
+    tally.count(None, 200, 0, 0, 0.1, "umbridge")
     tally.count_work(Reply(200, "", [], timings=Timings(decode=0.25), cached=True))
     found = scraped(tally)
     assert found["gradserve_requests_total", "gradients,200"] == 1
     assert found["gradserve_requests_total", "gradients,503"] == 1
+    assert found["gradserve_requests_total", "other,200,umbridge"] == 1
     assert found["gradserve_request_seconds_count", "gradients"] == 2
     assert found["gradserve_request_seconds_bucket", "gradients,0.002"] == 1
     assert found["gradserve_request_seconds_sum", "gradients"] == 0.5015
@@ -82,7 +84,7 @@ def test_every_count_is_there_under_its_name() -> None:
 
 def test_what_is_kept_and_who_was_denied() -> None:
     tally = Tally()
-    tally.holdings = lambda: Holdings(tensors=3, tensor_bytes=4096, graphs=5, graph_bytes=512, behind=2)
+    tally.holdings = lambda: Holdings(3, 4096, graphs=5, graph_bytes=512, models=6, model_bytes=64, behind=2)
     tally.committed("written", 0.0015)
     tally.committed("store_full", 0.5)
     tally.denied("unauthenticated")
@@ -96,6 +98,8 @@ def test_what_is_kept_and_who_was_denied() -> None:
     assert found["gradserve_tensor_bytes", ""] == 4096
     assert found["gradserve_graphs", ""] == 5
     assert found["gradserve_graph_bytes", ""] == 512
+    assert found["gradserve_models", ""] == 6
+    assert found["gradserve_model_bytes", ""] == 64
     assert found["gradserve_state_behind", ""] == 2
     assert found["gradserve_requests_denied_total", "unauthenticated"] == 1
 

@@ -29,7 +29,7 @@ def test_requests_are_counted_by_call_and_status() -> None:
     tally.count("gradients", 200, 1, 2, 0.25)
     tally.count("gradients", 413, 4, 8, 0.0)
     tally.count(None, 404, 0, 16, 0.0)
-    assert tally.requests == {("gradients", 200): 2, ("gradients", 413): 1, (OTHER, 404): 1}
+    assert tally.requests == {("gradients", 200, ""): 2, ("gradients", 413, ""): 1, (OTHER, 404, ""): 1}
     assert (tally.received, tally.sent) == (15, 126)
     assert tally.seconds["gradients"].total == 0.75
 
