@@ -58,7 +58,7 @@ def test_every_count_is_there_under_its_name() -> None:
     found = scraped(tally)
     assert found["gradserve_requests_total", "gradients,200"] == 1
     assert found["gradserve_requests_total", "gradients,503"] == 1
-    assert found["gradserve_requests_total", "other,200,umbridge"] == 1
+    assert found["gradserve_requests_total", "other,umbridge,200"] == 1
     assert found["gradserve_request_seconds_count", "gradients"] == 2
     assert found["gradserve_request_seconds_bucket", "gradients,0.002"] == 1
     assert found["gradserve_request_seconds_sum", "gradients"] == 0.5015
