@@ -217,7 +217,7 @@ $(BRIDGES)/.installed: pyproject.toml clients/python/pyproject.toml clients/pyth
 
 $(IMPORTERS)/.installed: pyproject.toml clients/python/pyproject.toml clients/python/importers.txt
 	$(PYTHON) -m venv $(IMPORTERS)
-	$(IMPORTERS)/bin/python -m pip --disable-pip-version-check install --quiet --editable . $(CLIENT)'[onnx]' \
+	$(IMPORTERS)/bin/python -m pip --disable-pip-version-check install --quiet --editable . $(CLIENT)'[onnx,torch,jax]' \
 	  -r clients/python/importers.txt
 	@touch $@
 
