@@ -157,6 +157,7 @@ test-bridges: $(BRIDGES)/.installed ## test the Python client's bridges with PyT
 test-importers: $(IMPORTERS)/.installed ## test the Python client's importers, and hold them to ONNX's node tests, in an environment of their own
 	$(IMPORTERS)/bin/python -m pytest $(TESTS) clients/python/tests/importing clients/python/tests/importers $(ARGS)
 	$(IMPORTERS)/bin/python -m clients.python.tests.onnx_nodes --check
+	$(IMPORTERS)/bin/python -m clients.python.tests.torch_ops --check
 
 test-facades: $(FACADES)/.installed ## ask a server with all facades by the protocols' own clients, in an environment of their own; ARGS="-k malformed"
 	$(FACADES)/bin/python -m pytest $(TESTS) tests/facades $(ARGS)

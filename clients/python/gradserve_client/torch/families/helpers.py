@@ -1,0 +1,105 @@
+"""What several families write."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+import torch
+
+from gradserve_client.graph import Graph, Node
+from gradserve_client.torch.call import Call
+
+#: where a slice ends that goes to the end, whatever the extent is: so that this may be free
+TO_THE_END: Final = 2**31 - 1
+#: writes a function of its operands
+Write = Callable[..., Node | Sequence[Node]]
+
+
+def size(shape: Sequence[int]) -> int:
+    """How many elements there are."""
+    return math.prod(shape)
+
+
+def several(node: Node, count: int) -> list[Node]:
+    """The results of a node that has several."""
+    return [node.get_output(i) for i in range(count)]
+
+
+def common_dtype(call: Call, names: Sequence[str]) -> str:
+    """The dtype that PyTorch compares or computes these in: numbers and 0-d tensors count less than tensors."""
+    found = []
+    for name in names:
+        stated = call[name]
+        if isinstance(stated, int | float | bool):
+            found.append(stated)
+        else:
+            kind = call.value(name).type
+            found.append(torch.empty([0] * len(kind.shape), dtype=getattr(torch, kind.dtype), device="meta"))
+    if len(found) == 1:
+        return call.dtype(names[0])
+    return str(torch.result_type(*found)).removeprefix("torch.")
+
+
+def bordered(
+    node: Node, shape: Sequence[int], before: Sequence[int], after: Sequence[int], fill: Node | None = None
+) -> Node:
+    """A node of this shape with entries around it: zeros, or those of a scalar node. Negative ones are cut off."""
+    starts = [max(0, -b) for b in before]
+    stops = [TO_THE_END if a >= 0 else max(start, n + a) for n, a, start in zip(shape, after, starts, strict=True)]
+    if any(starts) or any(stop != TO_THE_END for stop in stops):
+        node = node.slice(starts=starts, stops=stops)
+    inside = [max(0, n + min(0, b) + min(0, a)) for n, b, a in zip(shape, before, after, strict=True)]
+    around = [(max(0, b), max(0, a)) for b, a in zip(before, after, strict=True)]
+    if not any(b or a for b, a in around):
+        return node
+    padded = node.pad([each for pair in around for each in pair])
+    if fill is None:
+        return padded
+    # the axes that are left alone may have any extent
+    extents = [n if b or a else 1 for n, (b, a) in zip(inside, around, strict=True)]
+    mask = np.pad(np.ones(extents, np.bool_), around)
+    return node.graph.constant(mask).where(padded, fill)
+
+
+def at_positions(node: Node, positions: Sequence[int], axis: int) -> Node:
+    """The entries at positions of an axis, which are known."""
+    return node.gather(axis=axis, indices=[int(each) for each in positions])
+
+
+def to_front(node: Node, axis: int, rank: int) -> Node:
+    """An axis before all others."""
+    return node.transpose(axes=[axis, *(i for i in range(rank) if i != axis)]) if axis else node
+
+
+def from_front(node: Node, axis: int, rank: int) -> Node:
+    """The first axis where it was."""
+    order = [*range(1, rank)]
+    order.insert(axis, 0)
+    return node.transpose(axes=order) if axis else node
+
+
+def with_derivative(call: Call, operands: Sequence[Node], write: Write, derivative: Write) -> Node:
+    """A function of nodes whose derivative is stated: of its operands, its result and the cotangent of that."""
+
+    def body(graph: Graph) -> Node | Sequence[Node]:
+        return write(*(graph.input() for _ in operands))
+
+    def back(graph: Graph) -> Node | Sequence[Node]:
+        return derivative(*(graph.input() for _ in range(len(operands) + 2)))
+
+    return call.graph.call(*operands, body=call.graph.function(body), derivative=call.graph.function(back)).get_output(
+        0
+    )
+
+
+def lowest(dtype: str) -> float:
+    """What no number of a dtype is smaller than."""
+    return -np.inf if dtype.startswith("float") else 0 if dtype == "bool" else int(np.iinfo(dtype).min)
+
+
+def highest(dtype: str) -> float:
+    """What no number of a dtype is larger than."""
+    return np.inf if dtype.startswith("float") else 1 if dtype == "bool" else int(np.iinfo(dtype).max)

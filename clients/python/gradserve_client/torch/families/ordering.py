@@ -1,0 +1,69 @@
+"""Sorting, largest entries and where they are, running sums."""
+
+from __future__ import annotations
+
+from gradserve_client.graph import Node
+from gradserve_client.torch.call import Call, Said
+from gradserve_client.torch.families.helpers import several
+from gradserve_client.torch.families.table import RULES
+
+
+@RULES("max.dim", "min.dim")
+def extreme_along(call: Call) -> Said:
+    """The first of equal entries, which alone has the gradient, and where it is."""
+    if not call.rank():
+        return [call.value(), call.graph.constant(0)]
+    axis = call.axis()
+    x = call.node()
+    place: Node = call.graph.op(f"arg{call.op.partition('.')[0]}", x, axis=axis, keepdims=True)
+    value = x.take_along(place, axis=axis)
+    return [value, place] if call["keepdim"] else [each.squeeze(axes=[axis]) for each in (value, place)]
+
+
+@RULES("argmax", "argmin")
+def place_of_extreme(call: Call) -> Said:
+    """Along an axis, or in the flattened tensor."""
+    if call["dim"] is None:
+        flat = call.graph.op(call.op, call.node().reshape(shape=[-1]), axis=0)
+        return flat.reshape(shape=[1] * call.rank()) if call["keepdim"] and call.rank() else flat
+    if not call.rank():
+        return call.graph.constant(0)
+    return call.graph.op(call.op, call.node(), axis=call.axis(), keepdims=bool(call["keepdim"]))
+
+
+def _order(x: Node, axis: int, extent: int, descending: bool) -> Node:
+    """The positions that sort it; equal entries keep their order, NaN is largest."""
+    if not descending:
+        return x.argsort(axis)
+    last = x.graph.constant(extent - 1)
+    return last.sub(x.flip(axes=[axis]).argsort(axis).flip(axes=[axis]))
+
+
+@RULES("sort", "sort.stable")
+def sort(call: Call) -> Said:
+    """Values, and where they were."""
+    if not call.rank():
+        return [call.value(), call.graph.constant(0)]
+    axis, x = call.axis(), call.node()
+    order = _order(x, axis, call.shape()[axis], bool(call["descending"]))
+    return [x.take_along(order, axis=axis), order]
+
+
+@RULES("topk")
+def topk(call: Call) -> Said:
+    """The largest entries in order, or the smallest ones."""
+    if not call.rank():
+        return [call.value(), call.graph.constant(0)]
+    axis, x = call.axis(), call.node()
+    if call["largest"]:
+        return several(x.topk(int(call["k"]), axis=axis), 2)
+    order = _order(x, axis, call.shape()[axis], False)
+    order = order.slice(stops=[2**31 - 1] * axis + [int(call["k"])])
+    return [x.take_along(order, axis=axis), order]
+
+
+@RULES("cumsum")
+def cumsum(call: Call) -> Said:
+    """Along an axis, in the dtype of the result."""
+    x = call.converted("self", call.result.dtype)
+    return x.cumsum(call.axis()) if call.rank() else x

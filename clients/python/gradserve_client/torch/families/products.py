@@ -1,0 +1,83 @@
+"""Matrices, their factors and determinants."""
+
+from __future__ import annotations
+
+from gradserve_client.graph import Node
+from gradserve_client.torch.call import Call, Said, blocked_unless
+from gradserve_client.torch.families.helpers import several
+from gradserve_client.torch.families.table import RULES
+
+
+@RULES("mm", "bmm", "mv", "matmul", "dot")
+def matmul(call: Call) -> Said:
+    """The product of matrices, as NumPy's."""
+    first, second = [name for name in call.arguments if name in ("self", "mat2", "other", "vec", "tensor")]
+    return call.node(first).matmul(call.node(second))
+
+
+@RULES("linear")
+def linear(call: Call) -> Said:
+    """x wᵀ + b."""
+    x, w = call.node("input"), call.node("weight")
+    if call.rank("weight") == 1:
+        y = x.matmul(w)
+        return y.add(call.node("bias")) if call.has("bias") else y
+    if call.has("bias") and call.result.is_float and call.rank("input") > 1:
+        return x.mlp_layer(w, call.node("bias"))
+    y = x.matmul(w.transpose())
+    return y.add(call.node("bias")) if call.has("bias") else y
+
+
+@RULES("addmm", "baddbmm", "addmv")
+def addmm(call: Call) -> Said:
+    """beta · a + alpha · b c."""
+    a, (first, second) = call.node(), [name for name in call.arguments if name not in ("self", "beta", "alpha")]
+    alpha, beta = call["alpha"], call["beta"]
+    b, c = call.node(first), call.node(second)
+    if alpha == beta == 1 and call.result.is_float and call.op == "addmm":
+        return b.linear(c, a)
+    product = _times(b.matmul(c), alpha)
+    return product if beta == 0 else product.add(_times(a, beta))
+
+
+def _times(node: Node, factor: float) -> Node:
+    return node if factor == 1 else node.mul_scalar(float(factor))
+
+
+@RULES("_linalg_slogdet")
+def slogdet(call: Call) -> Said:
+    """Sign and logarithm; what its kernel keeps has no use."""
+    return [*several(call.node("A").slogdet(), 2), None, None]
+
+
+@RULES("linalg_inv", "linalg_inv_ex")
+def inverse(call: Call) -> Said:
+    """The inverse. That it is there is not checked."""
+    inverted = call.node("A").inv()
+    return [inverted, None] if call.op == "linalg_inv_ex" else inverted
+
+
+@RULES("linalg_solve", "_linalg_solve_ex")
+def solve(call: Call) -> Said:
+    """The solution of a system, from the left or the right. That it is there is not checked."""
+    a, b = call.node("A"), call.node("B")
+    found = a.solve(b) if call["left"] else a.transpose().solve(b.transpose()).transpose()
+    return [found, None, None, None] if call.op == "_linalg_solve_ex" else found
+
+
+@RULES("linalg_solve_triangular")
+def solve_triangular(call: Call) -> Said:
+    """The solution of a triangular system, from the left or the right."""
+    blocked_unless(not call["unitriangular"], "its triangle has ones on the diagonal, whatever that holds")
+    a, b, upper = call.node(), call.node("B"), bool(call["upper"])
+    if call["left"]:
+        return a.triangular_solve(b, lower=not upper)
+    return a.triangular_solve(b.transpose(), lower=not upper, transpose=True).transpose()
+
+
+@RULES("linalg_cholesky", "linalg_cholesky_ex")
+def cholesky(call: Call) -> Said:
+    """The lower factor, or the upper one. That it is there is not checked."""
+    factor = call.node().cholesky()
+    factor = factor.transpose() if call["upper"] else factor
+    return [factor, None] if call.op == "linalg_cholesky_ex" else factor

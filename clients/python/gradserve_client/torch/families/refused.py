@@ -1,0 +1,108 @@
+"""Ops that no graph can say, by reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+RANDOM: Final = ("a graph draws no numbers by PyTorch's generator", "pass the noise as an input of the module")
+_RANDOM: Final = (f"it is random; {RANDOM[0]}", RANDOM[1])
+_BY_DATA: Final = (
+    "how large its result is depends on the values of the data",
+    "choose with torch.where, or pass the positions as an input",
+)
+_NUMBER: Final = ("it makes a number of Python of the data", "compute with the tensor")
+_COMPLEX: Final = ("it is of complex numbers, which the wire lacks", "write real and imaginary parts apart")
+_SPECTRUM: Final = (
+    "it is a spectrum, of complex numbers, which the wire lacks",
+    "multiply with a matrix of cosines and one of sines",
+)
+_PACKED: Final = ("it is of packed sequences, whose lengths are data", "pad them, and mask what is beyond")
+_BACKWARD: Final = ("it is one of the ops that autograd runs, and no module calls it", "")
+_SIZE: Final = ("it is a size that is not known, and sizes are", "")
+_DET: Final = ("its gradient where it is 0 is another than that of its parts", "use torch.linalg.slogdet")
+_CHANGING: Final = ("it changes buffers, and comes as _native_batch_norm_legit_functional, which has a rule", "")
+_RESIZED: Final = ("it changes the size of what is there", "make a tensor of the new size")
+
+#: why, and a way round it
+REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+    **dict.fromkeys(
+        (
+            "bernoulli",
+            "bernoulli.p",
+            "binomial",
+            "cauchy",
+            "exponential",
+            "geometric",
+            "log_normal",
+            "multinomial",
+            "normal.Tensor_Tensor",
+            "normal.Tensor_float",
+            "normal.float_Tensor",
+            "normal.float_float",
+            "normal_functional",
+            "poisson",
+            "rand",
+            "rand_like",
+            "randint",
+            "randint.low",
+            "randint_like",
+            "randint_like.low_dtype",
+            "randn",
+            "randn_like",
+            "randperm",
+            "rrelu_with_noise",
+            "rrelu_with_noise_functional",
+            "uniform",
+            "_sample_dirichlet",
+            "_standard_gamma",
+        ),
+        _RANDOM,
+    ),
+    **dict.fromkeys(
+        (
+            "bincount",
+            "masked_select",
+            "nonzero",
+            "nonzero_static",
+            "repeat_interleave.Tensor",
+            "unique_consecutive",
+            "unique_dim",
+            "_unique2",
+        ),
+        _BY_DATA,
+    ),
+    **dict.fromkeys(("_local_scalar_dense", "item", "equal"), _NUMBER),
+    **dict.fromkeys(
+        (
+            "angle",
+            "complex",
+            "imag",
+            "polar",
+            "real",
+            "view_as_complex",
+            "view_as_real",
+            "_conj_physical",
+            "conj_physical",
+        ),
+        _COMPLEX,
+    ),
+    **dict.fromkeys(("_fft_c2c", "_fft_c2r", "_fft_r2c", "stft", "istft"), _SPECTRUM),
+    **dict.fromkeys(("lstm.data", "gru.data", "rnn_tanh.data", "rnn_relu.data"), _PACKED),
+    **dict.fromkeys(
+        (
+            "_adaptive_avg_pool2d_backward",
+            "avg_pool2d_backward",
+            "convolution_backward",
+            "embedding_dense_backward",
+            "max_pool2d_with_indices_backward",
+            "native_group_norm_backward",
+            "native_layer_norm_backward",
+        ),
+        _BACKWARD,
+    ),
+    **dict.fromkeys(("sym_is_contiguous", "sym_numel", "sym_size.int", "sym_storage_offset", "sym_stride.int"), _SIZE),
+    "_linalg_det": _DET,
+    "_native_batch_norm_legit": _CHANGING,
+    "resize_": _RESIZED,
+}

@@ -1,0 +1,39 @@
+"""The table of rules, with those of all families; and what is refused by name, with the reason."""
+
+from __future__ import annotations
+
+from gradserve_client.importing import Blocked
+from gradserve_client.torch.families import (  # noqa: F401 - each puts its rules into the table
+    activations,
+    attending,
+    borders,
+    comparisons,
+    constants,
+    convolution,
+    distances,
+    elementwise,
+    indexing,
+    losses,
+    normalisation,
+    ordering,
+    pools,
+    products,
+    ranges,
+    recurrent,
+    reductions,
+    resampling,
+    sampling,
+    scattering,
+    shapes,
+    whole,
+)
+from gradserve_client.torch.families.refused import REFUSED
+from gradserve_client.torch.families.table import RULES
+
+__all__ = ["RULES", "refusal_of"]
+
+
+def refusal_of(op: str) -> Blocked | None:
+    """Why an op is refused whatever its operands are, or None."""
+    stated = REFUSED.get(op)
+    return None if stated is None else Blocked(*stated)

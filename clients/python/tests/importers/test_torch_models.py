@@ -1,0 +1,259 @@
+"""What an import of PyTorch keeps that torch.export would lose, and what it has beside its graph."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradserve_client as gs
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from torch import nn  # noqa: E402 - it needs PyTorch
+
+from clients.python.tests.importers import torch_programs_more  # noqa: E402, F401 - it adds to PROGRAMS
+from clients.python.tests.importers.torch_made import Of, compared, made, normal  # noqa: E402
+from clients.python.tests.importers.torch_programs import PROGRAMS, written  # noqa: E402
+from gradserve_client.importing import ImportRefused  # noqa: E402
+from gradserve_client.torch import import_module  # noqa: E402
+
+X = normal(3, 4)
+
+
+def gradient(client: gs.Client, model: Any, x: torch.Tensor) -> np.ndarray:
+    """By the only input, of the sum of the first output."""
+    of = next(iter(model.outputs.values())).sum()
+    node = model.inputs[next(iter(model.inputs))]
+    return client.gradients(model.graph, model.feeds({node.name: x.numpy()}), of=of, wrt=[node]).gradients[node]
+
+
+def test_detach_stops_the_gradient(client: gs.Client) -> None:
+    model = import_module(Of(lambda x: x * x.detach()), [X])
+    assert [node.op for node in model.graph] == ["input", "stop_gradient", "mul"]
+    compared(client, Of(lambda x: x * x.detach()), [X])
+    assert np.array_equal(gradient(client, model, X), X.numpy())
+    compared(client, Of(lambda x: x + (x.round() - x).detach()), [X])
+
+
+def test_no_grad_stops_the_gradient(client: gs.Client) -> None:
+    def forward(self: Any, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            scale = self.net(x).mean()
+            with torch.enable_grad():
+                inner = self.net(x).sum()
+        return self.net(x) * scale + inner
+
+    module = written(forward, lambda: {"net": nn.Linear(4, 4)})
+    model = compared(client, module, [X])
+    assert "stop_gradient" in {node.op for node in model.graph}
+
+
+def test_a_module_that_takes_no_gradients_at_all(client: gs.Client) -> None:
+    model = import_module(Of(torch.no_grad()(lambda x: x.sin() + 0)), [X])
+    assert not gradient(client, model, X).any()
+
+
+def test_import_within_no_grad_is_the_same() -> None:
+    module = made(lambda: nn.Linear(4, 2))
+    with torch.no_grad():
+        model = import_module(module, [X])
+    assert {*model.parameters} == {"weight", "bias"}
+    assert "stop_gradient" not in {node.op for node in model.graph}
+
+
+def test_tied_weights_are_one_leaf_with_a_note(client: gs.Client) -> None:
+    module, args = PROGRAMS["tied_language_model"]()
+    model = compared(client, module, args)
+    assert "tokens.weight" in model.parameters
+    assert "head.weight" not in model.leaves
+    assert [str(note) for note in model.notes if note.kind == "leaf"] == [
+        (
+            "tokens.weight (2×): one tensor under the names 'tokens.weight' and 'head.weight': one leaf, whose "
+            "gradient is the sum over its uses"
+        )
+    ]
+
+
+def test_xlogy_is_whole_and_its_gradient_at_0_is_pytorchs(client: gs.Client) -> None:
+    x, y = torch.tensor([0.0, 0.0, 0.5, 0.0]).double(), torch.tensor([0.0, 2.0, 0.3, -1.0]).double()
+    compared(client, Of(torch.xlogy), [x, y])
+    model = import_module(Of(torch.xlogy), [x, y])
+    assert [node.op for node in model.graph] == ["input", "input", "call", "get_output"]
+    compared(client, Of(lambda x: torch.xlogy(x, 3.0)), [x])
+
+
+def test_running_statistics_are_outputs(client: gs.Client) -> None:
+    module = made(lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3, momentum=0.3)))
+    model = compared(client, module, [X])
+    assert {*model.state} == {"1.running_mean", "1.running_var", "1.num_batches_tracked"} == {*model.buffers}
+    answer = client.forward(model.graph, model.feeds({"input": X.numpy()}), outputs=[*model.buffers.values()])
+    module(X)
+    for name, node in model.buffers.items():
+        assert np.allclose(answer.values[node], module.get_buffer(name).numpy(), atol=1e-12)
+    evaluated = compared(client, module.eval(), [X])
+    assert not evaluated.buffers
+    assert {*evaluated.state} == {"1.running_mean", "1.running_var"}
+
+
+class Averaging(nn.Module):
+    """A running mean that is written where no gradients are taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4, dtype=torch.float64))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            self.mean.mul_(0.9).add_(0.1 * x.mean(0))
+        return (x - self.mean).square()
+
+
+def test_a_buffer_that_changes_without_gradients(client: gs.Client) -> None:
+    model = compared(client, Averaging(), [X])
+    assert [*model.buffers] == ["mean"]
+
+
+def test_float32_stays_within_a_model_of_float64(client: gs.Client) -> None:
+    class Narrow(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.tenth = torch.tensor(0.1)
+            self.w = nn.Parameter(torch.tensor([1.0, 0.3, 0.7, 0.1]))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.tenth + (x.float() * self.w).double() + 0.1
+
+    model = compared(client, Narrow(), [X])
+    assert model.values["w"].dtype == np.float32
+    constants = [node.attrs["value"] for node in model.graph if node.op == "constant"]
+    assert float(np.float32(0.1)) in [float(each) for each in constants if not each.shape]
+
+
+def test_one_tensor_for_two_arguments_makes_two_inputs(client: gs.Client) -> None:
+    model = import_module(Of(lambda x, y: x * y.sin()), [X, X])
+    assert len(model.inputs) == 2
+    compared(client, Of(lambda x, y: x * y.sin()), [X, X + 1], model=model)
+
+
+def test_parameters_have_their_names_and_frozen_ones_are_state(client: gs.Client) -> None:
+    module = made(lambda: nn.Sequential(nn.Linear(4, 3), nn.Linear(3, 2)))
+    module[0].requires_grad_(False)
+    module.unused = nn.Parameter(torch.zeros(2))
+    model = compared(client, module, [X])
+    assert [*model.parameters] == ["1.weight", "1.bias"]
+    assert [*model.state] == ["0.weight", "0.bias"]
+    assert [str(note) for note in model.notes] == [
+        "0.weight: it requires no gradient, and is state",
+        "0.bias: it requires no gradient, and is state",
+        "unused: no output needs it, so it is no leaf of the graph",
+    ]
+    assert np.array_equal(model.values["1.bias"], module[1].bias.numpy(force=True))
+    assert model.graph.find("1.bias") is model.parameters["1.bias"]
+
+
+def test_arguments_and_results_of_any_structure_have_names(client: gs.Client) -> None:
+    class Nested(nn.Module):
+        def forward(self, x: Any, pair: Any, *, scale: Any, power: int = 2) -> Any:
+            return {"sum": x + pair[0], "more": (pair[1]["a"] * scale, x**power), "count": 3}
+
+    args, kwargs = [X, (X + 1, {"a": X + 2})], {"scale": X + 3, "power": 3}
+    model = compared(client, Nested(), args, kwargs)
+    assert [*model.inputs] == ["x", "pair_0", "pair_1_a", "scale"]
+    assert [*model.outputs] == ["sum", "more.0", "more.1"]
+    assert [str(note) for note in model.notes] == [
+        "power: it is 3 in the graph, since it is no tensor",
+        "count: it is 3, which is no tensor and no output",
+    ]
+    assert [*import_module(Of(lambda x: x.sin()), [X]).outputs] == ["output"]
+    assert [*import_module(Of(lambda x: (x.sin(), x.cos())), [X]).outputs] == ["output.0", "output.1"]
+
+
+def test_what_several_nodes_say_is_noted() -> None:
+    model = import_module(Of(lambda x: nn.functional.hardswish(x)), [X])
+    assert [str(note) for note in model.notes] == [
+        "hardswish: said by 7 nodes: add_scalar, div_scalar, mul, greater_equal, 2 where, less_equal"
+    ]
+    assert model.tally.occurrences == {"hardswish": 1}
+
+
+def test_ops_of_ours_are_kept_from_being_decomposed() -> None:
+    module, args = PROGRAMS["transformer_encoder"]()
+    counted = [node.op for node in import_module(module, args).graph]
+    assert counted.count("attention") == 1
+    assert counted.count("layer_norm") == 2
+    assert counted.count("gelu") == 1
+    assert counted.count("mlp_layer") == 4
+    module, args = PROGRAMS["lstm_that_classifies"]()
+    assert [node.op for node in import_module(module, args).graph].count("scan") == 4
+
+
+def test_an_extent_is_free_where_a_second_example_shows_it(client: gs.Client) -> None:
+    module = made(
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 4, 3),
+            nn.BatchNorm2d(4),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+            nn.GroupNorm(2, 4),
+            nn.Flatten(),
+            nn.Linear(36, 3),
+        )
+    )
+    images = [normal(n, 2, 8, 8) for n in (2, 5, 3)]
+    model = import_module(module, [images[0]], free={"input": [0]}, second=[images[1]])
+    assert model.inputs["input"].attrs["shape"] == [-1, 2, 8, 8]
+    compared(client, module, [images[2]], model=model)
+
+
+def test_attention_over_sequences_of_any_number(client: gs.Client) -> None:
+    module, _ = PROGRAMS["rotary_attention"]()
+    model = import_module(module, [normal(2, 5, 8)], free={"x": [0]}, second=[normal(3, 5, 8)])
+    compared(client, module, [normal(7, 5, 8)], model=model)
+
+
+def test_an_extent_that_is_part_of_a_node_is_refused() -> None:
+    with pytest.raises(ImportRefused, match="with the second example"):
+        import_module(
+            Of(lambda x: x + torch.arange(x.shape[0])[:, None]), [X], free={"args_0": [0]}, second=[normal(5, 4)]
+        )
+    with pytest.raises(gs.InputError, match="is free, and both examples have 3 there"):
+        import_module(Of(torch.sin), [X], free={"args_0": [0]}, second=[X])
+    with pytest.raises(gs.InputError, match="'z' is no input of the model"):
+        import_module(Of(torch.sin), [X], free={"z": [0]}, second=[normal(5, 4)])
+
+
+def test_weights_are_kept_trained_and_stored(client: gs.Client) -> None:
+    module = made(lambda: nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1)))
+    model = import_module(module, [X])
+    loss = model.outputs["output"].square().mean()
+    store = {p - 0.1 * loss.grad(p): gs.Store(f"kept.{name}") for name, p in model.parameters.items()}
+    graph, kept = model.register(client), model.keep(client, "kept")
+    for _ in range(3):
+        value = graph.forward({**kept, model.inputs["input"]: X.numpy()}, outputs=[loss], store=store).value
+    optimiser = torch.optim.SGD(module.parameters(), 0.1)
+    for _ in range(3):
+        optimiser.zero_grad()
+        expected = module(X).square().mean()
+        expected.backward()
+        optimiser.step()
+    assert np.isclose(value, expected.item(), rtol=1e-12)
+
+
+def test_a_module_is_left_as_it_was() -> None:
+    module = made(lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)))
+    before = {name: each.clone() for name, each in module.state_dict().items()}
+    import_module(module, [X])
+    assert module.training
+    assert all(torch.equal(before[name], each) for name, each in module.state_dict().items())
+
+
+def test_the_bridge_does_not_load_the_importer() -> None:
+    program = (
+        "import sys, gradserve_client.torch as t; print('gradserve_client.torch.rules' in sys.modules, t.import_module)"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.startswith("False <function import_module")

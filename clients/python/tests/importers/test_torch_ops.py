@@ -1,0 +1,56 @@
+"""Each rule of PyTorch's ops agrees with PyTorch: in dtype, shape and numbers, and in the gradients of its operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import gradserve_client as gs
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from clients.python.tests.importers.torch_cases import CASES, LAYERS, Recurrent  # noqa: E402 - it needs PyTorch
+from clients.python.tests.importers.torch_made import compared  # noqa: E402
+from gradserve_client.torch.rules import RULES  # noqa: E402
+
+#: so many programs are imported as one, since an import takes a second
+_TOGETHER = 12
+EACH = [(name, place) for name, cases in CASES.items() for place in range(len(cases))]
+LAYERED = [(name, place) for name, cases in LAYERS.items() for place in range(len(cases))]
+
+
+class Several(torch.nn.Module):
+    """Programs side by side, each of its own arguments."""
+
+    def __init__(self, functions: dict[str, Any]) -> None:
+        super().__init__()
+        self.functions = functions
+
+    def forward(self, given: dict[str, list[Any]]) -> dict[str, Any]:
+        return {name: f(*given[name]) for name, f in self.functions.items()}
+
+
+def together(which: list[tuple[str, int]]) -> tuple[torch.nn.Module, list[Any]]:
+    cases = {f"{name.replace('.', '_')}_{place}": CASES[name][place] for name, place in which}
+    return Several({name: f for name, (f, _) in cases.items()}), [{name: [*args] for name, (_, args) in cases.items()}]
+
+
+@pytest.mark.parametrize("start", range(0, len(EACH), _TOGETHER))
+def test_rules_agree_with_pytorch(start: int, client: gs.Client) -> None:
+    which = EACH[start : start + _TOGETHER]
+    module, args = together(which)
+    model = compared(client, module, args)
+    unsaid = {name for name, place in which if not place and name not in model.tally.occurrences}
+    assert not unsaid
+
+
+@pytest.mark.parametrize(("name", "place"), LAYERED)
+def test_layers_agree_with_pytorch(name: str, place: int, client: gs.Client) -> None:
+    kind, options, args = LAYERS[name][place]
+    model = compared(client, Recurrent(kind, options), args)
+    assert name in model.tally.occurrences
+
+
+def test_every_rule_has_a_case() -> None:
+    assert {*RULES} == {name for name, cases in [*CASES.items(), *LAYERS.items()] if cases}
