@@ -73,7 +73,7 @@ Graphs are written with [a client](../clients/README.md), whose methods have the
 [Python](guide/ten-minutes-python.md), [TypeScript](guide/ten-minutes-typescript.md),
 [Go](guide/ten-minutes-go.md), [Rust](guide/ten-minutes-rust.md), [Java](guide/ten-minutes-java.md) or
 [C++](guide/ten-minutes-cpp.md).
-A model of ONNX is [imported](guide/importing.md) as it is.
+A module of PyTorch or a model of ONNX is [imported](guide/importing.md) as it is.
 In Python, a function that is written with operators or against the Array API standard becomes a graph as it is: it is
 [recorded](guide/recording.md), and has `grad`, `hessian` and the like as methods, much as `jax.grad` gives them.
 
