@@ -1,0 +1,68 @@
+"""Rules of `custom_jvp` and `custom_vjp` as jaxprs of operands, results and cotangents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+
+from gradserve_client.importing import Blocked
+from gradserve_client.jax.call import Call
+from gradserve_client.jax.values import Value
+
+_WAY_ROUND = "custom_rules='body' differentiates its body in place of its rule"
+
+
+def told(call: Call) -> str:
+    """What tells functions with rules apart: where one was written, and what it does."""
+    closed = call.params["call_jaxpr"]
+    info = closed.jaxpr.debug_info
+    return f"{call.op} {info.func_src_info if info is not None else ''} {closed.jaxpr}"
+
+
+def pulled_back(call: Call, passed: Sequence[int]) -> Any:
+    """The jaxpr of a rule: of all operands, the results, and a cotangent for each of these.
+
+    It gives a cotangent for each operand of `passed` that is a float, as `derivative` of `call` has to. A rule of
+    tangents is transposed, which JAX does by itself. Raises Blocked for a rule that JAX cannot say so.
+    """
+    equation, count, results = call.equation, len(call.operands), len(call.results)
+    wanted = [i for i in passed if call.operands[i].is_float]
+    given = [i for i, value in enumerate(call.results) if value.is_float]
+
+    def back(*values: Any) -> Any:
+        operands, cotangents = values[:count], values[count + results :]
+
+        def of_floats(*floats: Any) -> Any:
+            known = dict(zip(wanted, floats, strict=True))
+            outputs = bound(equation, [known.get(i, operand) for i, operand in enumerate(operands)])
+            return [outputs[i] for i in given]
+
+        _, pull = jax.vjp(of_floats, *(operands[i] for i in wanted))
+        return pull([cotangents[i] for i in given])
+
+    types = [typed(value) for value in (*call.operands, *call.results)]
+    types += [
+        typed(value) if value.is_float else jax.ShapeDtypeStruct(value.shape, "float64") for value in call.results
+    ]
+    try:
+        return jax.make_jaxpr(back)(*types)
+    except Exception as error:  # whatever a rule raises that is another's
+        said = str(error).strip().splitlines()
+        about = f"{type(error).__name__}: {said[0][:160]}" if said else type(error).__name__
+        raise Blocked(f"its rule cannot be said as one of cotangents ({about})", _WAY_ROUND) from error
+
+
+def bound(equation: Any, operands: Sequence[Any]) -> list[Any]:
+    """The results of an equation on other operands."""
+    functions, params = equation.primitive.get_bind_params(equation.params)
+    found = equation.primitive.bind(*functions, *operands, **params)
+    return list(found) if equation.primitive.multiple_results else [found]
+
+
+def typed(value: Value) -> Any:
+    """The type of a value, as JAX traces with."""
+    if value.is_key:
+        return jax.eval_shape(jax.random.wrap_key_data, jax.ShapeDtypeStruct(value.node_shape, value.dtype))
+    return jax.ShapeDtypeStruct(value.shape, value.dtype)

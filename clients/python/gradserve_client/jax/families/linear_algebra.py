@@ -1,0 +1,181 @@
+"""Systems of equations, inverses, determinants and factors of matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import jax
+import numpy as np
+
+from gradserve_client.graph import Node
+from gradserve_client.importing import Blocked, Note
+from gradserve_client.jax.call import Call, Said
+from gradserve_client.jax.families.helpers import inverse, size, transposed
+from gradserve_client.jax.families.table import RULES
+from gradserve_client.jax.values import Value
+from gradserve_client.tensors import Array
+
+_LU: Final = "use jnp.linalg.solve, inv, slogdet or det, which are ops, in place of the factors"
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The factors of a matrix, or their permutation: nothing that a graph has, but what `solve` does without."""
+
+    reason: str = "it reads the factors of LU, which no op gives"
+    way_round: str = _LU
+
+
+@RULES("lu", "lu_pivots_to_permutation")
+def lu(call: Call) -> Said:
+    """Left to `custom_linear_solve`, which needs no factors; what else reads them is refused."""
+    return [Value(result.shape, result.dtype, marker=Factors()) for result in call.results]
+
+
+@RULES("cholesky")
+def cholesky(call: Call) -> Said:
+    """`cholesky` of what was made symmetric before, as JAX's functions do."""
+    symmetric = _symmetrised(call.node())
+    if symmetric is None:
+        raise Blocked("it reads the lower triangle of a matrix alone", "leave symmetrize_input as it is, True")
+    return symmetric.cholesky()
+
+
+def _symmetrised(node: Node) -> Node | None:
+    """x, where the node is (x + xᵀ) / 2, which our op makes itself; or None."""
+    if node.op not in {"div_scalar", "mul_scalar"} or node.attrs["scalar"] != {"div_scalar": 2.0}.get(node.op, 0.5):
+        return None
+    total = node.graph.find(node.operands[0])
+    if total.op != "add":
+        return None
+    one, other = (node.graph.find(i) for i in total.operands)
+    for x, turned in ((one, other), (other, one)):
+        if turned.op == "transpose" and turned.operands == (x.id,):
+            axes = turned.attrs["axes"]
+            if axes == [*range(len(axes) - 2), len(axes) - 1, len(axes) - 2]:
+                return x
+    return None
+
+
+@RULES("triangular_solve")
+def triangular_solve(call: Call) -> Said:
+    """`triangular_solve`; from the right by transposing, and with ones on the diagonal where these are meant."""
+    stated = call.params
+    a, b = call.nodes
+    lower, transpose = bool(stated["lower"]), bool(stated["transpose_a"])
+    if stated["unit_diagonal"]:
+        extent = call.shape()[-1]
+        strict = a.tril(offset=-1) if lower else a.triu(offset=1)
+        a = strict.add(call.constant(np.eye(extent), call.dtype()))
+    if stated["left_side"]:
+        return a.triangular_solve(b, lower=lower, transpose=transpose)
+    return a.triangular_solve(b.transpose(), lower=lower, transpose=not transpose).transpose()
+
+
+def _random(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
+    """Numbers that tell hypotheses apart; square matrices of them are far from singular."""
+    drawn = np.random.default_rng(0).standard_normal(tuple(shape))
+    if len(shape) >= 2 and shape[-1] == shape[-2]:
+        drawn = drawn / 4 + 2 * np.eye(shape[-1])
+    return drawn.astype(dtype)
+
+
+def _agree(one: Any, other: Any, dtype: np.dtype[Any]) -> bool:
+    if np.shape(one) != np.shape(other):
+        return False
+    return np.allclose(one, other, rtol=1e-3 if dtype.itemsize <= 4 else 1e-9, atol=1e-3 if dtype.itemsize <= 4 else 1e-9)
+
+
+@RULES("custom_linear_solve")
+def custom_linear_solve(call: Call) -> Said:
+    """`solve` of the matrix that its product is with, where it is solved by factors of that; of no other solver."""
+    lengths, jaxprs = call.params["const_lengths"], call.params["jaxprs"]
+    places = [0, lengths.matvec, lengths.vecmat, lengths.solve, lengths.transpose_solve]
+    first = np.cumsum(places)
+    solver = call.operands[first[2] : first[3]]
+    if lengths.matvec != 1 or not any(isinstance(value.marker, Factors) for value in solver) or len(call.results) != 1:
+        raise Blocked("it is solved by a program of its own", "use jnp.linalg.solve, or lax.fixed_point as custom_vjp")
+    a, b = call.operands[0], call.operands[-1]
+    for turned in (False, True):
+        for axis in range(len(b.shape)):
+            if _is_product(jaxprs.matvec, a, b, axis, turned):
+                return [_solved(call, a, b, axis, turned)]
+    raise Blocked("which axes of its operands are those of matrices is not to be seen", "map over leading axes")
+
+
+def _places(a: Value, b: Value, axis: int) -> tuple[int, list[int]] | None:
+    """How many axes of the matrices are a batch, and the order of b's axes in which its columns stand behind it."""
+    batch = len(a.shape) - 2
+    if axis < batch or len(b.shape) <= batch or b.shape[axis] != a.shape[-1] or b.shape[:batch] != a.shape[:batch]:
+        return None
+    return batch, [*range(batch), axis, *(i for i in range(batch, len(b.shape)) if i != axis)]
+
+
+def _is_product(matvec: Any, a: Value, b: Value, axis: int, turned: bool) -> bool:
+    """Whether the product is that of matrices on the last axes of a with the columns along an axis of b."""
+    found = _places(a, b, axis)
+    if found is None:
+        return False
+    batch, order = found
+    matrix, x = _random(a.shape, a.dtype), _random(b.shape, b.dtype)
+    moved = np.transpose(x, order)
+    columns = moved.reshape(*moved.shape[: batch + 1], -1)
+    product = (np.swapaxes(matrix, -1, -2) if turned else matrix) @ columns
+    expected = np.transpose(product.reshape(moved.shape), np.argsort(order))
+    (given,) = jax.extend.core.jaxpr_as_fun(matvec)(matrix, x)
+    return _agree(given, expected, a.dtype)
+
+
+def _solved(call: Call, a: Value, b: Value, axis: int, turned: bool) -> Node:
+    found = _places(a, b, axis)
+    assert found is not None, "it is a product"
+    batch, order = found
+    matrix = call.scope.node_of(a)
+    moved = transposed(call.scope.node_of(b), order)
+    shape = [b.shape[i] for i in order]
+    columns = moved.reshape(shape=[*shape[: batch + 1], size(shape[batch + 1 :])])
+    solution = (matrix.transpose() if turned else matrix).solve(columns)
+    return transposed(solution.reshape(shape=shape), inverse(order))
+
+
+def _is_function(call: Call, closed: Any, reference: Callable[[Array], Sequence[Array]]) -> bool:
+    """Whether a jaxpr is this function of matrices on the last two axes."""
+    value = call.operands[0]
+    if len(call.operands) != 1 or len(value.shape) < 2 or value.shape[-1] != value.shape[-2]:
+        return False
+    matrix = _random(value.shape, value.dtype)
+    expected = reference(matrix)
+    found = jax.extend.core.jaxpr_as_fun(closed)(matrix)
+    return len(found) == len(expected) and all(
+        _agree(one, other, value.dtype) for one, other in zip(found, expected, strict=True)
+    )
+
+
+def log_determinant(call: Call, closed: Any) -> Said | None:
+    """`slogdet`."""
+    if not _is_function(call, closed, lambda x: [*np.linalg.slogdet(x)]):
+        return None
+    found = call.node().slogdet()
+    return [found.get_output(0), found.get_output(1)]
+
+
+def determinant(call: Call, closed: Any) -> Said | None:
+    """The sign times the exponential of log |det x|."""
+    if not _is_function(call, closed, lambda x: [np.linalg.det(x)]):
+        return None
+    sentence = "said by slogdet: the gradient at a singular matrix is NaN, where JAX has the cofactors"
+    call.translator.remarks.append(Note("op", "det", 1, sentence))
+    found = call.node().slogdet()
+    return found.get_output(0).mul(found.get_output(1).exp())
+
+
+def _inverse(call: Call, closed: Any) -> Said | None:
+    if not _is_function(call, closed, lambda x: [np.linalg.inv(x)]):
+        return None
+    return [call.node().inv()]
+
+
+#: JAX's own jitted functions that are put in place of what they run
+NAMED: Final[Mapping[str, Callable[[Call, Any], Said | None]]] = {"inv": _inverse, "slogdet": log_determinant}

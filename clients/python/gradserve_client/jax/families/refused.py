@@ -1,0 +1,91 @@
+"""Primitives that no graph can say, by reason."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_NO_OP: Final = ("no op computes it", "")
+_FACTORS: Final = ("no op gives these factors", "use cholesky, solve, inv, slogdet or det, where these will do")
+_COMPLEX: Final = ("it is of complex numbers, which the wire lacks", "compute with real and imaginary parts apart")
+_DEVICES: Final = ("it speaks of several devices, and a graph runs on one", "import the function of one device")
+_CALLBACK: Final = ("it calls back into Python", "return what the callback is to see")
+_STATE: Final = ("it changes memory in place", "return the new value")
+_BITS: Final = ("it is of single bits, which no op reads", "")
+_ORDER: Final = ("it is an order of all floats, which no op has", "compare by the usual operators")
+_GENERATOR: Final = (
+    "its generator depends on the device, and no other has its numbers",
+    "use jax.random, whose numbers are of threefry",
+)
+_GENERAL: Final = ("it reduces by a function of its own", "use sum, prod, max, min, any or all")
+_ELSEWHERE: Final = ("it is a program of another machine", "write it with jax.numpy")
+
+#: why, and a way round it
+REFUSED: Final[Mapping[str, tuple[str, str]]] = {
+    **dict.fromkeys(
+        (
+            "approx_top_k",
+            "bessel_i0e",
+            "bessel_i1e",
+            "igamma",
+            "igamma_grad_a",
+            "igammac",
+            "random_gamma",
+            "ragged_dot_general",
+            "regularized_incomplete_beta",
+            "scaled_dot",
+            "select_and_gather_add",
+            "tridiagonal_solve",
+            "zeta",
+        ),
+        _NO_OP,
+    ),
+    **dict.fromkeys(
+        (
+            "cholesky_update",
+            "eig",
+            "eigh",
+            "geqp3",
+            "geqrf",
+            "hessenberg",
+            "householder_product",
+            "ormqr",
+            "qr",
+            "schur",
+            "svd",
+            "symmetric_product",
+            "tridiagonal",
+        ),
+        _FACTORS,
+    ),
+    **dict.fromkeys(("complex", "conj", "fft", "imag", "real"), _COMPLEX),
+    **dict.fromkeys(
+        (
+            "all_gather",
+            "all_to_all",
+            "axis_index",
+            "pmax",
+            "pmin",
+            "ppermute",
+            "psum",
+            "ragged_all_to_all",
+            "reduce_scatter",
+            "shard_map",
+        ),
+        _DEVICES,
+    ),
+    **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback"), _CALLBACK),
+    **dict.fromkeys(("addupdate", "freeze", "get", "new_ref", "swap"), _STATE),
+    **dict.fromkeys(("clz", "mulhi", "nextafter"), _BITS),
+    **dict.fromkeys(("eq_to", "le_to", "lt_to"), _ORDER),
+    **dict.fromkeys(("philox2x32", "philox4x32", "rng_bit_generator", "rng_uniform"), _GENERATOR),
+    **dict.fromkeys(("threefry2x32", "threefry4x32"), ("it is threefry itself, on counters", "use jax.random")),
+    **dict.fromkeys(("reduce", "reduce_window", "select_and_scatter"), _GENERAL),
+    **dict.fromkeys(("after_all", "create_token", "dce_sink", "stage"), ("it orders effects, and a graph has none", "")),
+    **dict.fromkeys(("custom_partitioning", "ffi_call", "linear_call"), _ELSEWHERE),
+}
+
+#: those of them that are computed beforehand where the function alone decides their operands
+COMPUTED: Final = frozenset(
+    op for op, stated in REFUSED.items() if stated in {_NO_OP, _FACTORS, _COMPLEX, _BITS, _ORDER} and op != "random_gamma"
+)

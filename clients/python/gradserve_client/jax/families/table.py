@@ -1,0 +1,10 @@
+"""The table that the families put their rules into."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from gradserve_client.importing import RuleTable
+from gradserve_client.jax.call import PrimitiveRule
+
+RULES: Final[RuleTable[PrimitiveRule]] = RuleTable()
