@@ -56,8 +56,8 @@ def pulled_back(call: Call, passed: Sequence[int]) -> Any:
 
 def bound(equation: Any, operands: Sequence[Any]) -> list[Any]:
     """The results of an equation on other operands."""
-    functions, params = equation.primitive.get_bind_params(equation.params)
-    found = equation.primitive.bind(*functions, *operands, **params)
+    params = equation.primitive.get_bind_params(equation.params)
+    found = equation.primitive.bind(*operands, **params)
     return list(found) if equation.primitive.multiple_results else [found]
 
 

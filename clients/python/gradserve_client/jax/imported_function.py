@@ -69,10 +69,10 @@ class ImportedFunction(Imported):
         return tree.built({name: self._leaf_gradient(name, values) for name in tree.names})
 
     def _leaf_gradient(self, name: str, values: Any) -> Array:
-        node = self.parameters.get(name)
-        if node is not None and (node in values or name in values):
-            return np.asarray(_found(values, name, node))
-        return np.zeros_like(self.values[name])
+        try:
+            return np.asarray(_found(values, name, self.parameters[name]))
+        except KeyError:
+            return np.zeros_like(self.values[name])
 
 
 def _found(values: Any, name: str, node: Node) -> Any:
