@@ -50,7 +50,7 @@ def function(
         given = [
             value if i in inside else value.with_node(graph.input()) for i, value in enumerate(operands)
         ]
-        inner = Scope(graph, known(given) if known is not None else (), scope.depth + 1)
+        inner = Scope(graph, known(given) if known is not None else (), scope.depth + 1, scope.rules)
         return finish(inner, given, translator.walk(closed, given, inner))
 
     name = closed.jaxpr.debug_info.func_name if closed.jaxpr.debug_info is not None else ""

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from gradserve_client.importing import Blocked
 from gradserve_client.jax.call import Call
@@ -25,33 +27,52 @@ def pulled_back(call: Call, passed: Sequence[int]) -> Any:
     """The jaxpr of a rule: of all operands, the results, and a cotangent for each of these.
 
     It gives a cotangent for each operand of `passed` that is a float, as `derivative` of `call` has to. A rule of
-    tangents is transposed, which JAX does by itself. Raises Blocked for a rule that JAX cannot say so.
+    tangents is transposed, which JAX does by itself. By values that a function closes over, JAX has no rule: their
+    cotangents are NaN. Raises Blocked for a rule that JAX cannot say so.
     """
     equation, count, results = call.equation, len(call.operands), len(call.results)
-    wanted = [i for i in passed if call.operands[i].is_float]
+    floats = [i for i in passed if call.operands[i].is_float]
+    wanted = [i for i in floats if i >= call.params["num_consts"]]
     given = [i for i, value in enumerate(call.results) if value.is_float]
 
     def back(*values: Any) -> Any:
         operands, cotangents = values[:count], values[count + results :]
 
-        def of_floats(*floats: Any) -> Any:
-            known = dict(zip(wanted, floats, strict=True))
+        def of_floats(*moved: Any) -> Any:
+            known = dict(zip(wanted, moved, strict=True))
             outputs = bound(equation, [known.get(i, operand) for i, operand in enumerate(operands)])
             return [outputs[i] for i in given]
 
         _, pull = jax.vjp(of_floats, *(operands[i] for i in wanted))
-        return pull([cotangents[i] for i in given])
+        found = dict(zip(wanted, pull([cotangents[i] for i in given]), strict=True))
+        return [found[i] if i in found else unknown(operands[i]) for i in floats]
 
-    types = [typed(value) for value in (*call.operands, *call.results)]
-    types += [
-        typed(value) if value.is_float else jax.ShapeDtypeStruct(value.shape, "float64") for value in call.results
-    ]
     try:
-        return jax.make_jaxpr(back)(*types)
+        closed = jax.make_jaxpr(back)(*types_of(call))
     except Exception as error:  # whatever a rule raises that is another's
         said = str(error).strip().splitlines()
         about = f"{type(error).__name__}: {said[0][:160]}" if said else type(error).__name__
         raise Blocked(f"its rule cannot be said as one of cotangents ({about})", _WAY_ROUND) from error
+    if any(isinstance(value, jax.core.Tracer) for value in closed.consts):
+        raise Blocked("its rule reads values of the function around it", _WAY_ROUND)
+    return closed
+
+
+def not_followed(call: Call, passed: Sequence[int]) -> Any:
+    """The jaxpr of a derivative of the same operands whose cotangents are NaN: nobody takes it for one in silence."""
+    floats = [i for i in passed if call.operands[i].is_float]
+    return jax.make_jaxpr(lambda *values: [unknown(values[i]) for i in floats])(*types_of(call))
+
+
+def unknown(operand: Any) -> Any:
+    """NaN for each element."""
+    return jnp.full(operand.shape, jnp.nan, operand.dtype)
+
+
+def types_of(call: Call) -> list[Any]:
+    """What a derivative is given: the types of operands, results, and a cotangent for each result."""
+    cotangents = [value if value.is_float else Value(value.shape, np.dtype(np.float64)) for value in call.results]
+    return [typed(value) for value in (*call.operands, *call.results, *cotangents)]
 
 
 def bound(equation: Any, operands: Sequence[Any]) -> list[Any]:

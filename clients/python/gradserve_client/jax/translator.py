@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -45,6 +46,16 @@ class Translator:
         self.max_steps = max_steps
         self.unroll = unroll
         self.custom_rules = custom_rules
+        #: the equations that the one at hand is within, and itself
+        self._around: list[Any] = []
+
+    def remark(self, note: Note) -> None:
+        """Tell something, once."""
+        for i, other in enumerate(self.remarks):
+            if (other.about, other.sentence) == (note.about, note.sentence):
+                self.remarks[i] = replace(other, times=other.times + 1)
+                return
+        self.remarks.append(note)
 
     def walk(self, closed: Any, operands: Sequence[Value], scope: Scope) -> list[Value]:
         """The results of a jaxpr on these operands, in the graph of the scope: of what its results need alone."""
@@ -70,14 +81,24 @@ class Translator:
     def _results(self, equation: Any, operands: Sequence[Value], scope: Scope) -> list[Value]:
         op, before = equation.primitive.name, len(scope.graph)
         results = [Value.typed(var.aval) for var in equation.outvars]
+        self._around.append(equation)
         try:
             return self._said(equation, operands, results, scope)
         except Blocked as blocked:
-            self.obstacles.meet(op, place_of(equation), blocked)
+            self.obstacles.meet(op, self._place(), blocked)
             # nobody gets to see them
             return [value.with_node(scope.graph.input()) for value in results]
         finally:
+            self._around.pop()
             self.tally.count(op, _said_by(scope.graph, before))
+
+    def _place(self) -> str:
+        """Where in the source the equation at hand was written, or what it is within, where JAX tells no more."""
+        for equation in reversed(self._around):
+            place = place_of(equation)
+            if place is not None:
+                return place
+        return "a place that JAX does not tell"
 
     def _said(self, equation: Any, operands: Sequence[Value], results: Sequence[Value], scope: Scope) -> list[Value]:
         op = equation.primitive.name
@@ -151,10 +172,10 @@ def _said_by(graph: SourceGraph, before: int) -> list[str]:
     return [op for op in ops if op not in _LEAVES]
 
 
-def place_of(equation: Any) -> str:
-    """Where in the source an equation was written."""
+def place_of(equation: Any) -> str | None:
+    """Where in the source an equation was written, or None where that is JAX's own."""
     traceback = equation.source_info.traceback
     for frame in traceback.frames if traceback is not None else ():
         if not str(frame.file_name).startswith(_HIDDEN):
             return f"{Path(frame.file_name).name}:{frame.line_num} ({frame.function_name})"
-    return "a place that JAX does not tell"
+    return None

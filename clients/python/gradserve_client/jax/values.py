@@ -110,13 +110,24 @@ def _is_same(one: Value, other: Value) -> bool:
 
 
 class Scope:
-    """A graph, or that of a function, with the nodes of constants in it. `known` are calls whose results it has."""
+    """A graph, or that of a function, with the nodes of constants in it.
 
-    def __init__(self, graph: SourceGraph, known: Sequence[KnownCall] = (), depth: int = 0) -> None:
+    `known` are calls whose results it has; `rules` are the functions whose rules it is within, and `depth` counts all
+    functions that it is within.
+    """
+
+    def __init__(
+        self, graph: SourceGraph, known: Sequence[KnownCall] = (), depth: int = 0, rules: Sequence[str] = ()
+    ) -> None:
         self.graph = graph
         self.known = tuple(known)
         self.depth = depth
+        self.rules = tuple(rules)
         self._constants: dict[int, tuple[Value, Node]] = {}
+
+    def within(self, rule: str) -> Scope:
+        """The same graph, for functions that are within another rule."""
+        return Scope(self.graph, self.known, self.depth, (*self.rules, rule))
 
     def node_of(self, value: Value) -> Node:
         """The node that gives a value here. Raises Blocked for what no node can give."""

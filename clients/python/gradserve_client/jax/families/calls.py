@@ -10,15 +10,17 @@ import jax
 import numpy as np
 
 from gradserve_client.graph import Node
-from gradserve_client.importing import Note
+from gradserve_client.importing import Blocked, Note
 from gradserve_client.jax.bodies import function, known_places
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.custom_rules import pulled_back, told
+from gradserve_client.jax.custom_rules import not_followed, pulled_back, told
 from gradserve_client.jax.families.helpers import several
 from gradserve_client.jax.families.linear_algebra import NAMED, determinant, log_determinant
 from gradserve_client.jax.families.table import RULES
 from gradserve_client.jax.values import KnownCall, Value
 
+#: how often the rule of a function is followed in the rule itself, where that runs it on other operands
+_ORDERS: Final = 2
 _LIBRARY: Final = str(Path(jax.__file__).parent)
 
 
@@ -84,7 +86,7 @@ def custom(call: Call) -> Said:
             return [*known.results]
     if call.translator.custom_rules == "body":
         sentence = "is differentiated as its body is, and not by its rule: custom_rules='body'"
-        call.translator.remarks.append(Note("op", f"{call.op} {_name(call)}", 1, sentence))
+        call.translator.remark(Note("op", f"{call.op} {_name(call)}", 1, sentence))
         return call.inline(closed)
     if not any(value.is_float for value in call.operands if not value.is_constant):
         return call.inline(closed)
@@ -96,6 +98,20 @@ def _name(call: Call) -> str:
     return str(info.func_name) if info is not None else "of no name"
 
 
+def _rule_of(call: Call, passed: list[int], source: str) -> Any:
+    """The rule; within rules NaN, from where it cannot be followed: what was imported has derivatives up to there."""
+    orders = len(call.scope.rules)
+    if call.scope.rules.count(source) < _ORDERS:
+        try:
+            return pulled_back(call, passed)
+        except Blocked:
+            if not orders:
+                raise
+    sentence = f"is run by a rule, and has derivatives up to order {orders}: those beyond are NaN"
+    call.translator.remark(Note("op", source, 1, sentence))
+    return not_followed(call, passed)
+
+
 def _with_rule(call: Call, closed: Any, who: str) -> list[Node]:
     count = len(call.operands)
     inside = known_places(call.operands, range(count))
@@ -103,13 +119,14 @@ def _with_rule(call: Call, closed: Any, who: str) -> list[Node]:
         value if value.is_float else Value(value.shape, np.dtype(np.float64)) for value in call.results
     ]
     passed = [i for i in range(count) if i not in inside]
-    rule = pulled_back(call, passed)
+    source = f"{call.op} {_name(call)}"
+    rule = _rule_of(call, passed, source)
     everything = [*call.operands, *call.results, *cotangents]
 
     def known(given: Any) -> list[KnownCall]:
         return [KnownCall(who, given[:count], given[count : count + len(call.results)])]
 
     body = function(call.translator, call.scope, closed, call.operands, inside)
-    back = function(call.translator, call.scope, rule, everything, inside, known=known)
+    back = function(call.translator, call.scope.within(source), rule, everything, inside, known=known)
     made = call.graph.call(*(call.node(i) for i in passed), body=body, derivative=back)
     return several(made, len(call.results))

@@ -168,8 +168,11 @@ def exp2(call: Call) -> Said:
 @RULES("cbrt")
 def cbrt(call: Call) -> Said:
     """The power of a third, with the sign of x."""
-    x, third = call.node(), 1 / 3
-    return x.less(call.like(0)).where(x.neg().pow_scalar(third).neg(), x.pow_scalar(third))
+    x = call.node()
+    below = x.less(call.like(0))
+    # of |x|, since that of a negative one would be NaN, and 0 times its derivative, too
+    root = below.where(x.neg(), x).pow_scalar(1 / 3)
+    return below.where(root.neg(), root)
 
 
 @RULES("round")
@@ -212,6 +215,23 @@ def select_n(call: Call) -> Said:
     for i in range(len(nodes) - 2, -1, -1):
         made = which.less_equal(call.like(i)).where(nodes[i], made)
     return made
+
+
+@RULES("eq_to", "le_to", "lt_to")
+def total_order(call: Call) -> Said:
+    """Comparisons in which −0 is less than 0, and NaN, whatever its sign, larger than all."""
+    op = {"eq_to": "equal", "le_to": "less_equal", "lt_to": "less"}[call.op]
+    a, b = call.nodes
+    usual: Node = call.graph.op(op, a, b)
+    if not call.is_float():
+        return usual
+    zeros = a.equal(call.like(0)).logical_and(b.equal(call.like(0)))
+    # of zeros, reciprocals tell the sign
+    signed = zeros.where(call.graph.op(op, a.reciprocal(), b.reciprocal()), usual)
+    a_is, b_is = a.not_equal(a), b.not_equal(b)
+    if call.op == "lt_to":
+        return signed.logical_or(b_is.logical_and(a_is.logical_not()))
+    return signed.logical_or(b_is if call.op == "le_to" else a_is.logical_and(b_is))
 
 
 @RULES("polygamma")

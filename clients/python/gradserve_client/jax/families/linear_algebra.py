@@ -140,39 +140,45 @@ def _solved(call: Call, a: Value, b: Value, axis: int, turned: bool) -> Node:
     return transposed(solution.reshape(shape=shape), inverse(order))
 
 
-def _is_function(call: Call, closed: Any, reference: Callable[[Array], Sequence[Array]]) -> bool:
-    """Whether a jaxpr is this function of matrices on the last two axes."""
+def _results_among(
+    call: Call, closed: Any, reference: Callable[[Array], Sequence[Array]]
+) -> list[int] | None:
+    """Which results of this function of matrices on the last two axes a jaxpr gives, in its order; None where others."""
     value = call.operands[0]
     if len(call.operands) != 1 or len(value.shape) < 2 or value.shape[-1] != value.shape[-2]:
-        return False
+        return None
     matrix = _random(value.shape, value.dtype)
     expected = reference(matrix)
-    found = jax.extend.core.jaxpr_as_fun(closed)(matrix)
-    return len(found) == len(expected) and all(
-        _agree(one, other, value.dtype) for one, other in zip(found, expected, strict=True)
-    )
+    places = []
+    for result in jax.extend.core.jaxpr_as_fun(closed)(matrix):
+        among = [i for i, each in enumerate(expected) if _agree(result, each, value.dtype)]
+        if len(among) != 1:
+            return None
+        places += among
+    return places
 
 
 def log_determinant(call: Call, closed: Any) -> Said | None:
-    """`slogdet`."""
-    if not _is_function(call, closed, lambda x: [*np.linalg.slogdet(x)]):
+    """`slogdet`, of which one result may be all that is read."""
+    places = _results_among(call, closed, lambda x: [*np.linalg.slogdet(x)])
+    if places is None:
         return None
     found = call.node().slogdet()
-    return [found.get_output(0), found.get_output(1)]
+    return [found.get_output(place) for place in places]
 
 
 def determinant(call: Call, closed: Any) -> Said | None:
     """The sign times the exponential of log |det x|."""
-    if not _is_function(call, closed, lambda x: [np.linalg.det(x)]):
+    if _results_among(call, closed, lambda x: [np.linalg.det(x)]) is None:
         return None
     sentence = "said by slogdet: the gradient at a singular matrix is NaN, where JAX has the cofactors"
-    call.translator.remarks.append(Note("op", "det", 1, sentence))
+    call.translator.remark(Note("op", "det", 1, sentence))
     found = call.node().slogdet()
     return found.get_output(0).mul(found.get_output(1).exp())
 
 
 def _inverse(call: Call, closed: Any) -> Said | None:
-    if not _is_function(call, closed, lambda x: [np.linalg.inv(x)]):
+    if _results_among(call, closed, lambda x: [np.linalg.inv(x)]) is None:
         return None
     return [call.node().inv()]
 

@@ -51,7 +51,8 @@ class Rows:
         """The operand's rows."""
         leading = [shape[axis] for axis in self.order[: self.leading]]
         rest = [shape[axis] for axis in self.order[self.leading :]]
-        return transposed(node, self.order).reshape(shape=[size(leading), *rest])
+        rows = transposed(node, self.order)
+        return rows if self.leading == 1 else rows.reshape(shape=[size(leading), *rest])
 
     def untabled(self, table: Node, shape: Sequence[int]) -> Node:
         """The operand of its rows."""
@@ -138,7 +139,7 @@ def _both(one: Number, other: Number) -> Number:
 
 def as_node(number: Number, beside: Any) -> Node:
     """A number as a node of the graph that another is of."""
-    return number if isinstance(number, Node) else beside.graph.constant(np.ascontiguousarray(number))
+    return number if isinstance(number, Node) else beside.graph.constant(np.array(number, order="C"))
 
 
 def mode_of(call: Call) -> str:

@@ -21,13 +21,14 @@ def dot_general(call: Call) -> Said:
     reason = unsendable(wanted)
     if reason is not None:
         raise Blocked(f"it gives {reason}")
-    a, b = (_as(call, i, wanted) for i in (0, 1))
+    widest = np.result_type(wanted, call.dtype(0), call.dtype(1))
+    a, b = (_as(call, i, widest) for i in (0, 1))
     (left, right), (left_batch, right_batch) = (
         tuple([int(axis) for axis in axes] for axes in pair) for pair in call.params["dimension_numbers"]
     )
     if _is_matmul(call, left, right, left_batch, right_batch):
-        return a.matmul(b)
-    return call.graph.einsum(a, b, equation=_equation(call, left, right, left_batch, right_batch))
+        return call.cast(a.matmul(b), widest)
+    return call.cast(call.graph.einsum(a, b, equation=_equation(call, left, right, left_batch, right_batch)), widest)
 
 
 def _as(call: Call, i: int, wanted: np.dtype[Any]) -> Node:

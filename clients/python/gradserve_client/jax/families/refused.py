@@ -12,7 +12,6 @@ _DEVICES: Final = ("it speaks of several devices, and a graph runs on one", "imp
 _CALLBACK: Final = ("it calls back into Python", "return what the callback is to see")
 _STATE: Final = ("it changes memory in place", "return the new value")
 _BITS: Final = ("it is of single bits, which no op reads", "")
-_ORDER: Final = ("it is an order of all floats, which no op has", "compare by the usual operators")
 _GENERATOR: Final = (
     "its generator depends on the device, and no other has its numbers",
     "use jax.random, whose numbers are of threefry",
@@ -77,7 +76,6 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("debug_callback", "debug_print", "io_callback", "pure_callback"), _CALLBACK),
     **dict.fromkeys(("addupdate", "freeze", "get", "new_ref", "swap"), _STATE),
     **dict.fromkeys(("clz", "mulhi", "nextafter"), _BITS),
-    **dict.fromkeys(("eq_to", "le_to", "lt_to"), _ORDER),
     **dict.fromkeys(("philox2x32", "philox4x32", "rng_bit_generator", "rng_uniform"), _GENERATOR),
     **dict.fromkeys(("threefry2x32", "threefry4x32"), ("it is threefry itself, on counters", "use jax.random")),
     **dict.fromkeys(("reduce", "reduce_window", "select_and_scatter"), _GENERAL),
@@ -87,5 +85,5 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
 
 #: those of them that are computed beforehand where the function alone decides their operands
 COMPUTED: Final = frozenset(
-    op for op, stated in REFUSED.items() if stated in {_NO_OP, _FACTORS, _COMPLEX, _BITS, _ORDER} and op != "random_gamma"
+    op for op, stated in REFUSED.items() if stated in {_NO_OP, _FACTORS, _COMPLEX, _BITS} and op != "random_gamma"
 )
