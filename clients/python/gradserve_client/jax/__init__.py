@@ -1,4 +1,4 @@
-"""JAX and graphs: recorded functions under JAX's transformations, and functions of JAX as graphs. Needs the extra `jax`.
+"""JAX and graphs: recorded functions under its transformations, and functions of JAX as graphs. Needs the extra `jax`.
 
 layer              a recorded function as one of JAX, under `jit`, `grad`, `jvp`, `vmap` and what is made of these
 primitives         the two primitives that this is made of
@@ -16,8 +16,8 @@ families           the rules, a family a file
 
 from __future__ import annotations
 
-from gradserve_client.jax.importer import import_function
 from gradserve_client.jax.imported_function import ImportedFunction
+from gradserve_client.jax.importer import import_function
 from gradserve_client.jax.layer import layer
 
 __all__ = ["ImportedFunction", "import_function", "layer"]

@@ -12,15 +12,8 @@ from gradserve_client.jax.values import KnownCall, Scope, Value
 if TYPE_CHECKING:
     from gradserve_client.jax.translator import Translator
 
-#: what a function gives, of its scope, its parameters and what the jaxpr gives; these, unless stated
-Finish = Callable[[Scope, Sequence[Value], Sequence[Value]], Sequence[Node]]
 #: functions within one another that a graph may have
 _DEPTH = 14
-
-
-def results_of(scope: Scope, parameters: Sequence[Value], results: Sequence[Value]) -> Sequence[Node]:
-    """The nodes of what the jaxpr gives."""
-    return [scope.node_of(result) for result in results]
 
 
 def known_places(operands: Sequence[Value], places: Collection[int]) -> set[int]:
@@ -34,7 +27,6 @@ def function(
     closed: Any,
     operands: Sequence[Value],
     inside: Collection[int] = (),
-    finish: Finish = results_of,
     known: Callable[[Sequence[Value]], Sequence[KnownCall]] | None = None,
 ) -> GraphFunction:
     """A function of operands of these types, but those `inside` it, which are its constants.
@@ -47,11 +39,9 @@ def function(
 
     def write(graph: Graph) -> Sequence[Node]:
         assert isinstance(graph, SourceGraph)
-        given = [
-            value if i in inside else value.with_node(graph.input()) for i, value in enumerate(operands)
-        ]
+        given = [value if i in inside else value.with_node(graph.input()) for i, value in enumerate(operands)]
         inner = Scope(graph, known(given) if known is not None else (), scope.depth + 1, scope.rules)
-        return finish(inner, given, translator.walk(closed, given, inner))
+        return [inner.node_of(result) for result in translator.walk(closed, given, inner)]
 
     name = closed.jaxpr.debug_info.func_name if closed.jaxpr.debug_info is not None else ""
     return scope.graph.function(write, name if name.isidentifier() else None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -25,7 +25,7 @@ class ImportedFunction(Imported):
     """
 
     arguments: tuple[Tree, ...] = ()
-    results: Tree = Tree(None, ())
+    results: Tree = field(default_factory=lambda: Tree(None, ()))
     parameter_places: int | tuple[int, ...] = 0
 
     def feeds(self, inputs: Mapping[str, ArrayLike]) -> dict[Node, Array]:

@@ -122,9 +122,7 @@ class _Options:
 
 def _leaves(tree: Tree, argument: Any) -> list[Array]:
     """The leaves of an argument as arrays. Raises InputError for what is none, or of a dtype that JAX does not have."""
-    return [
-        _array(name, leaf) for name, leaf in zip(tree.names, jax.tree_util.tree_leaves(argument), strict=True)
-    ]
+    return [_array(name, leaf) for name, leaf in zip(tree.names, jax.tree_util.tree_leaves(argument), strict=True)]
 
 
 def _array(name: str, leaf: Any) -> Array:

@@ -36,9 +36,7 @@ _HIDDEN: Final = (str(Path(jax.__file__).parent), str(Path(__file__).parent), "<
 class Translator:
     """Says the equations of one function. What it cannot say is in `obstacles`, what it said in `tally`."""
 
-    def __init__(
-        self, max_steps: int | None = None, unroll: bool = False, custom_rules: CustomRules = "keep"
-    ) -> None:
+    def __init__(self, max_steps: int | None = None, unroll: bool = False, custom_rules: CustomRules = "keep") -> None:
         self.obstacles = Obstacles()
         self.tally = Tally()
         #: what is to be told beside the counts
@@ -63,7 +61,9 @@ class Translator:
         if reads is not None:
             closed, operands = closed.closed, reads(operands)
         jaxpr, _ = partial_eval.dce_jaxpr(closed.jaxpr, [True] * len(closed.jaxpr.outvars), instantiate=True)
-        known = {var: _constant(var.aval, value) for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True)}
+        known = {
+            var: _constant(var.aval, value) for var, value in zip(closed.jaxpr.constvars, closed.consts, strict=True)
+        }
         known |= dict(zip(jaxpr.invars, operands, strict=True))
 
         def find(atom: Any) -> Value:

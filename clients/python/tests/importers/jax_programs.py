@@ -86,7 +86,9 @@ def conv_net(params: Any, images: Any, labels: Any) -> Any:
 
 @program(tree(2, down=(6, 1, 3, 3), point=(4, 6, 1, 1), up=(4, 2, 2, 2)), normal(3, 2, 6, 7, 7))
 def depthwise_and_transposed(params: Any, x: Any) -> Any:
-    x = lax.conv_general_dilated(x, params["down"], (2, 2), ((1, 0), (0, 1)), feature_group_count=6, rhs_dilation=(1, 2))
+    x = lax.conv_general_dilated(
+        x, params["down"], (2, 2), ((1, 0), (0, 1)), feature_group_count=6, rhs_dilation=(1, 2)
+    )
     x = jnp.tanh(lax.conv_general_dilated(x, params["point"], (1, 1), "VALID"))
     up = lax.conv_transpose(x, params["up"], (2, 2), "SAME", dimension_numbers=("NCHW", "IOHW", "NCHW"))
     return up, lax.reduce_window(up, 0.0, lax.add, (1, 1, 3, 3), (1, 1, 2, 2), "SAME")
@@ -133,12 +135,6 @@ def transformer(params: Any, tokens: Any) -> Any:
     targets = jnp.roll(tokens, -1, axis=1)
     log_probabilities = jax.nn.log_softmax(x @ params["head"])
     return -jnp.take_along_axis(log_probabilities, targets[..., None], axis=-1).mean()
-
-
-@program(tree(5, q=(4, 4), k=(4, 4), v=(4, 4)), normal(6, 2, 5, 4))
-def attention_of_jax_nn(params: Any, x: Any) -> Any:
-    split = lambda y: y.reshape(2, 5, 2, 2)
-    return jax.nn.dot_product_attention(*(split(x @ params[name]) for name in ("q", "k", "v")), is_causal=True)
 
 
 @program(tree(1, w=(3, 4), u=(4, 4), b=(4,)), normal(4, 6, 2, 3))
@@ -559,20 +555,26 @@ def _smooth_step_along(primals: Any, tangents: Any) -> Any:
 @program(tree(16, x=(4,)), 0.5)
 def surrogate_gradient(params: Any, width: Any) -> Any:
     spikes = smooth_step(params["x"], width)
-    return spikes, jax.grad(lambda x: smooth_step(x, width).sum())(params["x"]), jax.vmap(smooth_step, (0, None))(
-        params["x"], width * 2
+    return (
+        spikes,
+        jax.grad(lambda x: smooth_step(x, width).sum())(params["x"]),
+        jax.vmap(smooth_step, (0, None))(params["x"], width * 2),
     )
 
 
 @program(tree(17, x=(2, 7, 6)))
 def pools(params: Any) -> Any:
     x = params["x"][..., None]
-    window = dict(window_dimensions=(1, 3, 2, 1), window_strides=(1, 2, 2, 1))
+    window = {"window_dimensions": (1, 3, 2, 1), "window_strides": (1, 2, 2, 1)}
     return {
         "max": lax.reduce_window(x, -jnp.inf, lax.max, padding="SAME", **window),
         "min": lax.reduce_window(x, jnp.inf, lax.min, padding="VALID", **window),
         "sum": lax.reduce_window(x, 0.0, lax.add, padding="SAME", **window),
-        "gaps": lax.reduce_window(lax.stop_gradient(x), -jnp.inf, lax.max, padding="VALID", window_dilation=(1, 2, 1, 1), **window),
+        "gaps": lax.reduce_window(
+            lax.stop_gradient(x), -jnp.inf, lax.max, padding="VALID", window_dilation=(1, 2, 1, 1), **window
+        ),
         "cube": lax.reduce_window(params["x"], -jnp.inf, lax.max, (2, 2, 2), (1, 2, 2), "SAME"),
-        "gradient": jax.grad(lambda y: (lax.reduce_window(y, -jnp.inf, lax.max, padding="SAME", **window) ** 3).sum())(x),
+        "gradient": jax.grad(lambda y: (lax.reduce_window(y, -jnp.inf, lax.max, padding="SAME", **window) ** 3).sum())(
+            x
+        ),
     }

@@ -11,8 +11,10 @@ import pytest
 
 import gradserve_client as gs
 
-jax = pytest.importorskip("jax", reason="JAX is not installed")
+pytest.importorskip("jax", reason="JAX is not installed")
 pytest.importorskip("optax", reason="optax is not installed")
+
+import jax
 
 from clients.python.tests.importers.jax_programs import PROGRAMS, Program
 from gradserve_client.jax import ImportedFunction, import_function
@@ -25,9 +27,7 @@ def _x64() -> Iterator[None]:
 
 
 def imported(program: Program) -> ImportedFunction:
-    return import_function(
-        program.function, *program.arguments, parameters=program.parameters, **program.options
-    )
+    return import_function(program.function, *program.arguments, parameters=program.parameters, **program.options)
 
 
 def weight(place: int, shape: tuple[int, ...]) -> np.ndarray:
@@ -48,14 +48,14 @@ def expected(program: Program) -> tuple[Any, Any]:
     return result, gradients
 
 
-def compared(found: Any, reference: Any, name: str) -> None:
+def compared(found: Any, reference: Any, name: str, tolerance: float = 1e-9) -> None:
     one, other = np.asarray(found), np.asarray(reference)
     assert (one.shape, one.dtype) == (other.shape, other.dtype), name
     if other.dtype.kind != "f":
         assert np.array_equal(one, other), name
         return
     scale = max(1.0, float(np.abs(other).max(initial=0)))
-    assert np.abs(one - other).max(initial=0) <= 1e-9 * scale, name
+    assert np.abs(one - other).max(initial=0) <= tolerance * scale, name
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -75,7 +75,9 @@ def test_values_and_gradients(client: gs.Client, name: str) -> None:
         model.graph, model.feeds_of(*program.arguments), of=loss, outputs=[*model.outputs.values()]
     )
     assert jax.tree.structure(model.result(answer.values)) == jax.tree.structure(result)
-    for found, reference, output in zip(jax.tree.leaves(model.result(answer.values)), leaves, model.outputs, strict=True):
+    for found, reference, output in zip(
+        jax.tree.leaves(model.result(answer.values)), leaves, model.outputs, strict=True
+    ):
         compared(found, reference, output)
     names = [name for i in np.atleast_1d(program.parameters) for name in model.arguments[i].names]
     for found, reference, parameter in zip(

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import jax
 import numpy as np
+from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, Note
@@ -30,19 +31,21 @@ def is_of_jax(closed: Any) -> bool:
     return info is not None and str(info.func_filename or "").startswith(_LIBRARY)
 
 
-@RULES("jit", "closed_call", "core_call", "call", "composite", "custom_vmap_call", "eval_jaxpr")
+@RULES("jit", "closed_call", "call", "composite", "custom_vmap_call")
 def inlined(call: Call) -> Said:
     """The nodes of what it runs; some of JAX's own functions by their name."""
-    closed = call.params.get("call_jaxpr", call.params.get("jaxpr", call.params.get("call")))
+    closed = next(call.params[name] for name in ("call_jaxpr", "jaxpr", "call") if name in call.params)
+    if isinstance(closed, Jaxpr):
+        closed = ClosedJaxpr(closed, ())
     named = NAMED.get(str(call.params.get("name"))) if is_of_jax(closed) else None
     found = named(call, closed) if named is not None else None
     return call.inline(closed) if found is None else found
 
 
-@RULES("remat2", "checkpoint")
+@RULES("remat2")
 def remat(call: Call) -> Said:
     """`call` with `recompute`: nothing of what it runs is kept for the way back."""
-    jaxpr = jax.extend.core.ClosedJaxpr(call.params["jaxpr"], ())
+    jaxpr = ClosedJaxpr(call.params["jaxpr"], ())
     inside = known_places(call.operands, range(len(call.operands)))
     if len(inside) == len(call.operands):
         return call.inline(jaxpr)
@@ -51,11 +54,11 @@ def remat(call: Call) -> Said:
     return several(call.graph.call(*passed, body=body, recompute=True), len(call.results))
 
 
-def _relu(call: Call, closed: Any) -> Said:
+def _relu(call: Call, _: Any) -> Said:
     return call.node().relu()
 
 
-def _logaddexp(call: Call, closed: Any) -> Said | None:
+def _logaddexp(call: Call, _: Any) -> Said | None:
     for i in (0, 1):
         if call.is_constant(i) and not np.any(call.known(i)) and call.shape(1 - i) == call.results[0].shape:
             return call.node(1 - i).softplus()
@@ -73,11 +76,11 @@ OWN: Final[Mapping[str, Any]] = {
 
 @RULES("custom_jvp_call", "custom_vjp_call")
 def custom(call: Call) -> Said:
-    """`call` with `derivative`, which is the rule, transposed where it is one of tangents; some of JAX's own by name."""
+    """`call` with `derivative`: the rule, transposed where it is one of tangents. Some of JAX's own by name."""
     closed = call.params["call_jaxpr"]
     info = closed.jaxpr.debug_info
     own = OWN.get(info.func_name) if info is not None and is_of_jax(closed) else None
-    found = own(call, closed) if own is not None else None
+    found: Said | None = own(call, closed) if own is not None else None
     if found is not None:
         return found
     who = told(call)
@@ -115,9 +118,7 @@ def _rule_of(call: Call, passed: list[int], source: str) -> Any:
 def _with_rule(call: Call, closed: Any, who: str) -> list[Node]:
     count = len(call.operands)
     inside = known_places(call.operands, range(count))
-    cotangents = [
-        value if value.is_float else Value(value.shape, np.dtype(np.float64)) for value in call.results
-    ]
+    cotangents = [value if value.is_float else Value(value.shape, np.dtype(np.float64)) for value in call.results]
     passed = [i for i in range(count) if i not in inside]
     source = f"{call.op} {_name(call)}"
     rule = _rule_of(call, passed, source)

@@ -16,9 +16,7 @@ from gradserve_client.jax.values import Value, unsendable
 _FORMATS: Final = {(5, 10): "float16", (8, 23): "float32", (11, 52): "float64"}
 
 
-
-
-for _name in ("copy", "copy_p", "device_put", "name", "optimization_barrier", "sharding_constraint", "pvary"):
+for _name in ("copy", "device_put", "name", "optimization_barrier", "sharding_constraint", "pvary"):
     RULES.put(_name, lambda call: [*call.operands])
 
 

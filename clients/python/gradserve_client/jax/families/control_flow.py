@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any, Final
 
 import numpy as np
@@ -14,7 +13,7 @@ from gradserve_client.jax.bodies import function, known_places
 from gradserve_client.jax.call import Call, Said
 from gradserve_client.jax.families.helpers import several
 from gradserve_client.jax.families.table import RULES
-from gradserve_client.jax.values import Scope, Value
+from gradserve_client.jax.values import Value
 
 _BOUND: Final = "state a bound as `max_steps`, or count the steps by lax.fori_loop or lax.scan"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
@@ -13,7 +14,10 @@ from gradserve_client.jax.values import Value
 from gradserve_client.tensors import Array
 
 #: by the width of the bits: the float that they become, and how many of them it keeps
-_FLOATS: Final = {32: (np.dtype(np.float32), 23), 64: (np.dtype(np.float64), 52)}
+_FLOATS: Final[Mapping[int, tuple[np.dtype[Any], int]]] = {
+    32: (np.dtype(np.float32), 23),
+    64: (np.dtype(np.float64), 52),
+}
 
 
 @dataclass(frozen=True)
@@ -46,7 +50,7 @@ class Drawn:
 
     def with_exponent(self, bits: Array) -> Drawn | None:
         """The float in [1, 2), where these are the bits of 1; or None."""
-        one = np.ones((), _FLOATS[self.width][0]).view(f"uint{self.width}")
+        one = np.asarray(1.0, _FLOATS[self.width][0]).view(f"uint{self.width}")
         return replace(self, stage="float") if self.stage == "fraction" and bool(np.all(bits == one)) else None
 
     def as_float(self, dtype: Any) -> Node | None:

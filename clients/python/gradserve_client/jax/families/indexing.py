@@ -50,7 +50,7 @@ def _filled(call: Call) -> Any:
     return np.nan if kind == "f" else highest(call.dtype()) if kind in "ub" else lowest(call.dtype())
 
 
-def clamped_starts(call: Call, first: int, limits: Sequence[int]) -> list[int] | list[Node]:
+def clamped_starts(call: Call, first: int, limits: Sequence[int]) -> Sequence[int | Node]:
     """The operands from `first` on, one for each axis, so that what begins there fits: numbers where all are known."""
     places = range(first, first + len(limits))
     if all(call.is_constant(i) for i in places):

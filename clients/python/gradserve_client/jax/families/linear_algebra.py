@@ -85,7 +85,9 @@ def _random(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
 def _agree(one: Any, other: Any, dtype: np.dtype[Any]) -> bool:
     if np.shape(one) != np.shape(other):
         return False
-    return np.allclose(one, other, rtol=1e-3 if dtype.itemsize <= 4 else 1e-9, atol=1e-3 if dtype.itemsize <= 4 else 1e-9)
+    return np.allclose(
+        one, other, rtol=1e-3 if dtype.itemsize <= 4 else 1e-9, atol=1e-3 if dtype.itemsize <= 4 else 1e-9
+    )
 
 
 @RULES("custom_linear_solve")
@@ -140,10 +142,8 @@ def _solved(call: Call, a: Value, b: Value, axis: int, turned: bool) -> Node:
     return transposed(solution.reshape(shape=shape), inverse(order))
 
 
-def _results_among(
-    call: Call, closed: Any, reference: Callable[[Array], Sequence[Array]]
-) -> list[int] | None:
-    """Which results of this function of matrices on the last two axes a jaxpr gives, in its order; None where others."""
+def _results_among(call: Call, closed: Any, reference: Callable[[Array], Sequence[Array]]) -> list[int] | None:
+    """Which results of a function of matrices on the last two axes a jaxpr gives; None where it gives others."""
     value = call.operands[0]
     if len(call.operands) != 1 or len(value.shape) < 2 or value.shape[-1] != value.shape[-2]:
         return None

@@ -62,7 +62,7 @@ class Rows:
 def rows_of(call: Call, at: Windows) -> Rows:
     """Operand 0 as a table, and the rows that the tuples of operand 1 tell."""
     shape, tuples = call.operands[0].node_shape, [*call.shape(1)[:-1]]
-    paired = {axis: place for axis, place in at.batch}
+    paired = dict(at.batch)
     partial = [axis for axis in range(call.rank()) if at.extents[axis] < shape[axis]]
     leading = sorted({*at.told, *paired, *partial})
     rest = [axis for axis in range(len(shape)) if axis not in leading]
@@ -82,7 +82,8 @@ def rows_of(call: Call, at: Windows) -> Rows:
             spread = [at.extents[axis] if other == axis else 1 for other in along]
             terms.append(np.arange(at.extents[axis]).reshape([1] * len(tuples) + spread) * strides[axis])
     whole = [*tuples, *(at.extents[axis] for axis in along)]
-    index = _shaped(reduce(_plus, terms, np.zeros([1] * len(whole), np.int64)), whole)
+    nothing: Number = np.zeros([1] * len(whole), np.int64)
+    index = _shaped(reduce(_plus, terms, nothing), whole)
     return Rows([*leading, *rest], len(leading), along, index, reduce(_both, fits) if fits else None)
 
 

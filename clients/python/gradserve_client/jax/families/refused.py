@@ -79,7 +79,9 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(("philox2x32", "philox4x32", "rng_bit_generator", "rng_uniform"), _GENERATOR),
     **dict.fromkeys(("threefry2x32", "threefry4x32"), ("it is threefry itself, on counters", "use jax.random")),
     **dict.fromkeys(("reduce", "reduce_window", "select_and_scatter"), _GENERAL),
-    **dict.fromkeys(("after_all", "create_token", "dce_sink", "stage"), ("it orders effects, and a graph has none", "")),
+    **dict.fromkeys(
+        ("after_all", "create_token", "dce_sink", "stage"), ("it orders effects, and a graph has none", "")
+    ),
     **dict.fromkeys(("custom_partitioning", "ffi_call", "linear_call"), _ELSEWHERE),
 }
 

@@ -59,7 +59,9 @@ def _windows(call: Call) -> tuple[Rows, list[int]]:
 def _scattered(call: Call, combine: Any) -> Said:
     rows, order = _windows(call)
     shape = call.shape()
-    count = size(call.shape(1)[:-1]) * size([call.shape(2)[axis] for axis in order[call.rank(1) - 1 :]][: len(rows.along)])
+    count = size(call.shape(1)[:-1]) * size(
+        [call.shape(2)[axis] for axis in order[call.rank(1) - 1 :]][: len(rows.along)]
+    )
     columns = size([shape[axis] for axis in rows.order[rows.leading :]])
     total = size([shape[axis] for axis in rows.order[: rows.leading]])
     boolean = call.dtype().kind == "b"
@@ -90,11 +92,11 @@ def _dropped(call: Call, rows: Rows, total: int) -> tuple[Number, int]:
     return fits.where(as_node(rows.index, call), call.constant(total, np.int64)), 1
 
 
-def _added(call: Call, at: _Table) -> Node:
+def _added(_: Call, at: _Table) -> Node:
     return at.table.scatter_add(at.wide, at.updates, axis=0)
 
 
-def _subtracted(call: Call, at: _Table) -> Node:
+def _subtracted(_: Call, at: _Table) -> Node:
     return at.table.scatter_add(at.wide, at.updates.neg(), axis=0)
 
 
@@ -195,6 +197,10 @@ def dynamic_update_slice(call: Call) -> Said:
     empty = call.graph.full(shape=[total], dtype=_computed(call).name)
     written = empty.scatter_add(flat, updates.reshape(shape=[count]), axis=0)
     ones = call.graph.full(shape=[count], fill=1.0, dtype="int32")
-    hit = call.graph.full(shape=[total], dtype="int32").scatter_add(flat, ones, axis=0).greater(call.constant(0, np.int32))
+    hit = (
+        call.graph.full(shape=[total], dtype="int32")
+        .scatter_add(flat, ones, axis=0)
+        .greater(call.constant(0, np.int32))
+    )
     made = hit.where(written, x.reshape(shape=[total])).reshape(shape=[*shape])
     return made.cast("bool") if boolean else made

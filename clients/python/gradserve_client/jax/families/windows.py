@@ -51,7 +51,11 @@ class _Windows:
     @property
     def axes(self) -> list[int]:
         """The axes that more than one element of is read along, or that are not read everywhere."""
-        return [i for i, (extent, stride) in enumerate(zip(self.extents, self.strides, strict=True)) if extent > 1 or stride > 1]
+        return [
+            i
+            for i, (extent, stride) in enumerate(zip(self.extents, self.strides, strict=True))
+            if extent > 1 or stride > 1
+        ]
 
 
 def _around(call: Call, at: _Windows, i: int, fill: object) -> tuple[Node, list[int]]:
@@ -107,9 +111,9 @@ def _summed(call: Call) -> object:
 def _extreme(call: Call, greatest: bool) -> Said:
     at = _Windows.of(call)
     nothing = lowest(call.dtype()) if greatest else highest(call.dtype())
-    node, shape = _around(call, at, 0, nothing)
+    node, _ = _around(call, at, 0, nothing)
     if call.is_float() and len(at.axes) <= 2 and {*at.dilation} == {1}:
-        pooled = _pooled(call, node if greatest else node.neg(), at, shape)
+        pooled = _pooled(call, node if greatest else node.neg(), at)
         return pooled if greatest else pooled.neg()
     taps = _taps(call, node, at, call.results[0].shape)
     first = taps.argmax(0, keepdims=True) if greatest else taps.argmin(0, keepdims=True)
@@ -125,7 +129,7 @@ def _last_two(at: _Windows, rank: int) -> list[int]:
     return [*(axis for axis in range(rank) if axis not in axes), *axes]
 
 
-def _pooled(call: Call, node: Node, at: _Windows, shape: Sequence[int]) -> Node:
+def _pooled(call: Call, node: Node, at: _Windows) -> Node:
     """By `max_pool2d`, whose windows are over the last two axes. There are two at least."""
     if call.rank() == 0:
         return node
@@ -141,7 +145,7 @@ def _pooled(call: Call, node: Node, at: _Windows, shape: Sequence[int]) -> Node:
 
 @RULES("reduce_window_max")
 def reduce_window_max(call: Call) -> Said:
-    """`max_pool2d` over two axes; more of them, or gaps, by `argmax` of what each tap reads: the first of equal ones."""
+    """`max_pool2d` over two axes; more of them, or gaps, by `argmax` of what taps read: the first of equal ones."""
     return _extreme(call, greatest=True)
 
 
