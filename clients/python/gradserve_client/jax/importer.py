@@ -17,7 +17,7 @@ from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, 
 from gradserve_client.jax.imported_function import ImportedFunction, places_of
 from gradserve_client.jax.translator import CustomRules, Translator
 from gradserve_client.jax.trees import RESULT, Tree, argument_names
-from gradserve_client.jax.values import Scope, Value, unsendable, words_of
+from gradserve_client.jax.values import Scope, Value, require_threefry, unsendable, words_of
 from gradserve_client.tensors import Array
 
 #: names of nodes are no longer
@@ -155,6 +155,10 @@ class _Leaves:
     def value(self, name: str, leaf: Any, *, trained: bool) -> Value:
         """A leaf of the graph, for one of an argument."""
         value = Value.typed(jax.typeof(leaf))
+        try:
+            require_threefry(jax.typeof(leaf))
+        except Blocked as blocked:
+            self.translator.obstacles.meet("input", repr(name), blocked)
         reason = unsendable(value.dtype)
         if reason is not None:
             self.translator.obstacles.meet("input", repr(name), Blocked(f"it is of {reason}"))

@@ -20,7 +20,7 @@ from gradserve_client.jax.call import Call, Result, Said
 from gradserve_client.jax.custom_rules import bound, typed
 from gradserve_client.jax.families.refused import COMPUTED
 from gradserve_client.jax.rules import RULES, refusal_of
-from gradserve_client.jax.values import Scope, Value, unsendable
+from gradserve_client.jax.values import Scope, Value, require_threefry, unsendable
 
 #: whose rule is that of the function that they run
 CustomRules = Literal["keep", "body"]
@@ -102,6 +102,8 @@ class Translator:
 
     def _said(self, equation: Any, operands: Sequence[Value], results: Sequence[Value], scope: Scope) -> list[Value]:
         op = equation.primitive.name
+        for atom in (*equation.invars, *equation.outvars):
+            require_threefry(atom.aval)
         if _may_fold(equation, operands, results):
             return _folded(equation, operands)
         refused = refusal_of(op)

@@ -82,6 +82,16 @@ def unsendable(dtype: np.dtype[Any]) -> str | None:
     return f"{dtype.name}, which the wire lacks"
 
 
+def require_threefry(aval: Any) -> None:
+    """Raise Blocked for the type of keys of another generator than threefry, and for threefry's older numbers."""
+    if not jax.dtypes.issubdtype(aval.dtype, jax.dtypes.prng_key):
+        return
+    if str(aval.dtype) != "key<fry>":
+        raise Blocked("its keys are not those of threefry", "use jax.random.key, whose keys are of threefry")
+    if not jax.config.jax_threefry_partitionable:
+        raise Blocked("it draws by the older rules of threefry", "set jax_threefry_partitionable")
+
+
 def words_of(keys: Any) -> Array:
     """The words of JAX's keys."""
     return np.asarray(jax.random.key_data(keys))

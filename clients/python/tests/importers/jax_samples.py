@@ -72,6 +72,13 @@ def windowed(function: Any, first: float, **options: Any) -> Sample:
     return of(lambda x: lax.reduce_window(x, first, function, **stated), IMAGE)
 
 
+def slope_of_pool(padding: str, least: bool = False) -> Any:
+    """The gradient of extremes of windows."""
+    function, first = (lax.min, np.inf) if least else (lax.max, -np.inf)
+    windows = (1, 3, 2, 1), (1, 2, 1, 1), padding
+    return jax.grad(lambda x: (lax.reduce_window(x, first, function, *windows) ** 3).sum())
+
+
 @jax.custom_vjp
 def halved_back(x: Any) -> Any:
     """Twice x, with a rule that says otherwise."""
@@ -238,8 +245,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "reduce_window_min": [windowed(lax.min, np.inf, padding="SAME")],
     "select_and_scatter_add": [
-        of(jax.grad(lambda y: (_pooled(y, **options) ** 3).sum()), IMAGE)
-        for options in ({"padding": "SAME"}, {"padding": "VALID", "least": True})
+        of(slope_of_pool(**options), IMAGE) for options in ({"padding": "SAME"}, {"padding": "VALID", "least": True})
     ],
     "gather": [
         of(lambda x, i: x[i[:, 0]], X, INDEX),
@@ -329,8 +335,3 @@ SAMPLES: dict[str, list[Sample]] = {
     "custom_vmap_call": unary(magnitude, INTEGERS),
     "composite": unary(lax.composite(jnp.abs, "magnitude"), INTEGERS),
 }
-
-
-def _pooled(x: Any, padding: str, least: bool = False) -> Any:
-    function, first = (lax.min, np.inf) if least else (lax.max, -np.inf)
-    return lax.reduce_window(x, first, function, (1, 3, 2, 1), (1, 2, 1, 1), padding)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import jax
 import numpy as np
 
 from gradserve_client.importing import Blocked
@@ -13,22 +10,10 @@ from gradserve_client.jax.families.drawn import Drawn, each_key, marked
 from gradserve_client.jax.families.helpers import size
 from gradserve_client.jax.families.table import RULES
 
-_THREEFRY = "threefry2x32"
-_USE_IT = "use jax.random.key, whose keys are of threefry"
-
-
-def _require_threefry(impl: Any) -> None:
-    """Raise Blocked for keys of another generator, and for threefry's older numbers."""
-    if _THREEFRY not in str(getattr(impl, "name", impl)):
-        raise Blocked("its keys are not those of threefry", _USE_IT)
-    if not jax.config.jax_threefry_partitionable:
-        raise Blocked("it draws by the older rules of threefry", "set jax_threefry_partitionable")
-
 
 @RULES("random_seed")
 def random_seed(call: Call) -> Said:
     """`random_key` of one seed. Of 32 bits and less, the upper word is 0."""
-    _require_threefry(call.params["impl"])
     if call.rank():
         raise Blocked("it makes keys of several seeds", "make one key, and split it")
     seed = call.node().cast("int64")
@@ -40,7 +25,6 @@ def random_seed(call: Call) -> Said:
 @RULES("random_wrap")
 def random_wrap(call: Call) -> Said:
     """The words as they are."""
-    _require_threefry(call.params["impl"])
     return call.node().identity()
 
 

@@ -1,0 +1,205 @@
+"""What is refused of JAX, with all reasons at once; and what is given has to fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradserve_client as gs
+
+pytest.importorskip("jax", reason="JAX is not installed")
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from gradserve_client.importing import ImportRefused
+from gradserve_client.jax import import_function
+
+X = np.array([[1.0, 2.0], [0.5, 3.0]])
+
+
+@pytest.fixture(autouse=True)
+def _x64() -> Iterator[None]:
+    with jax.enable_x64(True):
+        yield
+
+
+def refused(function: Any, *arguments: Any, **options: Any) -> ImportRefused:
+    with pytest.raises(ImportRefused) as caught:
+        import_function(function, *arguments, **options)
+    return caught.value
+
+
+def line_of(function: Any) -> str:
+    return f"test_jax_refusals.py:{function.__code__.co_firstlineno + 1} ({function.__name__})"
+
+
+def factors(x: Any) -> Any:
+    return jnp.linalg.eigh(x)[0] + jnp.linalg.eigh(x * 2)[1][0]
+
+
+def complex_numbers(x: Any) -> Any:
+    return jnp.fft.fft(x[0]).real
+
+
+def gamma_draws(x: Any) -> Any:
+    return x * jax.random.gamma(jax.random.key(0), 2.0)
+
+
+def large_draws(x: Any) -> Any:
+    return x + jax.random.randint(jax.random.key(0), (2,), 0, 9, "int64")
+
+
+def other_generator(x: Any) -> Any:
+    return x + jax.random.normal(jax.random.key(0, impl="rbg"))
+
+
+def endless(x: Any) -> Any:
+    return lax.while_loop(lambda y: y.sum() < 100, lambda y: y * 2, x)
+
+
+def calls_back(x: Any) -> Any:
+    return jax.pure_callback(np.sin, jax.ShapeDtypeStruct(x.shape, x.dtype), x)
+
+
+def lower_triangle(x: Any) -> Any:
+    return lax.linalg.cholesky(x, symmetrize_input=False)
+
+
+def narrow(x: Any) -> Any:
+    return (x.astype("bfloat16") * 2).astype("float64")
+
+
+def wide_bits(x: Any) -> Any:
+    return x.astype("int64") ^ 5
+
+
+def conjugate_gradients(x: Any) -> Any:
+    return jax.scipy.sparse.linalg.cg(lambda v: x @ x.T @ v, x[0])[0]
+
+
+SENTENCES = {
+    factors: "no op gives these factors; use cholesky, solve, inv, slogdet or det, where these will do",
+    complex_numbers: "it is of complex numbers, which the wire lacks; compute with real and imaginary parts apart",
+    gamma_draws: "no op computes it",
+    large_draws: (
+        "it reads 64 random bits as a whole number, which the wire lacks; draw floats, or whole numbers of 32 bits: "
+        "dtype='int32'"
+    ),
+    other_generator: "its keys are not those of threefry; use jax.random.key, whose keys are of threefry",
+    endless: (
+        "it goes on until its data say otherwise; state a bound as `max_steps`, or count the steps by lax.fori_loop "
+        "or lax.scan"
+    ),
+    calls_back: "it calls back into Python; return what the callback is to see",
+    lower_triangle: "it reads the lower triangle of a matrix alone; leave symmetrize_input as it is, True",
+    narrow: "it gives bfloat16, which the wire lacks",
+    wide_bits: "it is of int64, whose highest bits no remainder in int64 tells; cast it to int32",
+}
+
+
+@pytest.mark.parametrize("function", SENTENCES, ids=lambda function: function.__name__)
+def test_a_refusal_is_a_sentence_with_a_place(function: Any) -> None:
+    error = refused(function, X)
+    assert f"of the function '{function.__name__}' cannot be said" in str(error)
+    sentences = [line for line in str(error).splitlines()[1:] if SENTENCES[function] in line]
+    assert sentences, str(error)
+    assert line_of(function) in sentences[0]
+
+
+def test_all_that_is_in_the_way_is_told_at_once() -> None:
+    def several(x: Any) -> Any:
+        eigen = jnp.linalg.eigh(x)[0] + jnp.linalg.eigh(x.T)[0]
+        return eigen + lax.while_loop(lambda y: y.sum() < 9, lambda y: y + jnp.linalg.qr(y * x)[1], x)[0], jnp.fft.rfft(
+            x
+        )
+
+    error = refused(several, X, max_steps=4)
+    assert {(obstacle.op, len(obstacle.places)) for obstacle in error.obstacles} >= {("eigh", 2), ("fft", 1)}
+    assert {"geqrf", "qr", "householder_product"} & {obstacle.op for obstacle in error.obstacles}
+    assert error.tally is not None
+    assert error.tally.occurrences["eigh"] == 2
+
+
+def test_what_nobody_reads_is_not_refused() -> None:
+    model = import_function(lambda x: (jnp.linalg.eigh(x), x * 2)[1], X)
+    assert [node.op for node in model.graph] == ["parameter", "mul_scalar"]
+
+
+def test_factors_of_constants_are_computed_beforehand() -> None:
+    model = import_function(lambda x: x * jnp.linalg.eigh(jnp.asarray(X))[0], X)
+    assert {node.op for node in model.graph} == {"parameter", "constant", "mul"}
+
+
+def test_solvers_of_ones_own_are_refused() -> None:
+    error = refused(conjugate_gradients, X, max_steps=10)
+    assert [obstacle.op for obstacle in error.obstacles] == ["custom_linear_solve"]
+
+
+@jax.custom_jvp
+def clipped(x: Any) -> Any:
+    return jnp.clip(x, -1, 1)
+
+
+@clipped.defjvp
+def _squared_tangent(primals: Any, tangents: Any) -> Any:
+    return clipped(*primals), tangents[0] ** 2
+
+
+def test_a_rule_that_is_none_of_cotangents_is_refused_unless_the_body_may_be_used() -> None:
+    error = refused(clipped, X)
+    (obstacle,) = error.obstacles
+    assert obstacle.op == "custom_jvp_call"
+    assert obstacle.reason.startswith("its rule cannot be said as one of cotangents")
+    assert obstacle.way_round == "custom_rules='body' differentiates its body in place of its rule"
+    model = import_function(clipped, X, custom_rules="body")
+    assert "custom_jvp_call clipped: is differentiated as its body is, and not by its rule: custom_rules='body'" in [
+        str(note) for note in model.notes
+    ]
+    assert "call" not in {node.op for node in model.graph}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "sentence"),
+    [
+        ((X,), {"parameters": 1}, "parameters name argument 1, and the function was given 1"),
+        ((X,), {"parameters": (0, -1)}, "parameters name an argument twice: [0, -1]"),
+        (("text",), {}, "'x' is str, and no array: bind it with functools.partial"),
+        ((X,), {"custom_rules": "none"}, "custom_rules is 'keep' or 'body', not 'none'"),
+        (({"a.b": X, "a": {"b": X}},), {}, "two leaves would be called 'x.a.b': give the entries of 'x' other keys"),
+        ((X,), {"free": {"x": [0]}, "second": ()}, "there are 1 arguments, and the second example has 0"),
+        ((X,), {"free": {"y": [0]}, "second": (X,)}, "'y' is no input of the model, and has no free extents"),
+    ],
+)
+def test_what_is_given_has_to_fit(arguments: Any, options: Any, sentence: str) -> None:
+    with pytest.raises(gs.InputError) as caught:
+        import_function(lambda x: jax.tree.map(jnp.sin, x), *arguments, **options)
+    assert str(caught.value) == sentence
+
+
+def test_dtypes_that_jax_would_change_are_told() -> None:
+    with jax.enable_x64(False), pytest.raises(gs.InputError) as caught:
+        import_function(jnp.sin, X)
+    assert str(caught.value) == "'x' is float64, of which JAX makes float32: set jax_enable_x64, or give float32"
+
+
+def test_a_number_that_depends_on_a_free_extent_is_refused() -> None:
+    error = refused(lambda w, x: x @ w / x.shape[0], X, X, free={"x": [0]}, second=(X, np.ones((3, 2))))
+    assert "div_scalar" in str(error)
+    assert "its scalar is 2.0, and with the second example 3.0" in str(error)
+
+
+def test_older_rules_of_threefry_are_refused() -> None:
+    with jax.threefry_partitionable(False):
+        error = refused(lambda x, key: x * jax.random.normal(key), X, jax.random.PRNGKey(0))
+    assert "it draws by the older rules of threefry" in str(error)
+
+
+def test_a_while_in_a_program_that_jits_is_placed_where_it_was_written() -> None:
+    error = refused(jax.jit(partial(endless)), X)
+    assert line_of(endless) in str(error)
