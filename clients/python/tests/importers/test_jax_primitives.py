@@ -18,6 +18,7 @@ import jax
 
 from clients.python.tests.importers.jax_samples import SAMPLES, Sample
 from clients.python.tests.importers.test_jax_programs import compared, weight
+from clients.python.tests.jax_primitives import PAGE, page
 from gradserve_client.jax import import_function
 from gradserve_client.jax.families.refused import REFUSED
 from gradserve_client.jax.rules import RULES
@@ -95,3 +96,7 @@ def test_a_rule_says_what_the_primitive_does(client: gs.Client, name: str, i: in
         answer = client.forward(model.graph, feeds, outputs=outputs)
     for node, other in zip(outputs, reference, strict=True):
         compared(answer.values[node], other, "value", tolerated(name, SAMPLES[name][i]))
+
+
+def test_the_page_of_primitives_is_current() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()

@@ -25,7 +25,7 @@ def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("library", ["onnx", "torch"])
+@pytest.mark.parametrize("library", ["onnx", "torch", "jax"])
 def test_the_program_of_a_library_prints_what_the_page_shows(
     library: str, server: RunningServer, tmp_path: Path
 ) -> None:

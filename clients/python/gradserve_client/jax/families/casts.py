@@ -16,8 +16,10 @@ from gradserve_client.jax.values import Value, unsendable
 _FORMATS: Final = {(5, 10): "float16", (8, 23): "float32", (11, 52): "float64"}
 
 
-for _name in ("copy", "device_put", "name", "optimization_barrier", "sharding_constraint", "pvary"):
-    RULES.put(_name, lambda call: [*call.operands])
+@RULES("copy", "device_put", "name", "optimization_barrier", "pvary", "sharding_constraint")
+def as_they_are(call: Call) -> Said:
+    """The operands as they are."""
+    return [*call.operands]
 
 
 @RULES("convert_element_type")
