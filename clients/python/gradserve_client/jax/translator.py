@@ -28,6 +28,8 @@ CustomRules = Literal["keep", "body"]
 _DRAWS: Final = frozenset({"random_bits"})
 #: constants of more elements are not folded, unless what they are made of is as large
 _FOLDED: Final = 1024
+#: what is counted by what it runs
+_INLINE: Final = frozenset({"call", "closed_call", "composite", "custom_vmap_call", "jit"})
 #: nodes that say no primitive
 _LEAVES: Final = ("constant", "input", "parameter")
 _HIDDEN: Final = (str(Path(jax.__file__).parent), str(Path(__file__).parent), "<frozen")
@@ -90,7 +92,7 @@ class Translator:
             return [value.with_node(scope.graph.input()) for value in results]
         finally:
             self._around.pop()
-            self.tally.count(op, _said_by(scope.graph, before))
+            self.tally.count(op, () if op in _INLINE else _said_by(scope.graph, before))
 
     def _place(self) -> str:
         """Where in the source the equation at hand was written, or what it is within, where JAX tells no more."""

@@ -136,6 +136,12 @@ def test_factors_of_constants_are_computed_beforehand() -> None:
     assert {node.op for node in model.graph} == {"parameter", "constant", "mul"}
 
 
+def test_calls_inline_are_told_by_what_they_run() -> None:
+    model = import_function(jax.jit(lambda x: jnp.sin(x) + 1), X)
+    assert model.notes == ()
+    assert model.tally.occurrences["jit"] == 1
+
+
 def test_solvers_of_ones_own_are_refused() -> None:
     error = refused(conjugate_gradients, X, max_steps=10)
     assert [obstacle.op for obstacle in error.obstacles] == ["custom_linear_solve"]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.jax.call import Call, Said
@@ -43,7 +45,8 @@ def conv_general_dilated(call: Call) -> Said:
         dilation=[int(step) for step in call.params["rhs_dilation"]],
         groups=groups,
     )
-    return transposed(y, inverse(numbers.out_spec))
+    found = np.result_type(call.dtype(0), call.dtype(1))
+    return call.cast(transposed(y, inverse(numbers.out_spec)), found)
 
 
 def _batches_as_channels(x: _Image, groups: int) -> _Image:

@@ -112,7 +112,8 @@ def split(call: Call) -> Said:
 @RULES("tile")
 def tile(call: Call) -> Said:
     """`tile`."""
-    return call.node().tile([int(each) for each in call.params["reps"]])
+    words = [1] if call.operands[0].is_key else []
+    return call.node().tile([*(int(each) for each in call.params["reps"]), *words])
 
 
 @RULES("pad")
