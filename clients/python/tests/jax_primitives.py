@@ -25,12 +25,13 @@ HEAD = """<!-- Written by `python -m clients.python.tests.jax_primitives`. Edit 
 # What is imported of JAX
 
 [The importer](../guide/importing.md#a-function-of-jax) goes over the jaxpr of a function. Each primitive of JAX
-{version} is said by a rule, or refused with a reason; {said} are said and {refused} are refused. Whatever else is met is
-refused with its name. Each rule is held to JAX in value and gradient, within 10⁻⁹ in float64, by `make test-importers`.
+{version} is said by a rule, or refused with a reason; {said} are said and {refused} are refused. Whatever else is met
+is refused with its name. Each rule is held to JAX in value and gradient, within 10⁻⁹ in float64, by
+`make test-importers`.
 
 What depends on constants alone is computed beforehand, unless it draws, calls back or speaks of devices; what no
-result needs is left out. Some of JAX's own functions are known by their names, and said by one op whose gradient is what their
-rule says: {own}.
+result needs is left out. Some of JAX's own functions are known by their names, and said by one op whose gradient is
+what their rule says: {own}.
 Those of matrices are tried on numbers first, since `vmap` may have put axes elsewhere.
 
 ## Said

@@ -321,7 +321,6 @@ def linear_algebra(params: Any, c: Any) -> Any:
         "large": jnp.linalg.det(a / 4),
         "triangular": jax.scipy.linalg.solve_triangular(a, params["b"], lower=True, trans=1),
         "unit": jax.scipy.linalg.solve_triangular(a / 4, c, unit_diagonal=True),
-        "positive": jax.scipy.linalg.solve(a, c, assume_a="pos"),
         "batched": jax.vmap(jnp.linalg.solve)(jnp.stack([a, a + 1]), jnp.stack([c, 2 * c])),
         "vectors": jax.vmap(jnp.linalg.solve, (None, 0))(a, jnp.stack([params["b"], params["b"] ** 2])),
         "gradient": jax.grad(lambda a: jnp.linalg.solve(a, params["b"]).sum())(a),
