@@ -23,6 +23,7 @@ UNSIGNED = np.array([0, 5, 2**31, 2**32 - 1], np.uint32)
 BOOLS = np.array([True, False, True])
 KEY = jax.random.PRNGKey(7)
 SQUARE = positive(3, 3)
+FOUR = normal(6, 4, 3, 5)
 IMAGE = normal(4, 2, 5, 6, 3)
 INDEX = np.array([[2], [0], [2]])
 
@@ -203,7 +204,7 @@ SAMPLES: dict[str, list[Sample]] = {
     ],
     "transpose": [of(lambda x: x.transpose(2, 0, 3, 1), IMAGE)],
     "rev": [of(lambda x: lax.rev(x, (0, 1)), X)],
-    "slice": [of(lambda x: x[1:, ::2], X)],
+    "slice": [of(lambda x: x[1:, ::2], X), of(lambda x: x[:2, 1:3], X)],
     "concatenate": [of(lambda x, y: jnp.concatenate([x, y, x], 1), X, Y)],
     "stack": [of(lambda x, y: lax.stack_p.bind(x, y, axis=1), X, Y)],
     "unstack": [of(lambda x: tuple(lax.unstack_p.bind(x, axis=1)), X)],
@@ -229,6 +230,7 @@ SAMPLES: dict[str, list[Sample]] = {
         convolved(padding=((-1, 2), (0, -2)), lhs_dilation=(2, 3)),
         convolved(feature_group_count=3),
         convolved(batch_group_count=2),
+        of(lambda x, k: lax.conv_general_dilated(x, k, (1,), "VALID", batch_group_count=2), FOUR, normal(2, 4, 3, 2)),
         of(lambda x, k: lax.conv(x, k, (2,), "SAME"), normal(1, 2, 3, 8), normal(2, 4, 3, 3)),
         of(lambda x, k: lax.conv(x, k, (1, 2, 1), "SAME"), normal(1, 1, 2, 3, 4, 3), normal(2, 2, 2, 2, 2, 2)),
     ],

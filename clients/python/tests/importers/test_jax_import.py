@@ -125,6 +125,28 @@ def test_a_rule_is_differentiated_again(client: gs.Client) -> None:
     assert np.allclose(found, jax.jacrev(jax.grad(function))(x), rtol=1e-10)
 
 
+@jax.custom_jvp
+def turning(x: Any) -> Any:
+    return jnp.sin(x)
+
+
+turning.defjvps(lambda tangent, y, x: tangent * turning(x + jnp.pi / 2))
+
+
+def test_a_rule_that_runs_its_function_elsewhere_is_followed_and_then_nan(client: gs.Client) -> None:
+    model = import_function(turning, 0.3)
+    x, orders = model.parameters["x"], [model.outputs["result"]]
+    for _ in range(3):
+        orders.append(orders[-1].grad(x))
+    answer = client.forward(model.graph, model.feeds({}), outputs=orders)
+    found = [float(answer.values[node]) for node in orders]
+    assert np.allclose(found[:3], [np.sin(0.3), np.cos(0.3), -np.sin(0.3)], rtol=1e-12)
+    assert np.isnan(found[3])
+    assert "custom_jvp_call turning: is run by a rule, and has derivatives up to order 2: those beyond are NaN" in [
+        str(note) for note in model.notes
+    ]
+
+
 def test_functions_of_jax_with_rules_are_single_nodes() -> None:
     ops = lambda function, *arguments: [node.op for node in import_function(function, *arguments).graph][
         len(arguments) :

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import jax
 import numpy as np
+from jax.extend.core import jaxpr_as_fun
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, Note
@@ -129,7 +129,7 @@ def _is_product(matvec: Any, a: Value, b: Value, axis: int, turned: bool) -> boo
     columns = moved.reshape(*moved.shape[: batch + 1], -1)
     product = (np.swapaxes(matrix, -1, -2) if turned else matrix) @ columns
     expected = np.transpose(product.reshape(moved.shape), np.argsort(order))
-    (given,) = jax.extend.core.jaxpr_as_fun(matvec)(matrix, x)
+    (given,) = jaxpr_as_fun(matvec)(matrix, x)
     return _agree(given, expected, a.dtype)
 
 
@@ -153,7 +153,7 @@ def _results_among(call: Call, closed: Any, reference: Callable[[Array], Sequenc
     matrix = _random(value.shape, value.dtype)
     expected = reference(matrix)
     places = []
-    for result in jax.extend.core.jaxpr_as_fun(closed)(matrix):
+    for result in jaxpr_as_fun(closed)(matrix):
         among = [i for i, each in enumerate(expected) if _agree(result, each, value.dtype)]
         if len(among) != 1:
             return None
