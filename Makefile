@@ -19,6 +19,7 @@ BIN := $(VENV)/bin
 API := build/api
 OBSERVATORY := build/observatory
 BENCH := $(if $(PEERS),build/peers,$(VENV))
+PLAYGROUND := build/playground
 BRIDGES := build/bridges
 IMPORTERS := build/importers
 FACADES := build/facades
@@ -42,7 +43,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -145,7 +146,14 @@ $(DOCS)/site: $(DOCS)/pages $(DOCS)/passes $(DOCS)/accuracy $(DOCS)/memory $(cal
 	$(BIN)/python -m scripts.website
 	@touch $@
 
-test-clients: $(VENV)/.dev ## build and test our clients, hold them to the same cases, try generated ones; ARGS="--only go", or "--ours"
+playground: $(PLAYGROUND)/.installed ## build the page at / of a server anew; ARGS="--check" says whether it is current; needs Node 20.6 or newer
+	$(PLAYGROUND)/node_modules/.bin/tsc -p playground
+	node playground/build.mjs $(PLAYGROUND) $(ARGS)
+
+drawings: $(VENV)/.dev $(PLAYGROUND)/.installed ## draw the graphs of the docs and the gallery anew, by the playground's module; needs Node 20.6 or newer
+	$(BIN)/python -m scripts.drawings $(PLAYGROUND)
+
+test-clients: $(VENV)/.dev ## build and test our clients, hold them to the same cases, compare the playground, try generated clients; ARGS="--only go", or "--ours"
 	$(BIN)/python -m clients.run $(ARGS)
 
 test-generated: $(VENV)/.dev ## have generators make clients of the OpenAPI documents, compile them, and call a server by each
@@ -170,7 +178,7 @@ lint-api: $(VENV)/.dev $(API)/.installed ## lint the four OpenAPI documents; nee
 	$(API)/node_modules/.bin/spectral lint --ruleset scripts/lint_api/spectral.yaml --fail-severity hint \
 	  $(API)/openapi.json $(API)/openapi-3.0.json $(API)/openapi-sdk.json $(API)/openapi-sdk-3.0.json
 
-browser-test: $(VENV)/.dev $(OBSERVATORY)/.installed ## open /docs, the site and a page with the TypeScript client in headless Chromium, offline, and grade pages; needs Node 20.6 or newer
+browser-test: $(VENV)/.dev $(OBSERVATORY)/.installed $(PLAYGROUND)/.installed ## open /docs, the playground, the site and a page with the TypeScript client in headless Chromium, offline, and grade pages; needs Node 20.6 or newer
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null || $(MAKE) --no-print-directory chromium
 	npm run --silent --prefix clients/typescript build
 	$(BIN)/python -m pytest -q tests/browser $(ARGS)
@@ -234,6 +242,12 @@ $(API)/.installed: scripts/lint_api/package.json
 	@command -v npm >/dev/null || { echo "make lint-api needs Node 20.17 or newer, with npm"; exit 1; }
 	@mkdir -p $(API) && cp $< $(API)
 	npm install --prefix $(API) --no-package-lock --ignore-scripts --no-audit --no-fund --silent
+	@touch $@
+
+$(PLAYGROUND)/.installed: playground/package.json
+	@command -v npm >/dev/null || { echo "make playground needs Node 20.6 or newer, with npm"; exit 1; }
+	@mkdir -p $(PLAYGROUND) && cp $< $(PLAYGROUND)
+	npm install --prefix $(PLAYGROUND) --no-package-lock --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
 $(OBSERVATORY)/.installed: scripts/observatory/package.json scripts/observatory/grade.mjs

@@ -1,4 +1,6 @@
-"""`make test-clients`: our clients' own tests, the cases that all of them are held to, and what generators make.
+"""`make test-clients`: our clients' own tests, the cases that all of them are held to, what generators make, and the page.
+
+The page is the playground, which has the TypeScript client in it: it has to be what `make playground` writes.
 
 Ends with 1 where something fails, or needs what this machine lacks; `--ours` passes over what it lacks, and says so.
 """
@@ -16,6 +18,8 @@ from clients.conformance.run import main as hold
 from clients.generated.run import main as generate
 from clients.tools import lacking
 
+#: what building the playground takes
+PAGE_NEEDS: Final = ("make", "node", "npm")
 _TESTS: Final = CLIENTS.parent / "tests" / "clients"
 
 
@@ -31,6 +35,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"{name}: not tried, since this machine lacks {', '.join(absent)}", flush=True)
     found = [name for name in names if name not in passed_over]
     passed = [_passes(name) and not hold(["--only", name]) for name in found]
+    if not stated.only and not (absent := lacking(PAGE_NEEDS)):
+        passed.append(page_is_current())
+    elif not stated.only:
+        print(f"playground: not compared, since this machine lacks {', '.join(absent)}", flush=True)
+        passed_over["playground"] = absent
     if not (stated.ours or stated.only):
         passed.append(not generate([]))
     return 0 if all(passed) and (stated.ours or not passed_over) else 1
@@ -41,6 +50,12 @@ def _passes(name: str) -> bool:
     language = LANGUAGES[name]
     commands = (*language.build, *language.tests, with_servers(name))
     return all(subprocess.run(command, cwd=language.folder, check=False).returncode == 0 for command in commands)
+
+
+def page_is_current() -> bool:
+    """Whether the playground is what its sources make of the client; `make playground` says what is not."""
+    command = ("make", "--no-print-directory", "playground", "ARGS=--check")
+    return subprocess.run(command, cwd=CLIENTS.parent, check=False).returncode == 0
 
 
 def with_servers(name: str) -> Sequence[str]:

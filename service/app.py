@@ -137,7 +137,7 @@ def create_routes(settings: Settings, pool: Pool, store: StoreService, tally: Ta
     app.router.routes.extend(facade_router(facades_of(settings.facades)).routes)
     known = registry()
     described = shipped_document()
-    add_pages(app, described)
+    add_pages(app, described, playground=settings.playground == "on")
     app.add_middleware(Slashes, routes=app.routes)
     app.state.service = State(
         settings=settings,

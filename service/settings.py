@@ -305,6 +305,9 @@ class Settings(BaseModel):
         description="names and addresses, separated by commas, beside those of the loopback, by which a server without "
         "keys may be called; * for all. Default: *, where --insecure is on",
     )
+    playground: Literal["on", "off"] = Field(
+        "on", description="whether `/` is a page on which requests are written, drawn and run; off: it leads to /docs"
+    )
     metrics: Literal["keys", "open"] = Field(
         "keys", description="who may read /metrics where keys are set: keys of the scope admin, or everybody"
     )

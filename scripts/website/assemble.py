@@ -25,6 +25,7 @@ NAVIGATION: Final = (
         "Guide",
         (
             "guide/first-gradient",
+            "guide/playground",
             "guide/ten-minutes-*",
             "guide/recording",
             "guide/bridges",

@@ -18,6 +18,7 @@ from engine import printable
 from service.errors import ERRORS, Refusal
 from service.pages.error_pages import ErrorPage, Example, error_pages
 from service.pages.layout import laid_out
+from service.pages.playground_page import add_playground
 from service.pages.protection import Assets, page, redirection
 
 OPENING: Final = (
@@ -35,10 +36,10 @@ pre { background: #8882; padding: .8rem; overflow-x: auto }
 """.strip()
 
 
-def add_pages(app: FastAPI, document: Mapping[str, Any]) -> None:
-    """Serve `/docs`, to which `/` leads, its assets, and the pages that explain the error codes.
+def add_pages(app: FastAPI, document: Mapping[str, Any], *, playground: bool) -> None:
+    """Serve `/docs`, its assets, and the pages that explain the error codes, whose examples are those of this document.
 
-    Their examples are those of this document.
+    At `/` is the playground, if there is to be one, or the way to `/docs`.
     """
     pages = error_pages(dict(document))
 
@@ -57,7 +58,10 @@ def add_pages(app: FastAPI, document: Mapping[str, Any]) -> None:
             )
         return drawn(code, request.state.prefix)
 
-    app.add_api_route("/", _start, include_in_schema=False, response_class=RedirectResponse)
+    if playground:
+        add_playground(app)
+    else:
+        app.add_api_route("/", _start, include_in_schema=False, response_class=RedirectResponse)
     app.add_api_route("/docs", _docs, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(ERRORS, errors, include_in_schema=False, response_class=HTMLResponse)
     app.add_api_route(f"{ERRORS}/{{code}}", error, include_in_schema=False, response_class=HTMLResponse)
@@ -65,7 +69,7 @@ def add_pages(app: FastAPI, document: Mapping[str, Any]) -> None:
 
 
 async def _start() -> RedirectResponse:
-    return redirection("/docs", 307)  # for now: another page may come to stand here
+    return redirection("/docs", 307)  # not for good: with other settings, a page stands here
 
 
 async def _docs(request: Request) -> HTMLResponse:

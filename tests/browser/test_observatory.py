@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.mark.parametrize("path", ["/docs", "/docs/errors", "/docs/errors/forbidden"])
+@pytest.mark.parametrize("path", ["/", "/docs", "/docs/errors", "/docs/errors/forbidden"])
 def test_nothing_is_missed_but_tls(server: RunningServer, path: str) -> None:
     command = ["node", str(INSTALLED / "grade.mjs"), str(server.address[1]), path]
     graded = json.loads(subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout)

@@ -20,19 +20,36 @@ def held(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
     monkeypatch.setattr(run, "LANGUAGES", {"good": Language(tmp_path, (), (PASSES,), (PASSES,))})
     monkeypatch.setattr(run, "hold", done.append)
     monkeypatch.setattr(run, "with_servers", lambda name: FAILS if name == "forgetful" else PASSES)
+    monkeypatch.setattr(run, "PAGE_NEEDS", ("sh",))
+    monkeypatch.setattr(run, "page_is_current", lambda: done.append(["page"]) or True)
     monkeypatch.setattr(run, "generate", lambda arguments: done.append(["generated", *arguments]))
     return done
 
 
 def test_all_are_tried(held: list[list[str]]) -> None:
     assert run.main([]) == 0
-    assert held == [["--only", "good"], ["generated"]]
+    assert held == [["--only", "good"], ["page"], ["generated"]]
 
 
-@pytest.mark.parametrize("arguments", [["--ours"], ["--only", "good"]])
-def test_generated_ones_are_left_out(held: list[list[str]], arguments: list[str]) -> None:
+@pytest.mark.parametrize(("arguments", "page"), [(["--ours"], [["page"]]), (["--only", "good"], [])])
+def test_generated_ones_are_left_out(held: list[list[str]], arguments: list[str], page: list[list[str]]) -> None:
     assert run.main(arguments) == 0
-    assert held == [["--only", "good"]]
+    assert held == [["--only", "good"], *page]
+
+
+def test_the_page_is_out_of_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "page_is_current", lambda: False)
+    assert run.main(["--ours"]) == 1
+
+
+def test_the_page_is_not_compared_without_its_tools(
+    monkeypatch: pytest.MonkeyPatch, held: list[list[str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(run, "PAGE_NEEDS", ("no-such-command",))
+    assert run.main(["--ours"]) == 0
+    assert ["page"] not in held
+    assert "playground: not compared, since this machine lacks no-such-command" in capfd.readouterr().out
+    assert run.main([]) == 1
 
 
 @pytest.mark.parametrize("commands", [{"tests": (FAILS,)}, {"tests": (PASSES,), "build": (FAILS,)}])
@@ -57,6 +74,6 @@ def test_what_the_machine_lacks(
     """By hand it is a failure; in continuous integration it is said."""
     monkeypatch.setitem(run.LANGUAGES, "far", Language(tmp_path, (), (FAILS,), needs=("sh", "no-such-command")))
     assert run.main(["--ours"]) == 0
-    assert held == [["--only", "good"]]
+    assert held == [["--only", "good"], ["page"]]
     assert "far: not tried, since this machine lacks no-such-command" in capfd.readouterr().out
     assert run.main([]) == 1

@@ -25,9 +25,15 @@ def test_nothing_there(client: Client, path: str) -> None:
     assert problem(sent, 404, "not_found")["detail"] == f"there is nothing at {path}; /docs lists the calls"
 
 
-def test_the_start_leads_to_the_calls(client: Client) -> None:
+def test_without_the_playground_the_start_leads_to_the_calls(make_client: Callable[..., Client]) -> None:
+    client = make_client(playground="off")
     response = client.get("/")
     assert (response.status_code, response.headers["location"]) == (307, "/docs")
+    assert client.post("/").headers["allow"] == "GET"
+    problem(client.get("/docs/playground/app.js"), 404, "not_found")
+
+
+def test_the_start_is_no_call(client: Client) -> None:
     assert client.post("/").headers["allow"] == "GET"
     assert "/" not in client.get("/openapi.json").json()["paths"]
 

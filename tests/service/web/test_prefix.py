@@ -116,15 +116,17 @@ class TestLinks:
         if path == "/v1/forward":
             assert report == expected
 
-    @pytest.mark.parametrize("page", ["/docs", "/docs/errors", "/docs/errors/bad_tensor"])
+    @pytest.mark.parametrize("page", ["/", "/docs", "/docs/errors", "/docs/errors/bad_tensor"])
     def test_of_the_pages(self, under: Client, alone: Client, page: str) -> None:
         shown, usual = under.get(PREFIX + page), alone.get(page)
         links = [a or b for a, b in LINK.findall(shown.text)]
         assert links == [PREFIX + (a or b) for a, b in LINK.findall(usual.text)] != []
         assert {under.get(link).status_code for link in links} == {200}
 
-    def test_of_the_beginning(self, under: Client) -> None:
+    def test_of_the_beginning(self) -> None:
+        under = Client(proxied(application(playground="off")))
         assert under.get(f"{PREFIX}/").headers["location"] == f"{PREFIX}/docs"
+        under.close()
 
     @pytest.mark.parametrize("path", [f"/{name}" for name in DOCUMENT_NAMES])
     def test_of_the_document(self, under: Client, alone: Client, path: str) -> None:

@@ -1,0 +1,176 @@
+/**
+ * A graph as an SVG. No DOM: the page puts it into itself, and the drawings of the documentation are made under Node.
+ *
+ * A picture that stands by itself brings its colours along, those of the reader's system: for the screen, dark or light,
+ * and for paper. In the page they come from its style sheet, since its policy admits no other.
+ */
+
+import type { Json } from "../../clients/typescript/src/json.js";
+import { type Box, type Edge, layoutOf, type Point, type Size } from "./layout.js";
+import type { WireGraph, WireNode } from "./wire.js";
+
+/** What is known of a node beside what the graph says. */
+export interface Shown {
+  /** lines beneath its op */
+  readonly lines: readonly string[];
+  /** a class of the style sheet, and what it says in words */
+  readonly mark?: { readonly kind: "bad" | "passed" | "unsure"; readonly words: string };
+  /** the operand that the mark is for, whose edge has it as well */
+  readonly operand?: number | undefined;
+}
+
+/** What to draw: these nodes alone, where they are stated. */
+export interface Drawn {
+  readonly title: string;
+  readonly shown?: (id: number) => Shown | undefined;
+  readonly chosen?: ReadonlySet<number>;
+}
+
+const LINE = 15; // pixels from one line to the next
+const CHARACTER = 7.25; // and of a character's width, in a monospaced font of 12
+const PADDING = 7;
+const LONGEST = 34; // characters of a line
+const STYLE =
+  "svg{color:#1a1a1a;background:#fff}text{font:12px ui-monospace,Menlo,Consolas,monospace;fill:currentColor}" +
+  "rect{fill:#fff;stroke:currentColor}.edge{fill:none;stroke:#6b6b6b}.tip{fill:#6b6b6b}.parameter rect{stroke-width:2.5}" +
+  ".leaf rect{fill:#eef3fb}.caption{font-weight:bold}" +
+  "@media (prefers-color-scheme:dark){svg{color:#e6e6e6;background:#16181b}rect{fill:#16181b}.leaf rect{fill:#22304a}" +
+  ".edge{stroke:#a3a3a3}.tip{fill:#a3a3a3}}" +
+  "@media print{svg{color:#000;background:#fff}rect,.leaf rect{fill:#fff}.edge{stroke:#333}.tip{fill:#333}}";
+
+/** One graph as a piece of SVG, for a page: every node can be reached by the keyboard, and says what it is. */
+export function drawing(nodes: readonly WireNode[], drawn: Drawn): string {
+  const { text, width, height } = content(nodes, drawn, true);
+  const size = `viewBox="0 0 ${width} ${height}" width="${width}" height="${height}"`;
+  return `<svg ${size} role="list" aria-label="${escaped(drawn.title)}">${text}</svg>`;
+}
+
+/** A picture of a graph and its functions that stands by itself: a whole file. `graphId` is kept in it. */
+export function picture(graph: WireGraph, title: string, graphId: string): string {
+  const parts = [
+    { caption: "", ...content(graph.nodes, { title }, false) },
+    ...graph.functions.map(({ name, nodes }, index) => ({
+      caption: `function ${index}${name && ` ${name}`}`,
+      ...content(nodes, { title }, false),
+    })),
+  ];
+  let height = 0;
+  const placed = parts.map(({ caption, text, ...size }) => {
+    const [top, gap] = [height, caption ? 24 : 0];
+    height += size.height + gap;
+    const head = caption && `<text class="caption" x="8" y="${top + 16}">${escaped(caption)}</text>`;
+    return `${head}<g transform="translate(0 ${top + gap})">${text}</g>`;
+  });
+  const width = Math.max(...parts.map((part) => part.width), ...parts.map((part) => 16 + wide(part.caption)));
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" ` +
+    `role="img" aria-label="${escaped(title)}" data-graph-id="${graphId}"><title>${escaped(title)}</title>` +
+    `<style>${STYLE}</style>${placed.join("")}</svg>\n`
+  );
+}
+
+function content(nodes: readonly WireNode[], drawn: Drawn, interactive: boolean): Size & { readonly text: string } {
+  const ids = nodes.map((_, id) => id).filter((id) => drawn.chosen?.has(id) ?? true);
+  const lines = new Map(ids.map((id) => [id, linesOf(nodes[id] as WireNode, id, drawn.shown?.(id))]));
+  const edges = edgesOf(nodes, new Set(ids));
+  const layout = layoutOf(new Map([...lines].map(([id, each]) => [id, sizeOf(each)])), edges);
+  const paths = layout.edges.map(({ edge, points }) => path(points, markOf(edge, drawn)));
+  const boxes = ids.map((id) => {
+    const inside = box(layout.boxes.get(id) as Box, lines.get(id) as string[]);
+    const node = nodes[id] as WireNode;
+    return interactive ? focusable(node, id, drawn.shown?.(id), inside) : `<g class="${kindOf(node)}">${inside}</g>`;
+  });
+  const [width, height] = [Math.ceil(layout.width), Math.ceil(layout.height)];
+  return { text: paths.join("") + boxes.join(""), width, height };
+}
+
+/** The edges between these nodes. */
+export function edgesOf(nodes: readonly WireNode[], among: ReadonlySet<number>): readonly Edge[] {
+  return [...among].flatMap((to) =>
+    (nodes[to]?.operands ?? [])
+      .map((from, operand) => ({ from, to, operand }))
+      .filter(({ from }) => among.has(from)),
+  );
+}
+
+function linesOf(node: WireNode, id: number, shown: Shown | undefined): string[] {
+  const head = [String(id), node.op, node.name].filter(Boolean).join(" ");
+  return [head, ...attributesOf(node), ...(shown?.lines ?? [])].map(shortened);
+}
+
+/** The attributes of a node, a line each. */
+export function attributesOf({ attrs }: WireNode): string[] {
+  return Object.entries(attrs).map(([name, value]) => `${name} ${attribute(value)}`);
+}
+
+function attribute(value: Json): string {
+  if (typeof value === "object" && value !== null && "dtype" in value) {
+    const { dtype, shape } = value as { readonly dtype: Json; readonly shape?: Json };
+    return `${String(dtype)}[${Array.isArray(shape) ? shape.join(", ") : ""}]`;
+  }
+  return Array.isArray(value) ? `[${value.map(attribute).join(", ")}]` : String(value);
+}
+
+function shortened(line: string): string {
+  return line.length <= LONGEST ? line : `${line.slice(0, LONGEST - 1)}…`;
+}
+
+function wide(line: string): number {
+  return Math.ceil(CHARACTER * line.length);
+}
+
+function sizeOf(lines: readonly string[]): Size {
+  return { width: 2 * PADDING + Math.max(...lines.map(wide)), height: 8 + LINE * lines.length };
+}
+
+function kindOf({ op }: WireNode): string {
+  return ["input", "parameter"].includes(op) ? `leaf ${op}` : "node";
+}
+
+function box({ x, y, width, height }: Box, lines: readonly string[]): string {
+  const [left, top] = [Math.round(x - width / 2), Math.round(y - height / 2)];
+  const rows = lines.map((line, row) => `<text x="${left + PADDING}" y="${top + LINE * (row + 1)}">${escaped(line)}</text>`);
+  return `<rect x="${left}" y="${top}" width="${width}" height="${height}" rx="4"/>${rows.join("")}`;
+}
+
+function focusable(node: WireNode, id: number, shown: Shown | undefined, inside: string): string {
+  const mark = shown?.mark;
+  const classes = [kindOf(node), mark?.kind ?? ""].filter(Boolean).join(" ");
+  const label = escaped(inWords(node, id, shown));
+  return `<g role="listitem" tabindex="0" data-node="${id}" class="${classes}" aria-label="${label}">${inside}</g>`;
+}
+
+/** A node as it is read aloud. */
+export function inWords(node: WireNode, id: number, shown: Shown | undefined): string {
+  const of = node.operands.length ? [`of ${node.operands.join(" and ")}`] : [];
+  const marks = shown?.mark ? [shown.mark.words] : [];
+  const head = [`node ${id}:`, node.op, node.name].filter(Boolean).join(" ");
+  return [head, ...of, ...attributesOf(node), ...(shown?.lines ?? []), ...marks].join(", ");
+}
+
+function markOf({ to, operand }: Edge, { shown }: Drawn): string {
+  const found = shown?.(to);
+  return found?.mark && found.operand === operand ? ` ${found.mark.kind}` : "";
+}
+
+/** A line through the points, and a tip at its end. */
+function path(points: readonly Point[], mark: string): string {
+  const [end, before] = [points.at(-1), points.at(-2)];
+  if (!end || !before) return "";
+  const length = Math.hypot(end.x - before.x, end.y - before.y) || 1;
+  const [dx, dy] = [(end.x - before.x) / length, (end.y - before.y) / length];
+  const neck = { x: end.x - 6 * dx, y: end.y - 6 * dy };
+  const sides = [1, -1].map((side) => ({ x: neck.x - side * 3.5 * dy, y: neck.y + side * 3.5 * dx }));
+  const line = [...points.slice(0, -1), neck].map(spot).join("L");
+  return `<path class="edge${mark}" d="M${line}"/><path class="tip${mark}" d="M${[end, ...sides].map(spot).join("L")}Z"/>`;
+}
+
+function spot({ x, y }: Point): string {
+  return `${Math.round(x)} ${Math.round(y)}`;
+}
+
+/** A text as SVG and HTML have it, between tags and in attributes. */
+export function escaped(text: string): string {
+  const signs: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
+  return text.replace(/[&<>"']/g, (sign) => signs[sign] as string);
+}

@@ -1,0 +1,44 @@
+/** What is sent of the request in the editor: each call takes some of its fields. */
+
+import type { Json, JsonObject } from "../../clients/typescript/src/json.js";
+import type { Mode } from "./share.js";
+import { listOf, objectOf } from "./wire.js";
+
+const COMPUTING = ["graph", "feeds", "encoding", "memory_budget", "precision"];
+const DERIVING = ["of", "wrt"];
+/** The fields of each call. */
+const TAKEN: { readonly [call in Mode | "plan"]: readonly string[] } = {
+  forward: [...COMPUTING, "outputs", "diagnose", "store"],
+  gradients: [...COMPUTING, ...DERIVING, "outputs", "diagnose", "store", "cotangent"],
+  check: [...COMPUTING, ...DERIVING, "directions", "tolerance"],
+  differentiate: ["graph", "types", "encoding", ...DERIVING],
+  plan: ["graph", "types", "call", "encoding", "memory_budget", "precision", "outputs", ...DERIVING],
+};
+const KNOWN = new Set(Object.values(TAKEN).flat());
+
+/** The request as this call takes it. What no call takes stays, for the server to say so. */
+export function requestOf(call: Mode | "plan", stated: JsonObject): JsonObject {
+  const taken = new Set(TAKEN[call]);
+  return Object.fromEntries(Object.entries(stated).filter(([name]) => taken.has(name) || !KNOWN.has(name)));
+}
+
+/** The types of a feed's tensor; undefined where it is none that stands in the request. */
+export function typeOf(feed: Json): JsonObject | undefined {
+  const { node, tensor } = objectOf(feed);
+  const { dtype, shape } = objectOf(tensor);
+  if (node === undefined || dtype === undefined || shape === undefined) return undefined;
+  // A feed of shape [] says so; a type without extents would declare nothing.
+  return { node, dtype, shape };
+}
+
+/** The whole request of a call, its feeds as types where it takes no feeds. */
+export function wholeRequest(mode: Mode, stated: JsonObject): JsonObject {
+  if (mode !== "differentiate" || stated["types"] !== undefined) return requestOf(mode, stated);
+  const types = listOf(stated["feeds"]).map(typeOf).filter((each) => each !== undefined);
+  return requestOf(mode, { ...stated, types });
+}
+
+/** Where a pointer into what was sent leads in what is written: types are made of feeds. */
+export function pointerInText(pointer: string, stated: JsonObject): string {
+  return stated["types"] === undefined ? pointer.replace(/^\/types\/(\d+)/, "/feeds/$1/tensor") : pointer;
+}

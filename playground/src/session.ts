@@ -1,0 +1,183 @@
+/** A run: the calls that it takes, and what they say of each node. */
+
+import type { Json, JsonObject } from "../../clients/typescript/src/json.js";
+import { requestOf, typeOf } from "./requests.js";
+import type { Ending, Server } from "./server.js";
+import type { Mode } from "./share.js";
+import { shownCount, shownNumber, shownTensor } from "./values.js";
+import { graphOf, listOf, objectOf, textOf, type WireGraph } from "./wire.js";
+
+/** What is known of a node. */
+export interface Facts {
+  readonly dtype?: string;
+  readonly shape?: readonly number[];
+  readonly flops?: number;
+  readonly bytes?: number;
+  readonly value?: Json;
+  readonly gradient?: Json;
+  readonly remark?: string;
+  readonly mark?: { readonly kind: "bad" | "passed" | "unsure"; readonly words: string };
+}
+
+/** The graph that was run, what is known of its nodes, and a sentence. */
+export interface Outcome {
+  readonly graph: WireGraph;
+  readonly facts: ReadonlyMap<number, Facts>;
+  readonly said: string;
+}
+
+/** Values are asked for where the answer stays below this. */
+export const MOST_ANSWERED = 1e6;
+
+type Known = Map<number, Facts>;
+
+/** Run a request; `several` are the ops of which no value can be asked. Rejects with what the client draws. */
+export class Session {
+  constructor(
+    private readonly server: Server,
+    private readonly several: ReadonlySet<string>,
+    private readonly ending: Ending,
+  ) {}
+
+  /** Run a request in one of the modes. */
+  async run(mode: Mode, stated: JsonObject): Promise<Outcome> {
+    const types = await this.#types(mode, stated);
+    if (mode === "differentiate") return this.#differentiated(stated, types);
+    const { known, forecast } = await this.#planned(mode === "forward" ? mode : "gradients", stated, types);
+    const graph = graphOf(stated["graph"]);
+    if (mode === "check") return this.#checked(graph, known, stated);
+    const said = stated["feeds"] === undefined && types.length ? "shapes alone, since there are no feeds" : "";
+    return { graph, facts: known, said: said || (await this.#computed(mode, stated, types, known, forecast)) };
+  }
+
+  /** What can be said of a request as it is being written: the server's report, where it refuses the plan. */
+  async looked(mode: Mode, stated: JsonObject): Promise<Outcome> {
+    const types = await this.#types(mode, stated);
+    const { known } = await this.#planned(mode === "forward" ? mode : "gradients", stated, types);
+    return { graph: graphOf(stated["graph"]), facts: known, said: "" };
+  }
+
+  /** The types of the feeds. Where one of them is none, the request is sent as it is: the server says why. */
+  async #types(mode: Mode, stated: JsonObject): Promise<readonly Json[]> {
+    if (stated["types"] !== undefined) return listOf(stated["types"]);
+    const types = await Promise.all(listOf(stated["feeds"]).map((feed) => this.#typed(feed)));
+    const found = types.filter((each) => each !== undefined);
+    if (found.length < types.length) {
+      await this.server.call(mode === "differentiate" ? "gradients" : mode, requestOf("gradients", stated), this.ending);
+    }
+    return found;
+  }
+
+  async #typed(feed: Json): Promise<JsonObject | undefined> {
+    const { node, tensor_id: name } = objectOf(feed);
+    if (typeof name !== "string") return typeOf(feed);
+    const kept = await this.server.resident(name, this.ending);
+    return kept && { node: node as Json, dtype: kept["dtype"] as Json, shape: kept["shape"] as Json };
+  }
+
+  async #planned(
+    call: "forward" | "gradients",
+    stated: JsonObject,
+    types: readonly Json[],
+  ): Promise<{ known: Known; forecast: JsonObject }> {
+    const { call: _, ...fields } = requestOf("plan", call === "forward" ? without(stated, "of", "wrt") : stated);
+    const forecast = await this.server.call("plan", { ...fields, types, call }, this.ending);
+    const nodes = listOf(forecast["nodes"]).map(objectOf);
+    return { known: new Map(nodes.map((each) => [Number(each["node"]), planned(each)])), forecast };
+  }
+
+  /** Values, and gradients, of all nodes that are needed, where they are not too long. What is to be said of it. */
+  async #computed(
+    mode: "forward" | "gradients",
+    stated: JsonObject,
+    types: readonly Json[],
+    known: Known,
+    own: JsonObject,
+  ): Promise<string> {
+    const { nodes } = graphOf(stated["graph"]);
+    const outputs = [...known.keys()].filter((id) => !this.several.has(nodes[id]?.op ?? ""));
+    const wrt = outputs.filter((id) => known.get(id)?.dtype?.startsWith("float"));
+    const all = { ...stated, outputs, ...(mode === "gradients" && { wrt }) };
+    const { forecast } = await this.#planned(mode, all, types);
+    const bytes = Number(forecast["response_bytes"]);
+    if (bytes >= MOST_ANSWERED) return `shapes alone: the values of all nodes would be ${shownCount(bytes, "B")}`;
+    if (forecast["admitted"] !== true) return "shapes alone: all values together would be beyond the server's limits";
+    const answer = await this.server.call(mode, requestOf(mode, all), this.ending);
+    const disconnected = new Set(listOf(answer["disconnected"]));
+    for (const [id, tensor] of tensors(answer["values"])) add(known, id, { value: tensor });
+    for (const [id, tensor] of tensors(answer["gradients"])) {
+      add(known, id, disconnected.has(id) ? { remark: "no path to the output" } : { gradient: tensor });
+    }
+    return receipt(objectOf(answer["stats"]), own);
+  }
+
+  async #checked(graph: WireGraph, known: Known, stated: JsonObject): Promise<Outcome> {
+    const answer = await this.server.call("check", requestOf("check", stated), this.ending);
+    const tolerance = Number(answer["tolerance"]);
+    const errors = listOf(answer["errors"]).map(objectOf);
+    for (const { node, relative_error: error } of errors) {
+      const words = `relative error ${shownNumber(Number(error))}`;
+      add(known, Number(node), { mark: { kind: Number(error) <= tolerance ? "passed" : "bad", words } });
+    }
+    const uncertified = listOf(answer["uncertified"]).map(objectOf);
+    for (const { node, reason, detail } of uncertified) {
+      add(known, Number(node), { mark: { kind: "unsure", words: `${textOf(reason)}: ${textOf(detail)}` } });
+    }
+    const verdict = answer["passed"] === true ? "passed" : "not passed";
+    const said = `${verdict}: ${errors.length} nodes compared, ${uncertified.length} not certified, tolerance ${tolerance}`;
+    return { graph, facts: known, said };
+  }
+
+  /** The gradient's own graph, and its values. */
+  async #differentiated(stated: JsonObject, types: readonly Json[]): Promise<Outcome> {
+    const asked = requestOf("differentiate", { ...stated, types });
+    const answer = await this.server.call("differentiate", asked, this.ending);
+    const gradients = listOf(answer["gradients"]).map(objectOf);
+    const outputs = [...new Set(gradients.map((each) => Number(each["gradient_node"])))];
+    const derived = { graph: answer["graph"] as Json, feeds: stated["feeds"] ?? [], outputs };
+    const { known, forecast } = await this.#planned("forward", derived, types);
+    const told = `the gradient is a graph of ${graphOf(derived.graph).nodes.length} nodes`;
+    const run = stated["feeds"] === undefined ? "" : await this.#computed("forward", derived, types, known, forecast);
+    for (const { node, gradient_node: id } of gradients) add(known, Number(id), { remark: `gradient of node ${node}` });
+    return { graph: graphOf(derived.graph), facts: known, said: run ? `${told}; ${run}` : told };
+  }
+}
+
+function planned({ dtype, shape, flops, bytes }: JsonObject): Facts {
+  return { dtype: textOf(dtype), shape: listOf(shape).map(Number), flops: Number(flops), bytes: Number(bytes) };
+}
+
+function add(known: Known, id: number, more: Facts): void {
+  known.set(id, { ...known.get(id), ...more });
+}
+
+function tensors(entries: Json | undefined): readonly (readonly [number, Json])[] {
+  return listOf(entries)
+    .map(objectOf)
+    .map(({ node, tensor }) => [Number(node), tensor as Json]);
+}
+
+function without(stated: JsonObject, ...names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(stated).filter(([name]) => !names.includes(name)));
+}
+
+function receipt(stats: JsonObject, forecast: JsonObject): string {
+  const flops = Number(forecast["forward_flops"]) + Number(forecast["backward_flops"]);
+  const peak = shownCount(Number(forecast["peak_bytes"]), "B");
+  const time = `${shownNumber(Number(stats["execute_ms"]))} ms on ${textOf(stats["device"])}`;
+  return `${time}; the request takes ${shownCount(flops, "FLOPs")} and ${peak}`;
+}
+
+/** The lines of a node, beneath its op. */
+export function linesOf(facts: Facts | undefined): readonly string[] {
+  if (!facts) return [];
+  const { dtype, shape, flops, bytes, value, gradient, remark, mark } = facts;
+  return [
+    ...(dtype === undefined ? [] : [`${dtype}[${(shape ?? []).join(", ")}]`]),
+    ...(flops === undefined ? [] : [`${shownCount(flops, "FLOPs")}, ${shownCount(bytes ?? 0, "B")}`]),
+    ...(value === undefined ? [] : [`= ${shownTensor(value, 3)}`]),
+    ...(gradient === undefined ? [] : [`∂ ${shownTensor(gradient, 3)}`]),
+    ...(remark === undefined ? [] : [remark]),
+    ...(mark && mark.kind !== "bad" ? [mark.words] : []),
+  ];
+}
