@@ -1,4 +1,4 @@
-"""`make test-clients`: our clients' own tests, the cases that all of them are held to, what generators make, and the page.
+"""`make test-clients`: our clients' own tests, the cases that all of them are held to, generated ones, the page.
 
 The page is the playground, which has the TypeScript client in it: it has to be what `make playground` writes.
 

@@ -96,7 +96,7 @@ function extensionsOf({ faults, catalogue, run }: Asked): Extension {
     highlightActiveLine(),
     bracketMatching(),
     closeBrackets(),
-    autocompletion({ override: [(context) => completed(context, catalogue())] }),
+    autocompletion({ interactionDelay: 0, override: [(context) => completed(context, catalogue())] }),
     json(),
     syntaxHighlighting(COLOURS),
     lintGutter(),

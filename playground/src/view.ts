@@ -71,11 +71,12 @@ export class View {
   #moved(event: KeyboardEvent, chose: (node: number) => void): void {
     const node = nodeOf(event.target);
     if (node === undefined) return;
-    if (event.key === "Enter") chose(node);
     const next = this.#next(node, event.key);
-    if (next === undefined) return;
+    if (next === undefined && event.key !== "Enter") return;
+    // Else the key would also be typed into the text, or scroll.
     event.preventDefault();
-    this.choose(next);
+    if (next === undefined) chose(node);
+    else this.choose(next);
   }
 
   #next(node: number, key: string): number | undefined {

@@ -44,8 +44,9 @@ BESIDE = [
     ("GET", "/openapi-sdk-3.1.json"),
 ]  # fmt: skip
 OPEN = [
-    "/", "/docs", "/docs/", "/docs/errors", "/docs/errors/forbidden", "/docs/assets/swagger-ui.css", "/docs/playground/app.js", "/openapi.json",
-    "/openapi-3.0.json", "/openapi-sdk.json", "/openapi-sdk-3.0.json", "/health/live", "/health/ready", "/health/live/",
+    "/", "/docs", "/docs/", "/docs/errors", "/docs/errors/forbidden", "/docs/assets/swagger-ui.css",
+    "/docs/playground/app.js", "/openapi.json", "/openapi-3.0.json", "/openapi-sdk.json", "/openapi-sdk-3.0.json",
+    "/health/live", "/health/ready", "/health/live/",
 ]  # fmt: skip
 
 

@@ -1,0 +1,386 @@
+"""The playground in a browser that reaches no other host: written, run, marked, copied, shared, used by keyboard."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from selenium.webdriver import Chrome, Keys
+
+from tests.browser.chromium import browser, traffic
+from tests.browser.playground import Playground, fragment
+from tests.browser.seen import assert_quiet
+from tests.conftest import ROOT, RunningServer
+
+pytestmark = pytest.mark.slow
+
+AXE = ROOT / "build" / "playground" / "node_modules" / "axe-core" / "axe.min.js"
+PICTURES = ROOT / "build" / "pictures"
+NODES: list[dict[str, Any]] = [
+    {"op": "input", "name": "x"},
+    {"op": "parameter", "name": "w"},
+    {"op": "mul", "operands": [0, 1]},
+    {"op": "tanh", "operands": [2]},
+    {"op": "sum", "operands": [3]},
+]
+FEEDS = [
+    {"node": node, "tensor": {"dtype": "float64", "shape": [2], "data": data}}
+    for node, data in ((0, [1.0, 2.0]), (1, [0.5, 0.25]))
+]
+REQUEST = {"graph": {"nodes": NODES}, "feeds": FEEDS}
+X, W = np.array([1.0, 2.0]), np.array([0.5, 0.25])
+LOSS, BY_W = np.tanh(X * W).sum(), X * (1 - np.tanh(X * W) ** 2)
+#: how each language runs what the page writes: a file, what has to be there, and commands
+RUN: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "curl": ("request.sh", ("sh", "curl"), "sh request.sh"),
+    "Python": ("request.py", ("python3",), "python3 request.py"),
+    "TypeScript": ("request.mjs", ("node",), "node request.mjs"),
+    "Go": ("request.go", ("go",), "go run request.go"),
+    "Rust": ("request.rs", ("rustc",), "rustc request.rs && ./request"),
+    "Java": ("Request.java", ("java",), "java Request.java"),
+    "C++": ("request.cpp", ("g++",), "g++ -std=c++17 request.cpp -lcurl && ./a.out"),
+}
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    with browser(tmp_path_factory.mktemp("profile")) as opened:
+        yield opened
+
+
+@pytest.fixture
+def playground(page: Chrome, server: RunningServer) -> Playground:
+    made = Playground(page, server.url)
+    made.media(1280, 1600)
+    traffic(page)
+    page.get_log("browser")
+    return made
+
+
+def broken(node: int, **changed: Any) -> dict[str, Any]:
+    """The request with something else at a node."""
+    nodes = [{**each, **changed} if i == node else each for i, each in enumerate(NODES)]
+    return {**REQUEST, "graph": {"nodes": nodes}}
+
+
+def chain(count: int, size: int = 1) -> dict[str, Any]:
+    """A graph of so many nodes one behind the other."""
+    nodes = [{"op": "parameter"}, *({"op": "sin", "operands": [i]} for i in range(count - 2))]
+    data = {"dtype": "float64", "shape": [size], "data": [0.5] * size}
+    return {
+        "graph": {"nodes": [*nodes, {"op": "sum", "operands": [count - 2]}]},
+        "feeds": [{"node": 0, "tensor": data}],
+    }
+
+
+def test_an_example_is_there_and_nothing_else_is_asked(playground: Playground, server: RunningServer) -> None:
+    playground.open()
+    assert " ms on cpu" in playground.status
+    assert playground.drawn()
+    assert len(playground.all("#example option")) >= 24
+    assert_quiet(playground.page, server.url)
+
+
+def test_a_request_is_typed_and_run(playground: Playground, server: RunningServer) -> None:
+    playground.open()
+    playground.type(json.dumps(REQUEST), Keys.CONTROL + Keys.ENTER)
+    playground.until_drawn(f"= {LOSS:.6g} | ∂ 1")
+    assert json.loads(playground.text) == REQUEST
+    drawn = playground.drawn()
+    assert drawn[4].startswith("4 sum | float64[] | ")
+    by_w = ", ".join(f"{value:.6g}" for value in BY_W)
+    assert f"∂ [{by_w}]" in drawn[1]
+    row = playground.rows()[1]
+    assert row[1:4] == ["parameter", "w", ""]
+    assert row[5:9] == ["float64", "[2]", "[0.5, 0.25]", f"[{by_w}]"]
+    plan = httpx.post(f"{server.url}/v1/plan", json={"graph": REQUEST["graph"], "types": types()}).json()
+    flops = [(node["flops"], node["bytes"]) for node in plan["nodes"]]
+    assert [(int(row[9]), int(row[10])) for row in playground.rows()] == flops
+    assert_quiet(playground.page, server.url)
+
+
+def types() -> list[dict[str, Any]]:
+    return [{"node": node, "dtype": "float64", "shape": [2]} for node in (0, 1)]
+
+
+def test_ops_and_attributes_are_completed(playground: Playground) -> None:
+    playground.open()
+    playground.type('{"graph": {"nodes": [{"op": "logsumex')
+    assert [each.text for each in playground.in_editor(".cm-completionLabel")] == ["logsumexp"]
+    playground.press(Keys.ENTER, Keys.ARROW_RIGHT, ', "attrs": {"kee')
+    assert [each.text for each in playground.in_editor(".cm-completionLabel")] == ["keepdims"]
+    playground.press(Keys.ENTER)
+    assert playground.text == '{"graph": {"nodes": [{"op": "logsumexp", "attrs": {"keepdims"}}]}}'
+
+
+def test_what_is_wrong_is_marked_while_one_types(playground: Playground) -> None:
+    playground.open_with(REQUEST)
+    playground.type(json.dumps(broken(3, op="tanhh")))
+    marked = playground.in_editor(".cm-lintRange-error")
+    assert "tanhh" in "".join(each.text for each in marked)
+    playground.type('{"graph": {"nodes": [}')
+    playground.in_editor(".cm-lint-marker-error")
+
+
+def test_a_broken_node_is_marked_with_its_operand(playground: Playground) -> None:
+    assert playground.open_with(REQUEST).endswith(" B")
+    assert not playground.all(".bad")
+    feeds = [FEEDS[0], {"node": 1, "tensor": tensor([1.0, 2.0, 3.0])}]
+    said = playground.open_with({**broken(2, op="matmul"), "feeds": feeds})
+    assert said.startswith("shape_mismatch: node 2 (matmul): operand 1 ")
+    node = playground.node(2)
+    assert "bad" in (node.get_attribute("class") or "")
+    assert said.removeprefix("shape_mismatch: ") in (node.get_attribute("aria-label") or "")
+    assert len(playground.all("path.edge.bad")) == 1
+    (marked,) = playground.in_editor(".cm-lintRange-error")
+    assert marked.text == "1", "the operand"
+    assert [row[0] for row in playground.rows() if "operand 1" in row[11]] == ["2"]
+
+
+def test_all_faults_are_marked(playground: Playground) -> None:
+    nodes = [NODES[0], {"op": "matmull", "operands": [0]}, {"op": "add", "operands": [0, 9]}]
+    said = playground.open_with({"graph": {"nodes": nodes}, "feeds": FEEDS[:1]})
+    assert said.startswith("unknown_op: ")
+    assert said.endswith("(and 1 more)")
+    assert [each.get_attribute("data-node") for each in playground.all("#graph-drawing .bad")] == ["1", "2"]
+
+
+def test_a_fault_of_a_feed_is_marked(playground: Playground) -> None:
+    feeds = [FEEDS[0], {"node": 1, "tensor": {"dtype": "float64", "shape": [2], "data": [1, "no"]}}]
+    assert playground.open_with({**REQUEST, "feeds": feeds}).startswith("bad_tensor: ")
+    assert playground.in_editor(".cm-lintRange-error")
+
+
+def tensor(data: list[float]) -> dict[str, Any]:
+    return {"dtype": "float64", "shape": [len(data)], "data": data}
+
+
+def test_check_colours_the_nodes(playground: Playground) -> None:
+    assert playground.open_with(REQUEST, "check").startswith("passed: ")
+    assert playground.all("#graph-drawing .passed")
+    kinked = {"graph": {"nodes": [NODES[1], {"op": "relu", "operands": [0]}, {"op": "sum", "operands": [1]}]}}
+    said = playground.open_with({**kinked, "feeds": [{"node": 0, "tensor": tensor([0.0, 1.0])}]}, "check")
+    assert said.startswith("not passed: ")
+    assert "unsure" in (playground.node(0).get_attribute("class") or "")
+    assert "kink" in (playground.node(0).get_attribute("aria-label") or "")
+
+
+def test_differentiate_shows_the_gradient_s_own_graph(playground: Playground, server: RunningServer) -> None:
+    playground.open_with(REQUEST, "differentiate")
+    asked = {"graph": REQUEST["graph"], "types": types()}
+    answer = httpx.post(f"{server.url}/v1/differentiate", json=asked).json()
+    assert len(playground.drawn()) == len(answer["graph"]["nodes"]) > len(NODES)
+    gradient = playground.drawn()[answer["gradients"][0]["gradient_node"]]
+    assert "gradient of node 1" in gradient
+    assert f"= [{BY_W[0]:.6g}, {BY_W[1]:.6g}]" in gradient
+
+
+def test_the_switch_runs_again(playground: Playground) -> None:
+    playground.open_with(REQUEST)
+    playground.element("mode-check").click()
+    playground.once("nodes compared")
+    playground.element("mode-forward").click()
+    playground.once(" ms on cpu")
+    assert not [line for line in playground.drawn() if "∂" in line]
+
+
+def test_functions_are_drawn_and_marked(playground: Playground) -> None:
+    step = {"name": "half", "outputs": [1], "nodes": [{"op": "input"}, {"op": "mul_scalar", "operands": [0]}]}
+    nodes = [NODES[1], {"op": "call", "operands": [0], "attrs": {"body": 0}}]
+    graph = {"opset": 2, "functions": [step], "nodes": [*nodes, {"op": "get_output", "operands": [1]}]}
+    playground.open_with({"graph": graph, "feeds": [{"node": 0, "tensor": tensor([1.0])}]})
+    assert [each.text.strip() for each in playground.all("figcaption")] == ["function 0 half"]
+    (marked,) = playground.all("figure .bad")
+    assert marked.get_attribute("data-node") == "1"
+
+
+@pytest.mark.parametrize("language", RUN)
+def test_a_program_that_runs(playground: Playground, server: RunningServer, language: str, tmp_path: Path) -> None:
+    """With signs that end a text in one language or another."""
+    name, needs, command = RUN[language]
+    if absent := [tool for tool in needs if not shutil.which(tool)]:
+        pytest.skip(f"needs {', '.join(absent)}")
+    awkward = broken(1, name="'\"`#)json\\ ${x} ''' é 𝒘 /* \u2028")
+    playground.open_with(awkward)
+    program = playground.program(language)
+    assert program.split("\n", maxsplit=1)[0][0] in "#/", "how it is run"
+    (tmp_path / name).write_text(program)
+    done = subprocess.run(command, cwd=tmp_path, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    ours = httpx.post(f"{server.url}/v1/gradients", json=awkward).json()
+    theirs = json.loads(done.stdout)
+    assert [theirs[key] for key in ("values", "gradients")] == [ours[key] for key in ("values", "gradients")]
+
+
+@pytest.mark.parametrize(("mode", "answers"), [("forward", "values"), ("check", "passed"), ("differentiate", "graph")])
+def test_curl_of_the_other_calls(playground: Playground, mode: str, answers: str) -> None:
+    playground.open_with(REQUEST, mode)
+    program = playground.program("curl")
+    done = subprocess.run(["sh"], input=program, capture_output=True, text=True, check=True)
+    assert answers in json.loads(done.stdout)
+
+
+def test_a_request_is_shared_by_a_link(playground: Playground, server: RunningServer) -> None:
+    playground.open_with(REQUEST, "check")
+    playground.element("share").click()
+    playground.once("the link is")
+    link = playground.element("handed").get_attribute("value") or ""
+    assert link == playground.page.current_url
+    assert link.startswith(f"{server.url}/#check=")
+    playground.page.get("about:blank")
+    traffic(playground.page)
+    playground.page.get(link)
+    assert playground.settled().startswith("passed: ")
+    assert json.loads(playground.text) == REQUEST
+    assert not [url for url in traffic(playground.page).asked if "check=" in url.partition("#")[0]]
+
+
+def test_a_link_holds_32_kb_at_most(playground: Playground) -> None:
+    noise = base64.b64encode(np.random.default_rng(0).bytes(40_000)).decode()
+    leaf = {"node": 0, "tensor": {"dtype": "uint8", "shape": [40_000], "data_b64": noise}}
+    request = {"graph": {"nodes": [{"op": "input"}, {"op": "max", "operands": [0]}]}, "feeds": [leaf]}
+    playground.open()
+    playground.type()
+    pasted = (
+        "const data = new DataTransfer(); data.setData('text/plain', arguments[1]);"
+        "arguments[0].dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true}))"
+    )
+    playground.page.execute_script(pasted, playground.content, json.dumps(request))
+    playground.element("share").click()
+    assert "32 KB" in playground.once("too long for a link")
+    assert "#" not in playground.page.current_url
+
+
+@pytest.mark.parametrize(
+    "shared", ["nonsense", "check=", "steal=AAAA", "gradients=%%%", "gradients=AAAA", "gallery=none"]
+)
+def test_a_link_that_holds_no_request(playground: Playground, shared: str) -> None:
+    playground.open(shared)
+    assert any(words in playground.status for words in ("the link", "no example"))
+
+
+def test_a_link_that_is_cut_off(playground: Playground) -> None:
+    playground.open(fragment(REQUEST)[:-8])
+    assert "the request in the link" in playground.status
+
+
+def test_of_a_large_graph_a_neighbourhood_is_drawn(playground: Playground) -> None:
+    assert " ms on cpu" in playground.open_with(chain(300), "forward")
+    assert len(playground.drawn()) == 300
+    assert " ms on cpu" in playground.open_with(chain(1000), "forward")
+    assert 1 < len(playground.drawn()) < 100
+    assert "1000 nodes are too many to draw" in playground.element("part").text
+    seen = {row[0] for row in playground.rows()}
+    while button := [each for each in playground.all("[data-page]") if each.text == "rows behind"]:
+        button[0].click()
+        seen |= {row[0] for row in playground.rows()}
+    assert seen == {str(i) for i in range(1000)}
+    playground.all('[data-choose="990"]')[0].click()
+    assert "990 sin" in " ".join(playground.drawn())
+    assert playground.page.switch_to.active_element == playground.node(990)
+
+
+def test_long_values_are_not_asked_for(playground: Playground) -> None:
+    """Each is below a megabyte, and all together are above."""
+    request = chain(12, 8000)
+    assert playground.open_with(request, "forward").startswith("shapes alone: the values of all nodes would be ")
+    assert playground.drawn()[3].startswith("3 sin | float64[8000]")
+    assert not [line for line in playground.drawn() if "=" in line]
+    assert {url.rpartition("/v1/")[2].partition("?")[0] for url in traffic(playground.page).asked if "/v1/" in url} == {
+        "ops", "plan",
+    }  # fmt: skip
+
+
+def test_a_key_is_kept_in_the_page_alone(
+    page: Chrome, start_server: Callable[..., RunningServer], tmp_path: Path
+) -> None:
+    file = tmp_path / "keys"
+    made = subprocess.run(
+        ["gradserve", "keys", "add", "--keys-file", str(file), "page"], capture_output=True, text=True, check=True
+    )
+    key = next(word for word in made.stdout.split() if len(word) > 30)
+    locked = Playground(page, start_server("--keys-file", str(file)).url)
+    locked.open(fragment(REQUEST))
+    assert locked.once("unauthenticated: ")
+    field = locked.element("key")
+    field.send_keys(key)
+    locked.element("run").click()
+    locked.once(" ms on cpu")
+    kept = page.execute_script("return [localStorage.length, sessionStorage.length, document.cookie, location.href]")
+    assert kept[:3] == [0, 0, ""]
+    locked.element("share").click()
+    locked.once("the link is")
+    program = locked.program("curl")
+    assert "$GRADSERVE_API_KEY" in program
+    assert key not in program + page.current_url + (locked.element("handed").get_attribute("value") or "")
+    locked.open(fragment(REQUEST))
+    assert locked.element("key").get_attribute("value") == ""
+
+
+def test_by_keyboard_alone(playground: Playground) -> None:
+    """From the top: choose what to ask, run, go through the graph, and back into the text."""
+    playground.open_with(REQUEST)
+    tab_to(playground, lambda focused: focused.get_attribute("name") == "mode")
+    playground.press(Keys.ARROW_RIGHT)
+    playground.once("nodes compared")
+    tab_to(playground, lambda focused: focused.get_attribute("id") == "editor")
+    playground.press(Keys.ESCAPE)
+    tab_to(playground, lambda focused: focused.get_attribute("id") == "run")
+    playground.press(Keys.ENTER)
+    playground.once("nodes compared")
+    tab_to(playground, lambda focused: focused.get_attribute("data-node") == "0")
+    visited = ["0"]
+    for key in (Keys.ARROW_DOWN, Keys.ARROW_DOWN, Keys.ARROW_UP, Keys.ARROW_LEFT):
+        playground.press(key)
+        visited.append(playground.page.switch_to.active_element.get_attribute("data-node") or "")
+    assert visited == ["0", "2", "3", "2", "1"]
+    assert (playground.node(1).get_attribute("aria-label") or "").startswith("node 1: parameter w, float64[2]")
+    playground.press(Keys.ENTER)
+    assert playground.page.switch_to.active_element.get_attribute("id") == "editor"
+    playground.press(Keys.DELETE)
+    assert playground.text == json.dumps(REQUEST).replace(json.dumps(NODES[1]), ""), "its place is selected"
+
+
+def tab_to(playground: Playground, is_there: Callable[[Any], bool]) -> None:
+    """Press Tab until the focus is there."""
+    for _ in range(60):
+        if is_there(playground.page.switch_to.active_element):
+            return
+        playground.press(Keys.TAB)
+    raise AssertionError("Tab does not lead there")
+
+
+LOOKS = {
+    "light": {"width": 1280, "height": 1000},
+    "dark": {"width": 1280, "height": 1000, "dark": True},
+    "narrow": {"width": 400, "height": 800},
+    "zoomed": {"width": 640, "height": 500, "scale": 2},  # 1280 pixels at 200 %
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("state", ["run", "refused"])
+def test_nothing_is_amiss_by_axe(playground: Playground, look: str, state: str) -> None:
+    if not AXE.exists():
+        pytest.skip("needs axe-core: make browser-test")
+    playground.open_with(REQUEST if state == "run" else broken(3, operands=[7]))
+    playground.media(**LOOKS[look])
+    playground.program("Go")
+    playground.page.execute_script(AXE.read_text())
+    run = (
+        "const done = arguments[0]; axe.run().then(r => done(r.violations.map(v => [v.id, v.nodes.map(n => n.html)])))"
+    )
+    assert playground.page.execute_async_script(run) == []
+    wide = "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    content, window = playground.page.execute_script(wide)
+    assert content <= window, "the page scrolls sideways"
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    playground.page.save_screenshot(str(PICTURES / f"playground-{look}-{state}.png"))
