@@ -90,6 +90,10 @@ class Playground:
         everything = ActionChains(self.page).key_down(Keys.CONTROL).send_keys("a").key_up(Keys.CONTROL)
         everything.send_keys(Keys.BACKSPACE, *keys).perform()
 
+    def run(self) -> None:
+        """Press Ctrl and Enter where the focus is."""
+        ActionChains(self.page).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
+
     def press(self, *keys: str) -> None:
         """Press keys where the focus is."""
         ActionChains(self.page).send_keys(*keys).perform()

@@ -91,7 +91,8 @@ def test_an_example_is_there_and_nothing_else_is_asked(playground: Playground, s
 
 def test_a_request_is_typed_and_run(playground: Playground, server: RunningServer) -> None:
     playground.open()
-    playground.type(json.dumps(REQUEST), Keys.CONTROL + Keys.ENTER)
+    playground.type(json.dumps(REQUEST))
+    playground.run()
     playground.until_drawn(f"= {LOSS:.6g} | ∂ 1")
     assert json.loads(playground.text) == REQUEST
     drawn = playground.drawn()

@@ -1,0 +1,24 @@
+"""Write the imported graphs of the gallery: all, or those that are named."""
+
+from __future__ import annotations
+
+import argparse
+
+from scripts.gallery_imported import onnx_models
+
+#: each system's models
+EXAMPLES = (*onnx_models.EXAMPLES,)
+
+
+def main() -> None:
+    """Write their files."""
+    parser = argparse.ArgumentParser(prog="scripts.gallery_imported", description=__doc__)
+    parser.add_argument("names", nargs="*", help="examples by name; all, where none is named")
+    names = parser.parse_args().names
+    for example in EXAMPLES:
+        if not names or example.name in names:
+            print(f"wrote {example.write()}")
+
+
+if __name__ == "__main__":
+    main()
