@@ -7,6 +7,7 @@
 
 import type { Json } from "../../clients/typescript/src/json.js";
 import { type Box, type Edge, layoutOf, type Point, type Size } from "./layout.js";
+import { around } from "./neighbourhood.js";
 import type { WireGraph, WireNode } from "./wire.js";
 
 /** What is known of a node beside what the graph says. */
@@ -26,6 +27,9 @@ export interface Drawn {
   readonly chosen?: ReadonlySet<number>;
 }
 
+/** Nodes of a picture, at most, so that it can be read on a page; and those that are around the last where there are more. */
+const MOST_PICTURED = 60;
+const PICTURED = 30;
 const LINE = 15; // pixels from one line to the next
 const CHARACTER = 7.25; // and of a character's width, in a monospaced font of 12
 const PADDING = 7;
@@ -45,14 +49,14 @@ export function drawing(nodes: readonly WireNode[], drawn: Drawn): string {
   return `<svg ${size} role="list" aria-label="${escaped(drawn.title)}">${text}</svg>`;
 }
 
-/** A picture of a graph and its functions that stands by itself: a whole file. `graphId` is kept in it. */
+/**
+ * A picture of a graph and its functions that stands by itself: a whole file. `graphId` is kept in it. Of a large graph it has
+ * what is around the last node.
+ */
 export function picture(graph: WireGraph, title: string, graphId: string): string {
   const parts = [
-    { caption: "", ...content(graph.nodes, { title }, false) },
-    ...graph.functions.map(({ name, nodes }, index) => ({
-      caption: `function ${index}${name && ` ${name}`}`,
-      ...content(nodes, { title }, false),
-    })),
+    part("", graph.nodes, title),
+    ...graph.functions.map(({ name, nodes }, index) => part(`function ${index}${name && ` ${name}`}`, nodes, title)),
   ];
   let height = 0;
   const placed = parts.map(({ caption, text, ...size }) => {
@@ -67,6 +71,13 @@ export function picture(graph: WireGraph, title: string, graphId: string): strin
     `role="img" aria-label="${escaped(title)}" data-graph-id="${graphId}"><title>${escaped(title)}</title>` +
     `<style>${STYLE}</style>${placed.join("")}</svg>\n`
   );
+}
+
+function part(caption: string, nodes: readonly WireNode[], title: string): Size & { caption: string; text: string } {
+  if (nodes.length <= MOST_PICTURED) return { caption, ...content(nodes, { title }, false) };
+  const chosen = around(nodes, nodes.length - 1, PICTURED);
+  const words = `${chosen.size} of ${nodes.length} nodes, around the last`;
+  return { caption: [caption, words].filter(Boolean).join(": "), ...content(nodes, { title, chosen }, false) };
 }
 
 function content(nodes: readonly WireNode[], drawn: Drawn, interactive: boolean): Size & { readonly text: string } {

@@ -9,12 +9,16 @@ const AROUND = 60;
 
 /** The nodes that are drawn: all, or those that are next to the chosen one, by the edges between. */
 export function drawnNodes(nodes: readonly WireNode[], chosen: number): ReadonlySet<number> {
-  if (nodes.length <= MOST_DRAWN) return new Set(nodes.keys());
+  return nodes.length <= MOST_DRAWN ? new Set(nodes.keys()) : around(nodes, chosen, AROUND);
+}
+
+/** So many nodes around one, the nearest first. */
+export function around(nodes: readonly WireNode[], chosen: number, most: number): ReadonlySet<number> {
   const users = usersOf(nodes);
   const found = new Set([chosen]);
   for (const id of found) {
     for (const next of [...(nodes[id]?.operands ?? []), ...(users.get(id) ?? [])]) {
-      if (found.size >= AROUND) return found;
+      if (found.size >= most) return found;
       if (next >= 0) found.add(next);
     }
   }

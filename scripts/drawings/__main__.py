@@ -1,0 +1,56 @@
+"""Draw all of them by Node: `python -m scripts.drawings FOLDER`, where FOLDER has the playground's packages."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from scripts.build_docs import DOCS, ROOT
+from scripts.drawings.definitions import definitions
+from scripts.drawings.drawn import Drawn
+from scripts.drawings.examples import examples
+from scripts.drawings.gallery import gallery_drawings
+from scripts.drawings.passes import passes
+
+#: where pictures lie, and nothing else does
+FOLDERS = ("drawings/ops", "drawings/examples", "drawings/passes", "gallery")
+
+
+def drawings() -> Iterator[Drawn]:
+    """All that are drawn."""
+    for each in (definitions(), examples(), passes(), gallery_drawings()):
+        yield from each.values()
+
+
+def main() -> None:
+    """Write the pictures, and remove those that nothing is drawn for any more."""
+    parser = argparse.ArgumentParser(prog="scripts.drawings", description=__doc__)
+    parser.add_argument("packages", type=Path, help="the folder with node_modules")
+    drawn = list(drawings())
+    for each, picture in zip(drawn, _pictures(drawn, parser.parse_args().packages), strict=True):
+        each.path.parent.mkdir(parents=True, exist_ok=True)
+        each.path.write_text(picture, encoding="utf-8")
+    for path in superfluous(drawn):
+        path.unlink()
+    print(f"drew {len(drawn)} graphs")
+
+
+def superfluous(drawn: list[Drawn]) -> list[Path]:
+    """Files in the folders of pictures that are none of these."""
+    wanted = {each.path for each in drawn}
+    return sorted(path for folder in FOLDERS for path in (DOCS / folder).rglob("*.*") if path not in wanted)
+
+
+def _pictures(drawn: list[Drawn], packages: Path) -> list[str]:
+    told = json.dumps([each.message for each in drawn])
+    command = ("node", str(ROOT / "playground" / "draw.mjs"), str(packages))
+    done = subprocess.run(command, input=told, stdout=subprocess.PIPE, text=True, check=True)
+    found: list[str] = json.loads(done.stdout)
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+"""A graph that is drawn: its nodes as a request has them, and its id."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+from engine import Graph
+from engine.graph.ir import Node
+from scripts.build_docs import DOCS
+
+Json = dict[str, Any]
+
+_ID: Final = re.compile(r' data-graph-id="([0-9a-f]{64})"')
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A graph, the words for it, and where its picture lies: under docs/, without the `.svg`."""
+
+    place: str
+    title: str
+    graph: Json
+
+    @property
+    def path(self) -> Path:
+        """The file of its picture."""
+        return DOCS / f"{self.place}.svg"
+
+    @property
+    def graph_id(self) -> str:
+        """SHA-256 of its canonical text, as `graph_id` has it, but with names, and with the words for it."""
+        said = json.dumps([self.title, shortened(self.graph)], sort_keys=True, separators=(",", ":"))
+        return sha256(said.encode()).hexdigest()
+
+    @property
+    def message(self) -> Json:
+        """What the program that draws is told."""
+        return {"title": self.title, "graph": shortened(self.graph), "id": self.graph_id}
+
+
+def id_in(picture: str) -> str:
+    """The id of the graph that a picture is of; "" where it has none."""
+    found = _ID.search(picture)
+    return found[1] if found else ""
+
+
+def shortened(value: Any) -> Any:
+    """The same without the elements of tensors, which are not drawn."""
+    if isinstance(value, Mapping):
+        is_tensor = "dtype" in value and "shape" in value and ("data" in value or "data_b64" in value)
+        return {k: shortened(v) for k, v in value.items() if not (is_tensor and k in ("data", "data_b64"))}
+    return [shortened(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def of_nodes(graph: Graph, names: Mapping[Any, str]) -> Json:
+    """A graph of the engine as a request might have it; `names` are those of leaves, by what feeds them."""
+    return {"nodes": [_node(node, names) for node in graph.nodes]}
+
+
+def _node(node: Node, names: Mapping[Any, str]) -> Json:
+    if node.is_leaf:
+        return {"op": node.op.name, "name": names.get(node.attrs["feed"], str(node.attrs["feed"]))}
+    attrs = dict(_attributes(node))
+    said = {"op": node.op.name, "operands": list(node.operands), "attrs": attrs}
+    return {name: part for name, part in said.items() if part}
+
+
+def _attributes(node: Node) -> Iterable[tuple[str, Any]]:
+    for name, value in node.attrs.items():
+        attr = node.op.attrs[name]
+        if value is None or (type(value) is type(attr.default) and value == attr.default):
+            continue
+        if hasattr(value, "ravel"):
+            yield name, {"dtype": value.dtype.name, "shape": list(value.shape)}
+        else:
+            yield name, attr.definition.printed(value)

@@ -1,0 +1,42 @@
+"""A gradient as it is written down, and what each pass makes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final
+
+import numpy as np
+
+from engine import Builder, Graph, TensorType, registry
+from engine.passes.pipeline import PASSES
+from engine.transforms.vjp import vjp_or_zeros
+from scripts.drawings.drawn import Drawn, of_nodes
+
+FOLDER: Final = "drawings/passes"
+NAMES: Final = {0: "x", 1: "w"}
+_TYPE: Final = TensorType((3,), np.dtype("float64"))
+
+
+@cache
+def passes() -> Mapping[str, Drawn]:
+    """By name: `written`, and then each pass; of a pass that runs twice, the last time."""
+    return {name: Drawn(f"{FOLDER}/{name}", title, of_nodes(graph, NAMES)) for name, title, graph in _graphs()}
+
+
+def _graphs() -> Iterator[tuple[str, str, Graph]]:
+    graph = _gradient()
+    yield "written", "the gradient as its rules write it", graph
+    for turn, apply in enumerate(PASSES):
+        graph = apply(graph)
+        again = "_again" if apply in PASSES[:turn] else ""
+        yield f"{apply.__name__}{again}", f"the same after {apply.__name__}{again.replace('_', ' ')}", graph
+
+
+def _gradient() -> Graph:
+    """The mean of tanh(x · w)² · tanh(w · x), in which much is said twice, and its gradient by w."""
+    builder = Builder(registry())
+    x, w = (builder.leaf(_TYPE, i) for i in NAMES)
+    loss = ((x * w).tanh().square() * (w * x).tanh()).mean()
+    (by_w,) = vjp_or_zeros(builder, [(loss, loss.full_like(1.0))], [w])
+    return builder.graph([loss, by_w])
