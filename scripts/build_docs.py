@@ -13,7 +13,7 @@ import orjson
 
 from engine import describe, registry
 from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
-from scripts import job_states, loop_picture, python_page, rooms
+from scripts import gallery_page, job_states, loop_picture, python_page, rooms
 from scripts.calls_table import PAGE, page_of_calls
 from scripts.write_openapi import made_document
 from service.pages.documents import SHIPPED
@@ -156,7 +156,15 @@ def _index_row(row: Row) -> tuple[str, str, str]:
 
 def section(row: Row) -> str:
     """One op of the page of all ops."""
-    return f"## {row['name']}\n\n{facts(row)}"
+    return f"## {row['name']}\n\n{facts(row)}{definition(row['name'], 'drawings')}"
+
+
+def definition(op: str, folder: str) -> str:
+    """The picture of an op that is defined by several nodes, in this folder of drawings as the page refers to it."""
+    picture = f"ops/{op}.svg"
+    if not (DOCS / "drawings" / picture).is_file():
+        return ""
+    return f"\nIt is these nodes:\n\n![{op}, as it is defined]({folder}/{picture})\n"
 
 
 def facts(row: Row) -> str:
@@ -307,6 +315,8 @@ def pages() -> dict[Path, str]:
         OPENAPI: orjson.dumps(made_document()).decode() + "\n",
         python_page.PAGE: python_page.page_of_python(),
         DOCS / "coming-from.md": coming_from_page(familiar_ops(), familiar_systems()),
+        gallery_page.GALLERY_PAGE: gallery_page.gallery_page(),
+        gallery_page.EXAMPLES_PAGE: gallery_page.examples_page(),
         LOOPS: loop_picture.with_loops(LOOPS.read_text(encoding="utf-8")),
         **of_rooms,
         rooms.PAGE: job_states.with_states(of_rooms[rooms.PAGE]),

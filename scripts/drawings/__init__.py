@@ -6,6 +6,6 @@
     passes       a gradient as it is written down, and after each pass
     gallery      the graphs of the gallery
 
-`make drawings` draws them by the module that draws in the playground, `playground/src/drawing.ts`, under Node. A picture
-holds the id of its graph, so that a test says which ones are out of date, without Node.
+`make drawings` draws them by the module that draws in the playground, `playground/src/drawing.ts`, under Node. A
+picture holds the id of its graph, so that a test says which ones are out of date, without Node.
 """

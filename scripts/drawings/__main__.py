@@ -8,9 +8,8 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from scripts.build_docs import DOCS, ROOT
 from scripts.drawings.definitions import definitions
-from scripts.drawings.drawn import Drawn
+from scripts.drawings.drawn import DOCS, ROOT, Drawn
 from scripts.drawings.examples import examples
 from scripts.drawings.gallery import gallery_drawings
 from scripts.drawings.passes import passes

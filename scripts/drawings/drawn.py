@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from engine import Graph
 from engine.graph.ir import Node
-from scripts.build_docs import DOCS
 
 Json = dict[str, Any]
 
+ROOT: Final = Path(__file__).parents[2]
+DOCS: Final = ROOT / "docs"
 _ID: Final = re.compile(r' data-graph-id="([0-9a-f]{64})"')
 
 

@@ -16,8 +16,7 @@ from typing import Any, Final
 import httpx
 
 import gradserve_client as gs
-from scripts.build_docs import ROOT
-from scripts.drawings.drawn import Drawn
+from scripts.drawings.drawn import ROOT, Drawn
 
 FOLDER: Final = "drawings/examples"
 PROGRAMS: Final = ROOT / "examples"
@@ -80,7 +79,7 @@ def sent(path: Path) -> dict[str, Any] | None:
     """The first graph that a program sends; None where it sends none."""
     listener = Listener()
 
-    def run(work: Callable[..., None], *_: Any, transport: Any = None, **sizes: int) -> None:
+    def run(work: Callable[..., None], *_: Any, **sizes: Any) -> None:
         with gs.Client("http://127.0.0.1", transport=listener) as client:
             work(client, **sizes)
 

@@ -7,8 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from scripts.build_docs import ROOT
-from scripts.drawings.drawn import Drawn
+from scripts.drawings.drawn import ROOT, Drawn
 
 FOLDER: Final = ROOT / "examples" / "gallery"
 
@@ -27,8 +26,6 @@ def _read(path: Path) -> dict[str, Any]:
 def gallery_drawings() -> dict[str, Drawn]:
     """Their drawings, where the files say that these lie."""
     return {
-        name: Drawn(
-            said["drawing"].removeprefix("docs/").removesuffix(".svg"), said["title"], said["request"]["graph"]
-        )
+        name: Drawn(said["drawing"].removeprefix("docs/").removesuffix(".svg"), said["title"], said["request"]["graph"])
         for name, said in gallery().items()
     }

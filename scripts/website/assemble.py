@@ -39,6 +39,7 @@ NAVIGATION: Final = (
             "guide/errors",
         ),
     ),
+    ("Examples", ("gallery", "examples")),
     ("Reference", ("wire", "ops/index", "errors/index", "reference/*", "porting", "coming-from")),
     ("Operation", ("deploy", "operations", "keys", "state", "guide/limits-and-operations", "gpu", "guide/*")),
     ("Inside", ("architecture", "adr/README", "contributing", "changelog", "*")),
@@ -58,7 +59,9 @@ def assemble(target: Path) -> None:
         (target / path).parent.mkdir(parents=True, exist_ok=True)
         (target / path).write_text(text, encoding="utf-8")
     for picture in DOCS.rglob("*.svg"):
-        shutil.copy(picture, target / picture.relative_to(DOCS))
+        place = target / picture.relative_to(DOCS)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(picture, place)
 
 
 def written_pages() -> dict[str, str]:

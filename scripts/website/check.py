@@ -16,6 +16,10 @@ _FETCHED = {
 }  # fmt: skip
 
 
+#: a server of the reader's own, as it listens unless it is told otherwise
+_OWN = ("http://127.0.0.1:8000", "http://127.0.0.1:8000/")
+
+
 @dataclass
 class _Page(HTMLParser):
     """A page's links, the addresses of its parts, and the ids that a link may name."""
@@ -69,7 +73,7 @@ def _broken(link: str, page: Path, site: Path) -> bool:
     if address.scheme in {"data", "mailto"}:
         return False
     if address.scheme or address.netloc:
-        return not (address.scheme == "https" and "." in address.netloc)
+        return link.partition("#")[0] not in _OWN and not (address.scheme == "https" and "." in address.netloc)
     target = _file(page.parent, address.path, site) if address.path else page
     if target is None:
         return True

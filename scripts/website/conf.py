@@ -30,6 +30,9 @@ suppress_warnings = ["misc.highlighting_failure"]
 
 html_theme = "furo"
 html_title = "gradserve"
+html_static_path = ["static"]
+html_css_files = ["code.css"]
+html_js_files = ["code.js"]
 html_copy_source = False
 html_show_copyright = False
 html_show_sphinx = False

@@ -91,6 +91,17 @@ class Exchange:
         head = f"curl -s {ADDRESS}/v1/{self.call} -H 'Content-Type: application/json' -d '"
         return f"{head}\n{laid_out(self.body)}'"
 
+    @property
+    def program(self) -> str:
+        """The request as a program of Python's standard library."""
+        body = laid_out(self.body).replace("'", "\\u0027")
+        return (
+            f"import json\nimport urllib.request\n\nbody = r'''{body}'''\n"
+            f'headers = {{"Content-Type": "application/json"}}\n'
+            f'request = urllib.request.Request("{ADDRESS}/v1/{self.call}", body.encode(), headers)\n'
+            "with urllib.request.urlopen(request) as answer:\n    print(json.dumps(json.load(answer), indent=1))"
+        )
+
 
 def example(op: Definition, known: Iterable[Definition], worker: Worker) -> Exchange:
     """One use of the op: its gradients, weighted by a cotangent, or only its values where it carries none.

@@ -11,7 +11,7 @@ from typing import Any
 
 from engine import describe, registry
 from engine.graph.op import Definition
-from scripts.build_docs import facts, table
+from scripts.build_docs import definition, facts, table
 from scripts.website.examples import Exchange, example
 from service.pages.layout import laid_out
 from service.settings import Settings
@@ -48,10 +48,11 @@ def page(row: Row, shown: Exchange) -> str:
         [
             f"{APART}# {row['name']}",
             "",
-            facts(row),
+            facts(row) + definition(row["name"], "../drawings"),
             "## Example",
             "",
             f"```sh\n{shown.command}\n```",
+            f"```python\n{shown.program}\n```",
             "",
             "The answer, without its `stats`:" if shown.call == "forward" else _GRADIENTS,
             "",

@@ -1,0 +1,75 @@
+"""The pages of the gallery and of the examples: what each graph is, its picture, and where it can be run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from scripts.drawings.drawn import DOCS
+from scripts.drawings.examples import FOLDER as EXAMPLES
+from scripts.drawings.examples import programs, summary
+from scripts.drawings.gallery import gallery
+
+GALLERY_PAGE: Final = DOCS / "gallery.md"
+EXAMPLES_PAGE: Final = DOCS / "examples.md"
+#: where a server listens unless it is told otherwise
+SERVER: Final = "http://127.0.0.1:8000"
+#: the fields, in the order in which they are shown; a graph stands under the first of its own
+FIELDS: Final = ("machine learning", "statistics", "optimisation", "physics", "finance", "graphics")
+_GALLERY_HEAD: Final = """<!-- Written by `make docs` from examples/gallery. Edit these files, not this page. -->
+
+# The gallery
+
+Graphs from several fields, each with results that were found without gradserve, which the tests compare with what a
+server answers. They are files of [examples/gallery](../examples/gallery), and in the list of
+[the playground](guide/playground.md): start a server, `gradserve serve`, and the links open them there. Those that are
+tagged *imported* were made of a model by [an importer](guide/importing.md).
+"""
+_EXAMPLES_HEAD: Final = """<!-- Written by `make docs` from the programs of examples/. Edit these, not this page. -->
+
+# The examples
+
+Programs that train, sample, integrate and solve through a server; `python examples/NAME.py` starts one by itself. With
+each is the graph that it sends first; of a large one, what is around its last node.
+"""
+
+
+def gallery_page() -> str:
+    """docs/gallery.md."""
+    shown = gallery()
+    parts = [_GALLERY_HEAD]
+    for field in FIELDS:
+        parts.append(f"## {field.capitalize()}\n")
+        parts += [_graph(name, said) for name, said in shown.items() if _field(said) == field]
+    return "\n".join(parts)
+
+
+def _field(said: Mapping[str, Any]) -> str:
+    tags: list[str] = said["tags"]
+    return next(tag for tag in tags if tag in FIELDS)
+
+
+def _graph(name: str, said: Mapping[str, Any]) -> str:
+    picture = said["drawing"].removeprefix("docs/")
+    source, compared = said["source"].rstrip("."), said["expected"]["source"]
+    return "\n\n".join(
+        [
+            f"### {said['title']}",
+            f"![{said['title']}]({picture})",
+            said["paragraph"],
+            f"[Open it in the playground]({SERVER}/#gallery={name}) · [its file](../examples/gallery/{name}.json)",
+            f"*{', '.join(said['tags'])}.* Source: {source}. Compared with: {compared}.\n",
+        ]
+    )
+
+
+def examples_page() -> str:
+    """docs/examples.md."""
+    return "\n".join([_EXAMPLES_HEAD, *_programs()])
+
+
+def _programs() -> Iterator[str]:
+    for path in programs():
+        picture = DOCS / EXAMPLES / f"{path.stem}.svg"
+        shown = f"\n![The graph of {path.name}]({EXAMPLES}/{path.stem}.svg)\n" if picture.is_file() else ""
+        yield f"## {path.stem}\n\n[{path.name}](../examples/{path.name}): {summary(path)}\n{shown}"
