@@ -43,7 +43,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -152,6 +152,9 @@ playground: $(PLAYGROUND)/.installed ## build the page at / of a server anew; AR
 
 drawings: $(VENV)/.dev $(PLAYGROUND)/.installed ## draw the graphs of the docs and the gallery anew, by the playground's module; needs Node 20.6 or newer
 	$(BIN)/python -m scripts.drawings $(PLAYGROUND)
+
+gallery: $(IMPORTERS)/.installed ## import the gallery's models anew, in the importers' environment
+	$(IMPORTERS)/bin/python -m clients.gallery $(ARGS)
 
 test-clients: $(VENV)/.dev ## build and test our clients, hold them to the same cases, compare the playground, try generated clients; ARGS="--only go", or "--ours"
 	$(BIN)/python -m clients.run $(ARGS)

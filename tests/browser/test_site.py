@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from selenium.common.exceptions import WebDriverException
-from selenium.webdriver import Chrome
+from selenium.webdriver import Chrome, Keys
 
 from engine import registry
 from service.errors import KINDS
@@ -79,3 +79,56 @@ def test_this_browser_reaches_no_other_host(page: Chrome) -> None:
         page.get("http://example.com/")
     traffic(page)
     page.get_log("browser")
+
+
+def test_code_is_copied_and_has_tabs(page: Chrome, site: str) -> None:
+    page.get(f"{site}/ops/layer_norm.html")
+    blocks = page.find_elements("css selector", "pre")
+    command, program = (block.get_attribute("textContent") or "" for block in blocks[:2])
+    assert command.startswith("curl")
+    assert program.startswith("import json")
+    assert [tab.text for tab in shown(page, ".code-tabs [role='tab']", 2)] == ["curl", "Python"]
+    assert len(shown(page, ".code-tabs [role='tabpanel']")) == 1
+    shown(page, ".code-tabs [role='tab'][aria-selected='true']")[0].send_keys(Keys.ARROW_RIGHT)
+    assert page.switch_to.active_element.text == "Python"
+    assert shown(page, ".code-tabs [role='tabpanel']")[0].text.startswith("import json")
+    copied = "navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve() }"
+    page.execute_script(copied)
+    shown(page, ".code-tabs .copy-code")[0].click()
+    assert page.execute_script("return window.copied") == program
+    assert len(page.find_elements("css selector", ".copy-code")) == len(blocks)
+
+
+@pytest.mark.parametrize("width", [400, 800, 1280, 1600])
+def test_no_code_is_cut_off_beside_an_empty_margin(page: Chrome, site: str, width: int) -> None:
+    """Code that scrolls has all the room there is; and no page scrolls sideways."""
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    for name in ("guide/ten-minutes-python", "guide/calls/gradients", "ops/layer_norm", "gallery"):
+        page.get(f"{site}/{name}.html")
+        content, window = page.execute_script(
+            "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+        )
+        assert content <= window, name
+        cut = page.execute_script(
+            "return [...document.querySelectorAll('pre')].filter(p => p.scrollWidth > p.clientWidth).length"
+        )
+        free = page.execute_script(
+            "const [main, content] = ['.main', '.content'].map(e => document.querySelector(e).getBoundingClientRect());"
+            "const toc = document.querySelector('.toc-drawer').getBoundingClientRect();"
+            "return main.width - content.width - (toc.right <= innerWidth ? toc.width : 0)"
+        )
+        assert not cut or free < 40, f"{name}: {cut} blocks are cut off, {free} pixels are free"
+    page.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+def test_the_gallery_is_shown(page: Chrome, site: str) -> None:
+    page.get(f"{site}/gallery.html")
+    count = len(list((ROOT / "examples" / "gallery").glob("*.json")))
+    pictures = shown(page, "#the-gallery section section img", count)
+    assert len(pictures) == count
+    page.execute_script("arguments[0].scrollIntoView()", pictures[-1])
+    assert int(pictures[-1].get_attribute("naturalWidth") or 0) > 0
+    links = [each.get_attribute("href") for each in page.find_elements("css selector", "a[href*='#gallery=']")]
+    names = {path.stem for path in (ROOT / "examples" / "gallery").glob("*.json")}
+    assert {link.rpartition("=")[2] for link in links} == names

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import pytest
@@ -41,6 +43,16 @@ class TestOps:
         assert answer.status_code == 200, answer.text
         assert same(shown, without_stats(answer.json()))
         assert name in {node["op"] for node in body["graph"]["nodes"]}
+
+    @pytest.mark.parametrize("name", OPS)
+    def test_the_example_is_a_program_of_python_too(self, op_pages: dict[str, str], name: str) -> None:
+        """It sends what the command sends."""
+        call, body, _ = ops.read_back(op_pages[f"ops/{name}.md"])
+        (program,) = re.findall(r"```python\n(.*?)\n```", op_pages[f"ops/{name}.md"], re.DOTALL)
+        compile(program, name, "exec")
+        assert f"/v1/{call}" in program
+        (sent,) = re.findall(r"r'''(.*?)'''", program, re.DOTALL)
+        assert json.loads(sent) == body
 
     @pytest.mark.parametrize("name", OPS)
     def test_the_example_shows_numbers(self, op_pages: dict[str, str], name: str) -> None:

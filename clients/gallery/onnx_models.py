@@ -9,10 +9,10 @@ import numpy as np
 import onnx
 from onnx.reference import ReferenceEvaluator
 
+from clients.gallery.example import Evaluate, ImportedExample
 from gradserve_client.importing import Imported
 from gradserve_client.onnx import import_model
 from gradserve_client.tensors import Array
-from scripts.gallery_imported.example import Evaluate, ImportedExample
 
 _SOURCE: Final = f"ONNX's reference evaluator, {onnx.__version__.rpartition('.')[0]}"
 _RNG: Final = np.random.default_rng(24)

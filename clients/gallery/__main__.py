@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from scripts.gallery_imported import onnx_models
+from clients.gallery import onnx_models
 
 #: each system's models
 EXAMPLES = (*onnx_models.EXAMPLES,)
@@ -12,7 +12,7 @@ EXAMPLES = (*onnx_models.EXAMPLES,)
 
 def main() -> None:
     """Write their files."""
-    parser = argparse.ArgumentParser(prog="scripts.gallery_imported", description=__doc__)
+    parser = argparse.ArgumentParser(prog="clients.gallery", description=__doc__)
     parser.add_argument("names", nargs="*", help="examples by name; all, where none is named")
     names = parser.parse_args().names
     for example in EXAMPLES:
