@@ -122,7 +122,7 @@ bench-service: $(VENV)/.dev $(if $(PEERS),build/service-peers/.installed) ## rat
 docs: $(DOCS)/site ## write the pages that come from the code, and the site in build/site, where what they are made of has changed
 
 # A file of each says when it was made: what the tables measure takes minutes of a core.
-$(DOCS)/pages: $(call files,engine schemas service scripts clients/printers clients/python/gradserve_client) $(wildcard clients/*.py) \
+$(DOCS)/pages: $(call files,engine schemas service scripts clients/printers clients/python/gradserve_client examples) $(wildcard clients/*.py) \
   docs/porting_notes.toml $(call files,benchmarks/card) $(wildcard docs/card_report.json) | $(VENV)/.dev
 	$(BIN)/python -m clients.ops
 	$(BIN)/python -m scripts.build_docs

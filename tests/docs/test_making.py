@@ -46,6 +46,8 @@ def made(tmp_path: Path) -> Callable[[str], list[str]]:
         ("engine/graph/familiar_names.toml", [PAGES, PASSES, ACCURACY, MEMORY, SITE]),
         ("engine/ops/sum.py", [PAGES, PASSES, MEMORY, SITE]),
         ("engine/functions/circular.py", [PAGES, PASSES, ACCURACY, MEMORY, SITE]),
+        ("examples/heat.py", [PAGES, SITE]),
+        ("examples/gallery/bezier.json", [PAGES, SITE]),
         ("tests/passes/corpus.py", [PASSES, SITE]),
         ("tests/contract/cases.py", [PASSES, SITE]),
         ("tests/engine/loops/accuracy.py", [ACCURACY, SITE]),
