@@ -26,6 +26,7 @@ TITLES: Final = {
     "answers": "Answers",
     "fields": "Fields of calls",
     "registered": "Registered graphs",
+    "models": "Models",
     "resident": "Resident tensors",
     "errors": "Errors",
 }

@@ -87,6 +87,7 @@ PAGES: Final = (
     Page("clients/rust/README.md", "rust", "main.rs", "functions"),
     Page("clients/typescript/README.md", "typescript", "lines.ts"),
     Page("docs/guide/loops.md", "python", "loops.py"),
+    Page("docs/guide/models.md", "python", "models.py"),
     Page("docs/guide/random.md", "python", "random_numbers.py"),
     Page("docs/guide/ten-minutes-cpp.md", "cpp", "main.cpp"),
     Page("docs/guide/ten-minutes-curl.md", "sh", "ten-minutes.sh"),

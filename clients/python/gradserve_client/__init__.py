@@ -26,8 +26,8 @@ from gradserve_client.answers import (
     Tangents,
     Values,
 )
-from gradserve_client.async_client import AsyncClient, AsyncRegisteredGraph
-from gradserve_client.client import Client, RegisteredGraph
+from gradserve_client.async_client import AsyncClient, AsyncModel, AsyncRegisteredGraph
+from gradserve_client.client import Client, Model, RegisteredGraph
 from gradserve_client.errors import (
     AnswerTooLarge,
     AuthenticationError,
@@ -48,6 +48,7 @@ from gradserve_client.errors import (
     TransportError,
 )
 from gradserve_client.graph import Graph, GraphFunction, Node
+from gradserve_client.models import BoundLeaf, ModelSummary, ModelValue, NamedGradients, NamedModel, NamedValues
 from gradserve_client.recording import (
     AsyncFunction,
     Function,
@@ -69,9 +70,11 @@ __all__ = [
     "AnswerTooLarge",
     "AsyncClient",
     "AsyncFunction",
+    "AsyncModel",
     "AsyncRegisteredGraph",
     "AuthenticationError",
     "Batched",
+    "BoundLeaf",
     "Certificate",
     "Client",
     "ConditionError",
@@ -92,6 +95,12 @@ __all__ = [
     "InputError",
     "Jacobian",
     "MalformedAnswer",
+    "Model",
+    "ModelSummary",
+    "ModelValue",
+    "NamedGradients",
+    "NamedModel",
+    "NamedValues",
     "Node",
     "NotFoundError",
     "OverloadError",

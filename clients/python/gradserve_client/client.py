@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, Unpack, cast
 
@@ -12,7 +12,17 @@ import httpx
 from gradserve_client import answers, fields, flows, requests
 from gradserve_client.errors import GradserveError
 from gradserve_client.fields import Tensors, Types
-from gradserve_client.graph import Graph
+from gradserve_client.graph import Graph, NodeLike
+from gradserve_client.models import (
+    NONE_BOUND,
+    BoundTensors,
+    ModelInputLike,
+    ModelSummary,
+    NamedGradients,
+    NamedModel,
+    NamedValues,
+    definition,
+)
 from gradserve_client.registered import NOTHING, GraphSummary, Registered
 from gradserve_client.resident import Resident, ResidentTensor, name_of
 from gradserve_client.retries import Policy, Surroundings
@@ -25,6 +35,7 @@ P = ParamSpec("P")
 MAX_RESPONSE_BYTES: Final = 256 << 20
 NO_TENSORS: Final[Tensors] = {}
 NO_TYPES: Final[Types] = {}
+NO_INPUTS: Final[Mapping[str, ArrayLike | Resident]] = {}
 
 
 class Client:
@@ -219,6 +230,44 @@ class Client:
         """All tensors that the server keeps, by name, asked for `limit` at a time."""
         return map(Resident.from_wire, self._entries("tensors", limit))
 
+    def put_model(
+        self,
+        name: str,
+        graph: Registered | str,
+        *,
+        inputs: Mapping[str, ModelInputLike],
+        outputs: Mapping[str, NodeLike],
+        bound: BoundTensors = NONE_BOUND,
+        description: str = "",
+        if_match: NamedModel | str | None = None,
+        if_none_match: NamedModel | str | None = None,
+    ) -> Model:
+        """Have the server keep a model: names for leaves and outputs of a registered graph, or of one by its id.
+
+        An input is a leaf that declares dtype and shape, or a node with both, where -1 is a free extent. `bound` has
+        the resident tensors of all other leaves that outputs need. `description` is for people. Conditions are those of
+        `put`.
+        """
+        stated = definition(graph, inputs, outputs, bound, description)
+        conditions = {"if_match": if_match, "if_none_match": if_none_match}
+        made = self._run(flows.put_model(self._policy, name, graph, stated, conditions))
+        return Model(self, made, graph if isinstance(graph, Registered) else None)
+
+    def model(self, name: str) -> Model:
+        """A model that the server keeps, as it is now."""
+        found = self._run(flows.answered(self._policy, requests.model(name), ModelSummary.from_wire))
+        return Model(self, found)
+
+    def delete_model(self, model: NamedModel | str, *, if_match: NamedModel | str | None = None) -> ModelSummary:
+        """Have the server keep a model no more; its graph and tensors stay. The answer is what there was."""
+        name = model.name if isinstance(model, NamedModel) else model
+        request = requests.delete_model(name, if_match=if_match)
+        return self._run(flows.answered(self._policy, request, ModelSummary.from_wire))
+
+    def models(self, *, limit: int | None = None) -> Iterator[Model]:
+        """All models that the server keeps, by name, asked for `limit` at a time."""
+        return (Model(self, ModelSummary.from_wire(entry)) for entry in self._entries("models", limit))
+
     def ops(self) -> dict[str, Any]:
         """The server's catalogue: `opset`, and `ops` with their operands, attributes, gradients and dtypes."""
         return self._run(flows.answered(self._policy, requests.catalogue(), dict))
@@ -265,3 +314,45 @@ class RegisteredGraph(Registered):
     check = OnGraph(Client.check)
     plan = OnGraph(Client.plan)
     differentiate = OnGraph(Client.differentiate)
+
+
+class Model(NamedModel):
+    """A model that the server keeps, called by the names of its inputs, with results by those of its outputs."""
+
+    def __init__(self, client: Client, summary: ModelSummary, graph: Registered | None = None) -> None:
+        super().__init__(summary, graph)
+        self.client = client
+
+    def forward(
+        self,
+        inputs: Mapping[str, ArrayLike | Resident] = NO_INPUTS,
+        *,
+        outputs: Sequence[str] | None = None,
+        **asked: Unpack[fields.CallFields],
+    ) -> NamedValues:
+        """Values of outputs, of all of them unless some are named."""
+        feeds, nodes = self.feeds(inputs), self.nodes_of(outputs)
+        answer = self.client.forward(self._registered(), feeds, outputs=nodes, **asked)
+        return NamedValues(answer, self)
+
+    def gradients(
+        self,
+        inputs: Mapping[str, ArrayLike | Resident] = NO_INPUTS,
+        *,
+        of: str | None = None,
+        wrt: Sequence[str] | None = None,
+        **asked: Unpack[fields.CallFields],
+    ) -> NamedGradients:
+        """The value of one output, by default the only one, and its gradients, by default by all inputs of floats."""
+        feeds, node, leaves = self.feeds(inputs), self.node_of(of), self.leaves_of(wrt)
+        answer = self.client.gradients(self._registered(), feeds, of=node, wrt=leaves, **asked)
+        return NamedGradients(answer, self)
+
+    def delete(self) -> ModelSummary:
+        """Have the server keep it no more, whatever version is there. The answer is what there was."""
+        return self.client.delete_model(self)
+
+    def _registered(self) -> Registered:
+        if self._graph is None:
+            self._graph = self.client.registered(self.graph_id)
+        return self._graph

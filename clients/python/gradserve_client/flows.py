@@ -12,6 +12,7 @@ from gradserve_client import requests
 from gradserve_client.answers import Answer, Response, read
 from gradserve_client.errors import GradserveError, GraphError, NotFoundError, Refusal
 from gradserve_client.graph import Graph
+from gradserve_client.models import ModelSummary
 from gradserve_client.registered import Registered
 from gradserve_client.requests import Request
 from gradserve_client.resident import Resident, ResidentTensor
@@ -156,6 +157,45 @@ def get(policy: Policy, name: str, asked: Mapping[str, Any]) -> Flow[ResidentTen
     return ResidentTensor(Resident(name, etag, array.dtype.name, array.shape, array.nbytes), array)
 
 
+def put_model(
+    policy: Policy, name: str, graph: Registered | str, stated: Mapping[str, Any], conditions: Mapping[str, Any]
+) -> Flow[ModelSummary]:
+    """Have the server keep a model of a graph, or of one by its id."""
+    deadline = policy.deadline(policy.timeout)
+    if isinstance(graph, str):
+        request = requests.put_model(name, {"graph_id": graph, **stated}, **conditions)
+        response = yield from Exchange(policy, deadline, request).run()
+    else:
+        response = yield from _put_of_registered(policy, deadline, name, graph, stated, conditions)
+    return read(ModelSummary.from_wire, response.json())
+
+
+def _put_of_registered(
+    policy: Policy,
+    deadline: Deadline,
+    name: str,
+    graph: Registered,
+    stated: Mapping[str, Any],
+    conditions: Mapping[str, Any],
+) -> Flow[Response]:
+    """The same, of a graph that is registered first where the server does not know it."""
+    try:
+        if not graph.fields:
+            yield from _register(policy, deadline, graph)
+        request = requests.put_model(name, {"graph_id": graph.graph_id, **stated}, **conditions)
+        exchange = Exchange(policy, deadline, request)
+        try:
+            return (yield from exchange.run())
+        except NotFoundError as error:
+            if error.pointer != "/graph_id":
+                raise
+        yield from _register(policy, deadline, graph)
+        return (yield from exchange.run())
+    except Refusal as error:
+        _explain(error, graph.graph, has_key=False)
+        raise
+
+
 def answered(policy: Policy, request: Request, reader: Callable[[dict[str, Any]], T]) -> Flow[T]:
     """What is read in the answer to a request."""
     response = yield from _once(policy, request)
@@ -170,6 +210,6 @@ class Page(NamedTuple):
 
 
 def page(policy: Policy, kind: str, limit: int | None, after: str | None) -> Flow[Page]:
-    """A part of the listing of graphs or tensors."""
+    """A part of the listing of graphs, tensors or models."""
     request = requests.page(f"/v1/{kind}", limit, after)
     return (yield from answered(policy, request, lambda answer: Page(answer[kind], answer.get("next"))))

@@ -15,7 +15,7 @@ from gradserve_client.errors import InputError
 from gradserve_client.fields import Tensors, Types
 from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.opset import opset_of
-from gradserve_client.resident import Resident, Store, etag_of
+from gradserve_client.resident import Resident, Store, Version, etag_of
 from gradserve_client.tensors import Array, ArrayLike, Buffer, Form, as_array, default_form, dtype_name, to_json
 
 JSON: Final = "application/json"
@@ -278,6 +278,26 @@ def delete(name: str, *, if_match: Resident | str | None = None) -> Request:
     return Request("DELETE", _path_of(name), headers=_conditions(if_match, None), keeps=True)
 
 
+def put_model(
+    name: str, stated: Mapping[str, Any], if_match: Version | str | None, if_none_match: Version | str | None
+) -> Request:
+    """Have the server keep a model. Without a condition, to repeat it changes nothing. Raises InputError."""
+    conditions = _conditions(if_match, if_none_match)
+    headers = {"Content-Type": JSON, "Accept": JSON, **conditions}
+    body = [_dumped(stated).encode()]
+    return Request("PUT", _path_of_model(name), {}, headers, body, takes_time=True, keeps=bool(conditions))
+
+
+def model(name: str) -> Request:
+    """Ask for a model that the server keeps."""
+    return Request("GET", _path_of_model(name))
+
+
+def delete_model(name: str, *, if_match: Version | str | None = None) -> Request:
+    """Have the server keep a model no more."""
+    return Request("DELETE", _path_of_model(name), headers=_conditions(if_match, None), keeps=True)
+
+
 def catalogue() -> Request:
     """Ask for the ops that the server has."""
     return Request("GET", "/v1/ops")
@@ -307,7 +327,11 @@ def _path_of(name: str) -> str:
     return f"/v1/tensors/{quote(name, safe='')}"
 
 
-def _conditions(if_match: Resident | str | None, if_none_match: Resident | str | None) -> dict[str, str]:
+def _path_of_model(name: str) -> str:
+    return f"/v1/models/{quote(name, safe='')}"
+
+
+def _conditions(if_match: Version | str | None, if_none_match: Version | str | None) -> dict[str, str]:
     stated = {"If-Match": if_match, "If-None-Match": if_none_match}
     return {name: _quoted(etag_of(version)) for name, version in stated.items() if version is not None}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from gradserve_client.tensors import Array
 
@@ -69,6 +69,14 @@ def name_of(tensor: Resident | str) -> str:
     return tensor.name if isinstance(tensor, Resident) else tensor
 
 
-def etag_of(version: Resident | str) -> str:
+class Version(Protocol):
+    """A version of something that the server keeps."""
+
+    @property
+    def etag(self) -> str:
+        """Which one it is."""
+
+
+def etag_of(version: Version | str) -> str:
     """The etag of a version, or the etag itself, or "*"."""
-    return version.etag if isinstance(version, Resident) else version
+    return version if isinstance(version, str) else version.etag

@@ -1,4 +1,4 @@
-"""`python -m gradserve_client import`: a file's graph is registered, its weights are kept as resident tensors."""
+"""`python -m gradserve_client import`: a file becomes a model that a server keeps, with its weights at home."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gradserve_client.recording.default_client import URL_VARIABLE
 
 #: the module that reads files whose names end so, as what imports it needs an extra
 IMPORTERS: Final = {".onnx": "gradserve_client.onnx"}
-_DESCRIPTION: Final = "Register the graph of a model's file, and keep its weights as resident tensors."
+_DESCRIPTION: Final = "Have a server keep the model of a file: its graph, its weights, and its names."
 
 
 def main(arguments: Sequence[str], out: TextIO | None = None) -> int:
@@ -49,7 +49,9 @@ def _parser() -> argparse.ArgumentParser:
     parsers = parser.add_subparsers(required=True)
     command = parsers.add_parser("import", help=_DESCRIPTION, description=_DESCRIPTION)
     command.add_argument("file", type=Path, help=f"the model: {', '.join(IMPORTERS)}")
-    command.add_argument("--name", help="what the names of its weights begin with; the file's own, unless stated")
+    command.add_argument(
+        "--name", help="what the model is called, and what its weights begin with; as the file, unless stated"
+    )
     command.add_argument("--server", default=os.environ.get(URL_VARIABLE), help=f"its URL, or {URL_VARIABLE}")
     command.add_argument("--inputs", type=Path, help="example inputs by name, an .npz file; else random ones are made")
     command.add_argument(
@@ -124,12 +126,12 @@ def _kept(imported: Imported, stated: argparse.Namespace, out: TextIO) -> int:
     try:
         names = imported.tensor_names(name)
         with Client(stated.server) as client:
-            graph = imported.register(client, description=f"{name}, imported from {stated.file.name}")
-            imported.keep(client, name)
+            model = imported.to_model(client, name, f"{name}, imported from {stated.file.name}")
     except GradserveError as error:
         _write([str(error)], sys.stderr)
         return 1
-    _write([f"graph {graph.graph_id}", f"{len(names)} tensors", *(f"  {each}" for each in names.values())], out)
+    _write([f"model {model.name}", f"graph {model.graph_id}"], out)
+    _write([f"{len(names)} tensors", *(f"  {each}" for each in names.values())], out)
     _write((f"{kind} {leaf!r}: node {node.id}" for kind, leaf, node in _leaves(imported)), out)
     _write((f"note: {note}" for note in imported.notes), out)
     return 0

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from gradserve_client.client import Client, RegisteredGraph
+from gradserve_client.client import Client, Model, RegisteredGraph
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
 from gradserve_client.importing.notes import Note, Tally
@@ -15,8 +15,8 @@ from gradserve_client.importing.source_graph import SourceGraph
 from gradserve_client.resident import Resident
 from gradserve_client.tensors import Array, ArrayLike, as_array
 
-#: the names that resident tensors may have, as docs/wire.md has them
-_REFUSED: Final = re.compile(r"[^A-Za-z0-9_.-]")
+#: what names of resident tensors and of models may not have, as docs/wire.md has it
+_REFUSED: Final = re.compile(r"[^A-Za-z0-9_.-]|^[.-]")
 _LONGEST: Final = 128
 
 
@@ -81,14 +81,39 @@ class Imported:
         names = self.tensor_names(name)
         return {self.leaves[leaf]: client.put(names[leaf], value) for leaf, value in self.values.items()}
 
+    def to_model(self, client: Client, name: str, description: str = "") -> Model:
+        """The whole as a model that the server keeps: its inputs and outputs by name, its weights at home.
+
+        The graph is registered, and the values of parameters and state are put as `keep` does. Extents that were
+        declared free are free. Characters that names cannot have become `_`, in those of the model, of inputs and of
+        outputs, too. Raises InputError where two names become one, or one is too long; nothing is put then.
+        """
+        named, inputs = _written([name], "model"), _written(self.inputs, "input")
+        outputs = _written(self.outputs, "output")
+        bound = self.keep(client, name)
+        return client.put_model(
+            named[name],
+            self.register(client, description),
+            inputs={inputs[leaf]: node for leaf, node in self.inputs.items()},
+            outputs={outputs[output]: node for output, node in self.outputs.items()},
+            bound=bound,
+            description=description,
+        )
+
     def tensor_names(self, name: str) -> dict[str, str]:
         """Under which name `keep` puts the value of each leaf. Raises InputError as `keep` does."""
-        names = {leaf: _REFUSED.sub("_", f"{name}.{leaf}") for leaf in self.values}
-        taken: dict[str, str] = {}
-        for leaf, tensor in names.items():
-            if len(tensor) > _LONGEST:
-                raise InputError(f"{tensor!r} is longer than a tensor's name may be, {_LONGEST} characters")
-            if tensor in taken:
-                raise InputError(f"{taken[tensor]!r} and {leaf!r} would be kept under one name, {tensor!r}")
-            taken[tensor] = leaf
-        return names
+        written = _written([f"{name}.{leaf}" for leaf in self.values], "tensor")
+        return {leaf: written[f"{name}.{leaf}"] for leaf in self.values}
+
+
+def _written(names: Iterable[str], kind: str) -> dict[str, str]:
+    """Each name as the server takes it. Raises InputError where one is too long, or two become one."""
+    written, taken = {name: _REFUSED.sub("_", name) or "_" for name in names}, dict[str, str]()
+    for name, taking in written.items():
+        if len(taking) > _LONGEST:
+            article = "an" if kind[0] in "io" else "a"
+            raise InputError(f"{taking!r} is longer than the name of {article} {kind} may be, {_LONGEST} characters")
+        if taking in taken:
+            raise InputError(f"{taken[taking]!r} and {name!r} would both be the {kind} {taking!r}")
+        taken[taking] = name
+    return written

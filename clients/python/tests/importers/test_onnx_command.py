@@ -55,19 +55,22 @@ def test_a_dry_run_of_what_is_refused_prints_it_too(tmp_path: Path, capsys: pyte
     assert "RandomNormalLike (at the node that gives 'a'): it is random" in capsys.readouterr().err
 
 
-def test_a_model_is_registered_and_its_weights_are_kept(file: Path, server: RunningServer, client: gs.Client) -> None:
+def test_a_model_is_kept_with_its_graph_and_its_weights(file: Path, server: RunningServer, client: gs.Client) -> None:
     out = io.StringIO()
     assert main(["import", str(file), "--name", "cli", "--shape", "x=2x3", "--server", server.url], out) == 0
     lines = out.getvalue().splitlines()
-    assert lines[1:4] == ["2 tensors", "  cli.w", "  cli.s"]
-    graph = client.registered(lines[0].removeprefix("graph "))
+    assert (lines[0], lines[2:5]) == ("model cli", ["2 tensors", "  cli.w", "  cli.s"])
+    graph = client.registered(lines[1].removeprefix("graph "))
     nodes = {
-        name: int(i) for kind, name, i in (line.replace(": node", "").split() for line in lines[4:8]) if kind != "note"
+        name: int(i) for kind, name, i in (line.replace(": node", "").split() for line in lines[5:9]) if kind != "note"
     }
     x = np.ones((2, 3), np.float32)
     feeds = {nodes["'x'"]: x, nodes["'w'"]: client.get("cli.w").handle, nodes["'s'"]: client.get("cli.s").handle}
     value = graph.forward(feeds, outputs=[nodes["'y'"]]).value
     assert np.allclose(value, outputs(onnx.load(file), {"x": x})[0], rtol=1e-6)
+    model = client.model("cli")
+    assert model.description == "cli, imported from net.onnx"
+    assert model.forward({"x": x}).values["y"].tobytes() == value.tobytes()
 
 
 def test_example_inputs_are_read_of_a_file(file: Path, tmp_path: Path) -> None:

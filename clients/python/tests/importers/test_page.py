@@ -44,4 +44,5 @@ def test_the_command_of_the_page_keeps_the_model_of_its_program(server: RunningS
     (command,) = blocks(PAGE, "onnx_command")
     words = shlex.split(command.replace("http://127.0.0.1:8000", server.url))[1:]
     found = run(words, tmp_path)
-    assert found.stdout.splitlines()[1:5] == ["3 tensors", "  net.w1", "  net.b1", "  net.w2"], found.stderr
+    lines = found.stdout.splitlines()
+    assert (lines[0], lines[2:6]) == ("model net", ["3 tensors", "  net.w1", "  net.b1", "  net.w2"]), found.stderr
