@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Final
 
 from clients.conformance.cases import FOLDER, Case
-from clients.conformance.making import function_cases
+from clients.conformance.making import function_cases, model_cases
 from clients.conformance.making.answer_cases import answer_cases
 from clients.conformance.making.graph_cases import graph_cases
 from clients.conformance.making.live_cases import live_cases
@@ -25,11 +25,12 @@ def _graphs() -> Iterator[Case]:
 
 
 def _exchanges() -> Iterator[Case]:
-    return chain(refusal_cases(), retry_cases(), answer_cases(), state_cases(), function_cases.exchange_cases())
+    of_state = chain(state_cases(), model_cases.exchange_cases())
+    return chain(refusal_cases(), retry_cases(), answer_cases(), of_state, function_cases.exchange_cases())
 
 
 def _live() -> Iterator[Case]:
-    return chain(live_cases(), function_cases.live_cases())
+    return chain(live_cases(), model_cases.live_cases(), function_cases.live_cases())
 
 
 MADE: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {

@@ -19,6 +19,8 @@ from clients.conformance.steps import graph_of
 _OURS: Final = frozenset({"do", "graph", "form"})
 #: of an answer, what a client need not return
 _LEFT_OUT: Final = {"register": {"graph"}}
+#: what a model is, beside its graph
+_OF_A_MODEL: Final = ("inputs", "outputs", "bound", "description")
 #: members of answers that are another each time, or another in each form
 _NOT_COMPARED: Final = frozenset({"etag", "request_id", "response_bytes"})
 #: of stats, what does not depend on the moment
@@ -53,7 +55,7 @@ class PlainClient:
 
     def clear(self) -> None:
         """Forget all that is kept, so that the next client begins like the one before."""
-        for kind, name in (("tensors", "tensor_id"), ("graphs", "graph_id")):
+        for kind, name in (("models", "name"), ("tensors", "tensor_id"), ("graphs", "graph_id")):
             for entry in self._http.get(f"/v1/{kind}", params={"limit": 1000}).json()[kind]:
                 self._http.delete(f"/v1/{kind}/{entry[name]}").raise_for_status()
 
@@ -77,7 +79,9 @@ class PlainClient:
                 return self._http.get(_path(call), params={"encoding": "base64"})
             case "delete":
                 return self._http.delete(_path(call), headers=_conditions(call))
-            case "list_tensors" | "list_graphs" | "ops":
+            case "put_model" | "get_model" | "delete_model" | "delete_graph":
+                return self._of_models(call)
+            case "list_tensors" | "list_graphs" | "list_models" | "ops":
                 return self._http.get(f"/v1/{call['do'].removeprefix('list_')}")
             case name:
                 if call["graph"].get("registered"):
@@ -85,6 +89,21 @@ class PlainClient:
                     if registration.is_error:
                         return registration
                 return self._http.post(f"/v1/{name}", json=_request(call))
+
+    def _of_models(self, call: Json) -> httpx.Response:
+        """What is asked of a model, or of the graph of one, which is registered first."""
+        graph_id = call.get("graph_id")
+        if "graph" in call:
+            registration = self._register(call["graph"], {})
+            if registration.is_error:
+                return registration
+            graph_id = registration.json()["graph_id"]
+        if call["do"] == "delete_graph":
+            return self._http.delete(f"/v1/graphs/{graph_id}")
+        method, path = call["do"].removesuffix("_model").upper(), f"/v1/models/{call['name']}"
+        stated = {name: call[name] for name in _OF_A_MODEL if name in call}
+        body = {"graph_id": graph_id} | stated if method == "PUT" else None
+        return self._http.request(method, path, json=body, headers=_conditions(call))
 
     def _register(self, stated: Json, described: Json) -> httpx.Response:
         return self._http.post("/v1/graphs", json={"graph": graph_of(stated)} | described)

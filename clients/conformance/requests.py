@@ -64,11 +64,12 @@ def _kind(came: Came) -> str:
 
 def body_of(came: Came) -> Any:
     """The JSON of a request with all of its tensors in it, as bits, and without what is as if absent."""
+    is_tensor = came.method == "PUT" and came.path.startswith("/v1/tensors/")
     if _kind(came) != SAFETENSORS:
         sent = json.loads(came.body)
-        return from_json(sent, closed=True) if came.method == "PUT" else _usual(plain(sent, closed=True))
+        return from_json(sent, closed=True) if is_tensor else _usual(plain(sent, closed=True))
     metadata, tensors = from_file(came.body)
-    if came.method == "PUT":
+    if is_tensor:
         (bits,) = tensors.values()
         return bits
     request = plain(json.loads(metadata["request"]), closed=True)

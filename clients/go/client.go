@@ -281,6 +281,11 @@ func (c *Client) Graphs(ctx context.Context, options ...ListOptions) iter.Seq2[*
 	return listed(ctx, c, "graphs", given(options).Limit, summaryOf)
 }
 
+// Models are all that the server keeps, by name, a page at a time. The last is an error, if there is one.
+func (c *Client) Models(ctx context.Context, options ...ListOptions) iter.Seq2[*Model, error] {
+	return listed(ctx, c, "models", given(options).Limit, modelOf)
+}
+
 type page[T any] struct {
 	entries []T
 	next    string

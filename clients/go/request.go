@@ -161,6 +161,24 @@ func getting(name, ifMatch, ifNoneMatch string, form Form) (*request, error) {
 	return &request{method: "GET", path: path, query: query, header: header, takesTime: true}, nil
 }
 
+// puttingModel has the server keep a model. Without a condition, to repeat it changes nothing.
+func puttingModel(name string, definition ModelDefinition, options ModelOptions) (*request, error) {
+	path, err := modelPath(name)
+	if err != nil {
+		return nil, err
+	}
+	body, err := written(definition.toJSON())
+	if err != nil {
+		return nil, err
+	}
+	header := conditions(options.IfMatch, options.IfNoneMatch)
+	keeps := len(header) > 0
+	header["Content-Type"], header["Accept"] = mediaJSON, mediaJSON
+	return &request{
+		method: "PUT", path: path, header: header, body: [][]byte{body}, takesTime: true, keeps: keeps,
+	}, nil
+}
+
 func deleting(path, ifMatch string) *request {
 	return &request{method: "DELETE", path: path, header: conditions(ifMatch, ""), keeps: true}
 }
@@ -180,6 +198,8 @@ func listing(kind string, limit int, after string) *request {
 func tensorPath(name string) (string, error) { return pathOf("tensors", name) }
 
 func graphPath(id string) (string, error) { return pathOf("graphs", id) }
+
+func modelPath(name string) (string, error) { return pathOf("models", name) }
 
 // pathOf fails for an empty name, whose path would be that of the listing.
 func pathOf(kind, name string) (string, error) {

@@ -255,6 +255,33 @@ class Conversation:
         """What graphs there are."""
         return {"graphs": [vars(kept) for kept in self._client.graphs(limit=call.get("limit"))]}
 
+    def put_model(self, call: Json) -> Json:
+        """Have a model kept."""
+        graph = self._register(call["graph"], at_once=False) if "graph" in call else call["graph_id"]
+        inputs = {each["name"]: (each["node"], each["dtype"], each["shape"]) for each in call["inputs"]}
+        named = [(each["name"], each["node"]) for each in call["outputs"]]
+        bound = {each["node"]: each["tensor_id"] for each in call["bound"]}
+        stated = {name: call[name] for name in ("if_match", "if_none_match", "description") if name in call}
+        return model(
+            self._client.put_model(call["name"], graph, inputs=inputs, outputs=dict(named), bound=bound, **stated)
+        )
+
+    def got_model(self, call: Json) -> Json:
+        """A model that is kept."""
+        return model(self._client.model(call["name"]))
+
+    def deleted_model(self, call: Json) -> Json:
+        """Have a model kept no more."""
+        return model(self._client.delete_model(call["name"], if_match=call.get("if_match")))
+
+    def models(self, call: Json) -> Json:
+        """What models there are."""
+        return {"models": [model(kept) for kept in self._client.models(limit=call.get("limit"))]}
+
+    def deleted_graph(self, call: Json) -> Json:
+        """Have a graph kept no more."""
+        return vars(self._client.unregister(self._register(call["graph"], at_once=True)))
+
     def ops(self, call: Json) -> Json:
         """What ops there are."""
         return self._client.ops()
@@ -269,6 +296,15 @@ def handle(kept: gs.Resident) -> Json:
     """A handle by the names of the wire."""
     names = {"name": "tensor_id", "nbytes": "bytes", "shape": "shape"}
     return {names.get(name, name): value for name, value in vars(kept).items() if value is not None}
+
+
+def model(kept: gs.Model | gs.ModelSummary) -> Json:
+    """A model by the names of the wire."""
+    told: Json = {name: getattr(kept, name) for name in ("name", "etag", "graph_id", "description")}
+    for name in ("inputs", "outputs"):
+        told[name] = [{"name": each, **vars(value)} for each, value in getattr(kept, name).items()]
+    told["bound"] = [{"tensor_id": leaf.tensor_name, **vars(leaf)} for leaf in kept.bound]
+    return told
 
 
 def field(name: str, value: Any, graph: gs.Graph) -> Any:
@@ -349,6 +385,11 @@ OTHERS: Final[Mapping[str, Callable[[Conversation, Json], Json]]] = {
     "delete": Conversation.deleted,
     "list_tensors": Conversation.tensors,
     "list_graphs": Conversation.graphs,
+    "put_model": Conversation.put_model,
+    "get_model": Conversation.got_model,
+    "delete_model": Conversation.deleted_model,
+    "list_models": Conversation.models,
+    "delete_graph": Conversation.deleted_graph,
     "ops": Conversation.ops,
 }
 KINDS: Final[Mapping[str, Callable[[Json], Json]]] = {

@@ -12,6 +12,8 @@ import {
   type Dtype,
   GradserveError,
   Graph,
+  type GraphSummary,
+  type Model,
   Node,
   Refusal,
   type RegisteredGraph,
@@ -245,10 +247,43 @@ class Conversation {
   /** What graphs there are. */
   async graphs({ limit }: Json): Promise<Json> {
     const graphs = [];
-    for await (const { graphId, description, nodeCount } of this.#client.graphs({ limit })) {
-      graphs.push({ graph_id: graphId, description, node_count: nodeCount });
-    }
+    for await (const kept of this.#client.graphs({ limit })) graphs.push(summary(kept));
     return { graphs };
+  }
+
+  /** The id of the graph of a model, which is registered by the first call that needs it. */
+  async #graphId({ graph, graph_id: graphId }: Json): Promise<string> {
+    return graph ? (await this.#register(graph, true)).graphId : graphId;
+  }
+
+  /** Have a model kept. */
+  async putModel(call: Json): Promise<Json> {
+    const { name, inputs, outputs, bound, description, if_match: ifMatch, if_none_match: ifNoneMatch } = call;
+    const leaves = bound.map(({ node, tensor_id: tensorName }: Json) => ({ node, tensorName }));
+    const definition = { graphId: await this.#graphId(call), inputs, outputs, bound: leaves, description };
+    return model(await this.#client.putModel(name, definition, { ifMatch, ifNoneMatch }));
+  }
+
+  /** A model that is kept. */
+  async getModel({ name }: Json): Promise<Json> {
+    return model(await this.#client.model(name));
+  }
+
+  /** Have a model kept no more. */
+  async deleteModel({ name, if_match: ifMatch }: Json): Promise<Json> {
+    return model(await this.#client.deleteModel(name, { ifMatch }));
+  }
+
+  /** What models there are. */
+  async models({ limit }: Json): Promise<Json> {
+    const models = [];
+    for await (const kept of this.#client.models({ limit })) models.push(model(kept));
+    return { models };
+  }
+
+  /** Have a graph kept no more. */
+  async deleteGraph(call: Json): Promise<Json> {
+    return summary(await this.#client.unregister(await this.#graphId(call)));
   }
 
   /** What ops there are. */
@@ -264,12 +299,28 @@ const OTHERS: { readonly [call: string]: (conversation: Conversation, call: Json
   delete: (conversation, call) => conversation.delete(call),
   list_tensors: (conversation, call) => conversation.tensors(call),
   list_graphs: (conversation, call) => conversation.graphs(call),
+  put_model: (conversation, call) => conversation.putModel(call),
+  get_model: (conversation, call) => conversation.getModel(call),
+  delete_model: (conversation, call) => conversation.deleteModel(call),
+  list_models: (conversation, call) => conversation.models(call),
+  delete_graph: (conversation, call) => conversation.deleteGraph(call),
   ops: (conversation) => conversation.ops(),
 };
 
 /** A handle by the names of the wire. */
 function handle({ name, etag, dtype, shape, nbytes, durable, writtenWithinMs }: Resident): Json {
   return { tensor_id: name, etag, dtype, shape, bytes: nbytes, durable, written_within_ms: writtenWithinMs };
+}
+
+/** What a listing says of a graph, by the names of the wire. */
+function summary({ graphId, description, nodeCount }: GraphSummary): Json {
+  return { graph_id: graphId, description, node_count: nodeCount };
+}
+
+/** A model by the names of the wire. */
+function model({ graphId, bound, ...others }: Model): Json {
+  const leaves = bound.map(({ tensorName, ...leaf }) => ({ tensor_id: tensorName, ...leaf }));
+  return { ...others, graph_id: graphId, bound: leaves };
 }
 
 /** A field of a call as the client takes it. */

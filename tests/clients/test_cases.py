@@ -116,7 +116,8 @@ def test_every_code_is_met() -> None:
 def test_every_call_is_made(kind: str) -> None:
     made = {call["do"] for case in cases([kind]) for call in case["calls"]}
     others = {"register", "put", "get", "delete", "list_tensors", "list_graphs", "ops"}
-    assert made == set(calls()) | others
+    of_models = {"put_model", "get_model", "delete_model", "list_models", "delete_graph"}
+    assert made == set(calls()) | others | of_models
 
 
 def test_no_program_is_told_what_is_wanted() -> None:

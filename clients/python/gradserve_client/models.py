@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Final, Protocol
 
 import numpy.typing as npt
@@ -40,7 +41,7 @@ class ModelValue:
     @classmethod
     def from_wire(cls, stated: Mapping[str, Any]) -> ModelValue:
         """What an answer says of it."""
-        return cls(stated["node"], stated["dtype"], tuple(stated["shape"]))
+        return cls(index(stated["node"]), stated["dtype"], tuple(map(index, stated["shape"])))
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,8 @@ class BoundLeaf:
     @classmethod
     def from_wire(cls, stated: Mapping[str, Any]) -> BoundLeaf:
         """What an answer says of it."""
-        return cls(stated["node"], stated["tensor_id"], stated["dtype"], tuple(stated["shape"]))
+        shape = tuple(map(index, stated["shape"]))
+        return cls(index(stated["node"]), stated["tensor_id"], stated["dtype"], shape)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ import { GraphError, Refusal } from "./errors.js";
 import { Exchange, Scope } from "./exchange.js";
 import { Graph } from "./graph.js";
 import type { JsonObject } from "./json.js";
+import { type Model, type ModelDefinition, modelOf } from "./models.js";
 import type { Optional } from "./ops.js";
 import type * as options from "./options.js";
 import { maybe, objects, promised, string } from "./reading.js";
@@ -224,6 +225,38 @@ export class Client {
   /** All tensors that the server keeps, by name, asked for `limit` at a time. */
   async *tensors(asked: Listed = {}): AsyncGenerator<Resident, void, undefined> {
     for await (const entry of this.#entries("tensors", asked)) yield Resident.fromWire(entry);
+  }
+
+  /**
+   * Have the server keep a model: names for leaves and outputs of a registered graph, with its weights at home.
+   *
+   * Conditions are those of `put`.
+   */
+  async putModel(
+    name: string,
+    definition: ModelDefinition,
+    asked: requests.PutModel & options.RequestOptions = {},
+  ): Promise<Model> {
+    return modelOf((await this.#once(requests.putModel(name, definition, asked), asked)).json());
+  }
+
+  /** A model that the server keeps, as it is now. */
+  async model(name: string, asked: options.RequestOptions = {}): Promise<Model> {
+    return modelOf((await this.#once(requests.getModel(name), asked)).json());
+  }
+
+  /** Have the server keep a model no more; its graph and tensors stay. The answer is what there was. */
+  async deleteModel(
+    model: Model | string,
+    asked: Pick<requests.PutModel, "ifMatch"> & options.RequestOptions = {},
+  ): Promise<Model> {
+    const name = typeof model === "string" ? model : model.name;
+    return modelOf((await this.#once(requests.removeModel(name, asked.ifMatch), asked)).json());
+  }
+
+  /** All models that the server keeps, by name, asked for `limit` at a time. */
+  async *models(asked: Listed = {}): AsyncGenerator<Model, void, undefined> {
+    for await (const entry of this.#entries("models", asked)) yield modelOf(entry);
   }
 
   /** The server's catalogue: `opset`, and `ops` with their operands, attributes, gradients and dtypes. */

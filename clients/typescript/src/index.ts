@@ -24,10 +24,11 @@ export {
   type StatedAttributes,
 } from "./graph.js";
 export type { Json, JsonObject } from "./json.js";
+export type { BoundLeaf, Model, ModelDefinition, ModelValue } from "./models.js";
 export type { DtypeName, Float, Int, Ints } from "./ops.js";
 export * from "./options.js";
 export { type GraphSummary, RegisteredGraph } from "./registered.js";
-export type { Put, Version } from "./requests.js";
+export type { ModelVersion, Put, PutModel, Version } from "./requests.js";
 export { Resident, type ResidentTensor, type Store } from "./resident.js";
 export { Results } from "./results.js";
 export { type Surroundings } from "./retries.js";

@@ -6,6 +6,7 @@ import { InputError } from "./errors.js";
 import { type Graph, type GraphFunction, Node, type NodeLike } from "./graph.js";
 import { type JsonObject } from "./json.js";
 import { alone, type Fields, JSON_TYPE, Message, SAFETENSORS_TYPE } from "./message.js";
+import { definitionToWire, type Model, type ModelDefinition } from "./models.js";
 import { opsetOf } from "./opset.js";
 import type { Asked, ByNode, Tensors, Types } from "./options.js";
 import { etagOf, Resident, type Store } from "./resident.js";
@@ -220,6 +221,39 @@ export function remove(name: string, ifMatch: Version | undefined): Request {
   return { method: "DELETE", path: pathOf(name), headers: conditionsOf(ifMatch, undefined), keeps: true };
 }
 
+/** A version of a model that there has to be, or must not be: itself, its etag, or "*" for any. */
+export type ModelVersion = Model | string;
+
+/** On what condition a model is put. */
+export interface PutModel {
+  readonly ifMatch?: ModelVersion | undefined;
+  readonly ifNoneMatch?: ModelVersion | undefined;
+}
+
+/** Have the server keep a model. Without a condition, to repeat it changes nothing. Throws InputError. */
+export function putModel(name: string, definition: ModelDefinition, { ifMatch, ifNoneMatch }: PutModel): Request {
+  const { media, body } = new Message({ ...definitionToWire(definition) }).encoded("json");
+  const conditions = conditionsOf(ifMatch, ifNoneMatch);
+  return {
+    method: "PUT",
+    path: pathOfModel(name),
+    headers: { "Content-Type": media, Accept: JSON_TYPE, ...conditions },
+    body,
+    takesTime: true,
+    keeps: Object.keys(conditions).length > 0,
+  };
+}
+
+/** Ask for a model that the server keeps. */
+export function getModel(name: string): Request {
+  return { method: "GET", path: pathOfModel(name) };
+}
+
+/** Have the server keep a model no more. */
+export function removeModel(name: string, ifMatch: ModelVersion | undefined): Request {
+  return { method: "DELETE", path: pathOfModel(name), headers: conditionsOf(ifMatch, undefined), keeps: true };
+}
+
 /** Ask for the ops that the server has. */
 export function catalogue(): Request {
   return { method: "GET", path: "/v1/ops" };
@@ -253,15 +287,21 @@ function pathOf(name: string): string {
   return `/v1/tensors/${segment(name)}`;
 }
 
+function pathOfModel(name: string): string {
+  return `/v1/models/${segment(name)}`;
+}
+
 /** A name as a part of a path. URLs leave out `.` and `..`, however they are written, and `//`. */
 function segment(name: string): string {
   if (["", ".", ".."].includes(name)) throw new InputError(`'${name}' is nothing that a server keeps something under`);
   return encodeURIComponent(name);
 }
 
-function conditionsOf(ifMatch: Version | undefined, ifNoneMatch: Version | undefined): { [name: string]: string } {
+type Any = Version | ModelVersion;
+
+function conditionsOf(ifMatch: Any | undefined, ifNoneMatch: Any | undefined): { [name: string]: string } {
   const stated = { "If-Match": ifMatch, "If-None-Match": ifNoneMatch };
-  const there = Object.entries(stated).filter((entry): entry is [string, Version] => entry[1] !== undefined);
+  const there = Object.entries(stated).filter((entry): entry is [string, Any] => entry[1] !== undefined);
   return Object.fromEntries(there.map(([name, version]) => [name, quoted(etagOf(version))]));
 }
 

@@ -65,6 +65,6 @@ export function nameOfTensor(tensor: Resident | string): string {
 }
 
 /** The etag of a version, or the etag itself, or "*". */
-export function etagOf(version: Resident | string): string {
-  return version instanceof Resident ? version.etag : version;
+export function etagOf(version: { readonly etag: string } | string): string {
+  return typeof version === "string" ? version : version.etag;
 }

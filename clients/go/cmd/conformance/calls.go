@@ -43,6 +43,9 @@ type call struct {
 	Of           json.RawMessage   `json:"of"`
 	Wrt          []json.RawMessage `json:"wrt"`
 	Outputs      []json.RawMessage `json:"outputs"`
+	GraphID      string            `json:"graph_id"`
+	Inputs       []named           `json:"inputs"`
+	Bound        []named           `json:"bound"`
 	Mapped       []json.RawMessage `json:"mapped"`
 	Cotangent    *tensor           `json:"cotangent"`
 	Batched      bool              `json:"batched"`

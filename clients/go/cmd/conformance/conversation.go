@@ -101,6 +101,16 @@ func (c *conversation) do(call call) (members, error) {
 		return c.listTensors(ctx, call)
 	case "list_graphs":
 		return c.listGraphs(ctx, call)
+	case "put_model":
+		return c.putModel(ctx, call)
+	case "get_model":
+		return model(c.client.Model(ctx, call.Name))
+	case "delete_model":
+		return model(c.client.DeleteModel(ctx, call.Name, gs.DeleteOptions{IfMatch: call.IfMatch}))
+	case "list_models":
+		return c.listModels(ctx, call)
+	case "delete_graph":
+		return c.deleteGraph(ctx, call)
 	case "ops":
 		return c.ops(ctx)
 	}
@@ -180,13 +190,17 @@ func (c *conversation) listGraphs(ctx context.Context, call call) (members, erro
 		if err != nil {
 			return nil, err
 		}
-		entry := members{"graph_id": graph.ID, "node_count": graph.NodeCount}
-		if graph.Description != "" {
-			entry["description"] = graph.Description
-		}
-		found = append(found, entry)
+		found = append(found, summary(graph))
 	}
 	return members{"graphs": found}, nil
+}
+
+func summary(graph *gs.GraphSummary) members {
+	made := members{"graph_id": graph.ID, "node_count": graph.NodeCount}
+	if graph.Description != "" {
+		made["description"] = graph.Description
+	}
+	return made
 }
 
 func (c *conversation) ops(ctx context.Context) (members, error) {
