@@ -149,6 +149,26 @@ json Conversation::computed(const json& call) {
     return told(client_.differentiate(on, types, asked_of<gs::DifferentiateOptions>(nodes, call)));
 }
 
+std::string Conversation::graph_id(const json& call) {
+    if (call.contains("graph_id")) return call["graph_id"];
+    const json key = key_of(call.at("graph"));
+    if (!registered_.contains(key)) registered(call["graph"]);
+    return registered_.at(key).id();
+}
+
+json Conversation::put_model(const json& call) {
+    gs::ModelDefinition definition{.graph_id = graph_id(call), .description = call.value("description", "")};
+    for (const json& each : call.at("inputs"))
+        definition.inputs.push_back({each["name"], each["node"], each["dtype"].get<std::string>(), each["shape"]});
+    for (const json& each : call.at("outputs"))
+        definition.outputs.push_back({.name = each["name"], .node = each["node"]});
+    for (const json& each : call.at("bound"))
+        definition.bound.push_back({.node = each["node"], .tensor_name = each["tensor_id"]});
+    return told(client_.put_model(
+        call.at("name"), definition,
+        {.if_match = call.value("if_match", ""), .if_none_match = call.value("if_none_match", "")}));
+}
+
 template <class T>
 static json all_of(gs::Listing<T> listing) {
     json made = json::array();
@@ -184,6 +204,11 @@ json Conversation::done(const json& call) {
     if (name == "delete") return told(client_.remove(tensor, {.if_match = call.value("if_match", "")}));
     if (name == "list_tensors") return {{"tensors", all_of(client_.tensors(list_options_of(call)))}};
     if (name == "list_graphs") return {{"graphs", all_of(client_.graphs(list_options_of(call)))}};
+    if (name == "put_model") return put_model(call);
+    if (name == "get_model") return told(client_.model(tensor));
+    if (name == "delete_model") return told(client_.remove_model(tensor, {.if_match = call.value("if_match", "")}));
+    if (name == "list_models") return {{"models", all_of(client_.models(list_options_of(call)))}};
+    if (name == "delete_graph") return told(client_.unregister(graph_id(call)));
     if (name == "ops") return told_ops(client_.ops());
     return computed(call);
 }

@@ -30,6 +30,9 @@ private:
     gs::Computable target(const json& stated);
     json registered(const json& call);
     json computed(const json& call);
+    /// The id of the graph of a model, which is registered by the first call that needs it.
+    std::string graph_id(const json& call);
+    json put_model(const json& call);
 
     gs::Clock::time_point now_{};
     std::vector<std::int64_t> waits_;

@@ -42,6 +42,31 @@ static json ids(const std::vector<gs::Node>& nodes) {
     return made;
 }
 
+static json told(const gs::ModelValue& value) {
+    return {{"name", value.name}, {"node", value.node}, {"dtype", value.dtype.word()}, {"shape", value.shape}};
+}
+
+static json told(const gs::BoundLeaf& leaf) {
+    return {
+        {"node", leaf.node}, {"tensor_id", leaf.tensor_name}, {"dtype", leaf.dtype.word()}, {"shape", leaf.shape}};
+}
+
+template <class T>
+static json told_all(const std::vector<T>& entries) {
+    json made = json::array();
+    for (const T& each : entries) made.push_back(told(each));
+    return made;
+}
+
+json told(const gs::Model& model) {
+    json made{{"name", model.name}, {"etag", model.etag}, {"graph_id", model.graph_id}};
+    if (!model.description.empty()) made["description"] = model.description;
+    made["inputs"] = told_all(model.inputs);
+    made["outputs"] = told_all(model.outputs);
+    made["bound"] = told_all(model.bound);
+    return made;
+}
+
 json told(const gs::ForwardAnswer& answer) {
     json made = told(answer.fields);
     made["values"] = results(answer.values);

@@ -9,6 +9,7 @@ namespace conformance {
 json told(const gs::Json::Object& fields);
 json told(const gs::Resident& resident);
 json told(const gs::GraphSummary& summary);
+json told(const gs::Model& model);
 json told(const gs::ForwardAnswer& answer);
 json told(const gs::GradientsAnswer& answer);
 json told(const gs::JvpAnswer& answer);

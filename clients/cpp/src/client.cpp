@@ -5,6 +5,7 @@
 #include "exchange.hpp"
 #include "graph_state.hpp"
 #include "json_reading.hpp"
+#include "model_reading.hpp"
 #include "refusing.hpp"
 #include "within.hpp"
 
@@ -215,6 +216,23 @@ Listing<Resident> Client::tensors(const ListOptions& options) const {
 
 Listing<GraphSummary> Client::graphs(const ListOptions& options) const {
     return listed(core_, "graphs", options, summary_in);
+}
+
+Model Client::put_model(const std::string& name, const ModelDefinition& definition,
+                        const PutModelOptions& options) const {
+    return read_of(*core_, putting_model(name, stated_model(definition), options), options.stop, model_in);
+}
+
+Model Client::model(const std::string& name, const std::stop_token& stop) const {
+    return read_of(*core_, {"GET", model_path(name)}, stop, model_in);
+}
+
+Model Client::remove_model(const std::string& name, const RemoveOptions& options) const {
+    return read_of(*core_, deleting(model_path(name), options.if_match), options.stop, model_in);
+}
+
+Listing<Model> Client::models(const ListOptions& options) const {
+    return listed(core_, "models", options, model_in);
 }
 
 Catalogue Client::ops(const std::stop_token& stop) const {

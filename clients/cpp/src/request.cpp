@@ -30,6 +30,8 @@ std::string tensor_path(const std::string& name) { return path_of("tensors", nam
 
 std::string graph_path(const std::string& id) { return path_of("graphs", id); }
 
+std::string model_path(const std::string& name) { return path_of("models", name); }
+
 std::string path_on_graph(const std::string& call, const std::string& id) { return graph_path(id) + "/" + call; }
 
 std::string Request::target(std::optional<std::chrono::milliseconds> left) const {
@@ -115,6 +117,20 @@ Request getting(const std::string& name, const std::string& if_none_match, const
         made.query["encoding"] = word_of(*options.form);
         made.headers["Accept"] = media_json;
     }
+    made.takes_time = true;
+    return made;
+}
+
+Request putting_model(const std::string& name, const Json::Object& stated, const PutModelOptions& options) {
+    Message message(Form::json);
+    message.fields = stated;
+    Body body = within("put_model", [&] { return message.body(); });
+    Request made{"PUT", model_path(name)};
+    made.headers = conditions(options.if_match, options.if_none_match);
+    made.keeps = !made.headers.empty();
+    made.headers["Content-Type"] = body.media;
+    made.headers["Accept"] = media_json;
+    made.body = std::move(body.pieces);
     made.takes_time = true;
     return made;
 }

@@ -45,6 +45,9 @@ Request putting(const std::string& name, const Tensor& tensor, const PutOptions&
 /// Asks for a tensor: for its bytes, unless another form is asked for.
 Request getting(const std::string& name, const std::string& if_none_match, const GetOptions& options);
 
+/// Has the server keep a model. Without a condition, to repeat it changes nothing.
+Request putting_model(const std::string& name, const Json::Object& stated, const PutModelOptions& options);
+
 Request deleting(const std::string& path, const std::string& if_match);
 
 /// Asks for a page, from behind an entry on.
@@ -54,5 +57,6 @@ Request listing(const std::string& kind, std::optional<std::int64_t> limit, cons
 
 std::string tensor_path(const std::string& name);
 std::string graph_path(const std::string& id);
+std::string model_path(const std::string& name);
 
 }  // namespace gradserve

@@ -11,6 +11,7 @@ use crate::blocking::{self, Blocking};
 use crate::client::Core;
 use crate::exchange::Running;
 use crate::message::Asked;
+pub use crate::models::{DeleteModel, GetModel, PutModel};
 use crate::precision::Precision;
 use crate::registered::Target;
 use crate::request::{self, Putting};
@@ -42,6 +43,10 @@ pub trait Ask: Send {
 impl<'c, T, A> Call<'c, T, A> {
     pub(crate) fn new(core: &'c Core<T>, asked: A) -> Self {
         Self { core, policy: core.policy.clone(), asked }
+    }
+
+    pub(crate) fn asked_mut(&mut self) -> &mut A {
+        &mut self.asked
     }
 
     /// How long the call may take, over all of its tries, in place of what the client has; None is without end.

@@ -13,11 +13,12 @@ use crate::calls::{
 use crate::catalogue::Ops;
 use crate::listing::Listing;
 use crate::message::Asked;
+use crate::models::{DeleteModel, GetModel, PutModel};
 use crate::registered::Target;
 use crate::request::Putting;
 use crate::retries::{Policy, Surroundings, Usual};
 use crate::transport::Address;
-use crate::{Feeds, Graph, GraphSummary, Resident, Result, Tensor, Types};
+use crate::{Feeds, Graph, GraphSummary, Model, Resident, Result, Tensor, Types};
 
 /// The variable that has the key, where the client is not given one.
 const KEY_VARIABLE: &str = "GRADSERVE_API_KEY";
@@ -272,6 +273,26 @@ impl<T> Client<T> {
     /// All graphs that the server keeps, in the order in which they came, a page at a time.
     pub fn graphs(&self) -> Listing<'_, T, GraphSummary> {
         Listing::new(&self.0, "graphs", GraphSummary::read)
+    }
+
+    /// Has the server keep a model of the registered graph of this id: what it consists of is stated by methods.
+    pub fn put_model(&self, name: impl Into<String>, graph_id: impl Into<String>) -> Call<'_, T, PutModel> {
+        self.call(PutModel::new(name.into(), graph_id.into()))
+    }
+
+    /// A model that the server keeps, as it is now.
+    pub fn model(&self, name: impl Into<String>) -> Call<'_, T, GetModel> {
+        self.call(GetModel(name.into()))
+    }
+
+    /// Has the server keep a model no more; its graph and its tensors stay. The answer is what there was.
+    pub fn delete_model(&self, name: impl Into<String>) -> Call<'_, T, DeleteModel> {
+        self.call(DeleteModel { name: name.into(), if_match: None })
+    }
+
+    /// All models that the server keeps, by name, a page at a time.
+    pub fn models(&self) -> Listing<'_, T, Model> {
+        Listing::new(&self.0, "models", Model::read)
     }
 
     /// The ops that the server has.

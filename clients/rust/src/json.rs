@@ -68,6 +68,11 @@ pub(crate) fn wholes(object: &Object, name: &str) -> Result<Vec<usize>> {
     read(object, name, "a list of whole numbers", |value| value.as_array()?.iter().map(whole_of).collect())
 }
 
+/// A list of whole numbers of any sign: a shape of which some extents are free.
+pub(crate) fn extents(object: &Object, name: &str) -> Result<Vec<i64>> {
+    read(object, name, "a list of whole numbers", |value| value.as_array()?.iter().map(Value::as_i64).collect())
+}
+
 pub(crate) fn optional_wholes(object: &Object, name: &str) -> Result<Option<Vec<usize>>> {
     optional(object, name, wholes)
 }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use serde_json::Value;
 use ureq::http::Method;
 
 use crate::memory::Memory;
@@ -153,6 +154,19 @@ pub(crate) fn getting(
     Ok(made)
 }
 
+/// Has the server keep a model. Without a condition, to repeat it changes nothing.
+pub(crate) fn putting_model(
+    name: &str,
+    definition: &Value,
+    (if_match, if_none_match): (Option<&str>, Option<&str>),
+) -> Result<Request> {
+    let body = (JSON, vec![Memory::of(definition.to_string().into_bytes())]);
+    let mut made = Request::new(Method::PUT, model_path(name)?).with_body(body, JSON);
+    made.keeps = made.condition("If-Match", if_match);
+    made.keeps |= made.condition("If-None-Match", if_none_match);
+    Ok(made)
+}
+
 /// Has the server keep something no more.
 pub(crate) fn deleting(path: String, if_match: Option<&str>) -> Request {
     let mut made = Request::new(Method::DELETE, path);
@@ -175,6 +189,10 @@ pub(crate) fn tensor_path(name: &str) -> Result<String> {
 
 pub(crate) fn graph_path(id: &str) -> Result<String> {
     path_of("graphs", id)
+}
+
+pub(crate) fn model_path(name: &str) -> Result<String> {
+    path_of("models", name)
 }
 
 /// Fails for an empty name, whose path would be that of the listing.

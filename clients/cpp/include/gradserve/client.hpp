@@ -4,6 +4,7 @@
 #include <gradserve/encoding.hpp>
 #include <gradserve/feeds.hpp>
 #include <gradserve/listing.hpp>
+#include <gradserve/model.hpp>
 #include <gradserve/options.hpp>
 #include <gradserve/registered.hpp>
 #include <gradserve/surroundings.hpp>
@@ -105,6 +106,16 @@ public:
     Listing<Resident> tensors(const ListOptions& options = {}) const;
     /// All graphs that the server keeps, in the order in which they came.
     Listing<GraphSummary> graphs(const ListOptions& options = {}) const;
+
+    /// Has the server keep a model, in place of the one of this name, if there is one.
+    Model put_model(const std::string& name, const ModelDefinition& definition,
+                    const PutModelOptions& options = {}) const;
+    /// A model that the server keeps, as it is now.
+    Model model(const std::string& name, const std::stop_token& stop = {}) const;
+    /// Has the server keep a model no more; its graph and its tensors stay. The answer is what there was.
+    Model remove_model(const std::string& name, const RemoveOptions& options = {}) const;
+    /// All models that the server keeps, by name.
+    Listing<Model> models(const ListOptions& options = {}) const;
 
     /// The server's catalogue.
     Catalogue ops(const std::stop_token& stop = {}) const;

@@ -240,7 +240,16 @@ struct GetOptions {
     std::stop_token stop{};
 };
 
-/// What Client::remove takes.
+/// What Client::put_model takes.
+struct PutModelOptions {
+    /// The etag that there has to be, "*" for any.
+    std::string if_match{};
+    /// The etag that there may not be: "*" demands that there is no model.
+    std::string if_none_match{};
+    std::stop_token stop{};
+};
+
+/// What Client::remove and Client::remove_model take.
 struct RemoveOptions {
     /// The etag that there has to be, "*" for any.
     std::string if_match{};

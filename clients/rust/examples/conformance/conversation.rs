@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gradserve_client::{Client, Graph, RegisteredGraph, Result, Surroundings, Target};
+use gradserve_client::{Client, Graph, GraphSummary, RegisteredGraph, Result, Surroundings, Target};
 use serde_json::{json, Value};
 
 use crate::telling::{told, Told};
@@ -149,10 +149,25 @@ fn done(client: &Client, graphs: &mut Graphs, call: &Value) -> Result<Value> {
         "list_graphs" => {
             let listed = limited(client.graphs(), call).map(|entry| {
                 let graph = entry?;
-                Ok(json!({"graph_id": graph.id, "description": graph.description, "node_count": graph.node_count}))
+                Ok(summary(&graph))
             });
             Ok(json!({"graphs": listed.collect::<Result<Vec<_>>>()?}))
         }
+        "put_model" => put_model(client, graphs, name, call),
+        "get_model" => Ok(client.model(name).send()?.told()),
+        "delete_model" => {
+            let delete = client.delete_model(name);
+            let deleted = match call["if_match"].as_str() {
+                Some(etag) => delete.if_match(etag).send()?,
+                None => delete.send()?,
+            };
+            Ok(deleted.told())
+        }
+        "list_models" => {
+            let listed = limited(client.models(), call).map(|entry| Ok(entry?.told()));
+            Ok(json!({"models": listed.collect::<Result<Vec<_>>>()?}))
+        }
+        "delete_graph" => Ok(summary(&client.unregister(kept(client, graphs, call)?).send()?)),
         "ops" => {
             let catalogue = client.ops().send()?;
             let ops: Vec<_> = catalogue.ops.into_iter().map(|op| op.fields).collect();
@@ -186,6 +201,52 @@ fn registered(client: &Client, graphs: &mut Graphs, call: &Value) -> Result<Valu
     let fields = made.fields().unwrap_or_default();
     graphs.registered.insert(key(call), made);
     Ok(fields.into())
+}
+
+/// What a listing says of a graph.
+fn summary(graph: &GraphSummary) -> Value {
+    json!({"graph_id": graph.id, "description": graph.description, "node_count": graph.node_count})
+}
+
+/// The id of the graph of a model, which is registered by the first call that needs it.
+fn kept(client: &Client, graphs: &mut Graphs, call: &Value) -> Result<String> {
+    if let Some(id) = call["graph_id"].as_str() {
+        return Ok(id.to_owned());
+    }
+    let known = key(&call["graph"]);
+    if !graphs.registered.contains_key(&known) {
+        registered(client, graphs, &call["graph"])?;
+    }
+    Ok(graphs.registered[&known].id().unwrap_or_default())
+}
+
+fn put_model(client: &Client, graphs: &mut Graphs, name: &str, call: &Value) -> Result<Value> {
+    let mut put = client.put_model(name, kept(client, graphs, call)?);
+    let entries = |role: &str| call[role].as_array().cloned().unwrap_or_default();
+    let (text, node) = (
+        |value: &Value| value.as_str().unwrap_or_default().to_owned(),
+        |entry: &Value| entry["node"].as_u64().unwrap_or_default() as usize,
+    );
+    for entry in entries("inputs") {
+        let shape: Vec<_> = entry["shape"].as_array().into_iter().flatten().filter_map(Value::as_i64).collect();
+        put = put.input(&text(&entry["name"]), node(&entry), text(&entry["dtype"]).as_str(), &shape);
+    }
+    for entry in entries("outputs") {
+        put = put.output(&text(&entry["name"]), node(&entry));
+    }
+    for entry in entries("bound") {
+        put = put.bound(node(&entry), &text(&entry["tensor_id"]));
+    }
+    if let Some(description) = call["description"].as_str() {
+        put = put.description(description);
+    }
+    if let Some(etag) = call["if_match"].as_str() {
+        put = put.if_match(etag);
+    }
+    if let Some(etag) = call["if_none_match"].as_str() {
+        put = put.if_none_match(etag);
+    }
+    Ok(put.send()?.told())
 }
 
 fn put(client: &Client, name: &str, call: &Value) -> Result<Value> {

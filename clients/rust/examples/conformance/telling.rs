@@ -2,7 +2,7 @@
 
 use gradserve_client::{
     Blocks, CheckAnswer, DifferentiateAnswer, Error, ErrorKind, ForwardAnswer, GradientsAnswer, HessianAnswer,
-    HvpAnswer, JacobianAnswer, JvpAnswer, Node, PlanAnswer, Refusal, Resident, Results, Tensor,
+    HvpAnswer, JacobianAnswer, JvpAnswer, Model, ModelValue, Node, PlanAnswer, Refusal, Resident, Results, Tensor,
 };
 use serde_json::{json, Map, Value};
 
@@ -102,6 +102,36 @@ impl Told for Resident {
         let Value::Object(members) = members else { unreachable!() };
         Value::Object(members.into_iter().filter(|(_, value)| !value.is_null()).collect())
     }
+}
+
+impl Told for Model {
+    fn told(self) -> Value {
+        let values = |list: Vec<ModelValue>| -> Value { list.into_iter().map(value).collect() };
+        let bound = self.bound.into_iter().map(|leaf| {
+            json!({
+                "node": leaf.node,
+                "tensor_id": leaf.tensor_name,
+                "dtype": leaf.dtype.as_str(),
+                "shape": leaf.shape,
+            })
+        });
+        let mut made = json!({
+            "name": self.name,
+            "etag": self.etag,
+            "graph_id": self.graph_id,
+            "inputs": values(self.inputs),
+            "outputs": values(self.outputs),
+            "bound": bound.collect::<Value>(),
+        });
+        if let Some(description) = self.description {
+            made["description"] = description.into();
+        }
+        made
+    }
+}
+
+fn value(value: ModelValue) -> Value {
+    json!({"name": value.name, "node": value.node, "dtype": value.dtype.as_str(), "shape": value.shape})
 }
 
 fn ran(mut made: Map<String, Value>, values: &Results<Tensor>, stored: &Results<Resident>) -> Map<String, Value> {

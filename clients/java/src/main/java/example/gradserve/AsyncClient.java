@@ -49,6 +49,10 @@ public final class AsyncClient {
                 MalformedAnswerException.unless(() -> read.apply(reply))));
     }
 
+    private static Model kept(Reply reply) {
+        return Model.read(reply.object());
+    }
+
     private static Resident handle(Reply reply) {
         return Resident.read(reply.object());
     }
@@ -490,6 +494,64 @@ public final class AsyncClient {
     }
 
     /**
+     * Has the server keep a model, in place of the one of this name, if there is one.
+     *
+     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param definition what it is to be
+     * @return a future of what is kept
+     */
+    public CompletableFuture<Model> putModel(String name, ModelDefinition definition) {
+        return putModel(name, definition, options -> {});
+    }
+
+    /**
+     * Has the server keep a model, in place of the one of this name, if there is one.
+     *
+     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param definition what it is to be
+     * @param options states what is optional
+     * @return a future of what is kept
+     */
+    public CompletableFuture<Model> putModel(
+        String name, ModelDefinition definition, Consumer<PutModelOptions> options) {
+        return once(
+            () -> Request.puttingModel(name, definition, stated(new PutModelOptions(), options)), AsyncClient::kept);
+    }
+
+    /**
+     * A model that the server keeps, as it is now.
+     *
+     * @param name of a model
+     * @return a future of it
+     */
+    public CompletableFuture<Model> model(String name) {
+        return once(() -> Request.reading(Request.modelPath(name)), AsyncClient::kept);
+    }
+
+    /**
+     * Has the server keep a model no more. Its graph and its tensors stay.
+     *
+     * @param name of a model
+     * @return a future of what there was
+     */
+    public CompletableFuture<Model> deleteModel(String name) {
+        return deleteModel(name, options -> {});
+    }
+
+    /**
+     * Has the server keep a model no more. Its graph and its tensors stay.
+     *
+     * @param name of a model
+     * @param options states what is optional
+     * @return a future of what there was
+     */
+    public CompletableFuture<Model> deleteModel(String name, Consumer<DeleteOptions> options) {
+        return once(
+            () -> Request.deleting(Request.modelPath(name), stated(new DeleteOptions(), options).ifMatch),
+            AsyncClient::kept);
+    }
+
+    /**
      * A page of the tensors that the server keeps, by name.
      *
      * @param options states how long it may be, and where it begins
@@ -507,6 +569,16 @@ public final class AsyncClient {
      */
     public CompletableFuture<Page<GraphSummary>> graphs(Consumer<ListOptions> options) {
         return page("graphs", options, GraphSummary::read);
+    }
+
+    /**
+     * A page of the models that the server keeps, by name.
+     *
+     * @param options states how long it may be, and where it begins
+     * @return a future of models
+     */
+    public CompletableFuture<Page<Model>> models(Consumer<ListOptions> options) {
+        return page("models", options, Model::read);
     }
 
     private <T> CompletableFuture<Page<T>> page(

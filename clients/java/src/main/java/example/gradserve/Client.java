@@ -457,6 +457,60 @@ public final class Client {
     }
 
     /**
+     * Has the server keep a model, in place of the one of this name, if there is one.
+     *
+     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param definition what it is to be
+     * @return what is kept
+     */
+    public Model putModel(String name, ModelDefinition definition) {
+        return putModel(name, definition, options -> {});
+    }
+
+    /**
+     * Has the server keep a model, in place of the one of this name, if there is one.
+     *
+     * @param name of 1 to 128 letters, digits, dots, dashes and underscores
+     * @param definition what it is to be
+     * @param options states what is optional
+     * @return what is kept
+     */
+    public Model putModel(String name, ModelDefinition definition, Consumer<PutModelOptions> options) {
+        return joined(async.putModel(name, definition, options));
+    }
+
+    /**
+     * A model that the server keeps, as it is now.
+     *
+     * @param name of a model
+     * @return it
+     */
+    public Model model(String name) {
+        return joined(async.model(name));
+    }
+
+    /**
+     * Has the server keep a model no more. Its graph and its tensors stay.
+     *
+     * @param name of a model
+     * @return what there was
+     */
+    public Model deleteModel(String name) {
+        return deleteModel(name, options -> {});
+    }
+
+    /**
+     * Has the server keep a model no more. Its graph and its tensors stay.
+     *
+     * @param name of a model
+     * @param options states what is optional
+     * @return what there was
+     */
+    public Model deleteModel(String name, Consumer<DeleteOptions> options) {
+        return joined(async.deleteModel(name, options));
+    }
+
+    /**
      * All tensors that the server keeps, by name.
      *
      * @return handles, asked for page by page as they are taken
@@ -492,6 +546,25 @@ public final class Client {
      */
     public Stream<GraphSummary> graphs(Consumer<ListOptions> options) {
         return Listing.of(after -> joined(async.graphs(options.andThen(after))));
+    }
+
+    /**
+     * All models that the server keeps, by name.
+     *
+     * @return models, asked for page by page as they are taken
+     */
+    public Stream<Model> models() {
+        return models(options -> {});
+    }
+
+    /**
+     * All models that the server keeps, by name.
+     *
+     * @param options states what is optional
+     * @return models, asked for page by page as they are taken
+     */
+    public Stream<Model> models(Consumer<ListOptions> options) {
+        return Listing.of(after -> joined(async.models(options.andThen(after))));
     }
 
     /**

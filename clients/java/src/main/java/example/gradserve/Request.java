@@ -93,6 +93,15 @@ record Request(
         return new Request("PUT", tensorPath(name), query, headers, body, true, keeps);
     }
 
+    /** Has the server keep a model. Without a condition, to repeat it changes nothing. */
+    static Request puttingModel(String name, ModelDefinition definition, PutModelOptions options) {
+        Body body = new Body(Media.JSON, List.of(ByteBuffer.wrap(definition.bytes())));
+        Map<String, String> headers = conditions(options.ifMatch, options.ifNoneMatch);
+        boolean keeps = !headers.isEmpty();
+        headers.putAll(sent(body, Media.JSON));
+        return new Request("PUT", modelPath(name), Map.of(), headers, body, true, keeps);
+    }
+
     /** Asks for a tensor: for its bytes, unless another form is asked for. */
     static Request getting(String name, GetOptions options) {
         Map<String, String> headers = conditions(options.ifMatch, options.ifNoneMatch);
@@ -124,6 +133,10 @@ record Request(
 
     static String graphPath(String id) {
         return path("graphs", id);
+    }
+
+    static String modelPath(String name) {
+        return path("models", name);
     }
 
     /** Fails for an empty name, whose path would be that of the listing. */

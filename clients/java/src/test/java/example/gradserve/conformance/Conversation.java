@@ -10,9 +10,11 @@ import example.gradserve.ClientBuilder;
 import example.gradserve.Computable;
 import example.gradserve.Form;
 import example.gradserve.Graph;
+import example.gradserve.ModelDefinition;
 import example.gradserve.RegisteredGraph;
 import example.gradserve.ResidentTensor;
 import example.gradserve.Surroundings;
+import example.gradserve.TensorType;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -95,6 +97,17 @@ final class Conversation implements Surroundings {
                 yield made;
             }
             case "list_graphs" -> listedGraphs(call);
+            case "put_model" -> putModel(call, name);
+            case "get_model" -> Telling.model(client().model(name));
+            case "delete_model" ->
+                Telling.model(client().deleteModel(name, o -> o.ifMatch(call.path("if_match").asText())));
+            case "list_models" -> {
+                ObjectNode made = JsonNodeFactory.instance.objectNode();
+                ArrayNode list = made.putArray("models");
+                client().models(o -> limit(call).ifPresent(o::limit)).forEach(each -> list.add(Telling.model(each)));
+                yield made;
+            }
+            case "delete_graph" -> Telling.summary(client().unregister(graphId(call)));
             case "ops" -> catalogue(client().ops());
             default -> Telling.returned(new Call(call, target(call.get("graph"))).answer(client()));
         };
@@ -140,13 +153,34 @@ final class Conversation implements Surroundings {
     private ObjectNode listedGraphs(JsonNode call) {
         ObjectNode made = JsonNodeFactory.instance.objectNode();
         ArrayNode list = made.putArray("graphs");
-        client().graphs(o -> limit(call).ifPresent(o::limit)).forEach(each -> {
-            ObjectNode entry = list.addObject().put("graph_id", each.id()).put("node_count", each.nodeCount());
-            if (!each.description().isEmpty()) {
-                entry.put("description", each.description());
-            }
-        });
+        client().graphs(o -> limit(call).ifPresent(o::limit)).forEach(each -> list.add(Telling.summary(each)));
         return made;
+    }
+
+    /** The id of the graph of a model, which is registered by the first call that needs it. */
+    private String graphId(JsonNode call) {
+        if (call.has("graph_id")) {
+            return call.get("graph_id").textValue();
+        }
+        Graph graph = graph(call.get("graph"));
+        return registered.computeIfAbsent(graph, client()::register).id().orElseThrow();
+    }
+
+    private ObjectNode putModel(JsonNode call, String name) {
+        ModelDefinition definition = new ModelDefinition(graphId(call));
+        for (JsonNode each : call.get("inputs")) {
+            TensorType type = new TensorType(each.get("dtype").textValue(), Bits.shape(each.get("shape")));
+            definition.input(each.get("name").textValue(), each.get("node").intValue(), type);
+        }
+        call.get("outputs").forEach(each ->
+            definition.output(each.get("name").textValue(), each.get("node").intValue()));
+        call.get("bound").forEach(each ->
+            definition.bound(each.get("node").intValue(), each.get("tensor_id").textValue()));
+        if (call.has("description")) {
+            definition.description(call.get("description").textValue());
+        }
+        return Telling.model(client().putModel(name, definition, o ->
+            o.ifMatch(call.path("if_match").asText()).ifNoneMatch(call.path("if_none_match").asText())));
     }
 
     private static ObjectNode catalogue(Catalogue catalogue) {

@@ -15,11 +15,14 @@ import example.gradserve.ForwardAnswer;
 import example.gradserve.GradientsAnswer;
 import example.gradserve.GradserveException;
 import example.gradserve.GraphException;
+import example.gradserve.GraphSummary;
 import example.gradserve.HessianAnswer;
 import example.gradserve.HvpAnswer;
 import example.gradserve.InputException;
 import example.gradserve.JacobianAnswer;
 import example.gradserve.JvpAnswer;
+import example.gradserve.Model;
+import example.gradserve.ModelValue;
 import example.gradserve.Node;
 import example.gradserve.NotFoundException;
 import example.gradserve.OverloadException;
@@ -116,6 +119,35 @@ final class Telling {
         kept.durable().ifPresent(durable -> made.put("durable", durable));
         kept.writtenWithinMs().ifPresent(within -> made.put("written_within_ms", within));
         return made;
+    }
+
+    static ObjectNode summary(GraphSummary kept) {
+        ObjectNode made = JsonNodeFactory.instance.objectNode().put("graph_id", kept.id());
+        made.put("node_count", kept.nodeCount());
+        return kept.description().isEmpty() ? made : made.put("description", kept.description());
+    }
+
+    static ObjectNode model(Model kept) {
+        ObjectNode made = JsonNodeFactory.instance.objectNode().put("name", kept.name()).put("etag", kept.etag());
+        made.put("graph_id", kept.graphId());
+        if (!kept.description().isEmpty()) {
+            made.put("description", kept.description());
+        }
+        putValues(made.putArray("inputs"), kept.inputs());
+        putValues(made.putArray("outputs"), kept.outputs());
+        ArrayNode bound = made.putArray("bound");
+        kept.bound().forEach(each -> {
+            ObjectNode entry = bound.addObject().put("node", each.node()).put("tensor_id", each.tensorName());
+            Bits.putShape(entry.put("dtype", each.type().dtype()), each.type().shape());
+        });
+        return made;
+    }
+
+    private static void putValues(ArrayNode list, List<ModelValue> values) {
+        values.forEach(each -> {
+            ObjectNode entry = list.addObject().put("name", each.name()).put("node", each.node());
+            Bits.putShape(entry.put("dtype", each.type().dtype()), each.type().shape());
+        });
     }
 
     /** An exception as a result has it. */
