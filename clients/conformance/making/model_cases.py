@@ -116,13 +116,16 @@ def _tries() -> Iterator[Case]:
     }
     off: Json = {"client": {"idempotency": False}}
     for name, (call, seen) in asked.items():
+        # Java's own HTTP sends a GET once more by itself, without a wait, where a connection ends before the answer.
+        failing = [_BUSY, _BUSY if call is _GET else _LOST]
         more: Json = {"calls": [call], "waits": [375, 750]}
-        yield exchange(f"key-or-none-of-{name}", [_BUSY, _LOST, _THERE], [seen] * 3, [_RETURNED], **more)
+        yield exchange(f"key-or-none-of-{name}", [*failing, _THERE], [seen] * 3, [_RETURNED], **more)
         bare = {member: value for member, value in seen.items() if member != "idempotency_key"}
-        lost = [_BUSY] if bare != seen else [_BUSY, _LOST, _THERE]
-        result = raised("overload", 503) if bare != seen else _RETURNED
-        more |= {"waits": more["waits"][: len(lost) - 1]} | off
-        yield exchange(f"without-keys-{name}", lost, [bare] * len(lost), [result], **more)
+        if bare == seen:
+            yield exchange(f"without-keys-{name}", [*failing, _THERE], [bare] * 3, [_RETURNED], **more | off)
+        else:
+            once: Json = {"calls": [call]} | off
+            yield exchange(f"without-keys-{name}", [_BUSY], [bare], [raised("overload", 503)], **once)
     limited: Json = {"client": {"timeout_ms": 5000}}
     timed = [_SEEN | {"query": {"timeout_ms": left}} for left in ("5000", "4625")]
     yield exchange("deadline-of-put-model", [_BUSY, _KEPT], timed, [_RETURNED], calls=[_PUT], waits=[375], **limited)

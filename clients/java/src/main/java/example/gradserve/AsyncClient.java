@@ -49,10 +49,6 @@ public final class AsyncClient {
                 MalformedAnswerException.unless(() -> read.apply(reply))));
     }
 
-    private static Model kept(Reply reply) {
-        return Model.read(reply.object());
-    }
-
     private static Resident handle(Reply reply) {
         return Resident.read(reply.object());
     }
@@ -515,7 +511,8 @@ public final class AsyncClient {
     public CompletableFuture<Model> putModel(
         String name, ModelDefinition definition, Consumer<PutModelOptions> options) {
         return once(
-            () -> Request.puttingModel(name, definition, stated(new PutModelOptions(), options)), AsyncClient::kept);
+            () -> Request.puttingModel(name, definition, stated(new PutModelOptions(), options)),
+            reply -> Model.read(reply.object()));
     }
 
     /**
@@ -525,7 +522,7 @@ public final class AsyncClient {
      * @return a future of it
      */
     public CompletableFuture<Model> model(String name) {
-        return once(() -> Request.reading(Request.modelPath(name)), AsyncClient::kept);
+        return once(() -> Request.reading(Request.modelPath(name)), reply -> Model.read(reply.object()));
     }
 
     /**
@@ -548,7 +545,7 @@ public final class AsyncClient {
     public CompletableFuture<Model> deleteModel(String name, Consumer<DeleteOptions> options) {
         return once(
             () -> Request.deleting(Request.modelPath(name), stated(new DeleteOptions(), options).ifMatch),
-            AsyncClient::kept);
+            reply -> Model.read(reply.object()));
     }
 
     /**
