@@ -108,7 +108,7 @@ type OverloadError struct{ *Refusal }
 // NotFoundError is for names and ids under which nothing is kept: put or register it.
 type NotFoundError struct{ *Refusal }
 
-// ConditionError is for what somebody else has written meanwhile: read again, then write.
+// ConditionError is for what somebody else has written meanwhile, or needs it: read again, then write.
 type ConditionError struct{ *Refusal }
 
 // StoreFullError is for servers without room for what was to be kept: delete something.

@@ -15,7 +15,7 @@ GradserveError
     ├── OverloadError        the server is busy, or about to stop: ask later
     ├── DeadlineRefusal
     ├── NotFoundError        nothing is kept under this name or id: put or register it
-    ├── ConditionError       somebody else has written meanwhile: read again, then write
+    ├── ConditionError       somebody else has written meanwhile, or needs it: read again, then write
     ├── StoreFullError       there is no room: delete something
     └── ServerError          a fault of the server's own: report it with its `request_id`
 """

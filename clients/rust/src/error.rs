@@ -45,7 +45,7 @@ pub enum ErrorKind {
     Overload,
     /// Nothing is kept under this name or id: put or register it.
     NotFound,
-    /// Somebody else has written meanwhile: read again, then write.
+    /// Somebody else has written meanwhile, or needs it: read again, then write.
     Condition,
     /// The server has no room for what was to be kept: delete something.
     StoreFull,

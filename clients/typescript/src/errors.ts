@@ -15,7 +15,7 @@
  *     ├── OverloadError           the server is busy, or about to stop: ask later
  *     ├── DeadlineRefusal         the time was up on the server; a DeadlineError, too
  *     ├── NotFoundError           nothing is kept under this name or id: put or register it
- *     ├── ConditionError          somebody else has written meanwhile: read again, then write
+ *     ├── ConditionError          somebody else has written meanwhile, or needs it: read again, then write
  *     ├── StoreFullError          there is no room: delete something
  *     └── ServerError             a fault of the server's own: report it with its `requestId`
  *
