@@ -9,16 +9,10 @@ static std::string text_of(const Json::Object& stated, const char* name) {
     return within(name, [&] { return text_in(member(stated, name)); });
 }
 
-static std::size_t node_in(const Json* value) {
-    const std::int64_t node = whole_in(value);
-    if (node < 0) throw InputError("it is no node");
-    return static_cast<std::size_t>(node);
-}
-
 /// What inputs, outputs and bound leaves have in common.
 template <class T>
 static T typed(T made, const Json::Object& stated) {
-    made.node = within("node", [&] { return node_in(member(stated, "node")); });
+    made.node = within("node", [&] { return whole_in(member(stated, "node")); });
     made.dtype = text_of(stated, "dtype");
     made.shape = within("shape", [&] { return shape_in(member(stated, "shape")); });
     return made;

@@ -3,7 +3,7 @@
 #include <gradserve/dtype.hpp>
 #include <gradserve/tensor.hpp>
 
-#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,14 +13,14 @@ namespace gradserve {
 /// -1 is free: each call states it anew.
 struct ModelValue {
     std::string name;
-    std::size_t node = 0;
+    std::int64_t node = 0;
     DType dtype{""};
     Shape shape{};
 };
 
 /// A leaf whose value is a resident tensor, which each call reads as it is then.
 struct BoundLeaf {
-    std::size_t node = 0;
+    std::int64_t node = 0;
     std::string tensor_name;
     // What it has to be.
     DType dtype{""};
