@@ -21,7 +21,7 @@ from engine.graph.sample import Sample
 from engine.passes.pipeline import optimise
 from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
-from tests.engine.printers import run_instead
+from tests.engine.printers import COMPILED, run_instead
 
 Array = np.ndarray[Any, Any]
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
@@ -137,7 +137,8 @@ def assert_planned_peak_holds(plan: Plan, feeds: Mapping[Any, Array], remedy: st
     planned = instead.peak_bytes
     kept = sum(a.nbytes for a in feeds.values()) + sum(instead.buffers)
     declared = f"{max(used - kept, 0)} bytes are allocated beside operands and results, and {planned - kept} declared"
-    slack = SLACK + CALL_BYTES * len(instead.steps)
+    # a kernel's call has its table, the bounds of its buffers, and what runs in its place
+    slack = SLACK + (4 if COMPILED else 1) * CALL_BYTES * len(instead.steps)
     assert used <= planned + slack, f"{used} bytes used, {planned} planned: {declared}{remedy}"
     assert planned <= max(LARGE, 1.1 * used), f"{planned} bytes planned, {used} used: {declared}{remedy}"
 

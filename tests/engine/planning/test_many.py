@@ -14,6 +14,7 @@ from engine.planning.fused import Fused
 from engine.planning.many import plan_of_many
 from engine.planning.plan import graph_of, make_plan
 from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, each
+from tests.engine.printers import COMPILED
 
 SIZE = 4
 
@@ -44,7 +45,12 @@ def assert_rows(plan: Plan, many: Plan, single: list[dict[Hashable, HostArray]],
         for row, alone in zip(rows, EXECUTOR.run(plan, fed), strict=True):
             assert row.dtype == alone.dtype
             assert row.shape == (len(single), *alone.shape)
-            np.testing.assert_allclose(row[i], alone, rtol, 1e-12)
+            np.testing.assert_allclose(row[i], alone, max(rtol, _last_bit(alone)), 1e-12)
+
+
+def _last_bit(array: HostArray) -> float:
+    """By how much functions may differ: a single element stays with NumPy's where rows are a kernel's."""
+    return float(np.finfo(array.dtype).eps) if COMPILED and array.dtype.kind == "f" else 0.0
 
 
 @each(lambda case: len(case.sample.operands) > 0)

@@ -16,6 +16,7 @@ from engine.graph.limits import NO_DEADLINE
 from engine.tools.check import Certificate
 from engine.tools.point import Point
 from tests.engine.looping import EXECUTOR, Write, Writer, Written, random, run, written
+from tests.engine.printers import COMPILED
 
 LIMITS = Limits()
 
@@ -387,5 +388,5 @@ def test_a_while_is_as_many_steps_as_run() -> None:
     asked = written(ended, 0.7, 1.1)
     total, ops = by_steps(asked)
     (wanted,) = EXECUTOR.run(Compiler(LIMITS).forward(asked.program, asked.types, [asked.total]).plan, asked.feeds)
-    np.testing.assert_array_equal(total, wanted)
+    np.testing.assert_allclose(total, wanted, 2 * np.finfo(float).eps if COMPILED else 0.0)  # a loop is a kernel's
     assert "while" not in ops
