@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from clients.gallery import onnx_models
+from clients.gallery import jax_models, onnx_models, torch_models
 
 #: each system's models
-EXAMPLES = (*onnx_models.EXAMPLES,)
+EXAMPLES = (*onnx_models.EXAMPLES, *torch_models.EXAMPLES, *jax_models.EXAMPLES)
 
 
 def main() -> None:
