@@ -19,7 +19,7 @@ _TAGS: Final = ("machine learning", "imported", "PyTorch")
 _RNG: Final = np.random.default_rng(25)
 
 
-class _Attention(nn.Module):
+class _Attention(nn.Module):  # type: ignore[misc] # PyTorch is not there where types are checked
     """Self-attention of two heads, and a residual."""
 
     def __init__(self) -> None:
