@@ -28,7 +28,7 @@ with gs.Client(url) as client:
     loss = (imported.outputs["output"] - target).square().mean()
     store = {p - 0.2 * loss.grad(p): gs.Store(f"product.{name}") for name, p in imported.parameters.items()}
     training = client.register(imported.graph)
-    feeds = {**model.feeds({"input": x.numpy()}), target: wanted}
+    feeds = model.feeds({"input": x.numpy()}) | {target.id: wanted}
     losses = [training.forward(feeds, outputs=[loss], store=store).value for _ in range(600)]
     print(f"{losses[0]:.3f} to {losses[-1]:.3f}")
 
