@@ -147,6 +147,27 @@ def test_a_rule_that_runs_its_function_elsewhere_is_followed_and_then_nan(client
     ]
 
 
+def test_what_a_rule_reads_around_it_has_no_derivative_and_is_noted(client: gs.Client) -> None:
+    """JAX refuses to differentiate by such a value; here it is NaN, which no one takes for a gradient."""
+
+    def function(x: Any, scale: Any) -> Any:
+        factor = jnp.exp(scale)
+
+        @jax.custom_vjp
+        def scaled(x: Any) -> Any:
+            return factor * jnp.sin(x)
+
+        scaled.defvjp(lambda x: (jnp.sin(x), x), lambda x, cotangent: (cotangent * jnp.cos(x),))
+        return scaled(x)
+
+    model = import_function(function, 0.3, 0.2, parameters=(0, 1))
+    answer = client.gradients(model.graph, model.feeds({}), of=model.outputs["result"])
+    by_x, by_scale = (float(answer.gradients[leaf]) for leaf in model.parameters.values())
+    assert by_x == pytest.approx(np.cos(0.3), rel=1e-12)
+    assert np.isnan(by_scale)
+    assert any("reads values of the function around it" in str(note) for note in model.notes)
+
+
 def test_functions_of_jax_with_rules_are_single_nodes() -> None:
     ops = lambda function, *arguments: [node.op for node in import_function(function, *arguments).graph][
         len(arguments) :

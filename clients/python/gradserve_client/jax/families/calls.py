@@ -65,6 +65,7 @@ def _logaddexp(call: Call, _: Any) -> Said | None:
     return call.node(0).logaddexp(call.node(1))
 
 
+_AROUND: Final = "reads values of the function around it, by which JAX has no derivatives: those are NaN"
 #: JAX's own, by name, whose rule says what the gradient of ours is
 OWN: Final[Mapping[str, Any]] = {
     "relu": _relu,
@@ -121,6 +122,8 @@ def _with_rule(call: Call, closed: Any, who: str) -> list[Node]:
     cotangents = [value if value.is_float else Value(value.shape, np.dtype(np.float64)) for value in call.results]
     passed = [i for i in range(count) if i not in inside]
     source = f"{call.op} {_name(call)}"
+    if any(i < call.params["num_consts"] and call.operands[i].is_float for i in passed):
+        call.translator.remark(Note("op", source, 1, _AROUND))
     rule = _rule_of(call, passed, source)
     everything = [*call.operands, *call.results, *cotangents]
 
