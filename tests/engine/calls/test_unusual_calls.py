@@ -289,7 +289,7 @@ def test_planning_a_sweep_looks_at_the_deadline() -> None:
             super().check()
 
     with pytest.raises(EngineError) as caught:
-        plan_call(net.program, types, call, LIMITS, Passing(1.0), chunks=(1,))
+        plan_call(net.program, types, call, LIMITS, Passing(3600.0), chunks=(1,))
     assert caught.value.code == "deadline_exceeded"
     assert len(checked) == 21
 
