@@ -6,6 +6,7 @@ import base64
 import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -304,9 +305,8 @@ def test_a_key_is_kept_in_the_page_alone(
     page: Chrome, start_server: Callable[..., RunningServer], tmp_path: Path
 ) -> None:
     file = tmp_path / "keys"
-    made = subprocess.run(
-        ["gradserve", "keys", "add", "--keys-file", str(file), "page"], capture_output=True, text=True, check=True
-    )
+    command = [sys.executable, "-m", "service", "keys", "add", "--keys-file", str(file), "page"]
+    made = subprocess.run(command, capture_output=True, text=True, check=True)
     key = next(word for word in made.stdout.split() if len(word) > 30)
     locked = Playground(page, start_server("--keys-file", str(file)).url)
     locked.open(fragment(REQUEST))

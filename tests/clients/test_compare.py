@@ -125,17 +125,22 @@ def came(seen: Json, key: str, *, binary: bool = False) -> Came:
     if "idempotency_key" in seen:
         headers["idempotency-key"] = seen["idempotency_key"]
     content = b""
-    if seen.get("form") == "binary" or (binary and body is not None):
+    if seen.get("form") == "binary" or (binary and body is not None and not seen["path"].startswith("/v1/models/")):
         content, kind = in_a_file(body, seen), SAFETENSORS
     elif body is not None:
-        content = json.dumps(to_json(body) if seen["method"] == "PUT" else sent(body)).encode()
+        content = json.dumps(to_json(body) if is_tensor(seen) else sent(body)).encode()
     return Came(
         seen["method"], seen["path"], urlencode(seen.get("query", {})), headers | {"content-type": kind}, content
     )
 
 
+def is_tensor(seen: Json) -> bool:
+    """Whether the body of a request is a tensor alone."""
+    return bool(seen["method"] == "PUT" and seen["path"].startswith("/v1/tensors/"))
+
+
 def in_a_file(body: Json, seen: Json) -> bytes:
-    if seen["method"] == "PUT":
+    if is_tensor(seen):
         return to_file({"a": body})
     request, beside = copy.deepcopy(body), {}
     for role in ("feeds", "cotangents", "tangents", "vectors"):
