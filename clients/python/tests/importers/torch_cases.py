@@ -482,6 +482,8 @@ CASES: Final[dict[str, list[Case]]] = {
     "empty.memory_format": [(lambda x: torch.empty(3, 4).fill_(2.0) + x, [X])],
     "empty_like": [(lambda x: torch.empty_like(x).fill_(2.0) + x, [X])],
     "empty_strided": [(lambda x: torch.empty_strided((3, 4), (4, 1)).fill_(2.0) + x, [X])],
+    "empty_permuted": [(lambda x: torch.empty_permuted((3, 4), (1, 0)).fill_(2.0) + x, [X])],
+    "new_empty_strided": [(lambda x: x.new_empty_strided((3, 4), (4, 1)).fill_(2.0) + x, [X])],
     "fill.Scalar": [(lambda x: x.sin().fill_(2.0) + x, [X])],
     "fill.Tensor": [(lambda x, v: torch.fill(x, v), [X, torch.tensor(0.5, dtype=torch.float64)])],
     "arange": [(lambda x: x + torch.arange(4), [X])],
