@@ -139,7 +139,7 @@ class TestAnswers:
 
 def _counted(client: httpx.Client) -> dict[tuple[str, int], float]:
     """Requests by call and status."""
-    line = re.compile(r'gradserve_requests_total\{call="(\w+)",status="(\d+)"\} (\S+)')
+    line = re.compile(r'gradserve_requests_total\{call="(\w+)",facade="",status="(\d+)"\} (\S+)')
     text = client.get("/metrics").text
     return {(found[1], int(found[2])): float(found[3]) for found in line.finditer(text)}
 

@@ -84,7 +84,7 @@ def test_nothing_of_a_key_is_told(running: Running) -> None:
     with httpx.Client(base_url=running.url, headers={"Authorization": f"Bearer {KEY}"}) as client:
         assert client.post("/v1/gradients", json=SQUARES).status_code == 200
         metrics = client.get("/metrics")
-        assert 'gradserve_requests_total{call="gradients",status="401"}' in metrics.text
+        assert 'gradserve_requests_total{call="gradients",facade="",status="401"}' in metrics.text
         assert 'gradserve_requests_denied_total{reason="unauthenticated"}' in metrics.text
         answers += [metrics.content, client.get("/openapi.json").content]
     running.file.write_text('{"format": 1, "keys": [{"name": "eve", "sha256": "' + KEY + '"}]}', encoding="ascii")
