@@ -131,7 +131,7 @@ def body(model: Any, data: Mapping[Node, Array]) -> dict[str, Any]:
 def _whole(words: list[str]) -> dict[str, Any] | None:
     """The request of a command that sends a graph, and all of its tensors with it."""
     sent = json.loads(words[words.index("-d") + 1]) if "-d" in words else {}
-    return sent if "graph" in sent and all("tensor" in feed for feed in sent["feeds"]) else None
+    return sent if {"graph", "feeds"} <= sent.keys() and all("tensor" in feed for feed in sent["feeds"]) else None
 
 
 def documentation() -> Iterator[Question]:

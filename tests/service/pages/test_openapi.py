@@ -164,6 +164,7 @@ def test_pages_answer_as_described(
     put = document["paths"]["/v1/models/{name}"]["put"]["requestBody"]["content"]["application/json"]["examples"]
     client.request("PUT", METHODS["getModel"], json=next(iter(put.values()))["value"])
     validator(document, schema).validate(client.get(path.replace("{graph_id}", graph_id)).json())
+    client.request("DELETE", METHODS["getModel"])  # others delete the graphs of this server
 
 
 def test_requests_are_closed_and_what_travels_back_is_open(document: dict[str, Any]) -> None:
