@@ -64,8 +64,10 @@ def _call(place: FacadeRoute) -> _Endpoint:
 def _check_version(request: Request, name: str, job: Job) -> None:
     """Raise Refusal (not_found) where a path says another version of a model than there is."""
     stated = request.path_params.get("version")
+    if stated is None:
+        return
     graph_id = state_of(request).store.models.get(job.namespace, name).graph_id
-    if stated is not None and stated != graph_id:
+    if stated != graph_id:
         shown = printable(stated)
         detail = f"the model “{name}” has no version “{shown}”; the one that there is, is {graph_id}"
         raise Refusal("not_found", detail, expected=graph_id, got=shown)

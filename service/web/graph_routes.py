@@ -21,8 +21,8 @@ from service.web.paging import page_of
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
-from service.web.routes import add_calls
-from service.web.state import current, deadline_of, state_of
+from service.web.routes import add_calls, ended
+from service.web.state import current, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON, SAFETENSORS
 from service.worker.registration import REGISTER
@@ -105,16 +105,8 @@ async def delete_graph(request: Request) -> Response:
     What computes with it at the time goes on. The answer is what was forgotten.
     """
     store = state_of(request).store
-
-    async def answered(repetition: Repetition | None) -> Response:
-        await current(request)
-        gone = _named(request)
-        reply, key = Reply(200, JSON, [gone.summary]), (request.state.caller.namespace, gone.graph_id)
-        changes = [end_of_graph(store.graphs, store.models, key), *recorded(store.answers, repetition, reply)]
-        await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
-        return from_reply(reply)
-
-    return await once(request, store, answered)
+    key = request.state.caller.namespace, request.path_params["graph_id"]
+    return await ended(request, end_of_graph(store.graphs, store.models, key), lambda gone: gone.summary)
 
 
 def _named(request: Request) -> Registered:

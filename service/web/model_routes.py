@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from heapq import nsmallest
 from typing import Final, cast
 
 from fastapi import APIRouter
@@ -19,11 +18,12 @@ from service.state.tensor_names import checked_name
 from service.transport.job import Job, Reply
 from service.web.head import Media
 from service.web.jobs import Asker, job_of, job_of_upload, tenant_of_request
-from service.web.paging import page_of
+from service.web.paging import names_of_page, page_of
 from service.web.query import parameters_of, timeout_of
 from service.web.repetition import once, recorded
-from service.web.responses import etag_header, from_reply
-from service.web.state import condition_of, current, deadline_of, state_of
+from service.web.responses import etag_header, from_reply, not_modified
+from service.web.routes import ended
+from service.web.state import condition_of, current, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
 from service.worker.model_jobs import PUT_MODEL, READ_MODEL
@@ -90,12 +90,8 @@ async def get_model(request: Request) -> Response:
     parameters_of(request.scope["query_string"], ())
     await current(request)
     model = state_of(request).store.models.get(request.state.caller.namespace, name)
-    if not Condition(match=condition.match).holds(model.etag):
-        condition.require(name, model.etag, "model")
-    headers = etag_header(model.etag)
-    if not condition.holds(model.etag):
-        return Response(None, 304, headers)
-    return Response(model.record, headers=headers, media_type=JSON)
+    known = not_modified(condition, name, model.etag, "model")
+    return known or Response(model.record, headers=etag_header(model.etag), media_type=JSON)
 
 
 # The same, of which the answer's body is not sent.
@@ -109,20 +105,10 @@ async def delete_model(request: Request) -> Response:
     Its graph and the tensors that are bound stay. What computes with it at the time goes on. The answer is what there
     was.
     """
-    store, key = state_of(request).store, (request.state.caller.namespace, _name(request))
+    key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
-    change = end_of_model(store.models, key, condition_of(request))
-
-    async def answered(repetition: Repetition | None) -> Response:
-        await current(request)
-        change.check(gone := store.models.find(key))
-        assert gone is not None, "or the check had raised"
-        reply = Reply(200, JSON, [gone.record])
-        changes = [change, *recorded(store.answers, repetition, reply)]
-        await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
-        return from_reply(reply)
-
-    return await once(request, store, answered)
+    change = end_of_model(state_of(request).store.models, key, condition_of(request))
+    return await ended(request, change, lambda gone: gone.record)
 
 
 @model_router.get(MODELS, operation_id="listModels", tags=["models"])
@@ -134,10 +120,10 @@ async def list_models(request: Request) -> Response:
     limit, after = page_of(request.scope["query_string"])
     await current(request)
     there = state_of(request).store.models.within(request.state.caller.namespace)
-    names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
-    more = b',"next":"%b"' % names[limit - 1].encode() if len(names) > limit else b""
-    listed = b",".join(there[name].record for name in names[:limit])
-    return Response(b'{"models":[%b]%b}' % (listed, more), media_type=JSON)
+    names, more = names_of_page(there, limit, after)
+    behind = b"" if more is None else b',"next":"%b"' % more.encode()
+    listed = b",".join(there[name].record for name in names)
+    return Response(b'{"models":[%b]%b}' % (listed, behind), media_type=JSON)
 
 
 def _name(request: Request) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from heapq import nsmallest
 from typing import Final, NamedTuple
 
 from engine import printable
@@ -19,6 +21,12 @@ class Page(NamedTuple):
 
     limit: int
     after: str | None
+
+
+def names_of_page(there: Iterable[str], limit: int, after: str | None) -> tuple[list[str], str | None]:
+    """The names of a page, in their order, and what is to be stated as `after` for the next one, where there is one."""
+    names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
+    return names[:limit], names[limit - 1] if len(names) > limit else None
 
 
 def page_of(query: bytes) -> Page:

@@ -14,6 +14,7 @@ from starlette.types import Receive, Scope, Send
 
 from engine import printable
 from service.errors import Refusal, fault, out_of_memory
+from service.state.conditions import Condition
 from service.transport.job import Reply
 from service.web.sending import PIECE
 from service.wire.media import JSON, PROBLEM
@@ -27,6 +28,13 @@ def answer(content: Mapping[str, Any]) -> Response:
 def etag_header(etag: str) -> Mapping[str, str]:
     """The header that tells a version by its etag."""
     return {"ETag": f'"{etag}"'}
+
+
+def not_modified(condition: Condition, name: str, etag: str, what: str = "tensor") -> Response | None:
+    """304, where a reader has this version; None where it is to be sent. Raises Refusal: precondition_failed."""
+    if not Condition(match=condition.match).holds(etag):
+        condition.require(name, etag, what)
+    return None if condition.holds(etag) else Response(None, 304, etag_header(etag))
 
 
 class Pieces(Response):

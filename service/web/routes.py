@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -14,6 +14,7 @@ from engine import Registry, printable
 from service.calls import calls
 from service.errors import Refusal
 from service.pool.pool import awaited
+from service.state.changes import Change
 from service.state.conditions import ALWAYS, Condition
 from service.state.graphs import no_graph
 from service.state.idempotency import KEY_HEADER, Repetition
@@ -22,8 +23,9 @@ from service.web.jobs import job_of_upload, tenant_of_request
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
-from service.web.state import current, state_of
+from service.web.state import current, deadline_of, state_of
 from service.web.uploads import upload_of
+from service.wire.media import JSON
 
 router: Final = APIRouter()
 
@@ -82,6 +84,25 @@ async def kept(
         reply.give_back()
         raise
     return await store.settled(job, request.state.caller, reply, condition, more)
+
+
+async def ended(request: Request, change: Change, told: Callable[[Any], bytes]) -> Response:
+    """The answer to a deletion, once it is written: what is `told` of what there was.
+
+    What uses it at the time goes on. Raises what `change.check` does, and what a commit does.
+    """
+    store = state_of(request).store
+
+    async def answered(repetition: Repetition | None) -> Response:
+        await current(request)
+        change.check(gone := change.table.find(change.key))
+        assert gone is not None, "or the check had raised"
+        reply = Reply(200, JSON, [told(gone)])
+        changes = [change, *recorded(store.answers, repetition, reply)]
+        await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
+        return from_reply(reply)
+
+    return await once(request, store, answered)
 
 
 add_calls(router, "/v1")

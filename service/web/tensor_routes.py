@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from heapq import nsmallest
 from typing import Final, cast
 
 import orjson
@@ -14,7 +13,6 @@ from starlette.responses import Response
 from service.pool.pool import awaited
 from service.settings import Settings
 from service.state.changes import end_of_tensor
-from service.state.conditions import Condition
 from service.state.idempotency import Repetition
 from service.state.tensor_names import checked_name
 from service.state.tensors import TensorVersion
@@ -23,12 +21,12 @@ from service.store import StoreService
 from service.transport.job import Job, Reply
 from service.web.head import Media
 from service.web.jobs import Asker, job_of, job_of_upload, tenant_of_request
-from service.web.paging import page_of
+from service.web.paging import names_of_page, page_of
 from service.web.query import TIME, choice_in, parameters_of, timeout_in
-from service.web.repetition import once, recorded
-from service.web.responses import answer, etag_header, from_reply
-from service.web.routes import kept
-from service.web.state import condition_of, current, deadline_of, state_of
+from service.web.repetition import once
+from service.web.responses import answer, etag_header, from_reply, not_modified
+from service.web.routes import ended, kept
+from service.web.state import condition_of, current, state_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, summary
@@ -73,10 +71,8 @@ async def get_tensor(request: Request) -> Response:
     timeout = timeout_in(parameters, state.settings.timeout_ms)
     await current(request, timeout)
     version, condition = state.store.tensors.get(request.state.caller.namespace, name), condition_of(request)
-    if not Condition(match=condition.match).holds(version.etag):
-        condition.require(name, version.etag)
-    if not condition.holds(version.etag):
-        return Response(None, 304, etag_header(version.etag))
+    if (known := not_modified(condition, name, version.etag)) is not None:
+        return known
     found, media = cast("Asker", request.state), Media(JSON, request.state.media.accepted)
     job = job_of(GET_TENSOR, found, tenant_of_request(request), timeout, media, wanted, subject=name)
     return from_reply(await awaited(state.pool, job))
@@ -92,20 +88,10 @@ async def delete_tensor(request: Request) -> Response:
 
     What computes with it at the time goes on. The answer is what there was.
     """
-    store, key = state_of(request).store, (request.state.caller.namespace, _name(request))
+    key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
-    change = end_of_tensor(store.tensors, key, condition_of(request))
-
-    async def answered(repetition: Repetition | None) -> Response:
-        await current(request)
-        change.check(gone := store.tensors.find(key))
-        assert gone is not None, "or the check had raised"
-        reply = Reply(200, JSON, [orjson.dumps(summary(_stored(key[1], gone, durable=True)))])
-        changes = [change, *recorded(store.answers, repetition, reply)]
-        await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
-        return from_reply(reply)
-
-    return await once(request, store, answered)
+    change = end_of_tensor(state_of(request).store.tensors, key, condition_of(request))
+    return await ended(request, change, lambda gone: orjson.dumps(summary(_stored(key[1], gone, durable=True))))
 
 
 @tensor_router.get(TENSORS, operation_id="listTensors", tags=["tensors"])
@@ -118,9 +104,9 @@ async def list_tensors(request: Request) -> Response:
     state, namespace = state_of(request), request.state.caller.namespace
     await current(request)
     there = state.store.tensors.within(namespace)
-    names = nsmallest(limit + 1, there if after is None else (name for name in there if name > after))
-    listed = [_listed(state.store, state.settings, namespace, name, there[name]) for name in names[:limit]]
-    return answer({"tensors": listed} | ({"next": names[limit - 1]} if len(names) > limit else {}))
+    names, more = names_of_page(there, limit, after)
+    listed = [_listed(state.store, state.settings, namespace, name, there[name]) for name in names]
+    return answer({"tensors": listed} | ({} if more is None else {"next": more}))
 
 
 def _name(request: Request) -> str:
