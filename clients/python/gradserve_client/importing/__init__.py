@@ -4,6 +4,7 @@ obstacles         what cannot be said, collected, and raised at once
 rule_table        one rule an op
 notes             what an import has to tell beside its graph
 source_graph      the graph that rules write into, and the part of it that outputs need
+writing           what the rules of all importers write
 imported          what an importer gives: graph, leaves, outputs, buffers, notes
 free_extents      two imports of one model as one graph whose shapes hold -1
 command           `python -m gradserve_client import`

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import several
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import several
 from gradserve_client.jax.families.table import RULES
 
 

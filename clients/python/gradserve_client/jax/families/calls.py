@@ -12,10 +12,10 @@ from jax.extend.core import ClosedJaxpr, Jaxpr
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, Note
+from gradserve_client.importing.writing import several
 from gradserve_client.jax.bodies import function, known_places
 from gradserve_client.jax.call import Call, Said
 from gradserve_client.jax.custom_rules import not_followed, pulled_back, told
-from gradserve_client.jax.families.helpers import several
 from gradserve_client.jax.families.linear_algebra import NAMED, determinant, log_determinant
 from gradserve_client.jax.families.table import RULES
 from gradserve_client.jax.values import KnownCall, Value

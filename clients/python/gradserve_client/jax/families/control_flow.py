@@ -9,9 +9,9 @@ import numpy as np
 
 from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import several
 from gradserve_client.jax.bodies import function, known_places
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import several
 from gradserve_client.jax.families.table import RULES
 from gradserve_client.jax.values import Value
 

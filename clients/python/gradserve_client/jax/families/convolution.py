@@ -9,8 +9,9 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import TO_THE_END
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import TO_THE_END, inverse, spread, spread_extents, transposed, zero_bordered
+from gradserve_client.jax.families.helpers import inverse, spread, spread_extents, transposed, zero_bordered
 from gradserve_client.jax.families.table import RULES
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import TO_THE_END, highest, lowest
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import TO_THE_END, highest, lowest, transposed
+from gradserve_client.jax.families.helpers import transposed
 from gradserve_client.jax.families.positions import Windows, as_node, mode_of, rows_of
 from gradserve_client.jax.families.table import RULES
 

@@ -11,8 +11,9 @@ from jax.extend.core import jaxpr_as_fun
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, Note
+from gradserve_client.importing.writing import size
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import inverse, size, transposed
+from gradserve_client.jax.families.helpers import inverse, transposed
 from gradserve_client.jax.families.table import RULES
 from gradserve_client.jax.values import Value
 from gradserve_client.tensors import Array

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import size
 from gradserve_client.jax.call import Call
-from gradserve_client.jax.families.helpers import inverse, size, transposed
+from gradserve_client.jax.families.helpers import inverse, transposed
 from gradserve_client.tensors import Array
 
 #: a number that the function decides, or a node

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import size
 from gradserve_client.jax.call import Call, Said
 from gradserve_client.jax.families.drawn import Drawn, each_key, marked
-from gradserve_client.jax.families.helpers import size
 from gradserve_client.jax.families.table import RULES
 
 

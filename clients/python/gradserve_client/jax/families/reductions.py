@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import size
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import size
 from gradserve_client.jax.families.table import RULES
 from gradserve_client.jax.values import Summed
 

@@ -9,8 +9,9 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import highest, lowest, size
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import highest, lowest, size, transposed
+from gradserve_client.jax.families.helpers import transposed
 from gradserve_client.jax.families.indexing import clamped_starts
 from gradserve_client.jax.families.positions import Number, Rows, Windows, as_node, mode_of, rows_of
 from gradserve_client.jax.families.table import RULES

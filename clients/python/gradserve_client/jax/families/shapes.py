@@ -8,17 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import TO_THE_END, several, size
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import (
-    TO_THE_END,
-    bordered,
-    several,
-    size,
-    spread,
-    spread_extents,
-    transposed,
-    zero_bordered,
-)
+from gradserve_client.jax.families.helpers import bordered, spread, spread_extents, transposed, zero_bordered
 from gradserve_client.jax.families.table import RULES
 
 

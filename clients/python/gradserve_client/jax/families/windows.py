@@ -9,17 +9,9 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import highest, lowest, size
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import (
-    bordered,
-    highest,
-    inverse,
-    lowest,
-    size,
-    spread,
-    spread_extents,
-    transposed,
-)
+from gradserve_client.jax.families.helpers import bordered, inverse, spread, spread_extents, transposed
 from gradserve_client.jax.families.table import RULES
 
 

@@ -10,9 +10,9 @@ from onnx import GraphProto
 
 from gradserve_client.graph import Graph, Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import several
 from gradserve_client.onnx.bodies import Given, Made, require_same
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import several
 from gradserve_client.onnx.families.table import RULES
 from gradserve_client.onnx.scope import Known, Value
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import size
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import bordered, size
+from gradserve_client.onnx.families.helpers import bordered
 from gradserve_client.onnx.families.sampling import Points, sampled
 from gradserve_client.onnx.families.table import RULES
 from gradserve_client.onnx.families.windows import listed, span_of, windows_of

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import TO_THE_END
 from gradserve_client.onnx.call import Call
-
-#: where a slice ends that goes to the end, whatever the extent is: so that this may be free
-TO_THE_END: Final = 2**31 - 1
 
 
 def as_dtype(node: Node, found: Any, wanted: Any) -> Node:
@@ -57,23 +54,3 @@ def wrapped_index(call: Call, i: int, extent: int) -> Node:
         return call.constant(np.where(value.example < 0, value.example + extent, value.example), value.dtype)
     index = call.node(i)
     return index.less(call.like(0, i)).where(index.add(call.like(extent, i)), index)
-
-
-def size(shape: Sequence[int]) -> int:
-    """How many elements there are."""
-    return math.prod(shape)
-
-
-def several(node: Node, count: int) -> list[Node]:
-    """The results of a node that has several."""
-    return [node.get_output(i) for i in range(count)]
-
-
-def lowest(dtype: np.dtype[Any]) -> Any:
-    """What no number of a dtype is smaller than."""
-    return -np.inf if dtype.kind == "f" else np.False_ if dtype.kind == "b" else np.iinfo(dtype).min
-
-
-def highest(dtype: np.dtype[Any]) -> Any:
-    """What no number of a dtype is larger than."""
-    return np.inf if dtype.kind == "f" else np.True_ if dtype.kind == "b" else np.iinfo(dtype).max

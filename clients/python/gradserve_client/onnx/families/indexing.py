@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import size
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import at_positions, size, wrapped_index
+from gradserve_client.onnx.families.helpers import at_positions, wrapped_index
 from gradserve_client.onnx.families.table import RULES
 
 

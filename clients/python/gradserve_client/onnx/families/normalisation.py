@@ -6,8 +6,9 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import TO_THE_END, size
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import TO_THE_END, as_dtype, size
+from gradserve_client.onnx.families.helpers import as_dtype
 from gradserve_client.onnx.families.table import RULES
 
 

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import several
 from gradserve_client.onnx.call import Call, Said, is_float
-from gradserve_client.onnx.families.helpers import as_dtype, several
+from gradserve_client.onnx.families.helpers import as_dtype
 from gradserve_client.onnx.families.table import RULES
 
 

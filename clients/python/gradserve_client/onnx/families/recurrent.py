@@ -10,8 +10,8 @@ import numpy as np
 
 from gradserve_client.graph import Graph, Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import TO_THE_END
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import TO_THE_END
 from gradserve_client.onnx.families.table import RULES
 
 Activation = Callable[[Node], Node]

@@ -9,8 +9,9 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import highest, lowest, several, size
 from gradserve_client.onnx.call import Call, Said, is_float
-from gradserve_client.onnx.families.helpers import as_dtype, at_positions, highest, lowest, several, size, summed_dtype
+from gradserve_client.onnx.families.helpers import as_dtype, at_positions, summed_dtype
 from gradserve_client.onnx.families.table import RULES
 
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import size
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import size
 from gradserve_client.onnx.families.table import RULES
 
 #: R. G. Keys, Cubic convolution interpolation for digital image processing (1981), as PyTorch has it

@@ -8,8 +8,9 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import highest, lowest, size
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import highest, lowest, size, wrapped_index
+from gradserve_client.onnx.families.helpers import wrapped_index
 from gradserve_client.onnx.families.indexing import flat_positions
 from gradserve_client.onnx.families.table import RULES
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import TO_THE_END, several
 from gradserve_client.onnx.call import Call, Said
 from gradserve_client.onnx.families.arithmetic import element_type
-from gradserve_client.onnx.families.helpers import TO_THE_END, at_positions, bordered, several
+from gradserve_client.onnx.families.helpers import at_positions, bordered
 from gradserve_client.onnx.families.table import RULES
 
 

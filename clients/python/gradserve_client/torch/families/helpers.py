@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
-from typing import Final
 
 import numpy as np
 import torch
 
 from gradserve_client.graph import Graph, Node
+from gradserve_client.importing.writing import TO_THE_END
 from gradserve_client.torch.call import Call
 
-#: where a slice ends that goes to the end, whatever the extent is: so that this may be free
-TO_THE_END: Final = 2**31 - 1
 #: writes a function of its operands
 Write = Callable[..., Node | Sequence[Node]]
-
-
-def size(shape: Sequence[int]) -> int:
-    """How many elements there are."""
-    return math.prod(shape)
-
-
-def several(node: Node, count: int) -> list[Node]:
-    """The results of a node that has several."""
-    return [node.get_output(i) for i in range(count)]
 
 
 def common_dtype(call: Call, names: Sequence[str]) -> str:

@@ -9,8 +9,9 @@ import torch
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import size
 from gradserve_client.torch.call import Call, Said
-from gradserve_client.torch.families.helpers import at_positions, from_front, size, to_front
+from gradserve_client.torch.families.helpers import at_positions, from_front, to_front
 from gradserve_client.torch.families.table import RULES
 from gradserve_client.torch.values import Value, constant_of
 

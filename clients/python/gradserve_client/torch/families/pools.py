@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import TO_THE_END, size
 from gradserve_client.torch.call import Call, Said
 from gradserve_client.torch.families.convolution import summed_windows
-from gradserve_client.torch.families.helpers import TO_THE_END, bordered, size
+from gradserve_client.torch.families.helpers import bordered
 from gradserve_client.torch.families.table import RULES
 
 

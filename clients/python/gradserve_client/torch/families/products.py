@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import several
 from gradserve_client.torch.call import Call, Said, blocked_unless
-from gradserve_client.torch.families.helpers import several
 from gradserve_client.torch.families.table import RULES
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from gradserve_client.graph import Graph, Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import several
 from gradserve_client.torch.call import Call, Said
-from gradserve_client.torch.families.helpers import several
 from gradserve_client.torch.families.refused import RANDOM
 from gradserve_client.torch.families.table import RULES
 

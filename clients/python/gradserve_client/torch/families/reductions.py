@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import size
 from gradserve_client.torch.call import Call, Said, blocked_unless
-from gradserve_client.torch.families.helpers import size
 from gradserve_client.torch.families.table import RULES
 
 

@@ -8,8 +8,9 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
+from gradserve_client.importing.writing import size
 from gradserve_client.torch.call import Call, Said, blocked_unless
-from gradserve_client.torch.families.helpers import from_front, highest, lowest, size, to_front
+from gradserve_client.torch.families.helpers import from_front, highest, lowest, to_front
 from gradserve_client.torch.families.indexing import Places, places_of, table_of
 from gradserve_client.torch.families.table import RULES
 

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 from gradserve_client.graph import Node
+from gradserve_client.importing.writing import TO_THE_END, several, size
 from gradserve_client.torch.call import Call, Said
-from gradserve_client.torch.families.helpers import TO_THE_END, several, size
 from gradserve_client.torch.families.table import RULES
 from gradserve_client.torch.values import Value
 
