@@ -6,12 +6,14 @@ import json
 import socket
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from service.facades.known import FACADES
 from service.keys.caller import KeyScope
 from service.keys.credential import new_key
+from service.settings import FacadeName
 from service.web.access import scope_of
 from tests.conftest import Client, RunningServer
 from tests.service.facades.bad_requests import GOOD
@@ -30,6 +32,10 @@ def test_there_is_none_unless_it_is_asked_for(make_client: Callable[..., Client]
     only = make_client(facades="tesseract")
     assert only.get("/v2").json()["code"] == "not_found"
     assert "detail" in only.get("/tesseract/x/health").json()
+
+
+def test_the_setting_knows_those_that_there_are() -> None:
+    assert get_args(FacadeName) == tuple(FACADES)
 
 
 def test_they_stand_in_no_document_of_ours(make_client: Callable[..., Client]) -> None:
