@@ -50,6 +50,7 @@ from engine.calls import (
     STORED_VALUES,
     VJP,
     Batch,
+    BatchSum,
     Call,
     Gradients,
     Hessian,
@@ -72,6 +73,7 @@ from engine.graph.registry import Registry
 from engine.graph.statement import Statement
 from engine.graph.tensor_type import HostArray, TensorType
 from engine.ops import registry
+from engine.planning.blocks import Blocks, CompiledSum, compile_sum
 from engine.planning.compiler import Compiled, Compiler
 from engine.planning.plan import Plan
 from engine.planning.warm import warm
@@ -94,10 +96,13 @@ __all__ = [
     "VJP",
     "Analysis",
     "Batch",
+    "BatchSum",
+    "Blocks",
     "Builder",
     "Call",
     "Certificate",
     "Compiled",
+    "CompiledSum",
     "Compiler",
     "Deadline",
     "DeadlineExceeded",
@@ -125,6 +130,7 @@ __all__ = [
     "Values",
     "analyse",
     "certify",
+    "compile_sum",
     "describe",
     "export_gradients",
     "graph_id",

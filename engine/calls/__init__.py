@@ -5,17 +5,20 @@ arrays. What may live here: the calls' defaults and checks, in terms of the tran
 differentiation (`engine.transforms`), execution, anything of the wire.
 
 Files:
-    batch     One graph on many examples: values and gradients of each by itself, in one execution
-    call      The contract of a call, and the place where it writes its results
-    keeping   A call that also says what some nodes are, to whoever keeps that
-    matrices  Whole Jacobians and Hessians
-    products  Products with the Jacobian, from either side, and with the Hessian
-    values    Values, and gradients: the two calls that most clients need
+    batch      One graph on many examples: values and gradients of each by itself, in one execution
+    batch_sum  One graph on many examples: the sums of its values over them, and the gradients of a sum, which is one
+               node
+    call       The contract of a call, and the place where it writes its results
+    keeping    A call that also says what some nodes are, to whoever keeps that
+    matrices   Whole Jacobians and Hessians
+    products   Products with the Jacobian, from either side, and with the Hessian
+    values     Values, and gradients: the two calls that most clients need
 """
 
 from __future__ import annotations
 
 from engine.calls.batch import Batch
+from engine.calls.batch_sum import BatchSum
 from engine.calls.call import Call, Label
 from engine.calls.keeping import STORED_VALUES, keeping
 from engine.calls.matrices import Hessian, Jacobian
@@ -29,6 +32,7 @@ __all__ = [
     "STORED_VALUES",
     "VJP",
     "Batch",
+    "BatchSum",
     "Call",
     "Gradients",
     "Hessian",

@@ -65,13 +65,17 @@ class Batch(Call):
     def write_graph(self, scope: Scope) -> Results:
         """The results of `each`, along the leading axis."""
         single = self.each.write_graph(scope)
+        results = vmap_onto(scope.builder, [value for _, value in single.results], self._examples(scope), self.size)
+        labels = [label for label, _ in single.results]
+        return Results(list(zip(labels, results, strict=True)), single.disconnected)
+
+    def _examples(self, scope: Scope) -> dict[Value, Value]:
+        """For each mapped leaf of one example, the feed of all."""
         many = {}
         for leaf, node, type in self._leaves(scope):
             scope.builder.refeed(leaf, ("one of", node))
             many[leaf] = scope.builder.leaf(type, node)
-        results = vmap_onto(scope.builder, [value for _, value in single.results], many, self.size)
-        labels = [label for label, _ in single.results]
-        return Results(list(zip(labels, results, strict=True)), single.disconnected)
+        return many
 
     def _leaves(self, scope: Scope) -> list[tuple[Value, int, TensorType]]:
         """The mapped leaves of one example, of those that the answer needs."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 from engine.graph.errors import BadReference, EngineError, InvalidField, NonScalarOutput, NotDifferentiable
@@ -91,20 +91,29 @@ class Derivative(Call):
 
 @dataclass(frozen=True)
 class Scope:
-    """A program in a builder, `grad` nodes written out: where its nodes went, and the bytes that a sweep may hold."""
+    """A program in a builder, `grad` nodes written out: where its nodes went, and the bytes that a sweep may hold.
+
+    Of a node in `totals`, that stands for its value where this is asked for or differentiated; what is differentiated
+    by are the `nodes`.
+    """
 
     program: Program
     builder: Builder
     nodes: Mapping[int, Value]
     chunk_bytes: int
+    totals: Mapping[int, Value] = field(default_factory=dict)
+
+    def value(self, node: int) -> Value:
+        """What is asked for where a node is."""
+        return self.totals[node] if node in self.totals else self.nodes[node]
 
     def values(self, outputs: Sequence[int]) -> list[tuple[Label, Value]]:
         """The results that `outputs` are."""
-        return [(Label("values", (i,)), self.nodes[i]) for i in outputs]
+        return [(Label("values", (i,)), self.value(i)) for i in outputs]
 
     def differentiable_node(self, role: str, node: int) -> Value:
-        """The value of a node that is differentiated. Raises NotDifferentiable."""
-        value = self.nodes[node]
+        """The value of a node that is differentiated, or differentiated by. Raises NotDifferentiable."""
+        value = self.nodes[node] if role == "wrt" else self.value(node)
         if value.type.is_differentiable:
             return value
         name = value.dtype.name

@@ -48,7 +48,7 @@ class Keeping(Call):
     def write_graph(self, scope: Scope) -> Results:
         """What the call writes, then the values."""
         first = self.call.write_graph(scope)
-        values = [scope.nodes[node] for node in self.kept]
+        values = [scope.value(node) for node in self.kept]
         return Results([*first.results, *labelled(STORED_VALUES, self.kept, values)], first.disconnected)
 
 

@@ -51,6 +51,8 @@ Files:
     segments            Calls in a row. Between two segments a run looks at the clock; an error inside one is told from
                         its position
     stopwatch           Time that each step of a run takes: the order of compiling is told from it
+    sum_runs            Sums over examples, run block by block, and added up in a tree by position: neighbours first,
+                        level by level
     tiers               Tiers of a plan: run by NumPy at first, and by compiled kernels once that is worth the compiling
     witness             Witness of what this process computes at this moment, in memory that outlives it: read by
                         whoever finds it dead

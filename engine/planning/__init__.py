@@ -10,6 +10,8 @@ What may live here: decisions that are made before anything runs. What may not: 
 Files:
     arena             Arena: places of results while a plan runs, decided before it does; in one buffer, or in the
                       caller's memory
+    blocks            Sums over examples by blocks: how many examples one plan adds up, and the plans of all blocks,
+                      which are two
     bodies            Graphs made ready to be planned: optimised, and with kernels that have plans in the places of ops
                       with functions
     cache             Bounded memory of what is costly to make: what was used lately is kept, and each thing is made by

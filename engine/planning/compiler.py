@@ -104,6 +104,8 @@ class Compiler:
         self.splits_sums = splits_sums
         #: what was compiled, by its key, as long as it is kept
         self.plans: Cache[Compiled] = Cache(capacity, bytes, lambda made: made.nbytes)
+        #: how many examples are added up at a time, by what sums over examples were asked
+        self.block_sizes: Cache[int] = Cache(capacity, capacity, lambda _: 1)
 
     def forward(
         self,

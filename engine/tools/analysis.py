@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
-from engine.calls import Call
+from engine.calls import BatchSum, Call
 from engine.calls.call import FeedTypes
 from engine.graph.body import NO_BUDGET
 from engine.graph.errors import OverBudget
@@ -15,6 +15,7 @@ from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.op import NoGradient
 from engine.graph.program import Function, FunctionTyping, Program
 from engine.graph.tensor_type import TensorType
+from engine.planning.blocks import Blocks, example_blocks
 from engine.planning.compiler import plan_fastest, plan_within
 from engine.planning.storage import Storage
 
@@ -36,7 +37,8 @@ class Analysis:
     """Needs of a call, and whether they are within the limits.
 
     `saved_bytes` are of results of the forward pass that the backward pass reads; `recomputed_flops` are spent for want
-    of memory. The fastest plan is the one that there would be if memory were no matter.
+    of memory. The fastest plan is the one that there would be if memory were no matter. `blocks` are those of a sum
+    over examples.
     """
 
     nodes: tuple[NodeCost, ...]
@@ -50,6 +52,7 @@ class Analysis:
     stops_gradient: tuple[int, ...]
     result_types: tuple[TensorType, ...]
     within: bool
+    blocks: Blocks | None = None
 
 
 def analyse(
@@ -66,8 +69,48 @@ def analyse(
     """Plan `call` as it would run within `limits` and `memory`; where it is over them, as it would run without.
 
     `loop_threads` and `splits_sums` as the executor. The tensors that the call takes beside feeds are taken to fit.
-    Raises EngineError, OverBudget only for a rank.
+    A sum over examples has the FLOPs of all its `blocks`, and the bytes of one. Raises EngineError, OverBudget only for
+    a rank.
     """
+
+    def analysed(call: Call) -> Analysis:
+        return _analysed(program, types, call, limits, deadline, loop_threads, memory, splits_sums=splits_sums)
+
+    if not isinstance(call, BatchSum):
+        return analysed(call)
+    blocks = example_blocks(program, types, call, limits.within(memory), deadline)
+    last = analysed(call.of_examples(blocks.last))
+    found = last if blocks.count == 1 else _of_all(analysed(call.of_examples(blocks.block)), last, blocks.count)
+    flops = found.forward_flops + found.backward_flops
+    return replace(found, blocks=blocks, within=found.within and flops <= limits.flops)
+
+
+def _of_all(full: Analysis, last: Analysis, count: int) -> Analysis:
+    """What so many blocks take, of which the last one may be another."""
+    others = count - 1
+    nodes = [replace(a, flops=others * a.flops + b.flops) for a, b in zip(full.nodes, last.nodes, strict=True)]
+    return replace(
+        full,
+        nodes=tuple(nodes),
+        forward_flops=others * full.forward_flops + last.forward_flops,
+        backward_flops=others * full.backward_flops + last.backward_flops,
+        recomputed_flops=others * full.recomputed_flops + last.recomputed_flops,
+        fastest_flops=others * full.fastest_flops + last.fastest_flops,
+        within=full.within and last.within,
+    )
+
+
+def _analysed(
+    program: Program,
+    types: FeedTypes,
+    call: Call,
+    limits: Limits,
+    deadline: Deadline,
+    loop_threads: int,
+    memory: int | None,
+    *,
+    splits_sums: bool,
+) -> Analysis:
     endless = replace(limits, bytes=NO_END, flops=NO_END)
     _, values = program.build(call.example(program, types), call.roots, deadline, limits=endless)
     call = call.fitted(values)

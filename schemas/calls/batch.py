@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NotRequired
+from typing import Annotated, Literal, NotRequired
 
 from pydantic import FailFast, Field, with_config
+from typing_extensions import TypeAliasType
 
 from schemas.request import ComputingRequest, Of, Wrt
-from schemas.scalars import CLOSED, NodeId
+from schemas.scalars import CLOSED, Int64, NodeId
+
+# A message of its own in the document, as other words are.
+Reduction = TypeAliasType("Reduction", Literal["none", "sum", "mean"])
+
+Reduce = Annotated[
+    Reduction,
+    Field(
+        description="what is made of the N examples: nothing, so that the answer has their axis, or their sum or mean, "
+        "which are differentiated as one; default none"
+    ),
+]
+Block = Annotated[
+    Int64,
+    Field(
+        description="with `reduce`: how many examples are added up at a time, 1 at least; by default the largest power "
+        "of two whose plan takes at most 64 MiB and 2·10⁹ FLOPs"
+    ),
+]
 
 
 @with_config(CLOSED)
@@ -21,3 +40,5 @@ class BatchRequest(ComputingRequest):
     ]
     of: NotRequired[Of]
     wrt: NotRequired[Wrt]
+    reduce: NotRequired[Reduce]
+    block: NotRequired[Block]

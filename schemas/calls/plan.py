@@ -7,6 +7,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import FailFast, Field, WithJsonSchema, with_config
 from typing_extensions import TypeAliasType, TypedDict
 
+from schemas.calls.batch import Block, Reduce
 from schemas.graph import OpName
 from schemas.request import AskedPrecision, MemoryBudget, Outputs, TypesRequest
 from schemas.scalars import CLOSED, Int64, NodeId
@@ -35,6 +36,8 @@ class PlanRequest(TypesRequest):
             list[NodeId], FailFast(), Field(description="for batch: the leaves whose types have a leading axis N")
         ]
     ]
+    reduce: NotRequired[Reduce]
+    block: NotRequired[Block]
     outputs: NotRequired[Outputs]
     memory_budget: NotRequired[MemoryBudget]
     precision: NotRequired[AskedPrecision]
@@ -81,4 +84,11 @@ class PlanAnswer(TypedDict):
     response_bytes: Annotated[Int64, Field(description="how long the answer can get, in the encoding asked for")]
     stops_gradient: Annotated[list[NodeId], Field(description="nodes that no derivative passes through")]
     admitted: Annotated[bool, Field(description="whether the request is within the limits")]
+    block: NotRequired[
+        Annotated[
+            Int64,
+            Field(description="of a `batch` that reduces: the examples added up at a time, of which the bytes are"),
+        ]
+    ]
+    blocks: NotRequired[Annotated[Int64, Field(description="how often that is done, of which the FLOPs are")]]
     limits: ServerLimits

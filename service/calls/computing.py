@@ -23,6 +23,7 @@ from engine import (
 )
 from engine.graph.precision import IEEE, Precision
 from engine.planning.estimate import run_seconds
+from engine.tools.diagnose import Nonfinite
 from service.calls import calls
 from service.calls.cached_request import CachedRequest
 from service.calls.definition import CallDefinition, Engine
@@ -87,6 +88,11 @@ class Prepared:
     def answered(self) -> int:
         """How many results are the answer's."""
         return sum(label.kind != STORED_VALUES for label in self.compiled.labels)
+
+    @property
+    def recomputed_flops(self) -> int:
+        """What is done again for want of memory."""
+        return self.compiled.plan.recomputed_flops
 
 
 @dataclass(frozen=True)
@@ -157,11 +163,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             memory=task.memory_budget,
             precision=task.precision,
         )
-        ready = Prepared(task, compiled, 0, engine.dense_flop)
-        types = compiled.plan.result_types[: ready.answered]
-        response = FIELD_BYTES + encoded_bytes(types, task.encoding) + PLACE_BYTES * len(task.places)
-        admit_answer(response, task.encoding, engine.max_response_bytes)
-        return replace(ready, response_bytes=response)
+        return admitted(Prepared(task, compiled, 0, engine.dense_flop), engine)
 
     def cost(self, ready: Prepared) -> Estimate:
         """By its plan."""
@@ -172,9 +174,8 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
     def run_task(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
         task, compiled = ready.execution, ready.compiled
-        watch = NonfiniteWatch(task.program, task.tensors, compiled.plan, engine.executor) if task.diagnose else None
         started = time.perf_counter()
-        arrays = engine.executor.run(compiled.plan, task.tensors, deadline, watch)
+        arrays, nonfinite = self.execute(ready, engine, deadline)
         elapsed = 1000 * (time.perf_counter() - started)
         stats = RunStats(
             device=engine.executor.device,
@@ -182,16 +183,25 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             execute_ms=round(elapsed, 4),
             report=deadline.report,
             peak_bytes=compiled.plan.peak_bytes,
-            recomputed_flops=compiled.plan.recomputed_flops,
+            recomputed_flops=ready.recomputed_flops,
             graph_id=compiled.name.of(task.program),
             opset=task.program.opset,
             dtype=compiled.dtype,
-            first_nonfinite=None if watch is None else watch.found,
+            first_nonfinite=nonfinite,
         )
         count = ready.answered
         named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
         kept = Storing(task.places, engine.write_behind_ms).kept(arrays[count:])
         return Result(named, _disconnected(compiled), stats, kept)
+
+    def execute(
+        self, ready: Prepared, engine: Engine, deadline: Deadline
+    ) -> tuple[Sequence[HostArray], Nonfinite | None]:
+        """The results of the plan; and, with `diagnose`, the first that was not finite."""
+        task, plan = ready.execution, ready.compiled.plan
+        watch = NonfiniteWatch(task.program, task.tensors, plan, engine.executor) if task.diagnose else None
+        arrays = engine.executor.run(plan, task.tensors, deadline, watch)
+        return arrays, None if watch is None else watch.found
 
     def write_body(self, outcome: Result, ready: Prepared, encoding: str) -> AnswerBody:
         """A list of tensors for each kind of result."""
@@ -231,6 +241,14 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
 def computing_calls() -> Mapping[str, Computing]:
     """Of all calls, those that run a graph."""
     return {name: call for name, call in calls().items() if isinstance(call, Computing)}
+
+
+def admitted(ready: Prepared, engine: Engine) -> Prepared:
+    """The same, once its answer is no longer than it may be."""
+    task, types = ready.execution, ready.compiled.plan.result_types[: ready.answered]
+    response = FIELD_BYTES + encoded_bytes(types, task.encoding) + PLACE_BYTES * len(task.places)
+    admit_answer(response, task.encoding, engine.max_response_bytes)
+    return replace(ready, response_bytes=response)
 
 
 def admit_answer(count: int, encoding: str, limit: int) -> None:

@@ -115,6 +115,8 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
             "admitted": outcome.admitted,
             "limits": dict(outcome.limits),
         }
+        if analysis.blocks is not None:
+            answer |= {"block": analysis.blocks.block, "blocks": analysis.blocks.count}
         return write_answer(answer, encoding)
 
 

@@ -1,0 +1,153 @@
+"""Sums over examples by blocks: how many examples one plan adds up, and the plans of all blocks, which are two."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+from engine.calls import BatchSum
+from engine.calls.call import FeedTypes
+from engine.graph.errors import OverBudget, OverMemory, TooManyNodes, counted
+from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.precision import IEEE, Precision
+from engine.graph.program import Program
+from engine.planning.compiler import Compiled, Compiler, plan_call
+from engine.planning.plan import Plan
+
+#: what a block may take where nobody says how large it is: bytes at its peak, and FLOPs
+BLOCK_BYTES: Final = 64 << 20
+BLOCK_FLOPS: Final = 2 * 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """N examples, `block` at a time; the last ones may be fewer. Of no examples, there is one block, which is empty."""
+
+    examples: int
+    block: int
+
+    @property
+    def count(self) -> int:
+        """How many blocks there are."""
+        return max(1, -(-self.examples // self.block))
+
+    @property
+    def last(self) -> int:
+        """Examples of the last block."""
+        return self.examples - self.block * (self.count - 1)
+
+    def rows(self, index: int) -> slice:
+        """The examples of a block."""
+        return slice(index * self.block, min((index + 1) * self.block, self.examples))
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledSum:
+    """Blocks, the plan of each, and that of the last one, which may have fewer examples."""
+
+    blocks: Blocks
+    full: Compiled
+    last: Compiled
+
+    def plan(self, index: int) -> Plan:
+        """The plan of this block."""
+        return (self.last if index + 1 == self.blocks.count else self.full).plan
+
+    @property
+    def flops(self) -> int:
+        """Of all blocks."""
+        return self.full.plan.flops * (self.blocks.count - 1) + self.last.plan.flops
+
+    @property
+    def recomputed_flops(self) -> int:
+        """Of these, what is done again for want of memory."""
+        return self.full.plan.recomputed_flops * (self.blocks.count - 1) + self.last.plan.recomputed_flops
+
+
+def compile_sum(
+    compiler: Compiler,
+    program: Program,
+    types: FeedTypes,
+    call: BatchSum,
+    deadline: Deadline = NO_DEADLINE,
+    *,
+    node_by_node: bool = False,
+    memory: int | None = None,
+    precision: Precision = IEEE,
+) -> CompiledSum:
+    """The plans of `call`, which are made of blocks; arguments are those of `Compiler.compile`.
+
+    Raises EngineError: of a block that is over the memory, with the largest power of two that is within it; and
+    OverBudget where all blocks together are over the FLOPs.
+    """
+    limits = compiler.limits.within(memory)
+    size, _ = compiler.block_sizes.get(
+        (program.digest, frozenset(types.items()), call, limits.bytes),
+        lambda: example_blocks(program, types, call, limits, deadline).block,
+        deadline,
+    )
+    blocks = Blocks(call.size, size)
+
+    def compiled(examples: int) -> Compiled:
+        asked = call.of_examples(examples)
+        return compiler.compile(
+            program, types, asked, deadline, node_by_node=node_by_node, memory=memory, precision=precision
+        )
+
+    try:
+        last = compiled(blocks.last)
+        found = CompiledSum(blocks, compiled(blocks.block) if blocks.count > 1 else last, last)
+    except OverMemory as error:
+        below = (size - 1).bit_length() - 1
+        fitting = _largest_power(program, types, call, limits, deadline, below) if below >= 0 else None
+        raise _over(error, size, fitting) from None
+    compiler.limits.admit_flops(found.flops)
+    return found
+
+
+def example_blocks(
+    program: Program, types: FeedTypes, call: BatchSum, limits: Limits, deadline: Deadline = NO_DEADLINE
+) -> Blocks:
+    """The blocks of `call`: of the size that it states, or else of the default one.
+
+    That is the largest power of two of which the plan takes at most BLOCK_BYTES at its peak, or the memory of `limits`,
+    and BLOCK_FLOPS: the plan with a step for each node, so that it is the same on every machine. Raises EngineError.
+    """
+    if call.block is not None:
+        return Blocks(call.size, max(1, min(call.block, call.size)))
+    within = replace(limits, bytes=min(limits.bytes, BLOCK_BYTES), flops=min(limits.flops, BLOCK_FLOPS))
+    most = max(0, call.size - 1).bit_length()
+    return Blocks(call.size, _largest_power(program, types, call, within, deadline, most) or 1)
+
+
+def _largest_power(
+    program: Program, types: FeedTypes, call: BatchSum, limits: Limits, deadline: Deadline, most: int
+) -> int | None:
+    """The largest power of two, up to 2^`most`, of examples whose plan is within `limits`; None where there is none."""
+
+    def fits(exponent: int) -> bool:
+        try:
+            plan_call(program, types, call.of_examples(1 << exponent), limits, deadline, loop_threads=0)
+        except TooManyNodes:
+            raise
+        except OverBudget:
+            return False
+        return True
+
+    if not fits(0):
+        return None
+    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return 1 << low
+
+
+def _over(error: OverMemory, size: int, fitting: int | None) -> OverMemory:
+    """The error, about a block of so many examples, with the block that is `fitting`."""
+    error.detail = f"{error.detail} in a block of {counted(size, 'example')}"
+    if fitting is not None:
+        error.detail += f"; a block of {fitting} is within it"
+        error.expected = f"a block of at most {fitting}"
+        error.got = f"a block of {size}"
+    return error
