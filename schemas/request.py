@@ -18,6 +18,16 @@ TensorEncoding = TypeAliasType("TensorEncoding", Literal["json", "base64"])
 AnswerEncoding = Annotated[TensorEncoding, Field(description="how the tensors of the answer are written; default json")]
 
 
+Rows = Annotated[
+    list[Int64],
+    FailFast(),
+    Field(
+        description="with `tensor_id`: start and stop of the part of its leading axis that is meant; default all",
+        json_schema_extra={"minItems": 2, "maxItems": 2},
+    ),
+]
+
+
 @with_config(CLOSED)
 class Feed(TypedDict):
     """A tensor for a node: the value of a leaf, a cotangent, a tangent or a vector.
@@ -28,13 +38,17 @@ class Feed(TypedDict):
     node: NodeId
     tensor: NotRequired[Tensor]
     tensor_id: NotRequired[Annotated[TensorName, Field(description="name of a resident tensor")]]
+    rows: NotRequired[Rows]
 
 
 @with_config(CLOSED)
 class StoreEntry(TypedDict):
-    """A node whose value is to be kept as a resident tensor."""
+    """A node whose value, or the gradient by which, is to be kept as a resident tensor."""
 
     node: NodeId
+    gradient: NotRequired[
+        Annotated[bool, Field(description="the gradient by the node, which `wrt` has, and not its value; default no")]
+    ]
     tensor_id: Annotated[TensorName, Field(description="name of the resident tensor, which need not be there yet")]
     if_match: NotRequired[
         Annotated[
@@ -130,7 +144,7 @@ class ComputingRequest(GraphRequest):
         Annotated[
             list[StoreEntry],
             FailFast(),
-            Field(description="nodes whose values are kept as resident tensors: all of them, or none"),
+            Field(description="nodes whose values, or gradients, are kept as resident tensors: all of them, or none"),
         ]
     ]
 

@@ -9,7 +9,7 @@ Files:
     batch_sum  One graph on many examples: the sums of its values over them, and the gradients of a sum, which is one
                node
     call       The contract of a call, and the place where it writes its results
-    keeping    A call that also says what some nodes are, to whoever keeps that
+    keeping    A call that also says what some nodes are, and gradients by some, to whoever keeps that
     matrices   Whole Jacobians and Hessians
     products   Products with the Jacobian, from either side, and with the Hessian
     values     Values, and gradients: the two calls that most clients need

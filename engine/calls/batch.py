@@ -58,6 +58,11 @@ class Batch(Call):
         """As of each."""
         return self.each.wrt_nodes
 
+    @property
+    def gradient_nodes(self) -> tuple[int, ...]:
+        """As of each."""
+        return self.each.gradient_nodes
+
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
         """The mapped types without their leading axis."""
         return {**types, **{node: type.with_shape(type.shape[1:]) for node, type in self.mapped}}

@@ -59,6 +59,11 @@ class Call(ABC):
         """Of these, the ones that derivatives are taken by."""
         return ()
 
+    @property
+    def gradient_nodes(self) -> tuple[int, ...]:
+        """The nodes whose gradients are among the results."""
+        return ()
+
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
         """The types of the feeds that the graph is written for; here, the types that are fed."""
         return types

@@ -1,4 +1,4 @@
-"""A call that also says what some nodes are, to whoever keeps that."""
+"""A call that also says what some nodes are, and gradients by some, to whoever keeps that."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ STORED_VALUES: Final = "stored"
 
 @dataclass(frozen=True)
 class Keeping(Call):
-    """The results of `call`, and behind them the values of `kept`, whatever the call makes of its outputs."""
+    """The results of `call`, and behind them the values of `kept`, whatever the call makes of its outputs.
+
+    Last, once more, those of its gradients that are by the nodes `gradients`.
+    """
 
     call: Call
     kept: tuple[int, ...]
+    gradients: tuple[int, ...] = ()
 
     @property
     def is_swept(self) -> bool:
@@ -37,6 +41,11 @@ class Keeping(Call):
         """As of the call."""
         return self.call.wrt_nodes
 
+    @property
+    def gradient_nodes(self) -> tuple[int, ...]:
+        """As of the call."""
+        return self.call.gradient_nodes
+
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
         """As for the call."""
         return self.call.example(program, types)
@@ -46,19 +55,22 @@ class Keeping(Call):
         return replace(self, call=self.call.fitted(values))
 
     def write_graph(self, scope: Scope) -> Results:
-        """What the call writes, then the values."""
+        """What the call writes, then the values, then the gradients."""
         first = self.call.write_graph(scope)
-        values = [scope.value(node) for node in self.kept]
-        return Results([*first.results, *labelled(STORED_VALUES, self.kept, values)], first.disconnected)
+        by = {label.nodes[0]: value for label, value in first.results if label.kind == "gradients"}
+        kept = [*(scope.value(node) for node in self.kept), *(by[node] for node in self.gradients)]
+        named = labelled(STORED_VALUES, (*self.kept, *self.gradients), kept)
+        return Results([*first.results, *named], first.disconnected)
 
 
-def keeping(call: Call, program: Program, nodes: Sequence[int]) -> Call:
+def keeping(call: Call, program: Program, nodes: Sequence[int], gradients: Sequence[int] = ()) -> Call:
     """`call`, with the values of `nodes` behind its results: of all examples, where it has many.
 
-    Raises BadReference for a node that does not exist, or has several outputs.
+    Then its gradients by the nodes `gradients`, of its `gradient_nodes`. Raises BadReference for a node that does not
+    exist, or has several outputs.
     """
     kept = checked(program, "store", tuple(dict.fromkeys(nodes)))
     if isinstance(call, Batch):
-        each = keeping(call.each, program, kept)
+        each = keeping(call.each, program, kept, gradients)
         return replace(call, outputs=each.outputs, each=each)
-    return Keeping((*kept, *call.outputs), call, kept)
+    return Keeping((*kept, *call.outputs), call, kept, tuple(dict.fromkeys(gradients)))

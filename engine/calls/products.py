@@ -59,6 +59,11 @@ class VJP(Derivative):
         matched = _one_for_each("cotangents", "outputs", asked, cotangents)
         return cls(asked, parameters(program, wrt), matched, batched)
 
+    @property
+    def gradient_nodes(self) -> tuple[int, ...]:
+        """`wrt`."""
+        return self.wrt
+
     def fitted(self, values: Mapping[int, Value]) -> Self:
         """With cotangents of their nodes' types."""
         return replace(self, cotangents=fitting(self.cotangents, values))

@@ -68,6 +68,11 @@ class Gradients(Call):
         """`wrt`."""
         return self.wrt
 
+    @property
+    def gradient_nodes(self) -> tuple[int, ...]:
+        """`wrt`."""
+        return self.wrt
+
     def write_graph(self, scope: Scope) -> Results:
         """The values, then the gradients. Raises NotDifferentiable, NonScalarOutput, and what a seed gets wrong."""
         found = self.pull(scope)

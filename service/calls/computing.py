@@ -30,7 +30,8 @@ from service.calls.definition import CallDefinition, Engine
 from service.calls.estimate import Estimate
 from service.wire.answers import FIELD_BYTES, PLACE_BYTES, AnswerBody, RunStats, write_result
 from service.wire.request import ParsedRequest, types_of
-from service.wire.storing import Destination, Kept, Storing, read_places
+from service.wire.resident_feed import ResidentFeed
+from service.wire.storing import Destination, Kept, Storing, check_gradients, read_places, sources_of
 from service.wire.template import AnswerTemplate
 from service.wire.tensors import encoded_bytes
 
@@ -64,7 +65,7 @@ class Execution:
     types: Mapping[int, TensorType]
     call: Call
     tensors: Mapping[Hashable, HostArray]
-    residents: Mapping[Hashable, str]
+    residents: Mapping[Hashable, ResidentFeed]
     places: tuple[Destination, ...] = ()
     encoding: str = "json"
     diagnose: bool = False
@@ -135,14 +136,14 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         given = {role: tuple(types_of(arrays).items()) for role, arrays in beside.items()}
         tensors: dict[Hashable, HostArray] = {node: array for node, array in feeds.items()}  # noqa: C416 - wider keys
         tensors |= {(role, node): array for role, arrays in beside.items() for node, array in arrays.items()}
-        residents: dict[Hashable, str] = {node: name for node, name in request.residents("feeds").items()}  # noqa: C416
-        residents |= {(role, node): name for role in self.beside for node, name in request.residents(role).items()}
+        residents: dict[Hashable, ResidentFeed] = dict(request.residents("feeds").items())
+        residents |= {(role, node): one for role in self.beside for node, one in request.residents(role).items()}
         places = read_places(request.fields)
         call = self.call(CallArguments(program, types, request.fields, given))
         return Execution(
             program=program,
             types=types,
-            call=keeping(call, program, [place.node for place in places]) if places else call,
+            call=_keeping(call, program, places) if places else call,
             tensors=tensors,
             residents=residents,
             places=places,
@@ -228,7 +229,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         return CachedRequest(
             plan=compiled.key,
             feeds=tuple((feed, type) for feed, type in fed.items() if feed not in task.residents),
-            residents=tuple((feed, fed[feed], name) for feed, name in task.residents.items()),
+            residents=tuple((feed, fed[feed], one) for feed, one in task.residents.items()),
             disconnected=disconnected,
             encoding=task.encoding,
             stats=stats,
@@ -236,6 +237,14 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             template=template,
             storing=Storing(task.places, engine.write_behind_ms) if task.places else None,
         )
+
+
+def _keeping(call: Call, program: Program, places: Sequence[Destination]) -> Call:
+    """The call, which also gives what goes to these places. Raises Refusal and EngineError."""
+    check_gradients(places, call.gradient_nodes)
+    sources = sources_of(places)
+    values, gradients = ([node for is_gradient, node in sources if is_gradient is kind] for kind in (False, True))
+    return keeping(call, program, values, gradients)
 
 
 def computing_calls() -> Mapping[str, Computing]:

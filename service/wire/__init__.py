@@ -25,6 +25,7 @@ Files:
     request           A request that fits its schema, read part by part as its call asks for them
     request_template  The shape of a request, which decides all but numbers, and the data of its tensors, which are the
                       numbers
+    resident_feed     Feeds of resident tensors, or of some of their rows
     storing           `store`: which nodes of a request are kept as resident tensors, and what the answer says of them
     template          Answers that differ in their numbers alone: what is the same in all is written once, and numbers
                       are put in

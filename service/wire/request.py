@@ -18,6 +18,7 @@ from service.wire.json_reader import admit_nodes
 from service.wire.message import Message
 from service.wire.node_place import NodePlace
 from service.wire.precision_choice import PrecisionChoice
+from service.wire.resident_feed import ResidentFeed, rows_of, rows_refusal
 from service.wire.tensors import type_of
 from service.wire.translate import Translator, located, read_array, unexpected_tensor
 from service.wire.validation import validate
@@ -113,6 +114,8 @@ class ParsedRequest:
     def _tensor(self, one: Feed, role: str, i: int) -> HostArray:
         if ("tensor" in one) == ("tensor_id" in one):
             raise _not_one_tensor(one, role, i)
+        if "rows" in one and "tensor" in one:
+            raise rows_refusal(one, role, i, "absent beside a tensor", str(one["rows"]))
         if "tensor" in one:
             return read_array(one["tensor"], self.reader.limits, (role, i, "tensor"), NodePlace(one["node"]))
         place = f"/{role}/{i}/tensor_id"
@@ -120,17 +123,17 @@ class ParsedRequest:
         version = self.find(name)
         if version is None:
             raise unknown_tensor(name, place, one["node"])
-        return version.array
+        return rows_of(version.array, one, role, i) if "rows" in one else version.array
 
-    def residents(self, role: str) -> dict[int, str]:
-        """The names of the resident tensors of one role, by node."""
+    def residents(self, role: str) -> dict[int, ResidentFeed]:
+        """The resident tensors of one role, by node."""
         listed: Sequence[Feed] = self.fields.get(role, [])
-        return {one["node"]: one["tensor_id"] for one in listed if "tensor_id" in one}
+        return {one["node"]: ResidentFeed(one["tensor_id"], "rows" in one) for one in listed if "tensor_id" in one}
 
     def wanted(self, roles: Sequence[str]) -> list[str]:
         """The names of all resident tensors of these roles, where any of them is not known here."""
         named = chain.from_iterable(self.residents(role).values() for role in roles)
-        names = [name for name in dict.fromkeys(named) if is_name(name)]
+        names = [name for name in dict.fromkeys(one.name for one in named) if is_name(name)]
         return names if any(self.find(name) is None for name in names) else []
 
     @cached_property

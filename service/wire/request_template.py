@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 
 import orjson
 
+from service.wire.resident_feed import is_span
 from service.wire.storing import is_condition
 
 #: bytes of a shape that is worth remembering
@@ -20,17 +21,25 @@ class RequestTemplate:
     """The fields of a request without the data of the tensors in some of them.
 
     `shape` is the rest, as bytes: the same for requests that differ in data alone. It tells 1 from 1.0 and from true.
-    `data` are the payloads, each with its name; resident tensors have none, and stay where they are. `conditions` are
-    those of `store`.
+    `data` are the payloads, each with its name; resident tensors have none, and stay where they are. Of the rows
+    of one, `shape` has how many they are, and `starts` the first, None where it is whole. `conditions` are those of
+    `store`.
     """
 
-    __slots__ = ("_places", "_tensors", "conditions", "data", "shape")
+    __slots__ = ("_places", "_residents", "_rows", "_tensors", "conditions", "data", "shape", "starts")
 
     def __init__(
-        self, tensors: Sequence[dict[str, Any]], places: Sequence[dict[str, Any]], fields: Mapping[str, Any]
+        self,
+        tensors: Sequence[dict[str, Any]],
+        residents: Sequence[dict[str, Any]],
+        places: Sequence[dict[str, Any]],
+        fields: Mapping[str, Any],
     ) -> None:
         self._tensors = tensors
+        self._residents = residents
         self._places = places
+        self._rows = [_counted(resident) for resident in residents]
+        self.starts = [None if rows is None else rows[0] for rows in self._rows]
         self.data = [_taken(tensor) for tensor in tensors]
         self.conditions: Sequence[str | None] = [place.pop("if_match", None) for place in places] if places else ()
         self.shape = _written(fields)
@@ -48,15 +57,16 @@ class RequestTemplate:
                 tensors += [entry.get("tensor") if type(entry) is dict else None for entry in part]
             elif part is not None:
                 tensors.append(part)
+        residents: list[dict[str, Any]] = []
         if not {dict}.issuperset(map(type, tensors)):
-            sent = _sent(fields, names)
-            if sent is None:
+            parted = _parted(fields, names)
+            if parted is None:
                 return None
-            tensors = sent
+            tensors, residents = parted
         places = fields.get("store", ())
         if places and not _are_places(places):
             return None
-        template = cls(tensors, places, fields)
+        template = cls(tensors, residents, places, fields)
         if template.shape is None:
             template.put_back()
             return None
@@ -67,15 +77,21 @@ class RequestTemplate:
         for tensor, (name, data) in zip(self._tensors, self.data, strict=True):
             if name is not None:
                 tensor[name] = data
+        for resident, rows in zip(self._residents, self._rows, strict=True):
+            if rows is not None:
+                resident["rows"] = rows
         if self._places:
             for place, condition in zip(self._places, self.conditions, strict=True):
                 if condition is not None:
                     place["if_match"] = condition
 
 
-def _sent(fields: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any]] | None:
-    """The tensors that came, where others are resident; None where anything else stands in the place of one."""
+def _parted(
+    fields: Mapping[str, Any], names: Sequence[str]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]] | None:
+    """The tensors that came, and the feeds of resident ones; None where anything else stands in the place of one."""
     tensors: list[Any] = []
+    residents: list[dict[str, Any]] = []
     for name in names:
         part = fields.get(name)
         entries = part if type(part) is list else [] if part is None else [{"tensor": part}]
@@ -84,7 +100,9 @@ def _sent(fields: Mapping[str, Any], names: Sequence[str]) -> list[dict[str, Any
                 return None
             if "tensor" in entry or type(entry.get("tensor_id")) is not str:
                 tensors.append(entry.get("tensor"))
-    return tensors if {dict}.issuperset(map(type, tensors)) else None
+            else:
+                residents.append(entry)
+    return (tensors, residents) if {dict}.issuperset(map(type, tensors)) else None
 
 
 def _are_places(places: Any) -> bool:
@@ -92,6 +110,16 @@ def _are_places(places: Any) -> bool:
     if type(places) is not list or not {dict}.issuperset(map(type, places)):
         return False
     return all(is_condition(place["if_match"]) for place in places if "if_match" in place)
+
+
+def _counted(resident: dict[str, Any]) -> list[int] | None:
+    """The rows of a feed, of which it has the number alone from now on; None, and nothing done, where it has none."""
+    rows: list[int] | None = resident.get("rows")
+    if rows is None or not is_span(rows):
+        return None
+    start, stop = rows
+    resident["rows"] = stop - start
+    return [start, stop]
 
 
 def _taken(tensor: dict[str, Any]) -> tuple[str | None, Any]:

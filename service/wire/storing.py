@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from engine import HostArray, printable
@@ -29,30 +30,36 @@ class Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Place where the value of a node goes, and the condition for it."""
+    """Place where the value of a node goes, or the `is_gradient` by it, and the condition for it."""
 
     node: int
     name: str
     if_match: str | None
     durable: bool
+    is_gradient: bool = False
+
+    @property
+    def source(self) -> tuple[bool, int]:
+        """What goes there: of equal ones, the same does."""
+        return self.is_gradient, self.node
 
 
 class Storing:
     """The places of one request. What is not durable is on disk within `written_within_ms` milliseconds."""
 
-    __slots__ = ("nodes", "places", "written_within_ms")
+    __slots__ = ("places", "sources", "written_within_ms")
 
     def __init__(self, places: Sequence[Destination], written_within_ms: int) -> None:
         self.places = places
         self.written_within_ms = written_within_ms
-        #: the nodes that are kept, each once
-        self.nodes = tuple(dict.fromkeys(place.node for place in places))
+        #: what is kept, each once: values, then gradients
+        self.sources = sources_of(places)
 
     def kept(self, arrays: Sequence[HostArray], conditions: Sequence[str | None] | None = None) -> list[Kept]:
-        """New versions with the values of `nodes`; upon other `conditions`, where the request came again with those."""
-        values = dict(zip(self.nodes, arrays, strict=True))
+        """New versions of `sources`, which are these; upon other `conditions`, where it came again with those."""
+        values = dict(zip(self.sources, arrays, strict=True))
         stated = [place.if_match for place in self.places] if conditions is None else conditions
-        return [self._kept(place, values[place.node], c) for place, c in zip(self.places, stated, strict=True)]
+        return [self._kept(place, values[place.source], c) for place, c in zip(self.places, stated, strict=True)]
 
     def _kept(self, place: Destination, array: HostArray, condition: str | None) -> Kept:
         etag = new_etag()
@@ -63,9 +70,31 @@ class Storing:
             "etag": etag,
             "durable": place.durable,
         }
+        if place.is_gradient:
+            told["gradient"] = True
         if not place.durable:
             told["written_within_ms"] = self.written_within_ms
         return Kept(stored, told, array)
+
+
+def sources_of(places: Sequence[Destination]) -> tuple[tuple[bool, int], ...]:
+    """What goes to these places, each once: the values of nodes, then the gradients by some."""
+    return tuple(sorted(dict.fromkeys(place.source for place in places), key=itemgetter(0)))
+
+
+def check_gradients(places: Sequence[Destination], by: Collection[int]) -> None:
+    """Refuse a gradient that is to be kept, where none is made by its node."""
+    for i, place in enumerate(places):
+        if place.is_gradient and place.node not in by:
+            why = "no gradients come of this call" if not by else "there is one by each node of wrt alone"
+            raise Refusal(
+                "invalid_field",
+                f"node {place.node}: store[{i}].gradient asks for the gradient by this node, but {why}",
+                node=place.node,
+                expected="a node of wrt, of a call that differentiates",
+                got=f"node {place.node}",
+                pointer=f"/store/{i}/gradient",
+            )
 
 
 def new_etag() -> str:
@@ -103,7 +132,7 @@ def _place(one: StoreEntry, i: int) -> Destination:
             got=got,
             pointer=f"/store/{i}/if_match",
         )
-    return Destination(node, name, condition, one.get("durable", True))
+    return Destination(node, name, condition, one.get("durable", True), one.get("gradient", False))
 
 
 def _twice(place: Destination, i: int) -> Refusal:

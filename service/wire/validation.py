@@ -189,7 +189,9 @@ def _graph_node(place: Location) -> GraphPlace | None:
 def _node(model: type, place: Location, request: Any) -> GraphPlace | None:
     """The node that the place speaks of: one of the graph, or the one that a feed names."""
     match place:
-        case (str(field), int(i), "tensor" | "tensor_id" | "if_match" | "durable", *_) if _parts(model).get(field) in (
+        case (str(field), int(i), "tensor" | "tensor_id" | "rows" | "if_match" | "durable" | "gradient", *_) if _parts(
+            model
+        ).get(field) in (
             Feed,
             StoreEntry,
         ):

@@ -247,7 +247,7 @@ class Worker:
         if cached is None or compiled is None:
             return None
         try:
-            tensors = cached.read_tensors(key.template.data, context.job.tensor)
+            tensors = cached.read_tensors(key.template.data, key.template.starts, context.job.tensor)
         except Refusal:
             return None
         if tensors is None:

@@ -317,6 +317,24 @@ def test_resident_tensors_may_be_among_the_feeds() -> None:
         assert_like(reply, WORKER(asked(body)))
 
 
+def test_so_may_rows_of_one_and_each_has_its_own() -> None:
+    nodes = [node("parameter"), node("input"), node("mul", 0, 1), node("exp", 2), node("matmul", 3, 3)]
+    weights = np.linspace(0.5, 1.5, EXTENT + 9)
+    sent = [
+        request(*nodes, feeds=[feed(0, [EXTENT], values), feed(1, [EXTENT], weights[k : k + EXTENT].tolist())])
+        for k, values in enumerate(numbers(9))
+    ]
+    by_rows = [
+        body | {"feeds": [body["feeds"][0], {"node": 1, "tensor_id": "x", "rows": [k, k + EXTENT]}]}
+        for k, body in enumerate(sent)
+    ]
+    assert answered(at_once([asked(by_rows[0])], None, (), named(weights)))[0].status == 200
+    found = answered(at_once([asked(body) for body in by_rows], QUICK, (), named(weights)))
+    assert all(reply.coalesced for reply in found)
+    for reply, body in zip(found, sent, strict=True):
+        assert_like(reply, WORKER(asked(body)))
+
+
 def test_large_ones_are_not_copied_for_each() -> None:
     nodes = [node("input"), node("select", 0, index=3, axis=0), node("parameter"), node("mul", 1, 2), node("sum", 3)]
     large = np.arange(9000.0)
