@@ -20,7 +20,10 @@ var opsSince = map[string]int{
 	"random_split":       2,
 	"random_uniform":     2,
 	"scan":               2,
+	"sinc":               2,
 	"while":              2,
+	"xlog1py":            2,
+	"xlogy":              2,
 }
 
 // Abs is the op abs: y = |x|. At 0 the gradient is 0, in every order.
@@ -2021,6 +2024,18 @@ func (g *Graph) Sin(x *Node) *Node {
 	return g.typed("sin", 1, []*Node{x}, Attrs{})
 }
 
+// Sinc is the op sinc: y = sin(πx) / πx, and 1 at 0: NumPy's, PyTorch's and JAX's. 0 at whole numbers, exactly, and at
+// infinity.
+//
+// To 4 units, next to whole numbers as well, where the libraries' lose all digits; there the derivative is (−1)ˣ / x.
+//
+// Since opset 2.
+//
+// Gradient: g · (cos πx − y) / x, and 0 at 0.
+func (g *Graph) Sinc(x *Node) *Node {
+	return g.typed("sinc", 1, []*Node{x}, Attrs{})
+}
+
 // Sinh is the op sinh: y = sinh x.
 //
 // Gradient: g · cosh x.
@@ -2470,4 +2485,29 @@ func (g *Graph) While(condition *GraphFunction, body *GraphFunction, maxSteps in
 		"carries":   o.Carries,
 		"max_steps": maxSteps,
 	})
+}
+
+// Xlog1py is the op xlog1py: y = x · log(1 + y), broadcasting, accurate for small y; 0 where x = 0, whatever y is but
+// NaN.
+//
+// As SciPy and PyTorch (`special.xlog1py`) have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x = 0 and y
+// = −1, and where x = 0 and y < −1 it is NaN, as JAX's; by y, it is x / (1 + y) everywhere: NaN where x = 0 and y = −1.
+//
+// Since opset 2.
+//
+// Gradient: dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y).
+func (g *Graph) Xlog1py(x *Node, y *Node) *Node {
+	return g.typed("xlog1py", 2, []*Node{x, y}, Attrs{})
+}
+
+// Xlogy is the op xlogy: y = x · log y, broadcasting; 0 where x = 0, whatever y is but NaN.
+//
+// As SciPy and PyTorch have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x and y are, and where x = 0
+// and y < 0 it is NaN, as JAX's (PyTorch's is 0); by y, it is x / y everywhere: NaN where both are 0.
+//
+// Since opset 2.
+//
+// Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
+func (g *Graph) Xlogy(x *Node, y *Node) *Node {
+	return g.typed("xlogy", 2, []*Node{x, y}, Attrs{})
 }

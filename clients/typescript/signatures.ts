@@ -145,6 +145,7 @@ export const SIGNATURES: { readonly [op: string]: readonly string[] } = {
   sign: ["x"],
   silu: ["x"],
   sin: ["x"],
+  sinc: ["x"],
   sinh: ["x"],
   slice: ["x"],
   slogdet: ["x"],
@@ -176,4 +177,6 @@ export const SIGNATURES: { readonly [op: string]: readonly string[] } = {
   var: ["x"],
   where: ["cond", "on_true", "on_false"],
   while: ["...operands", "=condition", "=body", "=max_steps"],
+  xlog1py: ["x", "y"],
+  xlogy: ["x", "y"],
 };

@@ -6,7 +6,7 @@ The arrays between them are reused, and every call is bound to its arrays before
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -90,6 +90,24 @@ def block_calls(
         parts = [[call for calls in part for call in calls] for part in made]
         return [(share, (partial(_make_parts, parts), len(parts), range(len(parts))))]
     return [(make_calls, (calls,)) for calls in made[0]] if len(divided) > 1 else made[0][0] if made[0] else []
+
+
+def calls_by_block(
+    program: BlockProgram, operands: Sequence[HostArray], results: Sequence[HostArray], divided: Sequence[RowBlock]
+) -> Iterator[KernelCall]:
+    """The call for each block, made when it is asked for: those of a long formula on many blocks take megabytes.
+
+    As `block_calls` of one thread, for results that are no sums.
+    """
+    memory = _memory_of(program, divided)
+    for number, block in enumerate(divided):
+        yield make_calls, (_calls_of(program, operands, results, memory, number, block),)
+
+
+def _memory_of(program: BlockProgram, divided: Sequence[RowBlock]) -> _Memory:
+    largest = {level: _largest(divided, level) for level in (Level.ROW, Level.ELEMENT)}
+    registers = [(level, np.empty(largest[level], dtype)) for level, dtype in program.registers]
+    return _Memory([*registers, *((Level.ELEMENT, np.full(largest[Level.ELEMENT], value)) for value in program.spread)])
 
 
 class _Memory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 
@@ -13,7 +13,7 @@ from engine.graph.op import Array, KernelCall
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import DType, HostArray
 from engine.loops.block_program import BlockProgram, dtype_of
-from engine.loops.blocks import block_bytes, block_calls, is_direct
+from engine.loops.blocks import block_bytes, calls_by_block, is_direct
 from engine.loops.program import Loop
 from engine.loops.registers import assign_registers
 from engine.loops.row_blocks import SHARED_ROW_BLOCK, block_elements, row_blocks
@@ -70,12 +70,12 @@ class ElementKernel:
         program = self._program
         return program.calls([*operands, out, *program.memory(out.shape), *spread], out.shape)
 
-    def _in_blocks(self, operands: Sequence[HostArray], out: HostArray) -> Sequence[KernelCall]:
+    def _in_blocks(self, operands: Sequence[HostArray], out: HostArray) -> Iterator[KernelCall]:
         alike = all(not x.ndim or (x.shape == out.shape and x.flags.c_contiguous) for x in operands)
         shape = (out.size,) if alike else out.shape
         read = [x.reshape(shape) if alike and x.ndim else np.broadcast_to(x, shape) for x in operands]
         divided = list(row_blocks(shape, block_elements(out.size)))
-        return block_calls(self._program, read, [out.reshape(shape)], divided, 1)
+        return calls_by_block(self._program, read, [out.reshape(shape)], divided)
 
     def workspace(self, size: int) -> int:
         """Bytes that `fill` allocates on NumPy for a result of `size` elements."""

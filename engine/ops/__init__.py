@@ -63,6 +63,7 @@ Files:
     selection         Choices between values: by a condition, by size, by bounds. The gradient goes to what was chosen
     sigmoid           The logistic function and its integral, stable in both tails
     sign              The sign of a number, and what it is without one
+    sinc              The normalised cardinal sine
     slice             A box or a single index cut out of a tensor, and the adjoint: a tensor put into a larger one
     slogdet           The determinant
     softmax           Softmax. This file is a complete op: every part of the contract, and nothing else
@@ -78,6 +79,7 @@ Files:
     update_slice      A tensor with a box of it replaced
     var               Variance
     while_loop        Loops that end when a condition says so, within a bound
+    xlogy             Products with a logarithm that are 0 where the factor is: terms of entropies and likelihoods
 """
 
 from __future__ import annotations

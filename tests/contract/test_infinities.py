@@ -19,6 +19,13 @@ ENDS = (*NEAR, 1e200, -1e200)
 CURVES = ("gelu", "log_eps", "selu", "silu")
 
 Points = tuple[float, ...]
+
+
+def _has_no_quotient(x: float, y: float) -> bool:
+    """Whether x / y, or x · log y, is none of IEEE 754; or y has no logarithm, where x is 0."""
+    return (x == 0 and y <= 0) or (abs(x) == INF and y in (1, INF))
+
+
 #: where a value has no derivative, or several, by reason
 NO_LIMIT: dict[str, tuple[Callable[..., bool], str]] = {
     "atan2": (lambda a, b: a == b == 0, "every direction has its own"),
@@ -27,6 +34,8 @@ NO_LIMIT: dict[str, tuple[Callable[..., bool], str]] = {
     "mod": (lambda a, b: abs(a) == INF, "it goes to and fro"),
     "mul": (lambda a, b: {abs(a), abs(b)} == {0, INF}, "a product of IEEE 754: NaN"),
     "pow": (lambda a, b=1.0: a < 0, "by b there is none: between whole numbers the power is NaN"),
+    "xlog1py": (lambda x, y: _has_no_quotient(x, 1 + y), "x / (1 + y) and x · log (1 + y) have many"),
+    "xlogy": (_has_no_quotient, "x / y and x · log y have many"),
 }
 
 

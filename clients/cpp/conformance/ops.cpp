@@ -646,6 +646,9 @@ static const std::map<std::string, Append>& methods() {
         {"sin", [](gs::Graph& graph, const Step& step) {
             return graph.sin(step.operand(0));
         }},
+        {"sinc", [](gs::Graph& graph, const Step& step) {
+            return graph.sinc(step.operand(0));
+        }},
         {"sinh", [](gs::Graph& graph, const Step& step) {
             return graph.sinh(step.operand(0));
         }},
@@ -785,6 +788,12 @@ static const std::map<std::string, Append>& methods() {
                 step.attr<std::int64_t>("max_steps"),
                 step.operands_from(0),
                 options);
+        }},
+        {"xlog1py", [](gs::Graph& graph, const Step& step) {
+            return graph.xlog1py(step.operand(0), step.operand(1));
+        }},
+        {"xlogy", [](gs::Graph& graph, const Step& step) {
+            return graph.xlogy(step.operand(0), step.operand(1));
         }},
     };
     return all;

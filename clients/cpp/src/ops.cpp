@@ -26,7 +26,10 @@ std::int64_t opset_of_op(std::string_view op) {
         {"random_split", 2},
         {"random_uniform", 2},
         {"scan", 2},
+        {"sinc", 2},
         {"while", 2},
+        {"xlog1py", 2},
+        {"xlogy", 2},
     };
     const auto found = since.find(op);
     return found == since.end() ? first_opset : found->second;
@@ -668,6 +671,10 @@ Node Ops::sin(const Node& x) {
     return typed("sin", {x}, {});
 }
 
+Node Ops::sinc(const Node& x) {
+    return typed("sinc", {x}, {});
+}
+
 Node Ops::sinh(const Node& x) {
     return typed("sinh", {x}, {});
 }
@@ -799,6 +806,14 @@ Node Ops::while_(
         {"body", body},
         {"carries", options.carries},
         {"max_steps", max_steps}});
+}
+
+Node Ops::xlog1py(const Node& x, const Node& y) {
+    return typed("xlog1py", {x, y}, {});
+}
+
+Node Ops::xlogy(const Node& x, const Node& y) {
+    return typed("xlogy", {x, y}, {});
 }
 
 }  // namespace gradserve

@@ -30,7 +30,10 @@ SINCE: Final = {
     "random_split": 2,
     "random_uniform": 2,
     "scan": 2,
+    "sinc": 2,
     "while": 2,
+    "xlog1py": 2,
+    "xlogy": 2,
 }
 
 
@@ -1479,6 +1482,18 @@ class NodeOps:
         """
         return self._op("sin", name=name)
 
+    def sinc(self, *, name: str | None = None) -> Node:
+        """y = sin(πx) / πx, and 1 at 0: NumPy's, PyTorch's and JAX's. 0 at whole numbers, exactly, and at infinity.
+
+        To 4 units, next to whole numbers as well, where the libraries' lose all digits; there the derivative is
+        (−1)ˣ / x.
+
+        Since opset 2.
+
+        Gradient: g · (cos πx − y) / x, and 0 at 0.
+        """
+        return self._op("sinc", name=name)
+
     def sinh(self, *, name: str | None = None) -> Node:
         """y = sinh x.
 
@@ -1809,6 +1824,32 @@ class NodeOps:
         Gradient: d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond.
         """
         return self._op("where", on_true, on_false, name=name)
+
+    def xlog1py(self, y: Node, *, name: str | None = None) -> Node:
+        """y = x · log(1 + y), broadcasting, accurate for small y; 0 where x = 0, whatever y is but NaN.
+
+        As SciPy and PyTorch (`special.xlog1py`) have it; JAX has 0 for NaN, too. By x, the derivative is 0 where
+        x = 0 and y = −1, and where x = 0 and y < −1 it is NaN, as JAX's; by y, it is x / (1 + y) everywhere: NaN
+        where x = 0 and y = −1.
+
+        Since opset 2.
+
+        Gradient: dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y).
+        """
+        return self._op("xlog1py", y, name=name)
+
+    def xlogy(self, y: Node, *, name: str | None = None) -> Node:
+        """y = x · log y, broadcasting; 0 where x = 0, whatever y is but NaN.
+
+        As SciPy and PyTorch have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x and y are, and
+        where x = 0 and y < 0 it is NaN, as JAX's (PyTorch's is 0); by y, it is x / y everywhere: NaN where both
+        are 0.
+
+        Since opset 2.
+
+        Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
+        """
+        return self._op("xlogy", y, name=name)
 
 
 class GraphOps:

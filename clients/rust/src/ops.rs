@@ -22,7 +22,10 @@ pub(crate) fn since(op: &str) -> usize {
         "random_split" => 2,
         "random_uniform" => 2,
         "scan" => 2,
+        "sinc" => 2,
         "while" => 2,
+        "xlog1py" => 2,
+        "xlogy" => 2,
         _ => 1,
     }
 }
@@ -1382,6 +1385,18 @@ impl Node {
         self.graph().typed("sin", [self], Options::default())
     }
 
+    /// y = sin(πx) / πx, and 1 at 0: NumPy's, PyTorch's and JAX's. 0 at whole numbers, exactly, and at infinity.
+    ///
+    /// To 4 units, next to whole numbers as well, where the libraries' lose all digits; there the derivative is (−1)ˣ /
+    /// x.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · (cos πx − y) / x, and 0 at 0.
+    pub fn sinc(&self) -> Node {
+        self.graph().typed("sinc", [self], Options::default())
+    }
+
     /// y = sinh x.
     ///
     /// Gradient: g · cosh x.
@@ -1716,6 +1731,31 @@ impl Node {
     /// Gradient: d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond.
     pub fn where_(&self, on_true: &Node, on_false: &Node) -> Node {
         self.graph().typed("where", [self, on_true, on_false], Options::default())
+    }
+
+    /// y = x · log(1 + y), broadcasting, accurate for small y; 0 where x = 0, whatever y is but NaN.
+    ///
+    /// As SciPy and PyTorch (`special.xlog1py`) have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x = 0
+    /// and y = −1, and where x = 0 and y \< −1 it is NaN, as JAX's; by y, it is x / (1 + y) everywhere: NaN where x = 0
+    /// and y = −1.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y).
+    pub fn xlog1py(&self, y: &Node) -> Node {
+        self.graph().typed("xlog1py", [self, y], Options::default())
+    }
+
+    /// y = x · log y, broadcasting; 0 where x = 0, whatever y is but NaN.
+    ///
+    /// As SciPy and PyTorch have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x and y are, and where x =
+    /// 0 and y \< 0 it is NaN, as JAX's (PyTorch's is 0); by y, it is x / y everywhere: NaN where both are 0.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
+    pub fn xlogy(&self, y: &Node) -> Node {
+        self.graph().typed("xlogy", [self, y], Options::default())
     }
 }
 

@@ -31,7 +31,10 @@ export const SINCE: { readonly [op: string]: number } = {
   random_split: 2,
   random_uniform: 2,
   scan: 2,
+  sinc: 2,
   while: 2,
+  xlog1py: 2,
+  xlogy: 2,
 };
 
 /** A whole number; a bigint where a number would not hold it. */
@@ -1865,6 +1868,19 @@ export abstract class Ops {
   }
 
   /**
+   * y = sin(πx) / πx, and 1 at 0: NumPy's, PyTorch's and JAX's. 0 at whole numbers, exactly, and at infinity.
+   *
+   * To 4 units, next to whole numbers as well, where the libraries' lose all digits; there the derivative is (−1)ˣ / x.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g · (cos πx − y) / x, and 0 at 0.
+   */
+  sinc(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("sinc", [x], {}, options.name);
+  }
+
+  /**
    * y = sinh x.
    *
    * Gradient: g · cosh x.
@@ -2277,5 +2293,34 @@ export abstract class Ops {
       { condition, body, carries: options.carries, max_steps: maxSteps },
       options.name,
     );
+  }
+
+  /**
+   * y = x · log(1 + y), broadcasting, accurate for small y; 0 where x = 0, whatever y is but NaN.
+   *
+   * As SciPy and PyTorch (`special.xlog1py`) have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x = 0 and
+   * y = −1, and where x = 0 and y < −1 it is NaN, as JAX's; by y, it is x / (1 + y) everywhere: NaN where x = 0 and
+   * y = −1.
+   *
+   * Since opset 2.
+   *
+   * Gradient: dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y).
+   */
+  xlog1py(x: Node, y: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("xlog1py", [x, y], {}, options.name);
+  }
+
+  /**
+   * y = x · log y, broadcasting; 0 where x = 0, whatever y is but NaN.
+   *
+   * As SciPy and PyTorch have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x and y are, and where x = 0
+   * and y < 0 it is NaN, as JAX's (PyTorch's is 0); by y, it is x / y everywhere: NaN where both are 0.
+   *
+   * Since opset 2.
+   *
+   * Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
+   */
+  xlogy(x: Node, y: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("xlogy", [x, y], {}, options.name);
   }
 }

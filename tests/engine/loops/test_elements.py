@@ -11,7 +11,7 @@ import pytest
 from engine.graph.errors import DeadlineExceeded
 from engine.graph.run_context import RunContext
 from engine.loops.elements import MOST_BOUND, ElementKernel
-from engine.loops.program import Level
+from engine.loops.program import Level, LoopBuilder, Scalar
 from engine.loops.row_blocks import SHARED_ROW_BLOCK
 from tests.engine.executors.test_stopping import Counted
 from tests.engine.loops.test_blocks import chained, elementwise
@@ -91,3 +91,24 @@ def test_it_stops_between_blocks() -> None:
         kernel(x, y, "float64").fill(RunContext(np, Counted(3)), [x, y], out)
     assert out[0] != 0
     assert out[-1] == 0
+
+
+def test_calls_of_a_long_formula_are_made_block_by_block() -> None:
+    """Of all blocks at once, they would take more than what is computed with."""
+
+    def long(x: Scalar) -> Scalar:
+        for i in range(200):
+            x = x * (1.0 + i / 1024) + 1.0
+        return x
+
+    builder = LoopBuilder("float32")
+    builder.store("element", long(builder.load(Level.ELEMENT)))
+    made = ElementKernel(builder.loop(), np.dtype("float32"), [np.dtype("float32")], np.dtype("float32"))
+    x, out = np.ones(1 << 24, "float32"), np.empty(1 << 24, "float32")
+    tracemalloc.start()
+    try:
+        made.fill(HOST, [x], out)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= made.workspace(x.size) + (1 << 18)

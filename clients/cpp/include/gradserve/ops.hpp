@@ -1552,6 +1552,16 @@ public:
     /// Gradient: g · cos x.
     Node sin(const Node& x);
 
+    /// y = sin(πx) / πx, and 1 at 0: NumPy's, PyTorch's and JAX's. 0 at whole numbers, exactly, and at infinity.
+    ///
+    /// To 4 units, next to whole numbers as well, where the libraries' lose all digits; there the derivative is (−1)ˣ /
+    /// x.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · (cos πx − y) / x, and 0 at 0.
+    Node sinc(const Node& x);
+
     /// y = sinh x.
     ///
     /// Gradient: g · cosh x.
@@ -1789,6 +1799,27 @@ public:
         std::int64_t max_steps,
         const std::vector<Node>& operands,
         const WhileOptions& options = {});
+
+    /// y = x · log(1 + y), broadcasting, accurate for small y; 0 where x = 0, whatever y is but NaN.
+    ///
+    /// As SciPy and PyTorch (`special.xlog1py`) have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x = 0
+    /// and y = −1, and where x = 0 and y < −1 it is NaN, as JAX's; by y, it is x / (1 + y) everywhere: NaN where x = 0
+    /// and y = −1.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y).
+    Node xlog1py(const Node& x, const Node& y);
+
+    /// y = x · log y, broadcasting; 0 where x = 0, whatever y is but NaN.
+    ///
+    /// As SciPy and PyTorch have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x and y are, and where x =
+    /// 0 and y < 0 it is NaN, as JAX's (PyTorch's is 0); by y, it is x / y everywhere: NaN where both are 0.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
+    Node xlogy(const Node& x, const Node& y);
 
 protected:
     explicit Ops(std::shared_ptr<GraphState> state) : Appender(std::move(state)) {}

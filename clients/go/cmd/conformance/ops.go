@@ -471,6 +471,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Silu(s.operand(0))
 	case "sin":
 		return g.Sin(s.operand(0))
+	case "sinc":
+		return g.Sinc(s.operand(0))
 	case "sinh":
 		return g.Sinh(s.operand(0))
 	case "slice":
@@ -569,6 +571,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		var o gs.WhileOptions
 		o.Carries = optional[int](s, "carries")
 		return g.While(attr[*gs.GraphFunction](s, "condition"), attr[*gs.GraphFunction](s, "body"), attr[int](s, "max_steps"), s.nodes[0:], o)
+	case "xlog1py":
+		return g.Xlog1py(s.operand(0), s.operand(1))
+	case "xlogy":
+		return g.Xlogy(s.operand(0), s.operand(1))
 	}
 	return s.any(g)
 }

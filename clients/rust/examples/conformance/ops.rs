@@ -467,6 +467,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "sign" => step.operand(0).sign(),
         "silu" => step.operand(0).silu(),
         "sin" => step.operand(0).sin(),
+        "sinc" => step.operand(0).sinc(),
         "sinh" => step.operand(0).sinh(),
         "slice" => {
             let o = SliceOptions::new();
@@ -572,6 +573,8 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
                 o,
             )
         }
+        "xlog1py" => step.operand(0).xlog1py(step.operand(1)),
+        "xlogy" => step.operand(0).xlogy(step.operand(1)),
         _ => step.any(graph)?,
     })
 }

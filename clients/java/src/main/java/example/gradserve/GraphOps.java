@@ -37,7 +37,10 @@ public abstract sealed class GraphOps permits Graph {
             case "random_split" -> 2;
             case "random_uniform" -> 2;
             case "scan" -> 2;
+            case "sinc" -> 2;
             case "while" -> 2;
+            case "xlog1py" -> 2;
+            case "xlogy" -> 2;
             default -> 1;
         };
     }

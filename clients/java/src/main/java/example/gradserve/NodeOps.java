@@ -4303,6 +4303,23 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
+     * The op sinc: y = sin(πx) / πx, and 1 at 0: NumPy's, PyTorch's and JAX's. 0 at whole numbers, exactly, and at
+     * infinity.
+     *
+     * <p>To 4 units, next to whole numbers as well, where the libraries' lose all digits; there the derivative is (−1)ˣ
+     * / x.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g · (cos πx − y) / x, and 0 at 0.
+     *
+     * @return the node
+     */
+    public Node sinc() {
+        return append("sinc", new Attrs(), operands());
+    }
+
+    /**
      * The op sinh: y = sinh x.
      *
      * <p>Gradient: g · cosh x.
@@ -5160,5 +5177,44 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node where(Node onTrue, Node onFalse) {
         return append("where", new Attrs(), operands(onTrue, onFalse));
+    }
+
+    /**
+     * The op xlog1py: y = x · log(1 + y), broadcasting, accurate for small y; 0 where x = 0, whatever y is but NaN.
+     *
+     * <p>As SciPy and PyTorch (<code>special.xlog1py</code>) have it; JAX has 0 for NaN, too. By x, the derivative is 0
+     * where x = 0 and y = −1, and where x = 0 and y &lt; −1 it is NaN, as JAX's; by y, it is x / (1 + y) everywhere:
+     * NaN where x = 0 and y = −1.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y).
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param y an operand
+     * @return the node
+     */
+    public Node xlog1py(Node y) {
+        return append("xlog1py", new Attrs(), operands(y));
+    }
+
+    /**
+     * The op xlogy: y = x · log y, broadcasting; 0 where x = 0, whatever y is but NaN.
+     *
+     * <p>As SciPy and PyTorch have it; JAX has 0 for NaN, too. By x, the derivative is 0 where x and y are, and where x
+     * = 0 and y &lt; 0 it is NaN, as JAX's (PyTorch's is 0); by y, it is x / y everywhere: NaN where both are 0.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param y an operand
+     * @return the node
+     */
+    public Node xlogy(Node y) {
+        return append("xlogy", new Attrs(), operands(y));
     }
 }

@@ -279,6 +279,7 @@ final class Ops {
             case "sign" -> s.operand(0).sign();
             case "silu" -> s.operand(0).silu();
             case "sin" -> s.operand(0).sin();
+            case "sinc" -> s.operand(0).sinc();
             case "sinh" -> s.operand(0).sinh();
             case "slice" -> s.operand(0).slice(o -> {
                 s.wholes("starts", o::starts);
@@ -324,6 +325,8 @@ final class Ops {
             });
             case "where" -> s.operand(0).where(s.operand(1), s.operand(2));
             case "while" -> graph.while_(s.function("condition"), s.function("body"), s.whole("max_steps"), s.operandsFrom(0), o -> s.whole("carries", o::carries));
+            case "xlog1py" -> s.operand(0).xlog1py(s.operand(1));
+            case "xlogy" -> s.operand(0).xlogy(s.operand(1));
             default -> s.any(graph);
         };
     }
