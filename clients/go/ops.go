@@ -7,6 +7,10 @@ var opsSince = map[string]int{
 	"call":               2,
 	"cond":               2,
 	"fixed_point":        2,
+	"i0":                 2,
+	"i0e":                2,
+	"i1":                 2,
+	"i1e":                2,
 	"map":                2,
 	"random_bernoulli":   2,
 	"random_bits":        2,
@@ -1000,6 +1004,50 @@ func (g *Graph) Greater(a *Node, b *Node) *Node {
 // GreaterEqual is the op greater_equal: y = (a ≥ b), elementwise; false beside NaN.
 func (g *Graph) GreaterEqual(a *Node, b *Node) *Node {
 	return g.typed("greater_equal", 2, []*Node{a, b}, Attrs{})
+}
+
+// I0 is the op i0: y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| =
+// 713.98.
+//
+// There SciPy's is infinite from 709.78 on.
+//
+// Since opset 2.
+//
+// Gradient: g · i1(x).
+func (g *Graph) I0(x *Node) *Node {
+	return g.typed("i0", 1, []*Node{x}, Attrs{})
+}
+
+// I0e is the op i0e: y = exp(−|x|) I₀(x): SciPy's, `torch.special.i0e`, JAX's `bessel_i0e`. To 4 units.
+//
+// The derivative keeps its digits for large x, where I₀ and I₁ have most in common. At 0, where |x| has a kink, it is
+// 0, as PyTorch's and JAX's.
+//
+// Since opset 2.
+//
+// Gradient: g · (i1e(x) − sign(x) · y).
+func (g *Graph) I0e(x *Node) *Node {
+	return g.typed("i0e", 1, []*Node{x}, Attrs{})
+}
+
+// I1 is the op i1: y = I₁(x): SciPy's, `torch.special.i1`, JAX's `scipy.special.i1`. To 5 units. At 0, the derivative
+// is 1/2.
+//
+// Since opset 2.
+//
+// Gradient: g · (i0(x) − y / x), and g / 2 at 0.
+func (g *Graph) I1(x *Node) *Node {
+	return g.typed("i1", 1, []*Node{x}, Attrs{})
+}
+
+// I1e is the op i1e: y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units. At 0, the
+// derivative is 1/2.
+//
+// Since opset 2.
+//
+// Gradient: g · (i0e(x) − y · (sign(x) + 1 / x)), and g / 2 at 0.
+func (g *Graph) I1e(x *Node) *Node {
+	return g.typed("i1e", 1, []*Node{x}, Attrs{})
 }
 
 // Identity is the op identity: y = x, as a node of its own.

@@ -10,6 +10,7 @@ Files:
     arange            Ranges: numbers that are counted instead of sent
     arithmetic        Arithmetic of two operands. Each gradient is one line a partial derivative
     attention         Scaled dot-product attention
+    bessel            Modified Bessel functions of the first kind, as they are and scaled by exp(−|x|)
     betaln            The logarithm of the beta function
     call              A function in the place of a node, perhaps with a derivative of its own, or computed once more on
                       the way back

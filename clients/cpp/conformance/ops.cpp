@@ -312,6 +312,18 @@ static const std::map<std::string, Append>& methods() {
         {"greater_equal", [](gs::Graph& graph, const Step& step) {
             return graph.greater_equal(step.operand(0), step.operand(1));
         }},
+        {"i0", [](gs::Graph& graph, const Step& step) {
+            return graph.i0(step.operand(0));
+        }},
+        {"i0e", [](gs::Graph& graph, const Step& step) {
+            return graph.i0e(step.operand(0));
+        }},
+        {"i1", [](gs::Graph& graph, const Step& step) {
+            return graph.i1(step.operand(0));
+        }},
+        {"i1e", [](gs::Graph& graph, const Step& step) {
+            return graph.i1e(step.operand(0));
+        }},
         {"identity", [](gs::Graph& graph, const Step& step) {
             return graph.identity(step.operand(0));
         }},

@@ -13,6 +13,10 @@ std::int64_t opset_of_op(std::string_view op) {
         {"call", 2},
         {"cond", 2},
         {"fixed_point", 2},
+        {"i0", 2},
+        {"i0e", 2},
+        {"i1", 2},
+        {"i1e", 2},
         {"map", 2},
         {"random_bernoulli", 2},
         {"random_bits", 2},
@@ -342,6 +346,22 @@ Node Ops::greater(const Node& a, const Node& b) {
 
 Node Ops::greater_equal(const Node& a, const Node& b) {
     return typed("greater_equal", {a, b}, {});
+}
+
+Node Ops::i0(const Node& x) {
+    return typed("i0", {x}, {});
+}
+
+Node Ops::i0e(const Node& x) {
+    return typed("i0e", {x}, {});
+}
+
+Node Ops::i1(const Node& x) {
+    return typed("i1", {x}, {});
+}
+
+Node Ops::i1e(const Node& x) {
+    return typed("i1e", {x}, {});
 }
 
 Node Ops::identity(const Node& x) {

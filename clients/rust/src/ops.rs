@@ -9,6 +9,10 @@ pub(crate) fn since(op: &str) -> usize {
         "call" => 2,
         "cond" => 2,
         "fixed_point" => 2,
+        "i0" => 2,
+        "i0e" => 2,
+        "i1" => 2,
+        "i1e" => 2,
         "map" => 2,
         "random_bernoulli" => 2,
         "random_bits" => 2,
@@ -630,6 +634,47 @@ impl Node {
     /// y = (a ≥ b), elementwise; false beside NaN.
     pub fn greater_equal(&self, b: &Node) -> Node {
         self.graph().typed("greater_equal", [self, b], Options::default())
+    }
+
+    /// y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| = 713.98.
+    ///
+    /// There SciPy's is infinite from 709.78 on.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · i1(x).
+    pub fn i0(&self) -> Node {
+        self.graph().typed("i0", [self], Options::default())
+    }
+
+    /// y = exp(−|x|) I₀(x): SciPy's, `torch.special.i0e`, JAX's `bessel_i0e`. To 4 units.
+    ///
+    /// The derivative keeps its digits for large x, where I₀ and I₁ have most in common. At 0, where |x| has a kink, it
+    /// is 0, as PyTorch's and JAX's.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · (i1e(x) − sign(x) · y).
+    pub fn i0e(&self) -> Node {
+        self.graph().typed("i0e", [self], Options::default())
+    }
+
+    /// y = I₁(x): SciPy's, `torch.special.i1`, JAX's `scipy.special.i1`. To 5 units. At 0, the derivative is 1/2.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · (i0(x) − y / x), and g / 2 at 0.
+    pub fn i1(&self) -> Node {
+        self.graph().typed("i1", [self], Options::default())
+    }
+
+    /// y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units. At 0, the derivative is 1/2.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · (i0e(x) − y · (sign(x) + 1 / x)), and g / 2 at 0.
+    pub fn i1e(&self) -> Node {
+        self.graph().typed("i1e", [self], Options::default())
     }
 
     /// y = x, as a node of its own.

@@ -18,6 +18,10 @@ export const SINCE: { readonly [op: string]: number } = {
   call: 2,
   cond: 2,
   fixed_point: 2,
+  i0: 2,
+  i0e: 2,
+  i1: 2,
+  i1e: 2,
   map: 2,
   random_bernoulli: 2,
   random_bits: 2,
@@ -955,6 +959,55 @@ export abstract class Ops {
   /** y = (a ≥ b), elementwise; false beside NaN. */
   greaterEqual(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("greater_equal", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| = 713.98.
+   *
+   * There SciPy's is infinite from 709.78 on.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g · i1(x).
+   */
+  i0(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("i0", [x], {}, options.name);
+  }
+
+  /**
+   * y = exp(−|x|) I₀(x): SciPy's, `torch.special.i0e`, JAX's `bessel_i0e`. To 4 units.
+   *
+   * The derivative keeps its digits for large x, where I₀ and I₁ have most in common. At 0, where |x| has a kink, it is
+   * 0, as PyTorch's and JAX's.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g · (i1e(x) − sign(x) · y).
+   */
+  i0e(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("i0e", [x], {}, options.name);
+  }
+
+  /**
+   * y = I₁(x): SciPy's, `torch.special.i1`, JAX's `scipy.special.i1`. To 5 units. At 0, the derivative is 1/2.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g · (i0(x) − y / x), and g / 2 at 0.
+   */
+  i1(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("i1", [x], {}, options.name);
+  }
+
+  /**
+   * y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units. At 0, the derivative is 1/2.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g · (i0e(x) − y · (sign(x) + 1 / x)), and g / 2 at 0.
+   */
+  i1e(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("i1e", [x], {}, options.name);
   }
 
   /**

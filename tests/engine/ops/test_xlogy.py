@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,13 +14,14 @@ from tests.engine.ops.run import run
 mp = pytest.importorskip("mpmath")
 exactly = pytest.importorskip("tests.engine.ops.exactly")
 
+Array = np.ndarray[Any, Any]
 INF, NAN = math.inf, math.nan
 EXACT = {"xlogy": lambda x, y: x * mp.log(y), "xlog1py": lambda x, y: x * mp.log1p(y)}
 #: what y is where the logarithm is −∞
 POLES = {"xlogy": 0.0, "xlog1py": -1.0}
 
 
-def points(op: str) -> tuple[np.ndarray, np.ndarray]:
+def points(op: str) -> tuple[Array, Array]:
     rng = np.random.default_rng(1)
     x = rng.normal(size=400) * 10.0 ** rng.integers(-8, 8, 400)
     y = 10.0 ** rng.uniform(-20, 20, 400)

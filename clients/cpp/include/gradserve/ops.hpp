@@ -1056,6 +1056,39 @@ public:
     /// y = (a ≥ b), elementwise; false beside NaN.
     Node greater_equal(const Node& a, const Node& b);
 
+    /// y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| = 713.98.
+    ///
+    /// There SciPy's is infinite from 709.78 on.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · i1(x).
+    Node i0(const Node& x);
+
+    /// y = exp(−|x|) I₀(x): SciPy's, `torch.special.i0e`, JAX's `bessel_i0e`. To 4 units.
+    ///
+    /// The derivative keeps its digits for large x, where I₀ and I₁ have most in common. At 0, where |x| has a kink, it
+    /// is 0, as PyTorch's and JAX's.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · (i1e(x) − sign(x) · y).
+    Node i0e(const Node& x);
+
+    /// y = I₁(x): SciPy's, `torch.special.i1`, JAX's `scipy.special.i1`. To 5 units. At 0, the derivative is 1/2.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · (i0(x) − y / x), and g / 2 at 0.
+    Node i1(const Node& x);
+
+    /// y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units. At 0, the derivative is 1/2.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · (i0e(x) − y · (sign(x) + 1 / x)), and g / 2 at 0.
+    Node i1e(const Node& x);
+
     /// y = x, as a node of its own.
     ///
     /// Gradient: g.

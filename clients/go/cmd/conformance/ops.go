@@ -234,6 +234,14 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Greater(s.operand(0), s.operand(1))
 	case "greater_equal":
 		return g.GreaterEqual(s.operand(0), s.operand(1))
+	case "i0":
+		return g.I0(s.operand(0))
+	case "i0e":
+		return g.I0e(s.operand(0))
+	case "i1":
+		return g.I1(s.operand(0))
+	case "i1e":
+		return g.I1e(s.operand(0))
 	case "identity":
 		return g.Identity(s.operand(0))
 	case "input":

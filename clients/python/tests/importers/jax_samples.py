@@ -147,6 +147,7 @@ SAMPLES: dict[str, list[Sample]] = {
             "eq_to": lax.eq_to_p.bind,
         }.items()
     },
+    **{name: unary(getattr(lax, name), 4 * X) for name in ("bessel_i0e", "bessel_i1e")},
     "polygamma": [of(lambda x: lax.polygamma(jnp.full_like(x, 2.0), x), P)],
     **{
         name: [of(function, BOOLS, ~BOOLS[::-1]), of(function, NARROW, SHIFTS), of(function, UNSIGNED, UNSIGNED[::-1])]

@@ -239,6 +239,10 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         }
         "greater" => step.operand(0).greater(step.operand(1)),
         "greater_equal" => step.operand(0).greater_equal(step.operand(1)),
+        "i0" => step.operand(0).i0(),
+        "i0e" => step.operand(0).i0e(),
+        "i1" => step.operand(0).i1(),
+        "i1e" => step.operand(0).i1e(),
         "identity" => step.operand(0).identity(),
         "input" => {
             let o = InputOptions::new();

@@ -23,6 +23,8 @@ SAME: Final[Mapping[str, str]] = {
     "atan": "atan",
     "atan2": "atan2",
     "atanh": "atanh",
+    "bessel_i0e": "i0e",
+    "bessel_i1e": "i1e",
     "ceil": "ceil",
     "cos": "cos",
     "cosh": "cosh",

@@ -24,8 +24,6 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(
         (
             "approx_top_k",
-            "bessel_i0e",
-            "bessel_i1e",
             "igamma",
             "igamma_grad_a",
             "igammac",

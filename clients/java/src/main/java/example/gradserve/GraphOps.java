@@ -24,6 +24,10 @@ public abstract sealed class GraphOps permits Graph {
             case "call" -> 2;
             case "cond" -> 2;
             case "fixed_point" -> 2;
+            case "i0" -> 2;
+            case "i0e" -> 2;
+            case "i1" -> 2;
+            case "i1e" -> 2;
             case "map" -> 2;
             case "random_bernoulli" -> 2;
             case "random_bits" -> 2;

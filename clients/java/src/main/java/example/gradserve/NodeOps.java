@@ -2104,6 +2104,67 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
+     * The op i0: y = I₀(x): NumPy's, <code>torch.special.i0</code>, JAX's <code>scipy.special.i0</code>. To 5 units;
+     * infinite beyond |x| = 713.98.
+     *
+     * <p>There SciPy's is infinite from 709.78 on.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g · i1(x).
+     *
+     * @return the node
+     */
+    public Node i0() {
+        return append("i0", new Attrs(), operands());
+    }
+
+    /**
+     * The op i0e: y = exp(−|x|) I₀(x): SciPy's, <code>torch.special.i0e</code>, JAX's <code>bessel_i0e</code>. To 4
+     * units.
+     *
+     * <p>The derivative keeps its digits for large x, where I₀ and I₁ have most in common. At 0, where |x| has a kink,
+     * it is 0, as PyTorch's and JAX's.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g · (i1e(x) − sign(x) · y).
+     *
+     * @return the node
+     */
+    public Node i0e() {
+        return append("i0e", new Attrs(), operands());
+    }
+
+    /**
+     * The op i1: y = I₁(x): SciPy's, <code>torch.special.i1</code>, JAX's <code>scipy.special.i1</code>. To 5 units. At
+     * 0, the derivative is 1/2.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g · (i0(x) − y / x), and g / 2 at 0.
+     *
+     * @return the node
+     */
+    public Node i1() {
+        return append("i1", new Attrs(), operands());
+    }
+
+    /**
+     * The op i1e: y = exp(−|x|) I₁(x): SciPy's, <code>torch.special.i1e</code>, JAX's <code>bessel_i1e</code>. To 4
+     * units. At 0, the derivative is 1/2.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g · (i0e(x) − y · (sign(x) + 1 / x)), and g / 2 at 0.
+     *
+     * @return the node
+     */
+    public Node i1e() {
+        return append("i1e", new Attrs(), operands());
+    }
+
+    /**
      * The op identity: y = x, as a node of its own.
      *
      * <p>Gradient: g.

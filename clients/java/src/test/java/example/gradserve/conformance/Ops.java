@@ -146,6 +146,10 @@ final class Ops {
             case "grad" -> s.operand(0).grad(s.operand(1), s.operand(2));
             case "greater" -> s.operand(0).greater(s.operand(1));
             case "greater_equal" -> s.operand(0).greaterEqual(s.operand(1));
+            case "i0" -> s.operand(0).i0();
+            case "i0e" -> s.operand(0).i0e();
+            case "i1" -> s.operand(0).i1();
+            case "i1e" -> s.operand(0).i1e();
             case "identity" -> s.operand(0).identity();
             case "input" -> graph.input(s.name(), o -> {
                 s.dtype("dtype", o::dtype);
