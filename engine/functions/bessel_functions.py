@@ -1,7 +1,7 @@
 """Modified Bessel functions of the first kind, in arithmetic and exponentials that every printer has.
 
-Polynomials of x² up to 8, whose terms are all positive, and of 16 / x − 1 beyond, found by `scripts.bessel_coefficients`;
-the same split that S. Moshier's Cephes has, where they are Chebyshev series.
+Polynomials of x² up to 8, whose terms are all positive, and of 16 / x − 1 beyond. It is the split that S. Moshier's
+Cephes has, whose Chebyshev series are of x on both sides.
 """
 
 from __future__ import annotations

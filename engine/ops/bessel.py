@@ -101,7 +101,10 @@ class I0e(Bessel):
 
 
 class I1e(Bessel):
-    """y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units. At 0, the derivative is 1/2."""
+    """y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units.
+
+    At 0, the derivative is 1/2.
+    """
 
     name = "i1e"
     gradient = "g · (i0e(x) − y · (sign(x) + 1 / x)), and g / 2 at 0"
