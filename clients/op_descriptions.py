@@ -72,7 +72,7 @@ def _described(row: dict[str, Any], *, fed: bool) -> OpDescription:
         doc=row["doc"] if row["since"] == 1 else f"{row['doc']}\n\nSince opset {row['since']}.",
         gradient=row["gradient"],
         operands=tuple(_operand(name) for name in row["operands"]),
-        attributes=tuple(_attribute(stated) for stated in row["attributes"]),
+        attributes=tuple(_attribute(stated, row["since"]) for stated in row["attributes"]),
         fed=fed,
         several=row["several_outputs"],
         since=row["since"],
@@ -84,12 +84,12 @@ def _operand(stated: str) -> Operand:
     return Operand(stated.rstrip("?."), optional="?" in stated and not variadic, variadic=variadic)
 
 
-def _attribute(stated: dict[str, Any]) -> Attribute:
+def _attribute(stated: dict[str, Any], op_since: int) -> Attribute:
     return Attribute(
         name=stated["name"],
         kind=stated["type"],
         required=stated["required"],
-        doc=stated["doc"],
+        doc=stated["doc"] if stated["since"] == op_since else f"{stated['doc']}; since opset {stated['since']}",
         default=stated.get("default"),
         choices=tuple(stated.get("choices", ())),
     )

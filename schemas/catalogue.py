@@ -18,6 +18,7 @@ class AttributeInfo(TypedDict):
     type: Annotated[str, Field(description="one of the kinds that there are, which the document lists")]
     required: bool
     doc: str
+    since: Annotated[Int64, Field(description="the opset that introduced it, or its op")]
     default: NotRequired[Annotated[str, Field(description="as JSON; without one, absence means what `doc` says")]]
     choices: NotRequired[list[str]]
 

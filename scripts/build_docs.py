@@ -209,7 +209,7 @@ def attribute_table(row: Row) -> list[str]:
     """What each attribute takes and means."""
     if not row["attributes"]:
         return []
-    lines = ((f"`{a['name']}`", a["type"], _default(a), _meaning(a)) for a in row["attributes"])
+    lines = ((f"`{a['name']}`", a["type"], _default(a), _meaning(a, row["since"])) for a in row["attributes"])
     return [table(("attribute", "type", "default", "meaning"), lines)]
 
 
@@ -217,9 +217,10 @@ def _default(attribute: Row) -> str:
     return "required" if attribute["required"] else shown(attribute.get("default", "absent"))
 
 
-def _meaning(attribute: Row) -> str:
-    choices = ", ".join(attribute.get("choices", ()))
-    return "; ".join(part for part in (attribute["doc"], choices and f"one of {choices}") if part)
+def _meaning(attribute: Row, op_since: int) -> str:
+    choices, since = ", ".join(attribute.get("choices", ())), attribute["since"]
+    parts = (attribute["doc"], choices and f"one of {choices}", since > op_since and f"since opset {since}")
+    return "; ".join(part for part in parts if part)
 
 
 def alias_line(row: Row) -> list[str]:

@@ -15,7 +15,7 @@ from engine.planning.looped import PlannedScan
 from engine.planning.plan import Step
 
 _WIDTH: Final = 4  # bytes of a flag
-_NOTE: Final = "const long long at = index; if (at < 0 || at >= extent) atomicCAS(&flag[0], 0, code)"
+_NOTE: Final = "const long long at = index; if (at < least || at >= extent) atomicCAS(&flag[0], 0, code)"
 
 
 class CudaFlags:
@@ -26,9 +26,9 @@ class CudaFlags:
         self._steps = steps
         self._noted = any(map(_may_leave_range, steps))
         self._found: Array = cupy.zeros(max(1, len(steps)), "int32")
-        self._extents: dict[tuple[int, int], int] = {}
+        self._ranges: dict[tuple[int, int], tuple[int, int]] = {}
         self._kernel = cupy.ElementwiseKernel(
-            "T index, int64 extent, int32 code", "raw int32 flag", _NOTE, "gradserve_note"
+            "T index, int64 least, int64 extent, int32 code", "raw int32 flag", _NOTE, "gradserve_note"
         )
 
     def enter(self, step: int) -> None:
@@ -43,11 +43,11 @@ class CudaFlags:
         """Kernels of recipes may note something: that a step finds fault is all that is known then."""
         self._noted = True
 
-    def note(self, index: Array, extent: int, operand: int) -> None:
+    def note(self, index: Array, extent: int, operand: int, least: int) -> None:
         """As `IndexNotes` has it."""
         self._noted = True
-        self._extents[self._step, operand] = extent
-        self._kernel(index, extent, operand + 1, self._found[self._step : self._step + 1])
+        self._ranges[self._step, operand] = (extent, least)
+        self._kernel(index, least, extent, operand + 1, self._found[self._step : self._step + 1])
 
     def begin(self) -> None:
         """Before a run."""
@@ -67,13 +67,14 @@ class CudaFlags:
             if _may_leave_range(self._steps[step]):
                 return False
             operand = int(found[step]) - 1
-            if (int(step), operand) not in self._extents:
+            if (int(step), operand) not in self._ranges:
                 return False
             raise self._error(int(step), operand)
         return True
 
     def _error(self, step: int, operand: int) -> EngineError:
-        return at_origin(outside(self._extents[step, operand], operand), self._steps[step].origin)
+        extent, least = self._ranges[step, operand]
+        return at_origin(outside(extent, operand, least), self._steps[step].origin)
 
 
 def _may_leave_range(step: Step) -> bool:

@@ -30,7 +30,7 @@ Files:
                   numbers
     near          The name that a person may have meant: the nearest of those that there are, or none
     op            The contract of an op: what one definition states so that everything else can be derived from it
-    opset         Versions of the opset: a graph says which it is written in, and has the ops and dtypes of that and of
+    opset         Versions of the opset: a graph says which it is in, and has all ops, attributes and dtypes of that and
                   older ones
     precision     Precision: how products and convolutions may read float32 operands on a card. Formats, from the most
                   exact on

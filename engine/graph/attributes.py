@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from engine.graph.faults import Faults
 from engine.graph.kinds import ATTRIBUTE_KINDS, key
 from engine.graph.kinds.kind import AttributeKind
 from engine.graph.near import nearest, plain
+from engine.graph.opset import LATEST, admit_attribute
 
 REQUIRED: Final = object()
 
@@ -25,7 +26,8 @@ class Attr:
     `kind` is one of ATTRIBUTE_KINDS and, for one attribute name, the same in every op. A `default` of None means that
     absence has a meaning of its own, which `doc` states; REQUIRED means that there is none. `minimum` bounds an
     int and every entry of ints; `longest` the number of entries: a few for each axis, unless they stand for elements.
-    `typed_by` names the attribute that says of which dtype a number is, where the operands do not.
+    `typed_by` names the attribute that says of which dtype a number is, where the operands do not. Graphs have it
+    `since` an opset, and those of older ones its default. It may stand `instead_of` another, which is not stated then.
     """
 
     kind: str
@@ -35,6 +37,8 @@ class Attr:
     minimum: int | None = None
     longest: int = 128
     typed_by: str = ""
+    since: int = 1
+    instead_of: str = ""
 
     def __post_init__(self) -> None:
         if self.kind not in ATTRIBUTE_KINDS:
@@ -103,24 +107,39 @@ def _shown_alone(value: Any) -> str:
         return "a number of thousands of digits"
 
 
-def bind(declared: Mapping[str, Attr], given: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of one node, checked and completed by defaults. Raises BadAttribute for all that are wrong."""
+def bind(declared: Mapping[str, Attr], given: Mapping[str, Any], opset: int = LATEST) -> dict[str, Any]:
+    """The attributes of one node in a graph of `opset`, checked and completed by defaults.
+
+    Raises BadAttribute for all that are wrong.
+    """
     if not declared and not given:
         return {}
     faults = Faults()
     for name in given:
-        if name not in declared:
-            with faults:
-                raise _unknown(name, declared)
+        with faults:
+            if name not in declared:
+                raise _unknown(name, [known for known, attr in declared.items() if attr.since <= opset])
+            admit_attribute(name, declared[name].since, opset)
+            _check_alone(name, declared[name].instead_of, given)
     bound = {}
     for name, attr in declared.items():
         with faults:
-            bound[name] = attr.check(name, given[name]) if name in given else attr.absent(name)
+            stated = name in given and attr.since <= opset
+            bound[name] = attr.check(name, given[name]) if stated else attr.absent(name)
     faults.report()
     for name, attr in declared.items():
         if attr.typed_by:
             bound[name] = attr.definition.typed(bound[name], bound[attr.typed_by])
     return bound
+
+
+def _check_alone(name: str, other: str, given: Mapping[str, Any]) -> None:
+    if other and other in given:
+        raise BadAttribute(
+            f"attribute {name} stands in place of {other}, but both are stated",
+            expected=f"{name} or {other}",
+            got="both",
+        )
 
 
 def complete(op: str, declared: Mapping[str, Attr], stated: Mapping[str, Any]) -> dict[str, Any]:
@@ -143,7 +162,7 @@ def _check_names(op: str, declared: Mapping[str, Attr], stated: Mapping[str, Any
         raise TypeError(f"{op} needs the attribute {', '.join(missing)}")
 
 
-def _unknown(name: str, declared: Mapping[str, Attr]) -> BadAttribute:
+def _unknown(name: str, declared: Sequence[str]) -> BadAttribute:
     known = ", ".join(declared) or "none"
     meant = _meant(name, declared)
     hint = f"; did you mean {meant}?" if meant else ""

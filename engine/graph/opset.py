@@ -1,4 +1,4 @@
-"""Versions of the opset: a graph says which it is written in, and has the ops and dtypes of that and of older ones."""
+"""Versions of the opset: a graph says which it is in, and has all ops, attributes and dtypes of that and older ones."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from engine.graph.dtypes import element_type
-from engine.graph.errors import DtypeMismatch, UnknownOp
+from engine.graph.errors import BadAttribute, DtypeMismatch, UnknownOp
 
 #: of a graph that does not say
 OPSET: Final = 1
@@ -21,6 +21,16 @@ def admit_op(name: str, since: int, opset: int) -> None:
         raise UnknownOp(
             f"{name} is an op since opset {since}: say {_said(since)} in the graph, which is of opset {opset}",
             expected=f"an op of opset {opset}",
+            got=name,
+        )
+
+
+def admit_attribute(name: str, since: int, opset: int) -> None:
+    """Raise BadAttribute for an attribute of an op that a graph of `opset` does not have yet."""
+    if since > opset:
+        raise BadAttribute(
+            f"{name} is an attribute since opset {since}: say {_said(since)} in the graph, which is of opset {opset}",
+            expected=f"an attribute of opset {opset}",
             got=name,
         )
 

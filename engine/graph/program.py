@@ -73,7 +73,7 @@ class Program:
                     check_references(statements, node, statement)
             if statement.attrs or statement.op.attrs:
                 with faults.at(node, statement.op.name, statement.name):
-                    self.attrs.append(Stated(bind(statement.op.attrs, statement.attrs)))
+                    self.attrs.append(Stated(bind(statement.op.attrs, statement.attrs, opset)))
                     self._admit_dtypes(statement.op, self.attrs[-1])
                     check_functions(statement.op, self.attrs[-1], known)
             else:

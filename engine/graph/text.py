@@ -43,7 +43,13 @@ def print_outputs(outputs: Sequence[int]) -> str:
 
 
 def _print_attrs(node: Node) -> str:
-    return f" {json.dumps({name: _plain(node, name, v) for name, v in node.attrs.items()})}" if node.attrs else ""
+    said = {name: _plain(node, name, v) for name, v in node.attrs.items() if not _goes_without_saying(node, name, v)}
+    return f" {json.dumps(said)}" if said else ""
+
+
+def _goes_without_saying(node: Node, name: str, value: Any) -> bool:
+    """Whether it is the default of an attribute that an op has gained since."""
+    return not node.is_leaf and node.op.attrs[name].since > 1 and value == node.op.attrs[name].default
 
 
 def _references(indices: Sequence[int]) -> str:

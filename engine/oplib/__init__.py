@@ -25,9 +25,12 @@ Files:
                          nothing else
     extremes             NaN where something is chosen by its size: it wins, as in NumPy, and what was chosen takes the
                          gradient
+    fill                 Numbers around and everywhere: those that JSON has no word for are stated by one
     flat_places          Places in memory of the elements that an index tensor picks from an array: found a chunk at a
                          time
     formula              Base of the ops of networks that are formulas over floats
+    from_end             Indices that may be negative, and then count from the end: made whole before anything is read
+                         by them
     im2col               The kernels of convolution: sums of products over sliding windows, as matrix products on
                          columns
     index_notes          Index checks that do not wait: on a device, that an index is outside is noted, and read when

@@ -11,8 +11,8 @@ from engine.graph.op import Array
 class IndexNotes(Protocol):
     """Place where it is noted."""
 
-    def note(self, index: Array, extent: int, operand: int) -> None:
-        """Note, on the device, whether an entry of `index`, that operand of the node, is not in [0, extent)."""
+    def note(self, index: Array, extent: int, operand: int, least: int) -> None:
+        """Note, on the device, whether an entry of `index`, that operand of the node, is not in [least, extent)."""
 
 
 #: whoever runs a plan on a device sets it: then no check raises, and a kernel reads and writes somewhere in its arrays

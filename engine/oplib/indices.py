@@ -16,16 +16,16 @@ def require_integer(type: TensorType, operand: int, name: str) -> None:
         raise wrong_dtype(name, operand, INTEGERS, type)
 
 
-def check_indices(index: Array, extent: int, *, operand: int) -> None:
-    """Raise IndexOutOfRange unless all entries lie in [0, extent): NumPy and CuPy would wrap negative ones.
+def check_indices(index: Array, extent: int, *, operand: int, least: int = 0) -> None:
+    """Raise IndexOutOfRange unless all entries lie in [least, extent): NumPy and CuPy would wrap negative ones.
 
     Or have it noted, where whoever runs the plan would wait for the answer.
     """
     notes = INDEX_NOTES.get()
     if notes is not None and extent and index.size:
-        notes.note(index, extent, operand)
-    elif index.size and not (int(index.min()) >= 0 and int(index.max()) < extent):
-        raise outside(extent, operand)
+        notes.note(index, extent, operand, least)
+    elif index.size and not (int(index.min()) >= least and int(index.max()) < extent):
+        raise outside(extent, operand, least)
 
 
 def grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
@@ -47,9 +47,9 @@ def picks_slices(x: Array | TensorType, index: Array | TensorType, axis: int) ->
     return is_repeated(index, axis) and with_extent(x.shape, axis, 0) == with_extent(index.shape, axis, 0)
 
 
-def outside(extent: int, operand: int) -> IndexOutOfRange:
-    """The error for an operand with an entry that is not in [0, extent)."""
-    wanted = f"in [0, {extent})"
+def outside(extent: int, operand: int, least: int = 0) -> IndexOutOfRange:
+    """The error for an operand with an entry that is not in [least, extent)."""
+    wanted = f"in [{least}, {extent})"
     return IndexOutOfRange(
         f"operand {operand} holds an index outside the axis: all must lie {wanted}",
         operand=operand,

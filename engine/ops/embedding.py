@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
@@ -11,6 +11,8 @@ from engine.graph.op import Array, Composite, NoGradient, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT64, DType, TensorType
+from engine.graph.truth import Truth
+from engine.oplib.from_end import FROM_END, from_front
 from engine.oplib.indices import check_indices, require_integer
 from engine.oplib.operands import require_axes
 
@@ -18,27 +20,41 @@ from engine.oplib.operands import require_axes
 class Embedding(Composite):
     """y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
 
-    weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
+    weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
+    `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's `functional.embedding`,
+    which takes no negative index; JAX's weight[indices], which does, and moves those outside to the nearest row.
     """
 
     name = "embedding"
     aliases: ClassVar[Mapping[str, str]] = {"EmbeddingOp": "born", "Embedding": "born"}
     operands = ("weight", "indices")
+    attrs: ClassVar[Mapping[str, Attr]] = {"from_end": FROM_END}
     gradient = "d weight = g added to the rows that were read, repeated ones accumulating; none for indices"
     samples = (
         Sample(Real(4, 3), Ints(2, 5, high=4)),
         Sample(Real(4, 2, 3), Ints(3, high=4)),
         Sample(Real(4), Ints(high=4)),
+        Sample(Real(4, 3), Ints(2, 5, low=-4, high=4), from_end=True),
+    )
+    truths = (
+        Truth(
+            operands=[[[1.0, 2.0], [4.0, 8.0]], [-1, -2, 1]],
+            attrs={"from_end": True},
+            value=[[4.0, 8.0], [1.0, 2.0], [4.0, 8.0]],
+            gradients=[[[1.0, 1.0], [2.0, 2.0]], None],
+            source="by hand",
+        ),
     )
 
-    def infer(self, weight: TensorType, indices: TensorType) -> ResultTypes:
+    def infer(self, weight: TensorType, indices: TensorType, **attrs: Any) -> ResultTypes:
         """The rows' shape for each index. Raises DtypeMismatch, ShapeMismatch."""
         require_integer(indices, 1, "indices")
         require_axes(weight, 1, "to look up rows")
         return weight.with_shape((*indices.shape, *weight.shape[1:]))
 
-    def decompose(self, weight: Value, indices: Value) -> Value:
+    def decompose(self, weight: Value, indices: Value, *, from_end: bool) -> Value:
         """A gather of whole rows."""
+        indices = from_front(indices, weight.shape[0], 1, from_end)
         count, features = indices.type.size, weight.shape[1:]
         column = indices.reshape(shape=(count, *[1] * len(features)))
         rows = weight.gather(column.broadcast_to(shape=(count, *features)), axis=0)

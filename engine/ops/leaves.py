@@ -16,8 +16,9 @@ from engine.graph.op import Array, Definition, Namespace, ResultTypes, View
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import FLOAT64, DType, HostArray, Shape, TensorType, show_shape
+from engine.oplib.fill import FILL_AS, filled
 from engine.oplib.pack import PACK
-from engine.oplib.source import Source, check_representable
+from engine.oplib.source import Source
 
 
 class Leaf(Definition):
@@ -116,7 +117,8 @@ def _dense(_: RunContext, value: HostArray) -> HostArray:
 class Full(Source):
     """A tensor of one number, made on the server: y[…] = fill.
 
-    An absent or empty `shape` makes a 0-d tensor.
+    An absent or empty `shape` makes a 0-d tensor. An infinity or NaN is stated by `fill_as`. PyTorch's and
+    JAX's `full`.
     """
 
     name = "full"
@@ -124,23 +126,26 @@ class Full(Source):
         "shape": Attr("ints", (), "the result's shape", minimum=0),
         "fill": Attr("number", 0.0, "the number", typed_by="dtype"),
         "dtype": Attr("dtype", FLOAT64, "the result's dtype"),
+        "fill_as": FILL_AS,
     }
     samples: ClassVar[tuple[Sample, ...]] = (
         Sample(shape=[2, 3], fill=1.5),
         Sample(fill=-1.0, dtype="int32"),
         Sample(shape=[0, 2], fill=0.0, dtype="float32"),
+        Sample(shape=[2], fill_as="-inf", dtype="float32"),
+        Sample(shape=[3], fill_as="inf"),
+        Sample(fill_as="nan"),
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises BadAttribute when `fill` is not a number of `dtype`."""
-        check_representable(attrs["fill"], attrs["dtype"])
-        return attrs
+        """The number that is stated, one way or the other. Raises BadAttribute when it is not one of `dtype`."""
+        return filled(attrs, attrs["dtype"])
 
     def number_everywhere(self, attrs: Mapping[str, Any]) -> Any:
         """`fill`."""
         return attrs["fill"]
 
-    def infer(self, *types: TensorType, shape: Sequence[int], fill: float, dtype: DType) -> ResultTypes:
+    def infer(self, *types: TensorType, shape: Sequence[int], dtype: DType, **attrs: Any) -> ResultTypes:
         """As stated."""
         return TensorType(tuple(shape), dtype)
 

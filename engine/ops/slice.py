@@ -9,14 +9,13 @@ from typing import Any
 from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
-from engine.graph.kinds.typed_number import typed_number
 from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes, View
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, normalise_axis
+from engine.oplib.fill import FILL_AS, filled
 from engine.oplib.operands import require_axes
 from engine.oplib.slices import cut, spread_out
-from engine.oplib.source import check_representable
 from engine.rewrites.movement import unchanged
 
 
@@ -149,13 +148,18 @@ def _position(index: int, extent: int, axis: int) -> int:
 
 
 class Pad(Op):
-    """y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i."""
+    """y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
+
+    An infinity or NaN is stated by `fill_as`. PyTorch's `functional.pad` lists the last axis first; JAX's and NumPy's
+    `pad` have pairs, in the order here.
+    """
 
     name = "pad"
     operands = ("x",)
     attrs = {
         "pad_width": Attr("ints", doc="entries before and after, for one axis after the other", minimum=0),
         "fill": Attr("number", 0.0, "the number around x"),
+        "fill_as": FILL_AS,
     }
     gradient = "g where x is"
     rewrites = (unchanged,)
@@ -164,22 +168,23 @@ class Pad(Op):
         Sample(Real(3), pad_width=[2, 1], fill=-1.5),
         Sample(Real(0, 2), pad_width=[1, 1, 0, 0]),
         Sample(Real(), pad_width=[]),
+        *(Sample(Real(2, 1), pad_width=[0, 0, 0, 0], fill_as=word) for word in FILL_AS.choices),
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """The fill as a number of x's dtype. Raises BadAttribute where it is none, and for a wrong count."""
-        check_representable(attrs["fill"], types[0].dtype)
+        attrs = filled(attrs, types[0].dtype)
         count, got = 2 * types[0].ndim, len(attrs["pad_width"])
         if got != count:
             wanted = f"{count} entries, before and after each axis"
             raise BadAttribute(f"attribute pad_width must have {wanted}, but has {got}", expected=wanted, got=str(got))
-        return {"pad_width": tuple(attrs["pad_width"]), "fill": typed_number(attrs["fill"], types[0].dtype)}
+        return {**attrs, "pad_width": tuple(attrs["pad_width"])}
 
-    def infer(self, x: TensorType, *, pad_width: Shape, fill: float) -> ResultTypes:
+    def infer(self, x: TensorType, *, pad_width: Shape, **attrs: Any) -> ResultTypes:
         """Extents with what is before and after."""
         return x.with_shape([b + e + a for b, e, a in zip(pad_width[::2], x.shape, pad_width[1::2], strict=True)])
 
-    def forward(self, run: RunContext, x: Array, *, out: Array, pad_width: Shape, fill: float) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, pad_width: Shape, fill: float, **attrs: Any) -> None:
         """Fill, then copy x into its place."""
         out[...] = fill
         out[(..., *(slice(b, b + e) for b, e in zip(pad_width[::2], x.shape, strict=True)))] = x
@@ -192,11 +197,11 @@ class Pad(Op):
         fill = xp.broadcast_to(xp.full((), attrs["fill"], out.dtype), out.shape)
         return [(out, fill), (out[(..., *(slice(b, b + e) for b, e in zip(starts, x.shape, strict=True)))], x)]
 
-    def vjp(self, g: Value, y: Value, x: Value, *, pad_width: Shape, fill: float) -> Sequence[Value | None]:
+    def vjp(self, g: Value, y: Value, x: Value, *, pad_width: Shape, **attrs: Any) -> Sequence[Value | None]:
         """What is around x is constant."""
         starts = pad_width[::2]
         return (g.slice(starts=starts, stops=[b + e for b, e in zip(starts, x.shape, strict=True)]),)
 
-    def batch(self, mapped: Sequence[bool], x: Value, *, pad_width: Shape, fill: float) -> Value:
+    def batch(self, mapped: Sequence[bool], x: Value, *, pad_width: Shape, fill: float, **attrs: Any) -> Value:
         """Nothing before and after N."""
         return x.pad(pad_width=(0, 0, *pad_width), fill=fill)

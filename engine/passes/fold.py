@@ -118,6 +118,6 @@ def _constant(value: HostArray, node: Node, registry: Registry) -> Node:
     dense = np.asarray(value, order="C")
     if dense.size and dense.tobytes() == dense.tobytes()[: dense.itemsize] * dense.size:
         fill = typed_number(dense.flat[0].item(), dense.dtype)
-        attrs: dict[str, Any] = {"shape": dense.shape, "fill": fill, "dtype": dense.dtype}
+        attrs: dict[str, Any] = {"shape": dense.shape, "fill": fill, "dtype": dense.dtype, "fill_as": None}
         return Node(registry.ops["full"], (), attrs, node.types, node.origin)
     return Node(registry.ops["constant"], (), {"value": dense}, node.types, node.origin)

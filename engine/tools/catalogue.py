@@ -22,7 +22,7 @@ def _row(op: Definition) -> dict[str, Any]:
         "summary": doc.partition("\n")[0],
         "doc": doc,
         "operands": list(op.operands),
-        "attributes": [_attribute(name, attr) for name, attr in op.attrs.items()],
+        "attributes": [_attribute(name, attr, op.since) for name, attr in op.attrs.items()],
         "gradient": op.gradient,
         "dtypes": list(op.dtypes),
         "aliases": [{"name": alias, "systems": systems} for alias, systems in op.aliases.items()],
@@ -31,8 +31,9 @@ def _row(op: Definition) -> dict[str, Any]:
     }
 
 
-def _attribute(name: str, attr: Attr) -> dict[str, Any]:
+def _attribute(name: str, attr: Attr, since: int) -> dict[str, Any]:
     row: dict[str, Any] = {"name": name, "type": attr.definition.spelling, "required": attr.required, "doc": attr.doc}
+    row["since"] = max(attr.since, since)
     if not attr.required and attr.default is not None:
         row["default"] = attr.definition.stated(attr.default)
     if attr.choices:

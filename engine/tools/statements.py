@@ -15,6 +15,7 @@ from engine.graph.limits import Limits
 from engine.graph.program import Function, Program
 from engine.graph.statement import Statement
 from engine.graph.tensor_type import TensorType
+from engine.oplib.fill import word_of
 from engine.tools.written_out import body_written_out
 
 
@@ -51,11 +52,14 @@ class StatementWriter:
 
     def _stated(self, node: Node) -> dict[str, Any]:
         """The attributes that are not at their default, as a client writes them."""
-        return {
+        stated = {
             name: self._index(value) if isinstance(value, Body) else node.op.attrs[name].definition.stated(value)
             for name, value in node.attrs.items()
             if value is not None and key(value) != key(node.op.attrs[name].default)
         }
+        if "fill_as" in node.op.attrs and (word := word_of(node.attrs["fill"])):
+            stated = {name: value for name, value in stated.items() if name != "fill"} | {"fill_as": word}
+        return stated
 
     def _index(self, body: Body) -> int:
         """The index of the function that says what a body does."""

@@ -42,6 +42,8 @@ def misuses(op: Definition) -> Iterator[Misuse]:
     yield "nine operands too many", [*types, *[TensorType((), np.dtype("float64"))] * 9], attrs
     yield "an unknown attribute", types, {**attrs, "colour": 1}
     for name, attr in op.attrs.items():
+        if attr.since > 1:
+            continue
         yield f"{name} of another kind", types, {**attrs, name: WRONG_KIND[attr.kind]}
         yield f"without {name}", types, {k: v for k, v in attrs.items() if k != name}
         yield from of_attribute(name, attr.kind, types, attrs)

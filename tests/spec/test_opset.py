@@ -39,6 +39,11 @@ def attributes_of(op: Any) -> dict[str, dict[str, Any]]:
     return {name: written(attr) for name, attr in op.attrs.items()}
 
 
+def gained(name: str) -> dict[str, dict[str, Any]]:
+    """The attributes that a later opset promises of an op."""
+    return {k: v for frozen in FROZEN for k, v in frozen.get("gained", {}).get(name, {}).items()}
+
+
 def folded(aliases: Iterable[tuple[str, Iterable[str]]]) -> dict[str, set[str]]:
     """Spelling → systems, case aside: a spelling that differs from another only by case is the same one."""
     found: dict[str, set[str]] = {}
@@ -78,7 +83,7 @@ def test_operands(name: str) -> None:
 
 @pytest.mark.parametrize("name", PRESENT)
 def test_attributes_and_defaults(name: str) -> None:
-    expected = PROMISED[name].get("attrs", {})
+    expected = PROMISED[name].get("attrs", {}) | gained(name)
     found = attributes_of(registry().ops[name])
     assert found == expected
     types = {attribute: type(entry.get("default")) for attribute, entry in found.items()}
@@ -138,3 +143,13 @@ def test_dtypes(frozen: dict[str, Any]) -> None:
 def test_ops_are_of_the_opset_that_has_promised_them(frozen: dict[str, Any]) -> None:
     present = [name for name in frozen["op"] if name in registry().ops]
     assert {name: registry().ops[name].since for name in present} == dict.fromkeys(present, frozen["opset"])
+
+
+@pytest.mark.parametrize("name", PRESENT)
+def test_attributes_are_of_the_opset_that_has_promised_them(name: str) -> None:
+    stated = {attribute: registry().ops[name].since for attribute in PROMISED[name].get("attrs", {})}
+    later = {k: frozen["opset"] for frozen in FROZEN for k in frozen.get("gained", {}).get(name, {})}
+    found = {
+        attribute: max(attr.since, registry().ops[name].since) for attribute, attr in registry().ops[name].attrs.items()
+    }
+    assert found == stated | later

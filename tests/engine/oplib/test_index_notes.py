@@ -20,10 +20,10 @@ class Noted(IndexNotes):
     """The checks that were not made."""
 
     def __init__(self) -> None:
-        self.found: list[tuple[list[int], int, int]] = []
+        self.found: list[tuple[list[int], int, int, int]] = []
 
-    def note(self, index: Array, extent: int, operand: int) -> None:
-        self.found.append((index.tolist(), extent, operand))
+    def note(self, index: Array, extent: int, operand: int, least: int) -> None:
+        self.found.append((index.tolist(), extent, operand, least))
 
 
 @contextmanager
@@ -48,8 +48,8 @@ def test_nobody_takes_notes_unless_told_to() -> None:
 def test_a_note_says_what_would_have_been_checked() -> None:
     with noting() as notes:
         check_indices(OUTSIDE, 3, operand=2)
-        check_indices(np.array([-1, 2]), 4, operand=1)
-    assert notes.found == [([5], 3, 2), ([-1, 2], 4, 1)]
+        check_indices(np.array([-1, 2]), 4, operand=1, least=-4)
+    assert notes.found == [([5], 3, 2, 0), ([-1, 2], 4, 1, -4)]
     with pytest.raises(IndexOutOfRange):
         check_indices(OUTSIDE, 3, operand=2)
 

@@ -26,10 +26,19 @@ def test_an_index_lies_within(entry: int) -> None:
         check_indices(np.array([0, entry, 2]), 3, operand=1)
 
 
+@pytest.mark.parametrize("entry", [-4, 3])
+def test_an_index_may_be_let_lie_before_the_front(entry: int) -> None:
+    check_indices(np.array([-3, 2]), 3, operand=1, least=-3)
+    with pytest.raises(IndexOutOfRange, match=r"operand 1 .* in \[-3, 3\)"):
+        check_indices(np.array([0, entry, 2]), 3, operand=1, least=-3)
+
+
 def test_who_takes_notes_is_told_and_nothing_is_raised() -> None:
-    class Notes(list[tuple[int, int, int]]):
-        def note(self, index: np.ndarray[tuple[int], np.dtype[np.int64]], extent: int, operand: int) -> None:
-            self.append((int(index.max()), extent, operand))
+    class Notes(list[tuple[int, int, int, int]]):
+        def note(
+            self, index: np.ndarray[tuple[int], np.dtype[np.int64]], extent: int, operand: int, least: int
+        ) -> None:
+            self.append((int(index.max()), extent, operand, least))
 
     notes = Notes()
     token = INDEX_NOTES.set(notes)
@@ -40,7 +49,7 @@ def test_who_takes_notes_is_told_and_nothing_is_raised() -> None:
             check_indices(np.array([0]), 0, operand=2)
     finally:
         INDEX_NOTES.reset(token)
-    assert notes == [(7, 3, 2)]
+    assert notes == [(7, 3, 2, 0)]
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
