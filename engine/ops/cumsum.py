@@ -7,20 +7,24 @@ from typing import Any
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, Op, ResultTypes
+from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import FLOAT16, INT64, TensorType, normalise_axis
+from engine.graph.tensor_type import FLOAT16, INT64, TensorType
 from engine.oplib.accumulate import accumulator
 from engine.oplib.running import running_bytes, running_sums
+from engine.oplib.running_op import Running
 
 
-class CumSum(Op):
-    """y[i] = x[0] + … + x[i] along `axis`. Integers and bool add up in int64, float16 in float32."""
+class CumSum(Running):
+    """y[i] = x[0] + … + x[i] along `axis`; with `reverse`, x[i] + … + x[n − 1].
+
+    Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's `cumsum`; `reverse` is that of JAX's
+    `lax.cumsum`.
+    """
 
     name = "cumsum"
-    operands = ("x",)
-    attrs = {"axis": Attr("int", doc="the axis to add up along")}
+    attrs = {**Running.attrs, "axis": Attr("int", doc="the axis to add up along")}
     gradient = "g, added up from the end"
     samples = (
         Sample(Real(4), axis=0),
@@ -28,30 +32,23 @@ class CumSum(Op):
         Sample(Real(2, 3, 2), axis=1),
         Sample(Real(0, 2), axis=0),
         Sample(Ints(2, 3, high=9), axis=0),
+        Sample(Real(2, 3), axis=1, reverse=True),
     )
 
-    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """The axis counted from the front. Raises BadAttribute."""
-        return {"axis": normalise_axis(attrs["axis"], types[0].ndim)}
-
-    def infer(self, x: TensorType, *, axis: int) -> ResultTypes:
+    def infer(self, x: TensorType, **attrs: Any) -> ResultTypes:
         """x's shape; int64 for what is not float."""
         return x if x.is_differentiable else x.with_dtype(INT64)
 
-    def forward(self, run: RunContext, x: Array, *, out: Array, axis: int) -> None:
+    def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, **attrs: Any) -> None:
         """Rounded once."""
         if out.dtype == FLOAT16:
             out[...] = run.xp.cumsum(x, axis=axis, dtype=accumulator(out))
         else:
             running_sums(run, x, out, axis)
 
-    def vjp(self, g: Value, y: Value, x: Value, *, axis: int) -> Sequence[Value | None]:
+    def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
         """x[i] counts in y[i] and in all that follow."""
         return (g.flip(axes=(axis,)).cumsum(axis=axis).flip(axes=(axis,)),)
-
-    def batch(self, mapped: Sequence[bool], x: Value, *, axis: int) -> Value:
-        """The next axis."""
-        return x.cumsum(axis=axis + 1)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """x in the dtype that is added up in, and the sums in float32 where the result is float16; parts of both."""

@@ -1,0 +1,239 @@
+"""The largest, smallest, mean and product of the rows of each segment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from engine.graph.attributes import Attr
+from engine.graph.ir import Value
+from engine.graph.op import Array, Composite, Op, ResultTypes
+from engine.graph.run_context import RunContext
+from engine.graph.sample import Ints, Real, Sample
+from engine.graph.tensor_type import FLOAT16, INT64, DType, TensorType, to_add_up, to_average
+from engine.graph.truth import Truth
+from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
+from engine.oplib.apart import apart
+from engine.oplib.extremes import is_chosen
+from engine.oplib.indices import check_indices, require_integer
+from engine.oplib.linear_recurrence import recurrence, recurrence_back
+from engine.oplib.operands import require_axes, require_shape
+from engine.oplib.running_op import shifted
+from engine.oplib.segments import identity_of, reduce_segments, segment_bytes
+from engine.oplib.widening import wide
+
+_SEGMENTS: Mapping[str, Attr] = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
+_SAMPLES = (
+    Sample(Real(7, 2), Ints(7, high=2), segments=2),
+    Sample(Real(9), Ints(9, high=2), segments=2),
+    Sample(Real(3, 2, 2), Ints(3, high=1), segments=1),
+)
+
+
+def _typed(x: TensorType, segment_ids: TensorType, segments: int, dtype: DType) -> TensorType:
+    """[segments, …]. Raises DtypeMismatch, ShapeMismatch."""
+    require_integer(segment_ids, 1, "segment_ids")
+    require_axes(x, 1, "to reduce over")
+    require_shape(segment_ids, x.shape[:1], 1, "segment_ids", "one for each entry of x's first axis")
+    return TensorType((segments, *x.shape[1:]), dtype)
+
+
+def _across(x: Value, like: Value) -> Value:
+    """x [rows] with axes of extent 1, to go with all of `like` [rows, …]."""
+    return x.reshape(shape=(x.shape[0], *[1] * (like.ndim - 1)))
+
+
+class SegmentReduction(Op):
+    """Base: by a ufunc; what segments hold that have no row is said by `empty`."""
+
+    operands: ClassVar[tuple[str, ...]] = ("x", "segment_ids")
+    attrs = _SEGMENTS
+    since = 2
+    ufunc: ClassVar[str]
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """x's."""
+        return dtype
+
+    def empty(self, dtype: DType) -> Any:
+        """The result over no rows."""
+        return identity_of(self.ufunc, dtype)
+
+    def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
+        """[segments, …]. Raises DtypeMismatch, ShapeMismatch."""
+        return _typed(x, segment_ids, segments, self.result_dtype(x.dtype))
+
+    def forward(self, run: RunContext, x: Array, segment_ids: Array, *, out: Array, segments: int) -> None:
+        """After the range check."""
+        check_indices(segment_ids, segments, operand=1)
+        target = wide_out(run.xp, out)
+        target[...] = self.empty(target.dtype)
+        reduce_segments(run, self.ufunc, x, segment_ids, target)
+        if target is not out:
+            out[...] = target
+
+    def batch(self, mapped: Sequence[bool], x: Value, segment_ids: Value, *, segments: int) -> Value:
+        """N behind the rows, where all have the same segments; else segments of N examples, one behind the other."""
+        if not mapped[1]:
+            order = (1, 0, *range(2, x.ndim))
+            y = x.builder.emit(self, (x.transpose(axes=order), segment_ids), {"segments": segments})
+            return y.transpose(axes=order)
+        n, count = segment_ids.shape
+        rows = x if mapped[0] else x.broadcast_to(shape=(n, *x.shape))
+        ids = apart(segment_ids, segments, 1).reshape(shape=(n * count,))
+        flat = rows.reshape(shape=(n * count, *rows.shape[2:]))
+        y = x.builder.emit(self, (flat, ids), {"segments": n * segments})
+        return y.reshape(shape=(n, segments, *rows.shape[2:]))
+
+    def flops(self, out: ResultTypes, x: TensorType, *types: TensorType, **attrs: Any) -> int:
+        """One for each element of x, and log₂ n comparisons for each row to bring it to its segment."""
+        return x.size + x.shape[0] * max(x.shape[0] - 1, 0).bit_length()
+
+    def workspace(self, out: ResultTypes, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
+        """Results in a wider dtype, and what reducing takes."""
+        assert isinstance(out, TensorType)
+        return wide_out_bytes(out) + segment_bytes(out, accumulator(out), x)
+
+
+class SegmentExtremum(SegmentReduction):
+    """Base: the largest or the smallest."""
+
+    gradient: ClassVar[str] = "g / k to each of the k rows equal to y, or NaN where y is; zero to the others"
+    samples = (*_SAMPLES, Sample(Ints(3, 2, high=4), Ints(3, high=2), segments=3))
+
+    def vjp(self, g: Value, y: Value, x: Value, segment_ids: Value, *, segments: int) -> Sequence[Value | None]:
+        """Ties share equally, and which tie is a constant, as for `max`."""
+        tied = is_chosen(x, y.embedding(segment_ids))
+        share = g / tied.segment_sum(segment_ids, segments=segments).maximum(1)
+        return tied.where(share.cast(dtype=g.dtype).embedding(segment_ids), 0.0), None
+
+
+class SegmentMax(SegmentExtremum):
+    """y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. A
+    segment without rows is −∞, or the least number of an integer dtype. JAX's `ops.segment_max`; PyTorch's
+    `scatter_reduce` with amax, whose ties share, too, which gives segments without rows what was there.
+    """
+
+    name = "segment_max"
+    ufunc = "maximum"
+    truths = (
+        Truth(
+            operands=[[1.0, 5.0, 5.0, 2.0], [1, 0, 0, 1]],
+            attrs={"segments": 2},
+            value=[5.0, 2.0],
+            cotangent=[4.0, 8.0],
+            gradients=[[0.0, 2.0, 2.0, 8.0], None],
+            source="by hand",
+        ),
+    )
+
+
+class SegmentMin(SegmentExtremum):
+    """y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. A
+    segment without rows is ∞, or the greatest number of an integer dtype. JAX's `ops.segment_min`; PyTorch's
+    `scatter_reduce` with amin, whose ties share, too, which gives segments without rows what was there.
+    """
+
+    name = "segment_min"
+    ufunc = "minimum"
+    truths = (
+        Truth(
+            operands=[[1.0, 5.0, 5.0, 2.0], [1, 0, 0, 1]],
+            attrs={"segments": 2},
+            value=[5.0, 1.0],
+            cotangent=[4.0, 8.0],
+            gradients=[[8.0, 2.0, 2.0, 0.0], None],
+            source="by hand",
+        ),
+    )
+
+
+class SegmentProd(SegmentReduction):
+    """y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 where there is none.
+
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
+    int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
+    JAX's `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+    """
+
+    name = "segment_prod"
+    ufunc = "multiply"
+    gradient = "g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids"
+    samples = (*_SAMPLES, Sample(Ints(3, 2, high=4), Ints(3, high=2), segments=3))
+    truths = (
+        Truth(
+            operands=[[2.0, 0.0, 3.0, 5.0], [1, 0, 1, 0]],
+            attrs={"segments": 2},
+            value=[0.0, 6.0],
+            gradients=[[3.0, 5.0, 2.0, 0.0], None],
+            source="by hand",
+        ),
+    )
+
+    def result_dtype(self, dtype: DType) -> DType:
+        """int64 for what is not float."""
+        return to_add_up(dtype)
+
+    def empty(self, dtype: DType) -> Any:
+        """1."""
+        return 1
+
+    def vjp(self, g: Value, y: Value, x: Value, segment_ids: Value, *, segments: int) -> Sequence[Value | None]:
+        """The others are those before and those behind, rows being in the order of their segments."""
+        if not x.type.size:
+            return x.full_like(0.0), None
+        order = segment_ids.argsort(axis=0)
+        ids, rows = segment_ids.embedding(order), wide(x).embedding(order)
+        starts = _across(shifted(ids, 0).not_equal(ids).logical_or(ids.builder.arange(x.shape[0]).equal(0)), x)
+        first = starts.where(rows.full_like(1.0), 0.0)
+        before = recurrence(starts.where(0.0, shifted(rows, 0)), first, 0)
+        ends = shifted(starts, 0, -1, fill=1.0)
+        behind = recurrence_back(starts.where(0.0, rows), ends.where(rows.full_like(1.0), 0.0), 0)
+        others = (before * behind).embedding(order.argsort(axis=0))
+        return others * wide(g).embedding(segment_ids), None
+
+
+class SegmentMean(Composite):
+    """y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN where there is none.
+
+    x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64; float16 adds
+    up in float32. PyTorch's `scatter_reduce` with mean; JAX has none.
+    """
+
+    name = "segment_mean"
+    operands = ("x", "segment_ids")
+    attrs = _SEGMENTS
+    since = 2
+    gradient = "dx[i, …] = g[segment_ids[i], …] / (rows of the segment); none for segment_ids"
+    samples = (
+        Sample(Real(5, 2), Ints(5, high=1), segments=1),
+        Sample(Real(4), Ints(4, high=1), segments=1),
+        Sample(Ints(3, 2, high=4), Ints(3, high=1), segments=1),
+    )
+    truths = (
+        Truth(
+            operands=[[1.0, 5.0, 3.0, 2.0], [1, 0, 1, 1]],
+            attrs={"segments": 2},
+            value=[5.0, 2.0],
+            cotangent=[4.0, 6.0],
+            gradients=[[2.0, 4.0, 2.0, 2.0], None],
+            source="by hand",
+        ),
+    )
+
+    def infer(self, x: TensorType, segment_ids: TensorType, *, segments: int) -> ResultTypes:
+        """[segments, …]; float64 for what is not float. Raises DtypeMismatch, ShapeMismatch."""
+        return _typed(x, segment_ids, segments, to_average(x.dtype))
+
+    def decompose(self, x: Value, segment_ids: Value, *, segments: int) -> Value:
+        """A sum over a count."""
+        dtype = to_average(x.dtype)
+        rows = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
+        ones = x.builder.full((x.shape[0],), 1, INT64)
+        count = ones.segment_sum(segment_ids, segments=segments).cast(dtype=rows.dtype)
+        y = rows.segment_sum(segment_ids, segments=segments) / _across(count, rows)
+        return y.cast(dtype=FLOAT16) if dtype == FLOAT16 else y
