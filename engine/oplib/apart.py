@@ -13,7 +13,7 @@ from engine.graph.tensor_type import INT64, TensorType
 from engine.oplib.indices import check_indices
 
 
-class Apart(Op):
+class ApartIndices(Op):
     """y[…, n, …] = index[…, n, …] + n · extent, n along `axis`: int64. Each index lies in [0, extent)."""
 
     name = "apart"
@@ -44,7 +44,8 @@ class Apart(Op):
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
         """As a sum."""
         (index,), axis = operands, attrs["axis"]
-        offsets = index.builder.arange(index.shape[axis]) * attrs["extent"]
+        extent = index.builder.full((), attrs["extent"], INT64)  # a number alone would make floats
+        offsets = index.builder.arange(index.shape[axis]).mul(extent)
         return (index.cast(dtype=INT64) + offsets.reshape(shape=_column(index, axis)),)
 
     def workspace(self, out: ResultTypes, *types: TensorType, axis: int, **attrs: Any) -> int:
@@ -52,7 +53,7 @@ class Apart(Op):
         return 2 * INT64.itemsize * types[0].shape[axis]
 
 
-_OP: Final = Apart()
+_OP: Final = ApartIndices()
 
 
 def apart(index: Value, extent: int, operand: int, axis: int = 0) -> Value:

@@ -17,7 +17,10 @@ FROM_END: Final = Attr("bool", False, "whether a negative index counts from the 
 
 
 class FromEnd(Op):
-    """y = index where that is at least 0, else index + extent: int64 in [0, extent)."""
+    """y = index where that is at least 0, else index + extent: int64 in [0, extent).
+
+    Where an index may not be `negative`, it is only checked.
+    """
 
     name = "from_end"
     internal = True
@@ -25,6 +28,7 @@ class FromEnd(Op):
     attrs: ClassVar[Mapping[str, Attr]] = {
         "extent": Attr("int", doc="the extent of the axis", minimum=0),
         "operand": Attr("int", doc="which operand of the client's node it is, for messages", minimum=0),
+        "negative": Attr("bool", doc="whether it may be negative"),
     }
     gradient: ClassVar[str] = "none: indices have no derivative"
     vjp = NoGradient("indices have no derivative")
@@ -33,13 +37,14 @@ class FromEnd(Op):
         """int64."""
         return index.with_dtype(INT64)
 
-    def forward(self, run: RunContext, index: Array, *, out: Array, extent: int, operand: int) -> None:
+    def forward(self, run: RunContext, index: Array, *, out: Array, extent: int, operand: int, negative: bool) -> None:
         """Without a branch, after the range check: of a negative number, all bits of its sign are 1."""
-        check_indices(index, extent, operand=operand, least=-extent)
+        check_indices(index, extent, operand=operand, least=-extent if negative else 0)
         out[...] = index
-        added = out >> 63
-        added &= extent
-        out += added
+        if negative:
+            added = out >> 63
+            added &= extent
+            out += added
 
     def batch(self, mapped: Sequence[bool], index: Value, **attrs: Any) -> Value:
         """Itself: it is elementwise."""
@@ -49,12 +54,13 @@ class FromEnd(Op):
         """As a choice."""
         (index,) = operands
         wide = index.cast(dtype=INT64)
-        return ((wide < 0).where(wide + attrs["extent"], wide),)
+        extent = index.builder.full((), attrs["extent"], INT64)  # a number alone would make floats
+        return ((wide < 0).where(wide.add(extent), wide) if attrs["negative"] else wide,)
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """What is added."""
         assert isinstance(out, TensorType)
-        return out.nbytes
+        return out.nbytes if attrs["negative"] else 0
 
 
 FROM_END_OP: Final = FromEnd()
@@ -64,7 +70,13 @@ def from_front(index: Value, extent: int, operand: int, from_end: bool) -> Value
     """The index, which is this operand of a client's node, as one that is never negative where it is to be."""
     if not from_end or index.dtype.kind == "u":
         return index
-    return index.builder.emit(FROM_END_OP, (index,), {"extent": extent, "operand": operand})
+    return checked(index, extent, operand, from_end)
+
+
+def checked(index: Value, extent: int, operand: int, from_end: bool) -> Value:
+    """The same as int64, and known to be in [0, extent) from here on."""
+    negative = from_end and index.dtype.kind != "u"
+    return index.builder.emit(FROM_END_OP, (index,), {"extent": extent, "operand": operand, "negative": negative})
 
 
 def listed_from_front(indices: Sequence[int], extent: int) -> tuple[int, ...]:

@@ -38,18 +38,34 @@ def _by_ranges(_: RunContext, ufunc: str, x: HostArray, segment_ids: HostArray, 
     if not x.size:
         return
     order = np.argsort(segment_ids, kind="stable")
-    ids = segment_ids[order]
-    rows = x[order].astype(out.dtype, copy=False)
+    starts, places = _runs(segment_ids[order])
+    rows = _in_order(x, order, out.dtype)
+    del order
+    out[places] = getattr(np, ufunc).reduceat(rows, starts, axis=0)
+
+
+def _runs(ids: HostArray) -> tuple[HostArray, HostArray]:
+    """Where another id begins, and which that is."""
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
-    out[ids[starts]] = getattr(np, ufunc).reduceat(rows, starts, axis=0)
+    return starts, ids[starts]
 
 
-def segment_bytes(out: TensorType, dtype: DType, x: TensorType) -> int:
-    """What `reduce_segments` allocates: rows in order, in `dtype` too, results; the order, ids and where they start."""
+def _in_order(x: HostArray, order: HostArray, dtype: DType) -> HostArray:
+    return x[order].astype(dtype, copy=False)
+
+
+def segment_bytes(out: TensorType, dtype: DType, x: TensorType, segment_ids: TensorType) -> int:
+    """What `reduce_segments` allocates, which is most while it looks for runs, brings rows in order, or reduces."""
     count = x.shape[0]
-    width = x.size // max(1, count)
-    copies = x.size * x.dtype.itemsize + (x.size * dtype.itemsize if x.dtype != dtype else 0)
-    return copies + min(count, out.shape[0]) * width * dtype.itemsize + 4 * INT64.itemsize * count
+    if not x.size:
+        return 0
+    runs, width = min(count, out.shape[0]), x.size // count
+    order, ids = INT64.itemsize * count, segment_ids.dtype.itemsize
+    kept = runs * (INT64.itemsize + ids)
+    looking = order + (ids + 2) * count + kept
+    casting = x.size * x.dtype.itemsize if x.dtype != dtype else 0
+    rows = x.size * dtype.itemsize
+    return max(looking, order + kept + casting + rows, kept + rows + runs * width * dtype.itemsize)
 
 
 def identity_of(ufunc: str, dtype: DType) -> Any:

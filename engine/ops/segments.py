@@ -92,7 +92,7 @@ class SegmentReduction(Op):
     def workspace(self, out: ResultTypes, x: TensorType, segment_ids: TensorType, **attrs: Any) -> int:
         """Results in a wider dtype, and what reducing takes."""
         assert isinstance(out, TensorType)
-        return wide_out_bytes(out) + segment_bytes(out, accumulator(out), x)
+        return wide_out_bytes(out) + segment_bytes(out, accumulator(out), x, segment_ids)
 
 
 class SegmentExtremum(SegmentReduction):
