@@ -73,7 +73,7 @@ def _parser(version: str) -> _Parser:
     of["ops"].add_argument("name", nargs="?", help="an op, by its name or any alias")
     for name in ("backup", "restore"):
         of[name].add_argument("file", help="the file, a tar archive")
-        _add_settings(of[name], ("state",))
+        _add_settings(of[name], ("state",) if name == "backup" else ("state", "cluster"))
     of["doctor"].add_argument("--json", action="store_true", help="print what was found as JSON, for programs")
     _add_keys(of["keys"])
     return parser

@@ -30,6 +30,7 @@ from service.settings import (
     variable,
 )
 from service.state.backup import backup, restore
+from service.state.opening import SHARED, WHOLE
 from service.wire.answers import VERSIONS
 
 _logger = logging.getLogger("gradserve")
@@ -149,9 +150,10 @@ def _backup(options: Options) -> None:
 
 def _restore(options: Options) -> None:
     file = _file(options)
-    state = _read(options).state
+    settings = _read(options)
+    state, form = settings.state, SHARED if settings.cluster == "on" else WHOLE
     with _failing_with(f"cannot restore {file} into {state}"):
-        print(f"{state} has {restore(file, state)} commits of {file}")
+        print(f"{state} has {restore(file, state, form)} commits of {file}")
 
 
 def _file(options: Options) -> Path:

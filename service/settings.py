@@ -47,7 +47,7 @@ EVERY: Final = "*"
 #: what says of a folder that there is to be none
 NO_FOLDER: Final = "none"
 #: what is told neither on a command line, which others can read, nor to anybody
-SECRETS: Final = frozenset({"api_key"})
+SECRETS: Final = frozenset({"api_key", "cluster_secret"})
 #: what the names of variables have that say how others are reached, or what opens them
 _FOR_THE_FRONT: Final = re.compile(
     r"^(AWS|AZURE|GOOGLE|OTEL)_|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIAL|PRIVATE|API_?KEY"
@@ -65,6 +65,9 @@ _HOST: Final = re.compile(r"\*|[^\s:/@*\[\]]+|\[[0-9A-Fa-f:.]+\]|[0-9A-Fa-f:.]+"
 #: a key as a person or another program makes it: as long as one that cannot be guessed, and fit for a header
 _KEY: Final = re.compile(r"[A-Za-z0-9._~+/-]{22,512}=*")
 
+
+#: what servers of a cluster know each other by, fit for a header
+_CLUSTER_SECRET: Final = re.compile(r"[\x21-\x7e]{32,512}")
 
 #: the budget of an execution where there is hardly any memory
 _LEAST_BYTES: Final = 64 << 20
@@ -246,6 +249,17 @@ class Settings(BaseModel):
         description="of a state in s3:// and the like: time for which a look at it is good enough for answers, and "
         "for which, with a fifth more, a server that begins waits; 0: each answer takes a look of its own",
     )
+    cluster: Literal["on", "off"] = Field(
+        "off",
+        description="whether servers share a state in s3:// and the like: each owns parts of it, and asks the others "
+        "for theirs",
+    )
+    cluster_address: str | None = Field(
+        None, description="where the other servers reach this one, as http://HOST:PORT; none: nowhere"
+    )
+    cluster_secret: SecretStr | None = Field(
+        None, description="what servers of a cluster know each other by; 32 characters or more, by the variable alone"
+    )
     cors_origins: tuple[str, ...] = Field(
         (), description="web origins that may call from a browser, separated by commas; * for all"
     )
@@ -369,6 +383,32 @@ class Settings(BaseModel):
     def _is_a_key(cls, value: SecretStr | None) -> SecretStr | None:
         if value is not None and not _KEY.fullmatch(value.get_secret_value()):
             raise ValueError("a key has 22 to 512 letters, digits and characters of -._~+/, then = if any")
+        return value
+
+    @field_validator("cluster_address", mode="before")
+    @classmethod
+    def _reached(cls, value: object) -> object:
+        if value in (None, "", NO_FOLDER):
+            return None
+        url = urlsplit(str(value))
+        if (
+            url.scheme != "http"
+            or not url.hostname
+            or not url.port
+            or url.path.strip("/")
+            or url.query
+            or "@" in url.netloc
+        ):
+            raise ValueError("the address of this server was expected, as in http://10.0.0.7:8000")
+        if url.hostname.strip("0.:") == "":
+            raise ValueError("others reach no server at a wildcard address; name one that is this machine's alone")
+        return f"http://{url.netloc}"
+
+    @field_validator("cluster_secret")
+    @classmethod
+    def _is_a_secret(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None and not _CLUSTER_SECRET.fullmatch(value.get_secret_value()):
+            raise ValueError("a secret of servers has 32 to 512 visible ASCII characters")
         return value
 
     @field_validator("cache_dir", "tls_cert", "tls_key", "keys_file", mode="before")

@@ -19,6 +19,8 @@ Files:
                     together
     models          The models that callers have put, as bytes: names for the leaves and the outputs of a graph that is
                     kept
+    moving          Commits moved between the forms of a place: those of one journal to shards, or those of shards to
+                    one journal
     object_journal  A journal of objects: each batch of commits is one, with the next number, made where nothing is yet
     objects         Object store, where bytes are kept by key: the things that storage is asked for
     opening         A place for state, as the setting `--state` names it, made into a journal: whose it is, and in which
@@ -31,6 +33,8 @@ Files:
                     sentence
     remote          Objects in S3, Google Cloud Storage or Azure, by obstore: a URL says where, the environment has the
                     credentials
+    shards          Shards of a place that several servers share: each is a journal, and a namespace belongs to one of
+                    them for ever
     shares          Share that one namespace may fill of what a server keeps
     sole            The claim of whoever has a place alone, by a lock: nothing has to be looked for, and what failed can
                     be undone

@@ -3,6 +3,9 @@
 A backup may be made while a server writes: it is of the moment in which it lists the commits, since the server deletes
 none as long as there is a hold. Every object is checked on its way, in both directions. The last member says how many
 there are, so that a file that was cut off is not taken for a whole one.
+
+Of a place that servers share, each shard is of the moment in which it is listed. What was backed up of one form can be
+restored in the other.
 """
 
 from __future__ import annotations
@@ -11,19 +14,22 @@ import os
 import secrets
 import tarfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import IO, Final
 
 from service.settings import NO_STATE
 from service.state.folder import flush_folder
 from service.state.holds import HOLDS, put_hold
+from service.state.moving import Member, joined, sharded
 from service.state.objects import Missing, Objects
-from service.state.opening import FORMAT_KEY, STATE_FORMAT, described, is_ours, mark, seen, taken
+from service.state.opening import FORMAT_KEY, SHARED, WHOLE, described, form_of, mark, seen, taken
 from service.state.packing import Damaged, decoded, require_whole
 from service.state.reading import COMMITS, Reading, commit_key
+from service.state.shards import SHARDS, ShardObjects, folder_of, split_key
 
 _END: Final = "END"
 _HOLD_SECONDS: Final = 3600.0
@@ -38,10 +44,11 @@ def backup(place: str, file: Path) -> int:
         raise RuntimeError("a state in memory ends with its server, and cannot be backed up")
     objects, name = seen(place), described(place)
     try:
-        if not is_ours(objects, name):
+        form = form_of(objects, name)
+        if form is None:
             raise RuntimeError(f"{name} is empty: there is nothing to back up")
         with _beside(file) as (part, stream):
-            count = _write(objects, name, stream)
+            count = _write(objects, name, form, stream)
             stream.flush()
             os.fsync(stream.fileno())
             part.replace(file)
@@ -63,23 +70,25 @@ def _beside(file: Path) -> Iterator[tuple[Path, IO[bytes]]]:
         part.unlink(missing_ok=True)
 
 
-def restore(file: Path, place: str) -> int:
-    """Fill an empty place with what a backup has; how many commits that is.
+def restore(file: Path, place: str, form: bytes = WHOLE) -> int:
+    """Fill an empty place with what a backup has, in this form; how many commits that is.
 
     The place is marked as ours last: one that was not filled to the end is refused by a server. Raises RuntimeError
     with one sentence, and OSError.
     """
     if place == NO_STATE:
         raise RuntimeError("a state in memory begins empty with its server, and cannot be restored")
-    objects, found = taken(place)
+    objects, found = taken(place, form)
     written: list[str] = []
     try:
         if found:
             raise RuntimeError(f"{described(place)} has state already; restore into an empty place")
-        for key, data in _members(file):
+        if form == SHARED and objects.exclusive:
+            raise RuntimeError(f"{described(place)} is no place that servers can share; name one in s3:// or the like")
+        for key, data in _in_form(file, form):
             written.append(key)
             objects.put_new(key, [data])
-        mark(objects)
+        mark(objects, form)
         return len(written)
     except BaseException:
         with suppress(OSError):
@@ -89,20 +98,38 @@ def restore(file: Path, place: str) -> int:
         objects.close()
 
 
-def _write(objects: Objects, name: str, stream: IO[bytes]) -> int:
+def _in_form(file: Path, form: bytes) -> Iterable[Member]:
+    """The commits of a backup as a place of this form has them."""
+    stated, members = _opened(file)
+    if stated == form:
+        return members
+    return sharded(members) if form == SHARED else joined(members)
+
+
+def _write(objects: Objects, name: str, form: bytes, stream: IO[bytes]) -> int:
+    with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        _add(archive, FORMAT_KEY, form)
+        if form == WHOLE:
+            count = _write_journal(objects, name, "", archive)
+        else:
+            shards = ((ShardObjects(objects, shard), folder_of(shard)) for shard in range(SHARDS))
+            count = sum(_write_journal(shard, f"{name} ({folder})", folder, archive) for shard, folder in shards)
+        _add(archive, _END, str(count).encode())
+    return count
+
+
+def _write_journal(objects: Objects, name: str, folder: str, archive: tarfile.TarFile) -> int:
+    """Add the commits of one journal, which has this folder; how many."""
     hold = _Hold(objects)
     try:
-        with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
-            _add(archive, FORMAT_KEY, STATE_FORMAT)
-            count = 0
-            for sequence in _listed(objects, name):
-                with suppress(Missing):  # dead when it was listed
-                    data = objects.get(commit_key(sequence))
-                    _check(f"{name} is damaged: {commit_key(sequence)}", sequence, data)
-                    _add(archive, commit_key(sequence), data)
-                    count += 1
-                hold.keep()
-            _add(archive, _END, str(count).encode())
+        count = 0
+        for sequence in _listed(objects, name):
+            with suppress(Missing):  # dead when it was listed
+                data = objects.get(commit_key(sequence))
+                _check(f"{name} is damaged: {commit_key(sequence)}", sequence, data)
+                _add(archive, folder + commit_key(sequence), data)
+                count += 1
+            hold.keep()
         hold.require()
         return count
     finally:
@@ -155,9 +182,21 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(member, BytesIO(data))
 
 
-def _members(file: Path) -> Iterator[tuple[str, bytes]]:
-    """The commits of a backup by their keys, each checked. Raises RuntimeError where it is none, or not whole."""
-    count = 0
+def _opened(file: Path) -> tuple[bytes, Iterator[Member]]:
+    """The form of what was backed up, and its commits by their keys, each checked.
+
+    They raise RuntimeError where it is no backup, or not whole.
+    """
+    members = _members(file)
+    first = next(members, None)
+    if first is not None and first[0] == FORMAT_KEY:
+        return first[1], members
+    return WHOLE, chain(() if first is None else (first,), members)
+
+
+def _members(file: Path) -> Iterator[Member]:
+    """The form, where it is not that of one journal, and the commits, each checked."""
+    count, form = 0, WHOLE
     try:
         with tarfile.open(file, "r:") as archive:
             end = file.stat().st_size
@@ -165,13 +204,17 @@ def _members(file: Path) -> Iterator[tuple[str, bytes]]:
                 _require_there(member, end)
                 content = archive.extractfile(member)
                 data = content.read() if content else b""
-                if member.name == FORMAT_KEY and data == STATE_FORMAT:
+                if member.name == FORMAT_KEY and data == WHOLE:
+                    continue
+                if member.name == FORMAT_KEY and data == SHARED and not count:
+                    form = data
+                    yield FORMAT_KEY, data
                     continue
                 if member.name == _END:
                     if int(data) == count:
                         return
                     break
-                _check(f"the backup {file} is damaged: {member.name}", _sequence(member.name), data)
+                _check(f"the backup {file} is damaged: {member.name}", _sequence(member.name, form), data)
                 count += 1
                 yield member.name, data
     except (tarfile.TarError, ValueError, EOFError) as error:
@@ -185,9 +228,10 @@ def _require_there(member: tarfile.TarInfo, end: int) -> None:
         raise ValueError(f"{member.name!r} says that it has {member.size} bytes, which are not there")
 
 
-def _sequence(name: str) -> int:
-    number = name.removeprefix(COMMITS)
-    if not number.isdigit() or name != commit_key(int(number)):
+def _sequence(name: str, form: bytes) -> int:
+    key = name if form == WHOLE else split_key(name)[1]
+    number = key.removeprefix(COMMITS)
+    if not number.isdigit() or key != commit_key(int(number)):
         raise ValueError(f"it has {name!r}")
     return int(number)
 

@@ -16,7 +16,9 @@ from service.state.reading import COMMITS
 from service.state.remote import open_remote
 
 FORMAT_KEY: Final = "FORMAT"
-STATE_FORMAT: Final = b"gradserve state 1\n"
+#: what a place says of itself: one journal, for one server; or shards, which servers share
+WHOLE: Final = b"gradserve state 1\n"
+SHARED: Final = b"gradserve state 2\n"
 
 
 def open_state(place: str | None, lease: float = 1.0) -> Journal:
@@ -35,14 +37,25 @@ def open_state(place: str | None, lease: float = 1.0) -> Journal:
     return ObjectJournal(objects, described(place), lease=lease)
 
 
-def taken(place: str) -> tuple[Objects, bool]:
+def open_shared(place: str) -> Objects:
+    """The objects of a place that servers share, in shards. Raises RuntimeError with one sentence."""
+    objects, found = taken(place, SHARED)
+    with _sentences(place, objects):
+        if not found:
+            mark(objects, SHARED)
+    return objects
+
+
+def taken(place: str, form: bytes = WHOLE) -> tuple[Objects, bool]:
     """The objects of a place, had alone where that can be granted, and whether there is state; else it is empty.
 
-    Raises RuntimeError with one sentence. What is not ours is left as it is.
+    Raises RuntimeError with one sentence, also where that is of another form. What is not ours is left as it is.
     """
     objects = seen(place, make=True)
     with _sentences(place, objects):
-        found = is_ours(objects, described(place))
+        found = form_of(objects, described(place))
+        if found is not None and found != form:
+            raise RuntimeError(_of_another_form(place, found))
         if isinstance(objects, Folder):
             commits = COMMITS.rstrip("/")
             objects.require_private()
@@ -50,7 +63,7 @@ def taken(place: str) -> tuple[Objects, bool]:
             objects.require_writable(commits)
             objects.require_private(commits)
             objects.clean(commits)
-        return objects, found
+        return objects, found is not None
 
 
 def seen(place: str, *, make: bool = False) -> Objects:
@@ -68,8 +81,8 @@ def described(place: str) -> str:
     return f"the state at {place}" if "://" in place else f"the state folder {place}"
 
 
-def is_ours(objects: Objects, name: str) -> bool:
-    """Whether there is state in our format; False where there is nothing.
+def form_of(objects: Objects, name: str) -> bytes | None:
+    """The form that state has there, WHOLE or SHARED; None where there is nothing.
 
     Raises RuntimeError where there is something else, and OSError.
     """
@@ -78,19 +91,29 @@ def is_ours(objects: Objects, name: str) -> bool:
     except Missing:
         stranger = next(iter(objects.list("")), None)
         if stranger is None:
-            return False
+            return None
         problem = f"{name} is none of gradserve's: it has {stranger!r} but no {FORMAT_KEY}"
         raise RuntimeError(f"{problem}; name an empty one, or another, with --state") from None
-    if stated != STATE_FORMAT:
-        known, shown = STATE_FORMAT.decode().strip(), stated.decode("ascii", "replace").strip()
-        raise RuntimeError(f"{name} is in the format {shown!r}, and this version of gradserve reads {known!r} alone")
-    return True
+    if stated not in (WHOLE, SHARED):
+        known = " and ".join(repr(form.decode().strip()) for form in (WHOLE, SHARED))
+        shown = stated.decode("ascii", "replace").strip()
+        raise RuntimeError(f"{name} is in the format {shown!r}, and this version of gradserve reads {known} alone")
+    return stated
 
 
-def mark(objects: Objects) -> None:
-    """Say that the place is ours, and in which format."""
+def mark(objects: Objects, form: bytes = WHOLE) -> None:
+    """Say that the place is ours, and in which form."""
     with suppress(Exists):  # by a server that has just begun as well
-        objects.put_new(FORMAT_KEY, [STATE_FORMAT])
+        objects.put_new(FORMAT_KEY, [form])
+
+
+def _of_another_form(place: str, found: bytes) -> str:
+    """A sentence on a place of the form that was not expected."""
+    advice = "gradserve backup and restore move it into an empty place"
+    form = found.decode().strip()
+    if found == SHARED:
+        return f"{described(place)} is in the format {form!r}, which servers share by --cluster on; {advice}"
+    return f"{described(place)} is in the format {form!r}, which is one server's, and not for --cluster on; {advice}"
 
 
 @contextmanager

@@ -41,13 +41,16 @@ class Note:
 
     `lease`: seconds for which its server answers from memory after a look. `again`: the commit before it was sent more
     than once, and may arrive once more. `emptied`: it had items, of which none was current. `released`: its server
-    answers no more.
+    answers no more. Where several servers share a state, `owner` is the address of the one that wrote it, and `began`
+    when that made its opening, in Unix seconds.
     """
 
     lease: float | None = None
     again: bool = False
     emptied: bool = False
     released: bool = False
+    owner: str | None = None
+    began: float | None = None
 
 
 _PLAIN: Final = Note()
@@ -159,9 +162,10 @@ def _contents(commit: dict[str, Any], header: dict[str, Any], base: int) -> Cont
 
 
 def _noted(said: dict[str, Any]) -> Note:
-    lease = said.get("lease")
+    lease, owner, began = said.get("lease"), said.get("owner"), said.get("began")
     flags = {name: bool(said.get(name)) for name in ("again", "emptied", "released")}
-    return Note(None if lease is None else float(lease), **flags)
+    owned = None if owner is None else str(owner), None if began is None else float(began)
+    return Note(None if lease is None else float(lease), flags["again"], flags["emptied"], flags["released"], *owned)
 
 
 def _placed(rows: Sequence[dict[str, Any]], header: dict[str, Any], data: int) -> Iterable[Item]:

@@ -103,10 +103,10 @@ def test_somebody_elses_folder_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_another_format_is_refused(tmp_path: Path) -> None:
     written(tmp_path)
-    (tmp_path / "FORMAT").write_text("gradserve state 2\n")
+    (tmp_path / "FORMAT").write_text("gradserve state 3\n")
     assert sentence(str(tmp_path)) == (
-        f"the state folder {tmp_path} is in the format 'gradserve state 2', "
-        "and this version of gradserve reads 'gradserve state 1' alone"
+        f"the state folder {tmp_path} is in the format 'gradserve state 3', "
+        "and this version of gradserve reads 'gradserve state 1' and 'gradserve state 2' alone"
     )
 
 

@@ -1,0 +1,65 @@
+"""Shards of a place that several servers share: each is a journal, and a namespace belongs to one of them for ever."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Final
+
+from service.state.objects import Data, Objects
+
+#: how many there are, in each place of this format
+SHARDS: Final = 16
+_FOLDER: Final = "shards/"
+_KEY: Final = re.compile(rf"{_FOLDER}([0-9]{{2}})/(.+)")
+
+
+def shard_of(namespace: str) -> int:
+    """The shard that a namespace belongs to: the first byte of BLAKE2b's digest of its name, modulo their number."""
+    return blake2b(namespace.encode(), digest_size=8).digest()[0] % SHARDS
+
+
+def folder_of(shard: int) -> str:
+    """What the keys of a shard begin with."""
+    return f"{_FOLDER}{shard:02}/"
+
+
+def split_key(key: str) -> tuple[int, str]:
+    """The shard that a key is of, and the key within it. Raises ValueError."""
+    found = _KEY.fullmatch(key)
+    if found is None or int(found[1]) >= SHARDS:
+        raise ValueError(f"it has {key!r}")
+    return int(found[1]), found[2]
+
+
+class ShardObjects:
+    """The objects of one shard, as if they were all."""
+
+    def __init__(self, objects: Objects, shard: int) -> None:
+        self._objects, self._folder = objects, folder_of(shard)
+        self.exclusive = objects.exclusive
+
+    def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
+        """As `Objects` has it."""
+        return self._objects.get(self._folder + key, start, stop)
+
+    def put(self, key: str, data: Sequence[Data]) -> None:
+        """As `Objects` has it."""
+        self._objects.put(self._folder + key, data)
+
+    def put_new(self, key: str, data: Sequence[Data]) -> None:
+        """As `Objects` has it."""
+        self._objects.put_new(self._folder + key, data)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """As `Objects` has it."""
+        self._objects.delete([self._folder + key for key in keys])
+
+    def list(self, prefix: str, after: str = "") -> Iterable[str]:
+        """As `Objects` has it."""
+        found = self._objects.list(self._folder + prefix, self._folder + after if after else "")
+        return [key.removeprefix(self._folder) for key in found]
+
+    def close(self) -> None:
+        """As `Objects` has it: the other shards are open still."""
