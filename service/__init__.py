@@ -12,6 +12,7 @@ mathematics (that is `engine`) or of the shape of messages (that is `schemas`).
 
 Files:
     calls/      The calls: one definition each, found by walking this package
+    cluster/    Servers that share a state: each owns shards of it, answers for those, and asks the owners of the others
     commands/   Commands of `gradserve` that need more than a few lines, one a file
     doctor/     Diagnosis whether a server will do well here: what `gradserve doctor` looks at, one thing after the
                 other

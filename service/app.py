@@ -29,7 +29,7 @@ from service.pool.pool import Pool
 from service.pool.process_pool import ProcessPool
 from service.settings import Settings
 from service.state.opening import open_state
-from service.store import StoreService
+from service.store import Keeper, StoreService
 from service.web.document_routes import document_router
 from service.web.facade_routes import facade_router
 from service.web.graph_routes import graph_router
@@ -51,6 +51,7 @@ from service.web.tensor_routes import tensor_router
 from service.worker.confinement import forbid_looking_in
 
 if TYPE_CHECKING:
+    from service.cluster.composition import Cluster
     from service.observe.tracing import Tracing
 
 #: seconds that the last lines of the log have to be read, and the last spans to be taken
@@ -82,16 +83,19 @@ def composed(settings: Settings) -> Iterator[Composition]:
     """
     if settings.confine == "on":
         forbid_looking_in()
-    tally, pool = Tally(), ProcessPool(settings)
+    cluster = open_cluster(settings) if settings.cluster == "on" else None
+    tally, pool = Tally(), ProcessPool(settings) if cluster is None else cluster.pool
     ring = open_ring(settings)
-    gate, store = Gate(ring, tally.denied), open_store(settings, pool, tally, ring)
+    gate, store = Gate(ring, tally.denied), open_store(settings, pool, tally, ring, cluster)
     tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
     form = settings.log_format
     lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
     recorder = Recorder(tally, RequestLog(lines, form) if lines else None, tracing)
     routes = partial(create_routes, settings, pool, store, tally)
     try:
-        yield Composition(Lifetime(settings, pool, store, lambda: wrap(routes(), settings, gate)), recorder, gate)
+        yield Composition(
+            Lifetime(settings, pool, store, lambda: wrap(routes(), settings, gate, cluster)), recorder, gate
+        )
     finally:
         if lines is not None:
             lines.close(_LAST_LINES)
@@ -108,12 +112,25 @@ def open_tracing(endpoint: str) -> Tracing:
     return tracing_to(endpoint)
 
 
-def open_store(settings: Settings, pool: Pool, tally: Tally, ring: KeyRing | None = None) -> StoreService:
+def open_cluster(settings: Settings) -> Cluster:
+    """What a server has that shares its state. Raises RuntimeError where the settings are none of such a server."""
+    from service.cluster.composition import Cluster  # noqa: PLC0415 - an HTTP client, which no other server needs
+
+    return Cluster(settings)
+
+
+def open_store(
+    settings: Settings, pool: Pool, tally: Tally, ring: KeyRing | None = None, cluster: Cluster | None = None
+) -> Keeper:
     """What keeps tensors and graphs where the settings say, counted in `tally`; shared out by `ring`, if any.
 
     Raises RuntimeError where that place cannot be had.
     """
     stated = None if ring is None else ring.stated
+    if cluster is not None:
+        shared = cluster.open_store(tally.committed, stated)
+        tally.holdings, tally.cluster = shared.holdings, shared.figures
+        return shared
     store = StoreService(settings, pool, open_state(settings.state, settings.lease_ms / 1000), tally.committed, stated)
     tally.holdings = store.holdings
     return store
@@ -127,7 +144,7 @@ def open_ring(settings: Settings) -> KeyRing | None:
     return KeyRing(settings.keys_file, None if key is None else key.get_secret_value())
 
 
-def create_routes(settings: Settings, pool: Pool, store: StoreService, tally: Tally) -> FastAPI:
+def create_routes(settings: Settings, pool: Pool, store: Keeper, tally: Tally) -> FastAPI:
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
@@ -146,16 +163,17 @@ def create_routes(settings: Settings, pool: Pool, store: StoreService, tally: Ta
         store=store,
         catalogue=catalogue_of(known),
         documents=documents(described),
-        readiness=Readiness(pool, store.commits.fence),
+        readiness=Readiness(pool, store.current),
         metrics=Exposition(tally, pool, settings),
     )
     return app
 
 
-def wrap(routes: FastAPI, settings: Settings, gate: Gate) -> ASGIApp:
+def wrap(routes: FastAPI, settings: Settings, gate: Gate, cluster: Cluster | None = None) -> ASGIApp:
     """These routes behind the middleware, the outermost last."""
-    app: ASGIApp = Guard(routes, settings, gate)
+    app: ASGIApp = Guard(routes if cluster is None else cluster.in_front_of(routes), settings, gate)
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
-    app = Envelope(Origins(app, settings, routes.routes))
+    app = Origins(app, settings, routes.routes)
+    app = Envelope(app if cluster is None else cluster.between(app, routes, gate))
     return ForeignErrors(app, facades_of(settings.facades)) if settings.facades else app

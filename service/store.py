@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -18,12 +18,12 @@ from service.state.changes import Change, new_tensor
 from service.state.commits import CommitCallback, Commits, Proposal
 from service.state.conditions import ALWAYS, Condition, of_store
 from service.state.graphs import GraphStore, Registered
-from service.state.idempotency import AnswerTable
+from service.state.idempotency import AnswerTable, Repetition
 from service.state.journal import Journal, Loaded
 from service.state.models import KeptModel, ModelTable
 from service.state.shares import StatedLimit, share_of_each, total_quota
 from service.state.tensors import TensorTable, TensorVersion
-from service.state.values import Stored
+from service.state.values import AnswerRecord, Stored
 from service.transport.job import Job, Reply, refused
 from service.transport.offload import offload
 
@@ -31,6 +31,52 @@ _logger = logging.getLogger("gradserve")
 
 _T = TypeVar("_T")
 _Copies = Sequence[tuple[memoryview, bytes | memoryview]]
+
+
+class Keeper(Protocol):
+    """What keeps things for those who call, as computing calls need it: here, or at whichever server has them."""
+
+    answers: AnswerTable
+
+    def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
+        """A graph, where it is known at once what is there."""
+
+    async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
+        """The graph of an id, if there is one. Raises Refusal: not_ready."""
+
+    async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
+        """As `AnswerTable` has it, of what there is. Raises Refusal: not_ready, invalid_field, conflict."""
+
+    def end(self, asked: Repetition) -> None:
+        """The call is done, or given up."""
+
+    def settle(
+        self,
+        job: Job,
+        caller: Caller,
+        reply: Reply,
+        done: Done,
+        condition: Condition = ALWAYS,
+        more: Sequence[Change] = (),
+    ) -> None:
+        """Call `done` with a reply once what it has for keeping is kept, and `more` with it; or with a refusal."""
+
+    async def settled(
+        self, job: Job, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
+    ) -> Reply:
+        """As `settle`, and return what `done` would get."""
+
+    async def current(self, expires: float) -> None:
+        """Return where the server can answer, as far as what is kept concerns every request. Raises Refusal."""
+
+    def load(self) -> Loaded:
+        """What was kept before, as far as it is taken up at a start; it blocks. Raises RuntimeError."""
+
+    def restore(self, loaded: Loaded) -> None:
+        """Take up what was kept before."""
+
+    async def close(self, seconds: float) -> bool:
+        """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
 
 
 class StoreService:
@@ -80,6 +126,32 @@ class StoreService:
                 _copy([(memory.view, tensor.data)])
                 version = TensorVersion(tensor.dtype, tensor.shape, tensor.etag, memory)
                 self.tensors.load((tensor.namespace, tensor.name), version)
+
+    async def current(self, expires: float) -> None:
+        """Return where what is kept here is what there is, in time. Raises Refusal: not_ready."""
+        await self.commits.fence.passed(expires)
+
+    def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
+        """A graph, where it is known without a look what is there."""
+        return self.graphs.find((namespace, graph_id)) if self.is_current else None
+
+    async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
+        """The graph of an id, if there is one. Raises Refusal: not_ready."""
+        await self.commits.fence.passed(expires)
+        return self.graphs.find((namespace, graph_id))
+
+    async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
+        """As `AnswerTable` has it, of what there is. Raises Refusal: not_ready, invalid_field, conflict."""
+        await self.commits.fence.passed(expires)
+        return self.answers.begin(asked)
+
+    def end(self, asked: Repetition) -> None:
+        """The call is done, or given up."""
+        self.answers.end(asked)
+
+    async def close(self, seconds: float) -> bool:
+        """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
+        return await self.commits.close(seconds)
 
     def settle(
         self,
@@ -177,20 +249,27 @@ class StoreService:
         self, job: Job, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
         """As `settle`, and return what `done` would get."""
-        found: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-
-        def done(reply: Reply) -> None:
-            if not _set(found, reply):
-                reply.give_back()
-
-        self.settle(job, caller, reply, done, condition, more)
-        return await outcome(found)
+        return await outcome(settling(self, job, caller, reply, condition, more))
 
     def _change_of(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
         """The change that a stored tensor is, with room for its elements."""
         memory = self._pool.allocate_tensor(nbytes)
         version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)
         return new_tensor(self.tensors, (namespace, stored.name), version, condition or of_store(stored.if_match))
+
+
+def settling(
+    keeper: Keeper, job: Job, caller: Caller, reply: Reply, condition: Condition, more: Sequence[Change]
+) -> asyncio.Future[Reply]:
+    """What `keeper.settle` calls `done` with."""
+    found: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
+
+    def done(reply: Reply) -> None:
+        if not _set(found, reply):
+            reply.give_back()
+
+    keeper.settle(job, caller, reply, done, condition, more)
+    return found
 
 
 async def outcome(found: asyncio.Future[_T]) -> _T:

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from service.calls import calls
 from service.observe.histogram import Histogram
-from service.observe.tally import OTHER, Tally
+from service.observe.tally import OTHER, ClusterFigures, Tally
 from service.pool.pool import Pool
 from service.pool.stats import Stats
 from service.settings import Settings
@@ -28,6 +28,7 @@ _GRAVE: Final = (500, 503, 504)
 _OUTCOMES: Final = ("written", "store_full", "not_ready", "unconfirmed", "internal_error")
 _ENDS: Final = ("died", "stuck", "stopped", "never ready", "fault")
 _SIGNALS: Final = ("SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGSYS", "SIGKILL")
+_QUESTIONS: Final = ("answer", "graph", "proposal", "request", "versions")
 _DENIALS: Final = ("unauthenticated", "forbidden", "rate_limited")
 
 
@@ -101,6 +102,9 @@ class Exposition(Collector):
         yield GaugeMetricFamily(f"{_OURS}_model_bytes", "bytes of models", value=held.model_bytes)
         yield GaugeMetricFamily(f"{_OURS}_state_behind", "writes that are not on disk yet", value=held.behind)
 
+        if self._tally.cluster is not None:
+            yield from _of_cluster(self._tally.cluster())
+
     def _access(self) -> Iterator[Metric]:
         text = "requests that their callers may not make, by reason"
         denied = CounterMetricFamily(f"{_OURS}_requests_denied", text, labels=("reason",))
@@ -141,6 +145,17 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield GaugeMetricFamily(f"{_OURS}_gpu_bytes", text, value=stats.device)
     text = "kernels that workers have compiled, or loaded from the cache"
     yield CounterMetricFamily(f"{_OURS}_kernels", text, value=stats.compiled)
+
+
+def _of_cluster(figures: ClusterFigures) -> Iterator[Metric]:
+    yield GaugeMetricFamily(f"{_OURS}_shards", "shards of the state that this server has", value=figures.shards)
+    text = "shards that were taken over from servers that did not answer"
+    yield CounterMetricFamily(f"{_OURS}_takeovers", text, value=figures.takeovers)
+    text = "looks at the place of the state, whether another server has taken a shard over"
+    yield CounterMetricFamily(f"{_OURS}_looks", text, value=figures.looks)
+    text = "what was passed on to owners of shards: questions by their names, and whole requests"
+    passed_on = CounterMetricFamily(f"{_OURS}_passed_on", text, labels=("what",))
+    yield _by(passed_on, _begun(_QUESTIONS, figures.passed_on))
 
 
 def _begun(names: Iterable[_Name], counted: Mapping[_Name, int]) -> dict[_Name, int]:

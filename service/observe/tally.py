@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from service.observe.histogram import Histogram
@@ -25,6 +25,15 @@ class Holdings(NamedTuple):
     behind: int = 0
 
 
+class ClusterFigures(NamedTuple):
+    """Figures of a server of a cluster: shards that it has, that it took over, looks, what it asked others, by kind."""
+
+    shards: int
+    takeovers: int
+    looks: int
+    passed_on: Mapping[str, int]
+
+
 class Tally:
     """Requests by call and outcome, how long they took and in which parts, and what their plans came from.
 
@@ -44,6 +53,8 @@ class Tally:
         self.commit_seconds = Histogram()
         self.denials: Counter[str] = Counter()
         self.holdings: Callable[[], Holdings] = Holdings
+        #: of a server that shares its state
+        self.cluster: Callable[[], ClusterFigures] | None = None
 
     def count(self, call: str | None, status: int, received: int, sent: int, seconds: float, facade: str = "") -> None:
         """One request that was answered; bytes of its body and of the answer's. `facade`: it was another protocol's."""

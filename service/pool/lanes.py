@@ -134,8 +134,16 @@ class Lanes:
 
     def put_back(self, ticket: Ticket) -> None:
         """A job that a worker had, before those that none had."""
+        self.hold(ticket)
+        self.put_first(ticket)
+
+    def hold(self, ticket: Ticket) -> None:
+        """A job that a worker had waits for something else, in no lane."""
         ticket.become(JobState.WAITING)
         self.charge(ticket, 0.0)
+
+    def put_first(self, ticket: Ticket) -> None:
+        """A job that was held, before those that no worker had."""
         self._lane(ticket).put_back(ticket.account, ticket)
 
     def drop(self, ticket: Ticket) -> None:

@@ -64,6 +64,10 @@ class Receiver(Protocol):
     def residents(self) -> Mapping[TensorKey, TensorVersion]:
         """What jobs read that are sent from now on."""
 
+    @property
+    def most_mapped(self) -> float:
+        """Bytes of versions in buffers that a worker knows beside those of its next job."""
+
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
         """A job has its reply, after so many seconds of work."""
 
@@ -116,7 +120,7 @@ class WorkerProcess(asyncio.Protocol):
         self._transport: asyncio.WriteTransport | None = None
         self._taken_back = 0
         self._still_referenced: set[int] = set()
-        self._replica = Replica(receiver.residents)
+        self._replica = Replica(receiver.residents, receiver.most_mapped)
         self._state = _ProcessState.HEARING
         #: whether it has a large version that nobody reads any more
         self._burdened = False
@@ -221,7 +225,7 @@ class WorkerProcess(asyncio.Protocol):
         job = ticket.job
         memory = ticket.memory
         if self._replica.stale or ticket.wanted:
-            self._tell([(job.namespace, name) for name in ticket.wanted])
+            self._tell([(job.reads or job.namespace, name) for name in ticket.wanted])
         if memory is None or memory.buffer is None:
             place = Whereabouts(0, len(job.body))
         else:

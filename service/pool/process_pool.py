@@ -62,6 +62,7 @@ class ProcessPool:
         self._tickets: dict[Job, Ticket] = {}
         #: by namespace and name: what jobs read that are sent from now on
         self.residents: dict[TensorKey, TensorVersion] = {}
+        self.most_mapped = float("inf")
         self._draining = False
         self._displaced = 0
         self._looks = 0
@@ -205,13 +206,17 @@ class ProcessPool:
             self._lanes.put_back(ticket)
         elif isinstance(why, WantsTensors) and ticket.job.may_ask:
             ticket.wanted, ticket.job.may_ask = why.names, False
-            self._lanes.put_back(ticket)
+            self._find_tensors(ticket)
         elif isinstance(why, WantsModel) and ticket.job.model is None:
             self._give_model(ticket, why.name)
         else:
             _logger.error("request %s: a worker asks again for what it was given", ticket.job.request_id)
             self._refuse(ticket, fault())
         self._lanes.pump()
+
+    def _find_tensors(self, ticket: Ticket) -> None:
+        """Have a job sent again with the tensors that are wanted."""
+        self._lanes.put_back(ticket)
 
     def _give_model(self, ticket: Ticket, name: str) -> None:
         try:

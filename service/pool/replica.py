@@ -38,8 +38,10 @@ class _KnownVersion(NamedTuple):
 class Replica:
     """The versions that one worker knows."""
 
-    def __init__(self, current: Mapping[TensorKey, TensorVersion]) -> None:
+    def __init__(self, current: Mapping[TensorKey, TensorVersion], most_mapped: float = float("inf")) -> None:
+        """Of versions in buffers, so many bytes at most are known that are not needed for the next job."""
         self._current = current
+        self._most_mapped, self._mapped = most_mapped, 0
         self._known: OrderedDict[TensorKey, _KnownVersion] = OrderedDict()
         self._held = 0
         #: tensors that are not any more what the worker knows
@@ -71,7 +73,7 @@ class Replica:
 
     def _bound(self, needed: Container[TensorKey], news: News) -> None:
         """Let the worker forget what it was told of longest ago, but nothing that is needed now."""
-        while len(self._known) > MOST_KNOWN or self._held > TENSOR_BYTES:
+        while len(self._known) > MOST_KNOWN or self._held > TENSOR_BYTES or self._mapped > self._most_mapped:
             oldest = next(iter(self._known))
             if oldest in needed:
                 return
@@ -89,6 +91,7 @@ class Replica:
         )
         self._known[key] = known = _KnownVersion(len(memory.view), number)
         self._held += known.held
+        self._mapped += known.nbytes - known.held
 
     def _forget(self, key: TensorKey, news: News) -> bool:
         """Whether the worker knew it."""
@@ -96,6 +99,7 @@ class Replica:
         if known is None:
             return False
         self._held -= known.held
+        self._mapped -= known.nbytes - known.held
         if known.buffer:
             news.hidden.append(known.buffer)
         return True

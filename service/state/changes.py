@@ -8,7 +8,7 @@ from typing import Any
 
 from service.state.conditions import Condition
 from service.state.graphs import GraphStore, Registered, no_graph
-from service.state.idempotency import AnswerTable
+from service.state.idempotency import AnswerTable, under_way
 from service.state.models import KeptModel, ModelTable, no_model
 from service.state.table import Table, TableKey
 from service.state.tensor_names import unknown_tensor
@@ -101,5 +101,11 @@ def end_of_model(table: ModelTable, key: TableKey, condition: Condition) -> Chan
 
 
 def new_answer(table: AnswerTable, record: AnswerRecord) -> Change:
-    """An answer that may be asked for again."""
-    return Change(table, (record.namespace, record.key), record, record, lambda there: True)
+    """An answer that may be asked for again; `check` may raise conflict, where another server had the call as well."""
+
+    def check(there: AnswerRecord | None) -> bool:
+        if there is not None and table.is_fresh(there):
+            raise under_way()
+        return True
+
+    return Change(table, (record.namespace, record.key), record, record, check)

@@ -25,6 +25,7 @@ class Fence:
         self._clock = clock
         self._at_work: asyncio.Task[None] | None = None
         self._to_come: asyncio.Task[None] | None = None
+        self.looks = 0
         #: why nothing of the state is answered or kept any more
         self.lost: Refusal | None = None
 
@@ -76,6 +77,7 @@ class Fence:
             raise self.lost
         if self._journal.holds():  # by the look before, or by a commit
             return
+        self.looks += 1
         try:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.look)
         except StateLost as lost:

@@ -58,6 +58,17 @@ class AnswerTable(Table[AnswerRecord]):
             self._under_way[key] = asked.fingerprint
         return known
 
+    def is_fresh(self, record: AnswerRecord) -> bool:
+        """Whether it is still given."""
+        return record.expires > self._clock()
+
+    def asked_before(self, asked: Repetition) -> AnswerRecord | None:
+        """As `begin`, of a call that another server has: nothing is noted."""
+        known = self.begin(asked)
+        if known is None:
+            self.end(asked)
+        return known
+
     def end(self, asked: Repetition) -> None:
         """The call is done, or given up."""
         self._under_way.pop((asked.namespace, asked.key), None)
@@ -90,7 +101,7 @@ class AnswerTable(Table[AnswerRecord]):
     def _fresh(self, key: TableKey) -> AnswerRecord | None:
         self._expire()
         found = self.find(key)
-        return found if found is not None and found.expires > self._clock() else None
+        return found if found is not None and self.is_fresh(found) else None
 
     def _expire(self) -> None:
         """Forget what has had its time; of each namespace, the oldest come first."""

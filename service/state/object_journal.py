@@ -51,11 +51,15 @@ class ObjectJournal:
         tidiness: Tidiness | None = None,
         lease: float = 0.0,
         around: Surroundings = SYSTEM,
+        owner: str | None = None,
     ) -> None:
-        """`lease`: seconds for which a look at a place that others reach is good enough; 0: each answer needs one."""
+        """`lease`: seconds for which a look at a place that others reach is good enough; 0: each answer needs one.
+
+        `owner`: where others ask whoever has the place, the address at which they do.
+        """
         self._objects, self._place, self._around = objects, place, around
         self.shared = not objects.exclusive
-        self._claim: Ownership = Tenure(objects, place, lease, around) if self.shared else Sole(objects, place)
+        self._claim: Ownership = Tenure(objects, place, lease, around, owner) if self.shared else Sole(objects, place)
         self._tidiness = tidiness or Tidiness()
         self._ledger = Ledger(self._tidiness)
         self._lock = around.lock()  # over the ledger and the next number: held while an object is written

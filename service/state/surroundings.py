@@ -19,6 +19,10 @@ class Surroundings:
         """Seconds since some moment, those in which the machine slept among them."""
         return time.clock_gettime(_CLOCK)
 
+    def today(self) -> float:
+        """Seconds since 1970, as other machines have them too, about."""
+        return time.time()
+
     def sleep(self, seconds: float) -> None:
         """Return after so many seconds."""
         time.sleep(seconds)

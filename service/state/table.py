@@ -40,6 +40,8 @@ class Table(Generic[_V]):
         self._of: dict[str, Quota] = {}  # what each namespace has now
         self._kept: dict[str, dict[str, _V]] = {}
         self._coming: dict[TableKey, _V | None] = {}
+        #: how many things, and bytes of them, other tables have out of the same quota
+        self.beside: Callable[[], Quota] = lambda: _NOTHING
         self.count = 0
         self.held = 0
 
@@ -72,7 +74,8 @@ class Table(Generic[_V]):
         for namespace in dict.fromkeys(namespace for namespace, _ in changes):
             self._admit_share(namespace, {key: value for key, value in changes.items() if key[0] == namespace})
         count, held = self._growth(changes)
-        most, most_bytes = self._quota
+        (most, most_bytes), beside = self._quota, self.beside()
+        most, most_bytes = most - beside.most, most_bytes - beside.most_bytes
         if self.count + count > max(most, self.count):
             raise self._full_for_all(f"{self.count} {self.plural}", f"at most {most} {self.plural}")
         if self.held + held > max(most_bytes, self.held):

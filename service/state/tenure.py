@@ -52,9 +52,13 @@ _logger = logging.getLogger("gradserve.state")
 class Tenure:
     """Writes commits to objects that others write to, as long as nobody else does; a lease is so many seconds."""
 
-    def __init__(self, objects: Objects, place: str, lease: float, around: Surroundings) -> None:
+    def __init__(
+        self, objects: Objects, place: str, lease: float, around: Surroundings, owner: str | None = None
+    ) -> None:
+        """`owner`: the address that its commits tell, where others ask whoever has the place."""
         self._objects, self._place = objects, place
         self._lease, self._around = lease, around
+        self._note = Note(lease, owner=owner)
         self.next = 1
         self._token = ""  # of the commit that is being made, or was made last
         self._again = False  # whether what was made last was sent more than once
@@ -85,7 +89,7 @@ class Tenure:
         if self._gives_up:
             raise StateUnknown
         before = self._again
-        contents = self._made(said, Note(self._lease, again=before))
+        contents = self._made(said, replace(self._note, again=before))
         if contents is None:
             self._lost = True
             raise loss(self._place)
@@ -131,7 +135,8 @@ class Tenure:
         """As `Ownership` has it. Who comes next need not wait, if this is known to them; it is tried once."""
         self._ended = True
         if not self._lost and not self._gives_up:
-            pieces, _ = encoded(self.next, secrets.token_hex(8), (), Note(again=self._again, released=True))
+            note = replace(self._note, lease=None, again=self._again, released=True)
+            pieces, _ = encoded(self.next, secrets.token_hex(8), (), note)
             with suppress(OSError, Exists):
                 self._objects.put_new(commit_key(self.next), pieces)
 
@@ -140,7 +145,9 @@ class Tenure:
     def _opened(self, number: int, reading: Reading) -> bool:
         """Make an opening; whether it stands behind all that there is."""
         self.next = number
-        opening = self._made((), Note(self._lease))
+        if self._note.owner is not None:
+            self._note = replace(self._note, began=self._around.today())
+        opening = self._made((), self._note)
         if opening is None:
             return False
         self._settled = self._around.now()

@@ -50,7 +50,7 @@ class Whereabouts(NamedTuple):
 
 def job_frame(slot: int, job: Job, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
     """A job on its way to a worker; `graph` where the worker is known not to know it."""
-    about = f"{job.call}\n{job.graph or ''}\n{job.namespace}\n{job.subject or ''}"
+    about = f"{job.call}\n{job.graph or ''}\n{job.reads or job.namespace}\n{job.subject or ''}"
     text = f"{about}\n{job.tenant}\n{job.request_id}".encode()
     inline = b"" if place.buffer else bytes(job.body)
     model = b"" if job.model is None else job.model

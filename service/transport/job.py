@@ -55,6 +55,8 @@ class Job:
 
     A job of another protocol is about a `model`, whose record that is; where only the body says which, `find_model`
     gives the one of a name, once that has been read.
+
+    Where versions were found for this job alone, `reads` is what they are known by, in place of the namespace.
     """
 
     call: str
@@ -76,6 +78,7 @@ class Job:
     consulted: bool = False
     model: bytes | None = None
     find_model: FindModel = _no_model
+    reads: str = ""
 
     def give_model(self, name: str) -> None:
         """Make it about the model of this name. Raises Refusal: not_found."""

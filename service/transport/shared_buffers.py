@@ -137,9 +137,10 @@ class DescriptorChannel:
             self.show_all([buffer])
 
     def show_all(self, buffers: Sequence[VisibleBuffer]) -> None:
-        """Let the other side see buffers that it has not seen."""
-        for start in range(0, len(buffers), _AT_A_TIME):
-            few = buffers[start : start + _AT_A_TIME]
+        """Let the other side see those of these buffers that it has not seen."""
+        unseen = list({buffer.number: buffer for buffer in buffers if buffer.number not in self._sent}.values())
+        for start in range(0, len(unseen), _AT_A_TIME):
+            few = unseen[start : start + _AT_A_TIME]
             heads = [_HEAD.pack(buffer.number, buffer.size) for buffer in few]
             socket.send_fds(self._side, heads, [buffer.fd for buffer in few])
             self._sent.update(buffer.number for buffer in few)

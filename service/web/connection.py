@@ -336,8 +336,8 @@ class Connection(asyncio.BufferedProtocol):
             self._calls.deny(head, refusal, length, data)
             return
         graph = None
-        if order.graph is not None and self.server_state.store.is_current:
-            graph = self.server_state.store.graphs.find((self.caller.namespace, order.graph))
+        if order.graph is not None:
+            graph = self.server_state.store.known_graph(self.caller.namespace, order.graph)
         if order.graph is not None and graph is None:
             self._to_application(head, length, data)
         else:

@@ -18,7 +18,7 @@ from service.transport.job import FindModel, Job, ModelOfGraph
 from service.web.jobs import job_of_upload, tenant_of_request
 from service.web.query import TIME, parameters_of, timeout_in
 from service.web.responses import answer, from_reply
-from service.web.state import current, state_of
+from service.web.state import current, state_of, store_of
 from service.web.uploads import upload_of
 
 _Endpoint = Callable[[Request], Awaitable[Response]]
@@ -42,7 +42,7 @@ def _call(place: FacadeRoute) -> _Endpoint:
         state = state_of(request)
         stated = parameters_of(request.scope["query_string"], (TIME, *place.ignored))
         timeout = timeout_in(stated, state.settings.timeout_ms)
-        find = _finder(state.store, request.state.caller.namespace)
+        find = _finder(store_of(request), request.state.caller.namespace)
         upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
         job = job_of_upload(place.call.name, request, timeout, upload, subject=place.said(request.headers.get))
         job.find_model = find
@@ -55,7 +55,7 @@ def _call(place: FacadeRoute) -> _Endpoint:
                 upload.give_back()
                 raise
         reply = await awaited(state.pool, job)
-        request.state.reply = reply = await state.store.settled(job, request.state.caller, reply)
+        request.state.reply = reply = await store_of(request).settled(job, request.state.caller, reply)
         return from_reply(reply)
 
     return endpoint
@@ -66,7 +66,7 @@ def _check_version(request: Request, name: str, job: Job) -> None:
     stated = request.path_params.get("version")
     if stated is None:
         return
-    graph_id = state_of(request).store.models.get(job.namespace, name).graph_id
+    graph_id = store_of(request).models.get(job.namespace, name).graph_id
     if stated != graph_id:
         shown = printable(stated)
         detail = f"the model “{name}” has no version “{shown}”; the one that there is, is {graph_id}"
@@ -76,7 +76,7 @@ def _check_version(request: Request, name: str, job: Job) -> None:
 def _list(listing: Listing) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         await current(request)
-        names = state_of(request).store.models.within(request.state.caller.namespace)
+        names = store_of(request).models.within(request.state.caller.namespace)
         return answer(listing.write(sorted(names)))
 
     return endpoint

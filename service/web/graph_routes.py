@@ -22,7 +22,7 @@ from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import from_reply
 from service.web.routes import add_calls, ended
-from service.web.state import current, state_of
+from service.web.state import current, state_of, store_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON, SAFETENSORS
 from service.worker.registration import REGISTER
@@ -43,7 +43,7 @@ async def register_graph(request: Request) -> Response:
     if request.state.media.accepted == SAFETENSORS:
         detail = f"the answer is {JSON}, which Accept: {SAFETENSORS} rules out"
         raise Refusal("not_acceptable", detail, expected=JSON, got=SAFETENSORS)
-    state = state_of(request)
+    state, store = state_of(request), store_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
     upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
     job = job_of_upload(REGISTER, request, timeout, upload)
@@ -51,10 +51,10 @@ async def register_graph(request: Request) -> Response:
     async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
         if reply.status == 200:
-            reply = await _registered(state.store, job, reply, repetition)
+            reply = await _registered(store, job, reply, repetition)
         return from_reply(reply)
 
-    return await once(request, state.store, answered, upload, timeout)
+    return await once(request, store, answered, upload, timeout)
 
 
 async def _registered(store: StoreService, job: Job, reply: Reply, repetition: Repetition | None) -> Reply:
@@ -81,7 +81,7 @@ async def list_graphs(request: Request) -> Response:
     """
     limit, after = page_of(request.scope["query_string"])
     await current(request)
-    namespace, graphs = request.state.caller.namespace, state_of(request).store.graphs
+    namespace, graphs = request.state.caller.namespace, store_of(request).graphs
     listed = iter(graphs.within(namespace).values())
     if after is not None:
         graphs.get(namespace, after)
@@ -104,14 +104,14 @@ async def delete_graph(request: Request) -> Response:
 
     What computes with it at the time goes on. The answer is what was forgotten.
     """
-    store = state_of(request).store
+    store = store_of(request)
     key = request.state.caller.namespace, request.path_params["graph_id"]
     return await ended(request, end_of_graph(store.graphs, store.models, key), lambda gone: gone.summary)
 
 
 def _named(request: Request) -> Registered:
     """The graph that the path names. Raises Refusal: not_found."""
-    return state_of(request).store.graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
+    return store_of(request).graphs.get(request.state.caller.namespace, request.path_params["graph_id"])
 
 
 add_calls(graph_router, GRAPHS + "/{graph_id}", OF_GRAPH, " Of a registered graph.")

@@ -23,7 +23,7 @@ from service.web.query import parameters_of, timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import etag_header, from_reply, not_modified
 from service.web.routes import ended
-from service.web.state import condition_of, current, state_of
+from service.web.state import condition_of, current, state_of, store_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
 from service.worker.model_jobs import PUT_MODEL, READ_MODEL
@@ -43,6 +43,7 @@ async def put_model(request: Request) -> Response:
     the answer, where the server has one for its state.
     """
     state, name, condition = state_of(request), _name(request), condition_of(request)
+    store = store_of(request)
     if request.state.media.sent != JSON:
         got = request.state.media.sent
         raise Refusal("unsupported_media_type", f"a model is sent as {JSON}, not {got}", expected=JSON, got=got)
@@ -59,21 +60,21 @@ async def put_model(request: Request) -> Response:
                 reply = await _kept(request, job, reply, condition, repetition)
         return from_reply(reply)
 
-    return await once(request, state.store, answered, upload, timeout)
+    return await once(request, store, answered, upload, timeout)
 
 
 def _checking(request: Request, read: Job, reply: Reply) -> Job:
     """The job that checks what a reply says was asked, on its graph where that is kept."""
     body, found = reply.body, cast("Asker", request.state)
     reply.give_back()
-    graph = state_of(request).store.graphs.find((read.namespace, graph_of_request(body)))
+    graph = store_of(request).graphs.find((read.namespace, graph_of_request(body)))
     media, tenant = Media(JSON, JSON), tenant_of_request(request)
     return job_of(PUT_MODEL, found, tenant, read.timeout, media, body, graph=graph, subject=read.subject)
 
 
 async def _kept(request: Request, job: Job, reply: Reply, condition: Condition, repetition: Repetition | None) -> Reply:
     """The answer, once the model that a worker has made this record of is kept. Raises Refusal."""
-    store, model, key = state_of(request).store, KeptModel.of(reply.body), (job.namespace, job.subject or "")
+    store, model, key = store_of(request), KeptModel.of(reply.body), (job.namespace, job.subject or "")
     reply.give_back()
     await store.commits.fence.passed(job.expires)
     status = 201 if store.models.latest(key) is None else 200
@@ -89,7 +90,7 @@ async def get_model(request: Request) -> Response:
     name, condition = _name(request), condition_of(request)
     parameters_of(request.scope["query_string"], ())
     await current(request)
-    model = state_of(request).store.models.get(request.state.caller.namespace, name)
+    model = store_of(request).models.get(request.state.caller.namespace, name)
     known = not_modified(condition, name, model.etag, "model")
     return known or Response(model.record, headers=etag_header(model.etag), media_type=JSON)
 
@@ -107,7 +108,7 @@ async def delete_model(request: Request) -> Response:
     """
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
-    change = end_of_model(state_of(request).store.models, key, condition_of(request))
+    change = end_of_model(store_of(request).models, key, condition_of(request))
     return await ended(request, change, lambda gone: gone.record)
 
 
@@ -119,7 +120,7 @@ async def list_models(request: Request) -> Response:
     """
     limit, after = page_of(request.scope["query_string"])
     await current(request)
-    there = state_of(request).store.models.within(request.state.caller.namespace)
+    there = store_of(request).models.within(request.state.caller.namespace)
     names, more = names_of_page(there, limit, after)
     behind = b"" if more is None else b',"next":"%b"' % more.encode()
     listed = b",".join(there[name].record for name in names)

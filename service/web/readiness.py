@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 from typing import Final
 
 from service.errors import Refusal, stopping
 from service.pool.pool import Pool, awaited
-from service.state.fence import Fence
 from service.transport.job import Job, Reply
 
 #: a forward pass of one step, which nothing folds away: through admission, a worker, and the device
@@ -26,9 +26,10 @@ _BUSY: Final = (503, 504)
 class Readiness:
     """Asks the workers, at most once in `FRESH` seconds, however often it is asked itself."""
 
-    def __init__(self, pool: Pool, fence: Fence) -> None:
+    def __init__(self, pool: Pool, current: Callable[[float], Awaitable[None]]) -> None:
+        """`current` returns where the state is the server's, until a time at most. Raises Refusal."""
         self._pool = pool
-        self._fence = fence
+        self._current = current
         self._proved = float("-inf")
         self._asking: asyncio.Task[Reply] | None = None
 
@@ -36,7 +37,7 @@ class Readiness:
         """Return where work is taken and done. Raises Refusal: shutting_down, not_ready."""
         if not self._pool.ready:
             raise stopping()
-        await self._fence.passed(time.monotonic() + PATIENCE)
+        await self._current(time.monotonic() + PATIENCE)
         if time.monotonic() - self._proved < FRESH:
             return
         if self._asking is None or self._asking.done():

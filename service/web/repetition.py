@@ -14,12 +14,12 @@ from service.keys.caller import KeyScope
 from service.prefix import path_within
 from service.state.changes import Change, new_answer
 from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
-from service.store import StoreService, outcome
+from service.store import Keeper, outcome
 from service.transport.job import Reply
 from service.transport.offload import offload
 from service.web.body_buffer import BodyBuffer
 from service.web.query import without_time
-from service.web.state import current
+from service.web.state import deadline_of
 
 #: the header that says that an answer was given before
 REPLAYED: Final = "Idempotency-Replayed"
@@ -27,7 +27,7 @@ REPLAYED: Final = "Idempotency-Replayed"
 
 async def once(
     request: Request,
-    store: StoreService,
+    store: Keeper,
     answer: Callable[[Repetition | None], Awaitable[Response]],
     upload: BodyBuffer | None = None,
     seconds: float | None = None,
@@ -46,8 +46,7 @@ async def once(
     try:
         key = check_key(", ".join(stated))
         repetition = Repetition(caller.namespace, key, await _fingerprint(request, upload))
-        await current(request, seconds)
-        known = store.answers.begin(repetition)
+        known = await store.begin(repetition, deadline_of(request, seconds))
     except BaseException:
         _give_back(upload)
         raise
@@ -57,7 +56,7 @@ async def once(
     try:
         return await answer(repetition)
     finally:
-        store.answers.end(repetition)
+        store.end(repetition)
 
 
 def recorded(answers: AnswerTable, repetition: Repetition | None, reply: Reply) -> Sequence[Change]:

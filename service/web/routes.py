@@ -18,12 +18,13 @@ from service.state.changes import Change
 from service.state.conditions import ALWAYS, Condition
 from service.state.graphs import no_graph
 from service.state.idempotency import KEY_HEADER, Repetition
+from service.store import Keeper
 from service.transport.job import Job, Reply
 from service.web.jobs import job_of_upload, tenant_of_request
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
-from service.web.state import current, deadline_of, state_of
+from service.web.state import current, deadline_of, state_of, store_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
 
@@ -54,9 +55,9 @@ async def _answer_to(call: str, request: Request, graph_id: str | None) -> Respo
     """The answer to a computing call, on its own graph or on one that is registered. Raises Refusal."""
     state = state_of(request)
     timeout = timeout_of(request.scope["query_string"], state.settings.timeout_ms)
+    graph = None
     if graph_id is not None:
-        await current(request, timeout)
-    graph = None if graph_id is None else state.store.graphs.find((request.state.caller.namespace, graph_id))
+        graph = await state.store.graph(request.state.caller.namespace, graph_id, deadline_of(request, timeout))
     unknown = None if graph_id is None or graph is not None else no_graph(graph_id)
     if unknown is not None and KEY_HEADER not in request.headers:
         raise unknown
@@ -68,16 +69,20 @@ async def _answer_to(call: str, request: Request, graph_id: str | None) -> Respo
             upload.give_back()
             raise unknown
         request.state.reply = reply = await awaited(state.pool, job)
-        return from_reply(await kept(request, job, reply, repetition))
+        return from_reply(await kept(request, state.store, job, reply, repetition))
 
     return await once(request, state.store, answered, upload, timeout)
 
 
 async def kept(
-    request: Request, job: Job, reply: Reply, repetition: Repetition | None, condition: Condition = ALWAYS
+    request: Request,
+    store: Keeper,
+    job: Job,
+    reply: Reply,
+    repetition: Repetition | None,
+    condition: Condition = ALWAYS,
 ) -> Reply:
-    """The reply, once what it has for keeping is kept; or the refusal that takes its place."""
-    store = state_of(request).store
+    """The reply, once what it has for keeping is kept by `store`; or the refusal that takes its place."""
     try:
         more = recorded(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
@@ -91,7 +96,7 @@ async def ended(request: Request, change: Change, told: Callable[[Any], bytes]) 
 
     What uses it at the time goes on. Raises what `change.check` does, and what a commit does.
     """
-    store = state_of(request).store
+    store = store_of(request)
 
     async def answered(repetition: Repetition | None) -> Response:
         await current(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from starlette.requests import Request
 
@@ -13,7 +14,7 @@ from service.observe.exposition import Exposition
 from service.pool.pool import Pool
 from service.settings import Settings
 from service.state.conditions import Condition, of_headers
-from service.store import StoreService
+from service.store import Keeper, StoreService
 from service.web.readiness import Readiness
 
 
@@ -24,7 +25,7 @@ class State:
     settings: Settings
     registry: Registry
     pool: Pool
-    store: StoreService
+    store: Keeper
     catalogue: Catalogue
     documents: Mapping[str, bytes]
     readiness: Readiness
@@ -42,12 +43,18 @@ def state_of(request: Request) -> State:
     return state
 
 
+def store_of(request: Request) -> StoreService:
+    """What keeps the things of a request: the server's store, or what was found for the request."""
+    found = getattr(request.state, "store", None)
+    return cast("StoreService", state_of(request).store if found is None else found)
+
+
 async def current(request: Request, seconds: float | None = None) -> None:
     """Return where what is kept here is what there is, in as many seconds from the arrival as the request has.
 
     Raises Refusal: not_ready.
     """
-    await state_of(request).store.commits.fence.passed(deadline_of(request, seconds))
+    await store_of(request).commits.fence.passed(deadline_of(request, seconds))
 
 
 def condition_of(request: Request) -> Condition:

@@ -26,7 +26,7 @@ from service.web.query import TIME, choice_in, parameters_of, timeout_in
 from service.web.repetition import once
 from service.web.responses import answer, etag_header, from_reply, not_modified
 from service.web.routes import ended, kept
-from service.web.state import condition_of, current, state_of
+from service.web.state import condition_of, current, state_of, store_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, summary
@@ -45,7 +45,7 @@ async def put_tensor(request: Request) -> Response:
     it. The answer comes when it is on disk, unless `durable=false`: then it is there at once, and written within
     `written_within_ms`.
     """
-    state, name = state_of(request), _name(request)
+    state, store, name = state_of(request), store_of(request), _name(request)
     parameters = parameters_of(request.scope["query_string"], ("durable", TIME))
     durable = choice_in(parameters, "durable", ("true", "false")) == "true"
     condition = condition_of(request)
@@ -56,10 +56,10 @@ async def put_tensor(request: Request) -> Response:
     async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
         if reply.stored:
-            _describe(reply, state.store, state.settings, job, durable=durable)
-        return from_reply(await kept(request, job, reply, repetition, condition))
+            _describe(reply, store, state.settings, job, durable=durable)
+        return from_reply(await kept(request, store, job, reply, repetition, condition))
 
-    return await once(request, state.store, answered, upload, job.timeout)
+    return await once(request, store, answered, upload, job.timeout)
 
 
 @tensor_router.get(_TENSOR, operation_id=GET_TENSOR, tags=["tensors"])
@@ -70,7 +70,7 @@ async def get_tensor(request: Request) -> Response:
     wanted = orjson.dumps({"tensor_id": name, "encoding": choice_in(parameters, "encoding", ("json", "base64"))})
     timeout = timeout_in(parameters, state.settings.timeout_ms)
     await current(request, timeout)
-    version, condition = state.store.tensors.get(request.state.caller.namespace, name), condition_of(request)
+    version, condition = store_of(request).tensors.get(request.state.caller.namespace, name), condition_of(request)
     if (known := not_modified(condition, name, version.etag)) is not None:
         return known
     found, media = cast("Asker", request.state), Media(JSON, request.state.media.accepted)
@@ -90,7 +90,7 @@ async def delete_tensor(request: Request) -> Response:
     """
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
-    change = end_of_tensor(state_of(request).store.tensors, key, condition_of(request))
+    change = end_of_tensor(store_of(request).tensors, key, condition_of(request))
     return await ended(request, change, lambda gone: orjson.dumps(summary(_stored(key[1], gone, durable=True))))
 
 
@@ -101,11 +101,12 @@ async def list_tensors(request: Request) -> Response:
     Without their elements, by name, and page by page: where there are more, `next` says what to state as `after`.
     """
     limit, after = page_of(request.scope["query_string"])
-    state, namespace = state_of(request), request.state.caller.namespace
+    store, settings = store_of(request), state_of(request).settings
+    namespace = request.state.caller.namespace
     await current(request)
-    there = state.store.tensors.within(namespace)
+    there = store.tensors.within(namespace)
     names, more = names_of_page(there, limit, after)
-    listed = [_listed(state.store, state.settings, namespace, name, there[name]) for name in names]
+    listed = [_listed(store, settings, namespace, name, there[name]) for name in names]
     return answer({"tensors": listed} | ({} if more is None else {"next": more}))
 
 

@@ -57,6 +57,7 @@ SERVICE = (
     "store",
     "pages",
     "web",
+    "cluster",
     "app",
     "asgi",
     "doctor",

@@ -80,6 +80,9 @@ class Process(asyncio.AbstractEventLoop):
     def now(self) -> float:
         return self.world.now
 
+    def today(self) -> float:
+        return self.world.now
+
     def sleep(self, seconds: float) -> None:
         self.block(lambda wake: self.at(self.world.now + seconds, wake))
 

@@ -46,7 +46,7 @@ class Workers:
 
 def code_of(pool: Workers) -> str:
     try:
-        asyncio.run(Readiness(pool, Fence(Forgetful())).check())
+        asyncio.run(Readiness(pool, Fence(Forgetful()).passed).check())
     except Refusal as refusal:
         return refusal.code
     return "ready"
@@ -72,7 +72,7 @@ def test_what_it_takes_to_be_ready(pool: Workers, code: str) -> None:
 def test_one_answer_stands_for_all_that_ask_within_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
     async def scenario() -> None:
         pool = Workers(200, 500)
-        asked = Readiness(pool, Fence(Forgetful()))
+        asked = Readiness(pool, Fence(Forgetful()).passed)
         await asyncio.gather(*(asked.check() for _ in range(10)))
         assert pool.statuses == [500]
         monkeypatch.setattr(readiness, "FRESH", 0.0)

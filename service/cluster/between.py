@@ -1,0 +1,123 @@
+"""The paths between servers, in front of all others: whoever does not know the secret finds nothing there."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from hmac import compare_digest
+from typing import Any, Final
+
+import orjson
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from service.cluster.peers import Moved
+from service.cluster.protocol import (
+    ALIVE,
+    BETWEEN,
+    CALLER_HEADER,
+    PASSED,
+    PROTOCOL,
+    PROTOCOL_HEADER,
+    SECRET_HEADER,
+    caller_of,
+    packed,
+    row_of_refusal,
+    speaks,
+    unpacked,
+)
+from service.cluster.questions import Questions
+from service.errors import Refusal, fault
+from service.prefix import path_within
+from service.web.middleware.guard import counting
+from service.web.routing import route_path
+from service.web.sending import PIECE
+
+_logger = logging.getLogger("gradserve.cluster")
+
+_MISDIRECTED: Final = 421
+_CONFLICT: Final = 409
+_STATED: Final = (PROTOCOL_HEADER.lower().encode(), str(PROTOCOL).encode())
+
+
+class Between:
+    """Answers other servers; all else goes to `app`. Requests that were passed on go to `passed`."""
+
+    def __init__(
+        self, app: ASGIApp, passed: ASGIApp, routes: Sequence[BaseRoute], questions: Questions, secret: str, most: int
+    ) -> None:
+        """A question has `most` bytes."""
+        self._app, self._passed, self._routes = app, passed, routes
+        self._questions, self._secret, self._most = questions, secret.encode(), most
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        path = path_within(scope) if scope["type"] == "http" else ""
+        if not path.startswith(BETWEEN) or not self._knows_the_secret(headers := Headers(scope=scope)):
+            await self._app(scope, receive, send)
+        elif not speaks(stated := headers.get(PROTOCOL_HEADER, "")):
+            _logger.error("another server speaks version %r between servers, and this one %d", stated, PROTOCOL)
+            await _say(send, _CONFLICT, [b""])
+        elif path.startswith(f"{PASSED}/"):
+            await self._serve_passed(scope, receive, send, headers)
+        elif path == BETWEEN + ALIVE:
+            await _say(send, 200, [b""])
+        else:
+            await self._answer(path.removeprefix(BETWEEN), receive, send)
+
+    def _knows_the_secret(self, headers: Headers) -> bool:
+        return compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret)
+
+    async def _answer(self, what: str, receive: Receive, send: Send) -> None:
+        status, pieces = 200, packed({})
+        try:
+            said, blobs = unpacked(await _body(counting(receive, self._most)))
+            answer = self._questions.by_name[what]
+            pieces = packed(*await answer(said, blobs, time.monotonic() + float(said["left"])))
+        except Moved as moved:
+            status, pieces = _MISDIRECTED, [orjson.dumps({"owner": moved.owner})]
+        except Refusal as refusal:
+            status, pieces = refusal.status, packed({"refused": row_of_refusal(refusal)})
+        except Exception:
+            _logger.exception("a question of another server could not be answered: %s", what)
+            status, pieces = 500, packed({"refused": row_of_refusal(fault())})
+        await _say(send, status, pieces)
+
+    async def _serve_passed(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
+        """A request that another server has let in, for this caller."""
+        inner: dict[str, Any] = {**scope, "path": path_within(scope).removeprefix(PASSED), "root_path": ""}
+        inner["raw_path"] = scope["raw_path"][scope["raw_path"].index(PASSED.encode()) + len(PASSED) :]
+        caller = caller_of(headers[CALLER_HEADER])
+        inner["state"] = {**scope["state"], "caller": caller, "prefix": "", "passed": True}
+        inner["state"]["route_path"] = route_path(inner, self._routes)
+
+        async def marked(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)[PROTOCOL_HEADER] = str(PROTOCOL)
+            await send(message)
+
+        await self._passed(inner, receive, marked)
+
+
+async def _body(receive: Receive) -> bytes:
+    pieces = []
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise Refusal("bad_request_framing", "the connection was closed before the body was complete")
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+async def _say(send: Send, status: int, pieces: Sequence[bytes | memoryview]) -> None:
+    length = str(sum(map(len, pieces))).encode()
+    fields = [_STATED, (b"content-type", b"application/octet-stream"), (b"content-length", length)]
+    await send({"type": "http.response.start", "status": status, "headers": fields})
+    for piece in pieces:
+        whole = memoryview(piece)
+        for start in range(0, len(whole), PIECE):
+            await send({"type": "http.response.body", "body": bytes(whole[start : start + PIECE]), "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

@@ -1,0 +1,102 @@
+"""The parts of a server that shares its state with others, put together."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from service.cluster.between import Between
+from service.cluster.directory import Directory
+from service.cluster.http_peers import HttpPeers
+from service.cluster.lending import Lending
+from service.cluster.owners import Owners
+from service.cluster.owning import Owning
+from service.cluster.placing import Placing
+from service.cluster.pool import ClusterPool
+from service.cluster.questions import Questions
+from service.cluster.shared_store import SharedStore
+from service.facades.known import facades_of
+from service.keys.gate import Gate
+from service.settings import NO_STATE, Settings, flag, variable
+from service.state.commits import CommitCallback
+from service.state.object_journal import ObjectJournal
+from service.state.opening import described, open_shared
+from service.state.shards import SHARDS, ShardObjects, folder_of
+from service.state.shares import StatedLimit
+from service.store import StoreService
+from service.web.graph_routes import GRAPHS
+from service.web.middleware.guard import Guard
+from service.web.model_routes import MODELS
+from service.web.tensor_routes import TENSORS
+
+#: bytes of a question beside the tensors that it brings
+_BESIDE: Final = 4 << 20
+
+
+class Cluster:
+    """A server of a cluster: its pool and its store, and what is in front of its routes."""
+
+    def __init__(self, settings: Settings) -> None:
+        """Raises RuntimeError with one sentence where the settings, or the place, are none that servers can share."""
+        address, self._secret = _stated(settings)
+        self._settings = settings
+        self._lending = Lending()
+        self.pool = ClusterPool(settings, self._lending)
+        self._peers = HttpPeers(self._secret)
+        self._objects = open_shared(settings.state)
+        self._address = address
+
+    def open_store(self, on_commit: CommitCallback, stated: StatedLimit | None) -> SharedStore:
+        """What keeps things; `on_commit` is told of commits, and `stated` are the limits that keys state."""
+        threads = ThreadPoolExecutor(SHARDS, "gradserve-shards")
+
+        def make(shard: int) -> StoreService:
+            return StoreService(self._settings, self.pool, self._journal(shard), on_commit, stated)
+
+        self._owners = Owners(self._address, Owning(make, threads), Directory(self._objects), threads)
+        self.store = SharedStore(self._settings, self.pool, self._owners, self._peers, self._lending)
+        self.pool.find = self.store.versions
+        return self.store
+
+    def in_front_of(self, routes: FastAPI) -> ASGIApp:
+        """The routes, of which each request is answered by the owner of what it is about."""
+        return Placing(routes, self._settings, self._owners, self._peers, self.store, paths_of_state(self._settings))
+
+    def between(self, app: ASGIApp, routes: FastAPI, gate: Gate) -> ASGIApp:
+        """The application, and the paths between servers beside it."""
+        passed = Guard(self.in_front_of(routes), self._settings, gate)
+        most = self._settings.max_tensor_bytes + _BESIDE
+        return Between(app, passed, routes.routes, Questions(self._owners), self._secret, most)
+
+    def _journal(self, shard: int) -> ObjectJournal:
+        place = f"{described(self._settings.state)} ({folder_of(shard)})"
+        lease = self._settings.lease_ms / 1000
+        return ObjectJournal(ShardObjects(self._objects, shard), place, lease=lease, owner=self._address)
+
+
+def paths_of_state(settings: Settings) -> frozenset[str]:
+    """The paths of routes that are about what is kept, and not computing calls of ours."""
+    kept = [(GRAPHS, "graph_id"), (TENSORS, "name"), (MODELS, "name")]
+    own = [path for things, name in kept for path in (things, f"{things}/{{{name}}}")]
+    facades = facades_of(settings.facades)
+    foreign = [place.path for facade in facades for place in facade.places]
+    listings = [listing.path for facade in facades for listing in facade.listings]
+    return frozenset([*own, *foreign, *listings])
+
+
+def _stated(settings: Settings) -> tuple[str, str]:
+    """The address of this server, and the secret of all. Raises RuntimeError."""
+    on = f"{flag('cluster')} on"
+    if "://" not in settings.state:
+        kind = "a state in memory" if settings.state == NO_STATE else f"the folder {settings.state}"
+        raise RuntimeError(
+            f"{kind} is one server's; with {on}, name a place in s3://, gs:// or az:// by {flag('state')}"
+        )
+    if settings.cluster_address is None:
+        raise RuntimeError(f"{on} needs {flag('cluster_address')} http://HOST:PORT, where others reach this server")
+    if settings.cluster_secret is None:
+        raise RuntimeError(f"{on} needs the variable {variable('cluster_secret')}, the same for all servers")
+    return settings.cluster_address, settings.cluster_secret.get_secret_value()

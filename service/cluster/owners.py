@@ -1,0 +1,191 @@
+"""Owners of shards: who has one is found out, asked, and replaced where it does not answer.
+
+A server that is asked for something has the shard of its namespace, or asks the server that has it: the one that
+answered last, or that the shard's last commit tells. Where that takes no connections, or does not say that it lives, it
+makes an opening of its own; not within some seconds of another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+from functools import lru_cache
+from typing import Final, TypeVar
+
+from service.cluster.directory import Directory, Owner
+from service.cluster.owning import Owning
+from service.cluster.peers import Moved, Silent, Unreachable
+from service.errors import Refusal
+from service.state.commits import unconfirmed
+from service.state.packing import Damaged
+from service.state.shards import shard_of
+from service.store import StoreService
+
+#: seconds between two questions, where a server has not what it should
+_AGAIN: Final = 0.05
+_PAUSE: Final = 0.25
+_T = TypeVar("_T")
+_shard: Final = lru_cache(4096)(shard_of)
+
+_logger = logging.getLogger("gradserve.cluster")
+
+
+class Owners:
+    """Those of all shards, as the server at an address knows them. For one event loop."""
+
+    def __init__(
+        self,
+        address: str,
+        owning: Owning,
+        directory: Directory,
+        executor: Executor,
+        clock: Callable[[], float] = time.monotonic,
+        today: Callable[[], float] = time.time,
+    ) -> None:
+        self.address, self.owning = address, owning
+        self._directory, self._executor = directory, executor
+        self._clock, self._today = clock, today
+        self._known: dict[int, Owner] = {}
+        self._looking: dict[int, asyncio.Task[Owner | None]] = {}
+        self.takeovers = 0
+        #: questions of this server to owners, and those that it answered as one, by their shards
+        self.asked: Counter[int] = Counter()
+        self.served: Counter[int] = Counter()
+        self._served_before: Counter[int] = Counter()
+
+    def here(self, namespace: str) -> StoreService | None:
+        """What is kept of a namespace, where this server has its shard."""
+        shard = _shard(namespace)
+        self.served[shard] += 1
+        return self.owning.get(shard)
+
+    async def found(self, namespace: str, expires: float) -> StoreService | Owner:
+        """What is kept of a namespace, or who has that. Raises Refusal: not_ready, deadline_exceeded."""
+        shard = _shard(namespace)
+        if (store := await self._own(shard, expires)) is not None:
+            self.served[shard] += 1
+            return store
+        owner = self._known.get(shard) or await self._look_up(shard, expires)
+        if owner is None or owner.address == self.address:
+            return await self._in_time(self.owning.open(shard), expires)
+        self.asked[shard] += 1
+        return owner
+
+    async def own(self, namespace: str, expires: float) -> StoreService:
+        """What is kept of a namespace, for a server that takes this one for its owner. Raises Moved, Refusal."""
+        shard = _shard(namespace)
+        store = await self._own(shard, expires)
+        if store is None:
+            owner = await self._look_up(shard, expires)
+            if owner is None or owner.address != self.address:
+                raise Moved(None if owner is None else owner.address)
+            store = await self._in_time(self.owning.open(shard), expires)  # this is its process now
+        self.served[shard] += 1
+        return store
+
+    async def at_owner(
+        self,
+        namespace: str,
+        here: Callable[[StoreService], Awaitable[_T]],
+        there: Callable[[str], Awaitable[_T]],
+        expires: float,
+        *,
+        repeats: bool = True,
+    ) -> _T:
+        """What comes of `here` with what is kept here, or of `there` with the address of whoever has it.
+
+        Both are begun again where an owner is none any more. What does not `repeat` is not sent to another server once
+        it may have reached one. Raises Refusal: not_ready, unconfirmed, deadline_exceeded, and what they do.
+        """
+        while True:
+            found = await self.found(namespace, expires)
+            try:
+                if isinstance(found, Owner):
+                    return await there(found.address)
+                return await here(found)
+            except Refusal:
+                if not repeats or isinstance(found, Owner) or found.commits.lost is None:
+                    raise
+            except (Moved, Unreachable, Silent) as error:
+                assert isinstance(found, Owner), "nothing that is here raises these"
+                await self.unanswered(namespace, found, error, expires)
+                if isinstance(error, Silent) and not repeats:
+                    raise unconfirmed() from None
+            if self._clock() >= expires:
+                raise _nobody()
+
+    async def unanswered(
+        self, namespace: str, owner: Owner, error: Moved | Unreachable | Silent, expires: float
+    ) -> None:
+        """The owner has not answered: find another, or become it. Raises Refusal: not_ready, deadline_exceeded."""
+        shard = _shard(namespace)
+        if self._known.get(shard) == owner:
+            del self._known[shard]
+        if isinstance(error, Moved):
+            if error.owner not in (None, owner.address, self.address):
+                self._known[shard] = Owner(str(error.owner), owner.began)
+            await asyncio.sleep(_AGAIN)
+            return
+        now = await self._look_up(shard, expires)
+        if now is None or now.address != owner.address:
+            return
+        if (peace := now.peace(self._today())) > 0:
+            await asyncio.sleep(min(peace, _PAUSE, max(0.0, expires - self._clock())))
+            return
+        _logger.warning("%s does not answer, and shard %d is taken over from it", owner.address, shard)
+        self.takeovers += 1
+        await self._in_time(self.owning.open(shard), expires)
+
+    def known(self, shard: int) -> Owner | None:
+        """The other server that has a shard, as far as that is known."""
+        return self._known.get(shard)
+
+    def begin_window(self) -> None:
+        """Count anew; what was counted so far is what owners go by when others ask for a shard."""
+        self._served_before, self.served = self.served, Counter()
+
+    def should_go(self, shard: int, asked: int) -> bool:
+        """Whether a server that has asked so often in a window should have a shard of ours: more than all others."""
+        served = self._served_before[shard]
+        return self.owning.get(shard) is not None and served > 0 and 2 * asked > served
+
+    async def _own(self, shard: int, expires: float) -> StoreService | None:
+        """What is here of a shard, or will be."""
+        if (store := self.owning.get(shard)) is not None:
+            return store
+        opening = self.owning.opening(shard)
+        return None if opening is None else await self._in_time(asyncio.shield(opening), expires)
+
+    async def _look_up(self, shard: int, expires: float) -> Owner | None:
+        """Who has a shard by its last commit; one look for all that wait."""
+        if shard not in self._looking:
+            self._looking[shard] = asyncio.get_running_loop().create_task(self._looked_up(shard))
+            self._looking[shard].add_done_callback(lambda _: self._looking.pop(shard))
+        return await self._in_time(asyncio.shield(self._looking[shard]), expires)
+
+    async def _looked_up(self, shard: int) -> Owner | None:
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(self._executor, self._directory.owner, shard)
+        except (OSError, Damaged) as error:
+            _logger.warning("it cannot be seen who has shard %d: %s", shard, error)
+            raise _nobody() from None
+        self._known.pop(shard, None)
+        if found is not None and found.address != self.address:
+            self._known[shard] = found
+        return found
+
+    async def _in_time(self, awaited: Awaitable[_T], expires: float) -> _T:
+        try:
+            async with asyncio.timeout(None if expires == float("inf") else max(0.0, expires - self._clock())):
+                return await awaited
+        except TimeoutError:
+            raise _nobody() from None
+
+
+def _nobody() -> Refusal:
+    detail = "no server has the part of the state that this is about at the moment; try again shortly"
+    return Refusal("not_ready", detail, retry_after=1)

@@ -1,0 +1,129 @@
+"""Shards that this server has: each is taken by an opening, answered from memory, and let go of as a whole.
+
+What is there of one is a store service, as a server has it whose state is its own. It ends with its tenure: what comes
+after begins with what the objects say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
+from functools import partial
+from typing import Final
+
+from service.errors import Refusal
+from service.state.table import Quota, Table
+from service.store import StoreService
+
+_logger = logging.getLogger("gradserve.cluster")
+
+#: seconds that a shard which another server has taken gets to end its threads
+_END: Final = 1.0
+
+#: makes the store service of a shard, which has read nothing yet
+MakeStore = Callable[[int], StoreService]
+
+
+class Owning:
+    """The store services of the shards that this server has. For one event loop."""
+
+    def __init__(self, make: MakeStore, executor: Executor) -> None:
+        """`executor` has a thread for each shard that is being taken."""
+        self._make, self._executor = make, executor
+        self._owned: dict[int, StoreService] = {}
+        self._opening: dict[int, asyncio.Task[StoreService]] = {}
+        self._leaving: dict[int, asyncio.Task[bool]] = {}
+        self.taken = 0
+        self._looked = 0
+
+    def __iter__(self) -> Iterator[StoreService]:
+        return iter(self._owned.values())
+
+    @property
+    def looks(self) -> int:
+        """How often it was looked whether another server has taken a shard."""
+        return self._looked + sum(store.commits.fence.looks for store in self)
+
+    def get(self, shard: int) -> StoreService | None:
+        """A shard's store, where this server has it, as far as it knows."""
+        store = self._owned.get(shard)
+        if store is not None and store.commits.lost is not None:
+            self._lose(shard, store)
+            return None
+        return store
+
+    def opening(self, shard: int) -> asyncio.Task[StoreService] | None:
+        """The taking of a shard that is under way, if one is."""
+        return self._opening.get(shard)
+
+    async def open(self, shard: int) -> StoreService:
+        """Take a shard; of several who ask, one opening is made. Raises Refusal: not_ready."""
+        if (store := self.get(shard)) is not None:
+            return store
+        if shard not in self._opening:
+            self._opening[shard] = asyncio.get_running_loop().create_task(self._opened(shard))
+            self._opening[shard].add_done_callback(lambda _: self._opening.pop(shard))
+        return await asyncio.shield(self._opening[shard])
+
+    async def release(self, shard: int, seconds: float) -> bool:
+        """Write what is behind, answer nothing more, and leave the shard to others; whether that was done in time."""
+        store = self._owned.pop(shard, None)
+        if store is not None:
+            self._leaving[shard] = asyncio.get_running_loop().create_task(self._left(shard, store, seconds))
+        leaving = self._leaving.get(shard)
+        return True if leaving is None else await asyncio.shield(leaving)
+
+    async def close(self, seconds: float) -> bool:
+        """Leave all of them; whether that was done in time."""
+        shards = [*self._owned, *self._leaving]
+        for opening in self._opening.values():
+            opening.cancel()
+        return all(await asyncio.gather(*(self.release(shard, seconds) for shard in shards)))
+
+    async def _opened(self, shard: int) -> StoreService:
+        if (leaving := self._leaving.get(shard)) is not None:
+            await asyncio.shield(leaving)
+        store = self._make(shard)
+        try:
+            loaded = await asyncio.get_running_loop().run_in_executor(self._executor, store.load)
+        except RuntimeError as error:
+            _logger.warning("shard %d cannot be taken: %s", shard, error)
+            detail = "the part of the state that this is about cannot be read now; the log says why"
+            raise Refusal("not_ready", detail, retry_after=1) from None
+        self._share_quota(store)
+        store.restore(loaded)
+        self._owned[shard] = store
+        self.taken += 1
+        _logger.info("shard %d is this server's from now on", shard)
+        return store
+
+    async def _left(self, shard: int, store: StoreService, seconds: float) -> bool:
+        try:
+            return await store.close(seconds)
+        finally:
+            self._looked += store.commits.fence.looks
+            del self._leaving[shard]
+            _forget(store)
+
+    def _lose(self, shard: int, store: StoreService) -> None:
+        """Another server has it: what is in memory is nothing any more."""
+        del self._owned[shard]
+        self._leaving[shard] = asyncio.get_running_loop().create_task(self._left(shard, store, _END))
+
+    def _share_quota(self, store: StoreService) -> None:
+        """What all shards hold here comes out of one quota for each kind of things."""
+        for name in ("tensors", "graphs", "models", "answers"):
+            table: Table[object] = getattr(store, name)
+            table.beside = partial(self._beside, store, name)
+
+    def _beside(self, store: StoreService, name: str) -> Quota:
+        tables = [getattr(other, name) for other in self if other is not store]
+        return Quota(sum(table.count for table in tables), sum(table.held for table in tables))
+
+
+def _forget(store: StoreService) -> None:
+    """Give back the memory of its tensors."""
+    for key, _ in [*store.tensors]:
+        store.tensors.load(key, None)

@@ -1,0 +1,157 @@
+"""Requests about what is kept are answered by its owner: here, or passed on whole."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Final
+
+import httpx
+import orjson
+from starlette.requests import ClientDisconnect, Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from service.cluster.directory import Owner
+from service.cluster.http_peers import HttpPeers
+from service.cluster.owners import Owners
+from service.cluster.peers import Moved, Silent, Unreachable
+from service.cluster.protocol import CALLER_HEADER, PASSED, PROTOCOL_HEADER, SECRET_HEADER, row_of_caller
+from service.cluster.shared_store import SharedStore
+from service.errors import Refusal
+from service.settings import Settings
+from service.state.commits import unconfirmed
+from service.web.request_ids import HEADER
+from service.web.responses import report
+
+#: bytes of a body that are kept until it is known that the owner takes it; of a longer one, the owner is tried once
+_KEPT: Final = 1 << 20
+_MISDIRECTED: Final = 421
+_REPEATABLE: Final = ("GET", "HEAD")
+#: header fields that are one connection's business, or made anew
+_OF_A_CONNECTION: Final = frozenset(
+    {"connection", "keep-alive", "transfer-encoding", "host", "date", "server", "expect"}
+    | {name.lower() for name in (SECRET_HEADER, PROTOCOL_HEADER, CALLER_HEADER, HEADER)}
+)
+
+
+class Placing:
+    """Finds who has what a request is about, where its route is one of `paths`."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        settings: Settings,
+        owners: Owners,
+        peers: HttpPeers,
+        store: SharedStore,
+        paths: frozenset[str],
+    ) -> None:
+        self._app, self._seconds, self._paths = app, settings.timeout_ms / 1000, paths
+        self._owners, self._peers, self._store = owners, peers, store
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http" or scope["state"].get("route_path") not in self._paths:
+            await self._app(scope, receive, send)
+            return
+        try:
+            await self._placed(scope, receive, send)
+        except ClientDisconnect:
+            return
+        except Moved as moved:
+            body = orjson.dumps({"owner": moved.owner})
+            await send({"type": "http.response.start", "status": _MISDIRECTED, "headers": []})
+            await send({"type": "http.response.body", "body": body})
+        except Refusal as refusal:
+            await report(Request(scope), refusal)(scope, receive, send)
+
+    async def _placed(self, scope: Scope, receive: Receive, send: Send) -> None:
+        state = scope["state"]
+        namespace, expires = state["caller"].namespace, state["arrived"] + self._seconds
+        if state.get("passed"):
+            state["store"] = await self._owners.own(namespace, expires)
+            await self._app(scope, receive, send)
+            return
+        body = _Body(receive)
+        while True:
+            found = await self._owners.found(namespace, expires)
+            if not isinstance(found, Owner):
+                state["store"] = found
+                await self._app(scope, body.receive, send)
+                return
+            try:
+                answer = await self._asked(found, scope, body, expires)
+            except (Moved, Unreachable, Silent) as error:
+                await self._owners.unanswered(namespace, found, error, expires)
+                if isinstance(error, Silent) and scope["method"] not in _REPEATABLE:
+                    raise unconfirmed() from None
+                if not body.is_whole:
+                    raise _elsewhere() from None
+                continue
+            await _answered(answer, send)
+            return
+
+    async def _asked(self, owner: Owner, scope: Scope, body: _Body, expires: float) -> httpx.Response:
+        """The beginning of what the owner answers."""
+        self._store.passed_on["request"] += 1
+        query = f"?{scope['query_string'].decode('ascii')}" if scope["query_string"] else ""
+        raw = scope.get("raw_path") or scope["path"].encode()
+        url = f"{owner.address}{PASSED}{raw.decode('ascii')}{query}"
+        stated = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        headers = [(name, value) for name, value in stated if name not in _OF_A_CONNECTION and name != "authorization"]
+        headers += [(CALLER_HEADER, row_of_caller(scope["state"]["caller"])), (HEADER, scope["state"]["request_id"])]
+        has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
+        request = self._peers.request(scope["method"], url, headers, body.pieces() if has_body else None)
+        return await self._peers.passed(owner.address, request, expires)
+
+
+class _Body:
+    """The body of a request, which can be read again as long as it is short."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._kept: list[bytes] = []
+        self._nbytes = 0
+        self._over = False
+        self.is_whole = True
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """The body from its beginning. Raises ClientDisconnect."""
+        for piece in [*self._kept]:
+            yield piece
+        while not self._over:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+            piece = message.get("body", b"")
+            self._over = not message.get("more_body", False)
+            self._nbytes += len(piece)
+            self.is_whole = self._nbytes <= _KEPT
+            self._kept = [*self._kept, piece] if self.is_whole else []
+            if piece:
+                yield piece
+
+    async def receive(self) -> dict[str, object]:
+        """As ASGI has it, from the beginning."""
+        if self._kept:
+            more = len(self._kept) > 1 or not self._over
+            return {"type": "http.request", "body": self._kept.pop(0), "more_body": more}
+        return dict(await self._receive())
+
+
+async def _answered(answer: httpx.Response, send: Send) -> None:
+    """Pass an answer on as it comes."""
+    try:
+        headers = [
+            (name.lower(), value) for name, value in answer.headers.raw if name.lower().decode() not in _OF_A_CONNECTION
+        ]
+        await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
+        async for piece in answer.aiter_raw():
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+    finally:
+        await answer.aclose()
+
+
+def _elsewhere() -> Refusal:
+    detail = "the part of the state that this is about has another server since; send it again"
+    return Refusal("not_ready", detail, retry_after=1)

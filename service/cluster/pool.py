@@ -1,0 +1,121 @@
+"""The pool of workers of a server that shares its state: each job reads versions that were found for it alone.
+
+What a tensor is may be another server's to say, so workers know versions under a name for each set of them that jobs
+have read together, and never under the tensor's own: what they know is right for ever. A worker asks for what a job
+names, and it is sent again with what was found.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from hashlib import blake2b
+from typing import Final
+
+from service.cluster.lending import Lending
+from service.errors import Refusal, fault
+from service.pool.pool import Done
+from service.pool.process import COMMAND
+from service.pool.process_pool import ProcessPool
+from service.pool.replica import TensorKey
+from service.pool.ticket import Ticket
+from service.settings import Settings
+from service.state.tensors import TensorVersion
+from service.transport.job import Job, refused
+
+#: what jobs read of which nobody has asked yet: nothing is known under it
+_UNASKED: Final = "?"
+#: bytes of versions in buffers that a worker knows beside those of its next job
+_MOST_MAPPED: Final = 256 << 20
+
+#: the versions of these names in a namespace, found not later than at a time; they are lent. Raises Refusal
+FindVersions = Callable[[str, Sequence[str], float], Awaitable[Mapping[str, TensorVersion]]]
+
+_logger = logging.getLogger("gradserve.cluster")
+
+
+class ClusterPool(ProcessPool):
+    """Finds the versions that jobs read; `find` is to be set before the first job."""
+
+    find: FindVersions
+
+    def __init__(self, settings: Settings, lending: Lending, command: Sequence[str] = COMMAND) -> None:
+        super().__init__(settings, command)
+        self.most_mapped = _MOST_MAPPED
+        self._lending = lending
+        self._current: dict[TensorKey, TensorVersion] = {}
+        self._finding: dict[Ticket, asyncio.Task[None]] = {}
+        self._found: dict[Ticket, tuple[str, Mapping[str, TensorVersion]]] = {}
+        self._readers: dict[str, int] = {}
+
+    def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
+        """As `Pool` has it, but that nobody reads it here: those who look for it find it."""
+        before = self._current.pop((namespace, name), None)
+        if resident is not None:
+            self._current[namespace, name] = resident
+        if before is not None:
+            self._lending.retire(before)
+
+    def submit(self, job: Job, done: Done) -> None:
+        """As `Pool` has it."""
+        job.reads = _UNASKED
+        super().submit(job, done)
+
+    def _find_tensors(self, ticket: Ticket) -> None:
+        self._lanes.hold(ticket)
+        self._finding[ticket] = self._loop.create_task(self._look_for(ticket))
+
+    async def _look_for(self, ticket: Ticket) -> None:
+        job = ticket.job
+        try:
+            found = await self.find(job.namespace, ticket.wanted, job.expires)
+        except Refusal as refusal:
+            self._not_found(ticket, refusal)
+        except Exception:
+            _logger.exception("request %s: its tensors could not be found", job.request_id)
+            self._not_found(ticket, fault())
+        else:
+            del self._finding[ticket]
+            self._take(ticket, found)
+            self._lanes.put_first(ticket)
+        self._lanes.pump()
+
+    def _not_found(self, ticket: Ticket, refusal: Refusal) -> None:
+        del self._finding[ticket]
+        self._end(ticket, refused(refusal, ticket.job.request_id))
+
+    def _take(self, ticket: Ticket, found: Mapping[str, TensorVersion]) -> None:
+        ticket.job.reads = reads = _name_of(found)
+        self._found[ticket] = reads, found
+        self._readers[reads] = self._readers.get(reads, 0) + 1
+        for name, version in found.items():
+            self.residents[reads, name] = version
+
+    def _let_go(self, ticket: Ticket) -> None:
+        super()._let_go(ticket)
+        reads, found = self._found.pop(ticket, ("", {}))
+        if not reads:
+            return
+        self._readers[reads] -= 1
+        if not self._readers[reads]:
+            del self._readers[reads]
+            for name in found:
+                del self.residents[reads, name]
+        for version in found.values():
+            self._lending.give_back(version)
+
+    def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
+        if (finding := self._finding.pop(ticket, None)) is None:
+            super()._abandon(ticket, refusal)
+            return
+        finding.cancel()
+        self._end(ticket, None if refusal is None else refused(refusal, ticket.job.request_id))
+
+
+def _name_of(found: Mapping[str, TensorVersion]) -> str:
+    """What workers know these versions by: the same for the same."""
+    digest = blake2b(digest_size=16)
+    for name in sorted(found):
+        digest.update(f"{name}\n{found[name].etag}\n".encode())
+    return f"={digest.hexdigest()}"

@@ -1,0 +1,95 @@
+"""Messages between servers: JSON with bytes behind it, over HTTP, and what says that a server sent them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+import orjson
+
+from service.errors import Refusal
+from service.keys.caller import Caller, KeyScope
+from service.state.tensors import TensorVersion
+from service.state.values import AnswerRecord, Stored
+
+#: the version of these messages; servers of neighbouring versions understand each other
+PROTOCOL: Final = 1
+#: what the paths begin with that servers alone use
+BETWEEN: Final = "/cluster/"
+#: header fields: the secret, the version, and for whom a request was passed on
+SECRET_HEADER: Final = "Gradserve-Cluster-Secret"  # noqa: S105 - its name
+PROTOCOL_HEADER: Final = "Gradserve-Cluster-Protocol"
+CALLER_HEADER: Final = "Gradserve-Cluster-Caller"
+#: where whole requests are passed on to
+PASSED: Final = f"{BETWEEN}passed"
+ALIVE: Final = "alive"
+
+_LENGTH: Final = 4
+
+
+def packed(head: Mapping[str, Any], blobs: Sequence[bytes | memoryview] = ()) -> list[bytes | memoryview]:
+    """The pieces of a message."""
+    text = orjson.dumps(head)
+    return [len(text).to_bytes(_LENGTH, "little"), text, *blobs]
+
+
+def unpacked(message: bytes) -> tuple[dict[str, Any], memoryview]:
+    """What a message says, and the bytes behind that. Raises ValueError."""
+    end = _LENGTH + int.from_bytes(message[:_LENGTH], "little")
+    return dict(orjson.loads(memoryview(message)[_LENGTH:end])), memoryview(message)[end:]
+
+
+def speaks(stated: str) -> bool:
+    """Whether a server of this version of the protocol is understood."""
+    return stated.isdecimal() and len(stated) < _LENGTH and abs(int(stated) - PROTOCOL) <= 1
+
+
+def row_of_caller(caller: Caller) -> str:
+    """A caller as a header field says it."""
+    return orjson.dumps([caller.name, caller.namespace, sorted(caller.scopes)]).decode("ascii", "strict")
+
+
+def caller_of(row: str) -> Caller:
+    """The caller that a header field says. Raises ValueError."""
+    name, namespace, scopes = orjson.loads(row)
+    return Caller(str(name), str(namespace), frozenset(map(KeyScope, scopes)))
+
+
+def row_of_refusal(refusal: Refusal) -> dict[str, Any]:
+    """A refusal, for another server to raise."""
+    return {name: value for name, value in asdict(refusal).items() if value not in (None, [])}
+
+
+def refusal_of_row(row: Mapping[str, Any]) -> Refusal:
+    """The refusal that another server raised."""
+    return Refusal(**row)
+
+
+def row_of_version(version: TensorVersion | None) -> list[Any] | None:
+    """What a version is, without its elements."""
+    return None if version is None else [version.etag, version.dtype, version.shape]
+
+
+def row_of_stored(stored: Stored) -> list[Any]:
+    """A tensor that is to be kept, without its elements."""
+    return [stored.name, stored.etag, stored.dtype, stored.shape, stored.if_match, stored.durable]
+
+
+def stored_of(row: Sequence[Any]) -> Stored:
+    """The tensor that a message says is to be kept."""
+    name, etag, dtype, shape, if_match, durable = row
+    return Stored(name, etag, dtype, tuple(shape), if_match, durable)
+
+
+def row_of_record(record: AnswerRecord) -> dict[str, Any]:
+    """An answer that is kept, without its body."""
+    row = asdict(record)
+    row["body"] = len(record.body)
+    return row
+
+
+def record_of(row: Mapping[str, Any], body: bytes) -> AnswerRecord:
+    """The answer that a message says."""
+    headers = tuple((str(name), str(value)) for name, value in row["headers"])
+    return AnswerRecord(**{**row, "body": body, "headers": headers})

@@ -1,0 +1,290 @@
+"""State that servers share, as computing calls need it: what this server owns is here, the owner is asked for the rest.
+
+Versions of tensors are found before a job reads them, all names of it in one question, and are those of one moment.
+What a reply has for keeping is decided by the owner, like that of its own workers. A question is repeated where another
+server has become the owner; a proposal is not, once it may have reached one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final
+
+import numpy as np
+
+from service.cluster.lending import Lending
+from service.cluster.owners import Owners
+from service.cluster.peers import Answer, Moved, Peers, Silent, Unreachable
+from service.cluster.protocol import record_of, row_of_record, row_of_stored
+from service.cluster.recent import RecentlyUsed
+from service.errors import Refusal, fault
+from service.keys.caller import Caller, KeyScope
+from service.observe.tally import ClusterFigures, Holdings
+from service.pool.pool import Done, Pool
+from service.settings import Settings
+from service.state.changes import Change, new_answer
+from service.state.conditions import ALWAYS, Condition
+from service.state.graphs import Registered
+from service.state.idempotency import AnswerTable, Repetition
+from service.state.journal import Loaded
+from service.state.shares import total_quota
+from service.state.table import TableKey
+from service.state.tensors import TensorVersion
+from service.state.values import AnswerRecord, nbytes_of
+from service.store import StoreService, outcome, settling
+from service.transport.job import Job, Reply, refused
+from service.wire.media import PROBLEM
+
+#: the part of what tensors and graphs may take, that those of other servers may take here beside
+_SHARE_OF_OTHERS: Final = 4
+#: questions of a shard in so many seconds from which on its owner is asked whether it lets go of it
+_MANY: Final = 100
+WINDOW: Final = 10.0
+
+_logger = logging.getLogger("gradserve.cluster")
+
+
+class SharedStore:
+    """The keeper of a server of a cluster. For one event loop."""
+
+    def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: Peers, lending: Lending) -> None:
+        self._pool, self._owners, self._peers, self._lending = pool, owners, peers, lending
+        self._versions: RecentlyUsed[TensorVersion] = RecentlyUsed(
+            settings.max_tensor_bytes // _SHARE_OF_OTHERS, lambda version: version.nbytes, lending.retire
+        )
+        self._latest: RecentlyUsed[str] = RecentlyUsed(settings.max_tensors, lambda etag: 1)
+        self._graphs: RecentlyUsed[Registered] = RecentlyUsed(
+            settings.max_graph_bytes // _SHARE_OF_OTHERS, lambda graph: graph.nbytes
+        )
+        self._graph_keys: RecentlyUsed[str] = RecentlyUsed(settings.max_graphs, lambda key: 1)
+        #: of calls that other servers keep the answers of
+        self.answers = AnswerTable(total_quota(settings, "answer"), settings.idempotency_seconds)
+        self._begun: dict[TableKey, StoreService] = {}
+        self._settling: set[asyncio.Task[None]] = set()
+        self._balancing: asyncio.Task[None] | None = None
+        self.passed_on: Counter[str] = Counter()
+
+    async def current(self, expires: float) -> None:
+        """At once: what concerns every request is computing, and each shard is looked at when it is asked for."""
+
+    def load(self) -> Loaded:
+        """Nothing: a shard is taken when somebody asks for what it has."""
+        return Loaded()
+
+    def restore(self, loaded: Loaded) -> None:
+        """As `load`; from now on, shards go where they are asked for."""
+        self._balancing = asyncio.get_running_loop().create_task(self.balance())
+
+    def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
+        """As `Keeper` has it."""
+        store = self._owners.here(namespace)
+        return None if store is None else store.known_graph(namespace, graph_id)
+
+    async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
+        """As `Keeper` has it."""
+
+        async def there(address: str) -> Registered | None:
+            name = f"{namespace}\n{graph_id}"
+            before = self._graphs.find(self._graph_keys.find(name))
+            known = None if before is None else before.key
+            asked = {"namespace": namespace, "graph_id": graph_id, "known": known}
+            answer = await self._asked(address, "graph", asked, (), expires)
+            if answer.head["key"] in (None, known):
+                return None if answer.head["key"] is None else before
+            found = Registered.of(bytes(answer.blobs))
+            if self._graphs.find(found.key) is None:
+                self._graphs.put(found.key, found)
+            self._graph_keys.put(name, found.key)
+            return found
+
+        return await self._owners.at_owner(
+            namespace, lambda store: store.graph(namespace, graph_id, expires), there, expires
+        )
+
+    async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
+        """The versions of these names, of one moment; they are lent. Raises Refusal: not_ready, deadline_exceeded."""
+
+        async def here(store: StoreService) -> Mapping[str, TensorVersion]:
+            await store.commits.fence.passed(expires)
+            found = {name: store.tensors.find((namespace, name)) for name in names}
+            return self._lent({name: version for name, version in found.items() if version is not None})
+
+        async def there(address: str) -> Mapping[str, TensorVersion]:
+            return await self._versions_of(address, namespace, names, expires)
+
+        return await self._owners.at_owner(namespace, here, there, expires)
+
+    async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
+        """As `Keeper` has it."""
+
+        async def here(store: StoreService) -> AnswerRecord | None:
+            known = await store.begin(asked, expires)
+            if known is None:
+                self._begun[asked.namespace, asked.key] = store
+            return known
+
+        async def there(address: str) -> AnswerRecord | None:
+            self.answers.begin(asked)
+            known = None
+            try:
+                answer = await self._asked(address, "answer", {"asked": list(asked)}, (), expires)
+                row = answer.head["record"]
+                known = None if row is None else record_of(row, bytes(answer.blobs))
+            except BaseException:
+                self.answers.end(asked)
+                raise
+            if known is not None:
+                self.answers.end(asked)
+            return known
+
+        return await self._owners.at_owner(asked.namespace, here, there, expires)
+
+    def end(self, asked: Repetition) -> None:
+        """As `Keeper` has it."""
+        store = self._begun.pop((asked.namespace, asked.key), None)
+        (self.answers if store is None else store.answers).end(asked)
+
+    def settle(
+        self,
+        job: Job,
+        caller: Caller,
+        reply: Reply,
+        done: Done,
+        condition: Condition = ALWAYS,
+        more: Sequence[Change] = (),
+    ) -> None:
+        """As `Keeper` has it. What a reply rests on was found for it, and is as of then."""
+        if not reply.stored:
+            done(reply)
+            return
+        task = asyncio.get_running_loop().create_task(self._settle(job, caller, reply, done, condition, more))
+        self._settling.add(task)
+        task.add_done_callback(self._settling.discard)
+
+    async def settled(
+        self, job: Job, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
+    ) -> Reply:
+        """As `Keeper` has it."""
+        return await outcome(settling(self, job, caller, reply, condition, more))
+
+    async def close(self, seconds: float) -> bool:
+        """As `Keeper` has it: every shard is left to others."""
+        if self._balancing is not None:
+            self._balancing.cancel()
+        closed = await self._owners.owning.close(seconds)
+        await self._peers.close()
+        return closed
+
+    def holdings(self) -> Holdings:
+        """How much is kept here at this moment, of all shards that this server has."""
+        each = [store.holdings() for store in self._owners.owning]
+        return Holdings(*map(sum, zip(*each, strict=True))) if each else Holdings()
+
+    def figures(self) -> ClusterFigures:
+        """What was counted."""
+        owning = self._owners.owning
+        return ClusterFigures(len(list(owning)), self._owners.takeovers, owning.looks, self.passed_on)
+
+    async def balance(self) -> None:
+        """Ask owners for the shards that this server is asked for more than they are; again and again."""
+        while True:
+            await asyncio.sleep(WINDOW)
+            asked, self._owners.asked = self._owners.asked, Counter()
+            self._owners.begin_window()
+            for shard, count in asked.items():
+                owner = self._owners.known(shard)
+                if owner is not None and count >= _MANY:
+                    with suppress(Refusal, Moved, Unreachable, Silent):
+                        expires = time.monotonic() + WINDOW
+                        await self._peers.ask(owner.address, "release", {"shard": shard, "asked": count}, (), expires)
+
+    async def _settle(
+        self, job: Job, caller: Caller, reply: Reply, done: Done, condition: Condition, more: Sequence[Change]
+    ) -> None:
+        records = [change.value for change in more]
+
+        async def here(store: StoreService) -> Reply:
+            changes = [new_answer(store.answers, record) for record in records]
+            return await settling(store, job, caller, reply, condition, changes)
+
+        async def there(address: str) -> Reply:
+            return await self._proposed(address, job, reply, records)
+
+        try:
+            caller.require(KeyScope.WRITE)
+            result = await self._owners.at_owner(job.namespace, here, there, job.expires, repeats=False)
+        except Refusal as refusal:
+            result = refused(refusal, job.request_id)
+        except Exception:
+            _logger.exception("request %s: it is not known whether it was kept", job.request_id)
+            result = refused(fault(), job.request_id)
+        if result is not reply:
+            reply.give_back()
+        done(result)
+
+    async def _proposed(self, address: str, job: Job, reply: Reply, records: Sequence[AnswerRecord]) -> Reply:
+        """The reply, once the owner has kept what it has for keeping; or what the owner says instead."""
+        head = {
+            "namespace": job.namespace,
+            "request_id": job.request_id,
+            "timeout": job.timeout,
+            "stored": [row_of_stored(stored) for stored in reply.stored],
+            "records": [row_of_record(record) for record in records],
+        }
+        blobs = [*reply.kept, *(record.body for record in records)]
+        answer = await self._asked(address, "proposal", head, blobs, job.expires)
+        if answer.head["kept"]:
+            return reply
+        headers = tuple((name, value) for name, value in answer.head["headers"])
+        return Reply(answer.head["status"], PROBLEM, [bytes(answer.blobs)], headers)
+
+    async def _versions_of(
+        self, address: str, namespace: str, names: Sequence[str], expires: float
+    ) -> Mapping[str, TensorVersion]:
+        """The versions that an owner tells of, and sends, as far as they are not here."""
+        recent = ((name, self._versions.find(self._latest.find(f"{namespace}\n{name}"))) for name in names)
+        lent = [*self._lent({name: version for name, version in recent if version}).values()]
+        try:
+            head = {"namespace": namespace, "names": list(names), "known": [version.etag for version in lent]}
+            answer = await self._asked(address, "versions", head, (), expires)
+            at = 0
+            for etag, dtype, shape in answer.head["sent"]:
+                end = at + nbytes_of(dtype, shape)
+                lent.append(self._received(etag, dtype, tuple(shape), answer.blobs[at:end]))
+                self._lending.lend(lent[-1])  # or the next one might take its place
+                at = end
+            by_etag = {version.etag: version for version in lent}
+            found = {name: by_etag[etag] for name, etag in answer.head["versions"].items()}
+            for name, version in found.items():
+                self._latest.put(f"{namespace}\n{name}", version.etag)
+            return self._lent(found)
+        finally:
+            for version in lent:
+                self._lending.give_back(version)
+
+    def _received(self, etag: str, dtype: str, shape: tuple[int, ...], data: memoryview) -> TensorVersion:
+        """A version that came, kept for whoever asks for it next."""
+        if (known := self._versions.find(etag)) is not None:
+            return known
+        memory = self._pool.allocate_tensor(len(data))
+        if len(data):
+            np.copyto(np.frombuffer(memory.view, np.uint8), np.frombuffer(data, np.uint8))
+        version = TensorVersion(dtype, shape, etag, memory)
+        self._versions.put(etag, version)
+        return version
+
+    def _lent(self, versions: Mapping[str, TensorVersion]) -> Mapping[str, TensorVersion]:
+        for version in versions.values():
+            self._lending.lend(version)
+        return versions
+
+    async def _asked(
+        self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
+    ) -> Answer:
+        self.passed_on[what] += 1
+        return await self._peers.ask(address, what, head, blobs, expires)
