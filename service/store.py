@@ -75,6 +75,9 @@ class Keeper(Protocol):
     def restore(self, loaded: Loaded) -> None:
         """Take up what was kept before."""
 
+    def drain(self) -> None:
+        """The server is about to end: others may have what is kept from now on."""
+
     async def close(self, seconds: float) -> bool:
         """Take nothing more, and write down all that is left; whether that was done within so many seconds."""
 
@@ -148,6 +151,9 @@ class StoreService:
     def end(self, asked: Repetition) -> None:
         """The call is done, or given up."""
         self.answers.end(asked)
+
+    def drain(self) -> None:
+        """Nothing: the place is this server's until it closes."""
 
     async def close(self, seconds: float) -> bool:
         """Take nothing more, and write down all that is left; whether that was done within so many seconds."""

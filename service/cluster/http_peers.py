@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import httpx
 
-from service.cluster.peers import Answer, Moved, Silent, Unreachable
+from service.cluster.peers import Answer, Moved, Silent, Slow, Unreachable
 from service.cluster.protocol import (
     ALIVE,
     BETWEEN,
@@ -38,6 +38,7 @@ class HttpPeers:
     """Asks other servers, for one event loop."""
 
     def __init__(self, secret: str) -> None:
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for each request
         self._client = httpx.AsyncClient(
             headers={SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL)},
             timeout=httpx.Timeout(None, connect=SILENCE),
@@ -61,7 +62,7 @@ class HttpPeers:
     async def passed(self, address: str, request: httpx.Request, expires: float) -> httpx.Response:
         """The beginning of the answer to a request that another server is to answer; it has to be closed.
 
-        Raises Moved, Unreachable, Silent.
+        Raises Moved, Unreachable, Silent, Slow.
         """
         response = await self.watched(address, self._client.send(request, stream=True), expires)
         if response.status_code == httpx.codes.MISDIRECTED_REQUEST:
@@ -79,12 +80,12 @@ class HttpPeers:
         await self._client.aclose()
 
     async def watched(self, address: str, answering: Awaitable[_T], expires: float) -> _T:
-        """What is answered, as long as the server lives. Raises Unreachable, Silent, and Refusal where it is late."""
+        """What is answered, as long as the server lives. Raises Unreachable, Silent, Slow."""
         task = asyncio.ensure_future(answering)
         try:
             while not (await asyncio.wait([task], timeout=SILENCE))[0]:
                 if time.monotonic() >= expires:
-                    raise _late()
+                    raise Slow(address)
                 if not await self._lives(address):
                     raise Silent(address)
             return task.result()
@@ -119,7 +120,3 @@ def check(response: httpx.Response, address: str) -> None:
 def _misunderstood() -> Refusal:
     detail = "the server that has what this is about cannot be asked for it; the log says why"
     return Refusal("not_ready", detail, retry_after=5)
-
-
-def _late() -> Refusal:
-    return Refusal("deadline_exceeded", "the server that has what this is about has not answered in time")

@@ -13,12 +13,12 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Final, TypeVar
 
 from service.cluster.directory import Directory, Owner
-from service.cluster.owning import Owning
-from service.cluster.peers import Moved, Silent, Unreachable
+from service.cluster.owning import Owning, over
+from service.cluster.peers import Moved, Silent, Slow, Unreachable
 from service.errors import Refusal
 from service.state.commits import unconfirmed
 from service.state.packing import Damaged
@@ -48,7 +48,7 @@ class Owners:
     ) -> None:
         self.address, self.owning = address, owning
         self._directory, self._executor = directory, executor
-        self._clock, self._today = clock, today
+        self.clock, self._today = clock, today
         self._known: dict[int, Owner] = {}
         self._looking: dict[int, asyncio.Task[Owner | None]] = {}
         self.takeovers = 0
@@ -79,6 +79,8 @@ class Owners:
         """What is kept of a namespace, for a server that takes this one for its owner. Raises Moved, Refusal."""
         shard = _shard(namespace)
         store = await self._own(shard, expires)
+        if store is not None and not await self.still_has(store, expires):
+            store = None
         if store is None:
             owner = await self._look_up(shard, expires)
             if owner is None or owner.address != self.address:
@@ -86,6 +88,16 @@ class Owners:
             store = await self._in_time(self.owning.open(shard), expires)  # this is its process now
         self.served[shard] += 1
         return store
+
+    async def still_has(self, store: StoreService, expires: float) -> bool:
+        """Whether what is kept here is what there is, at some moment from now on. Raises Refusal: not_ready."""
+        try:
+            await store.commits.fence.passed(expires)
+        except Refusal:
+            if store.commits.lost is None:
+                raise
+            return False
+        return True
 
     async def at_owner(
         self,
@@ -110,19 +122,33 @@ class Owners:
             except Refusal:
                 if not repeats or isinstance(found, Owner) or found.commits.lost is None:
                     raise
-            except (Moved, Unreachable, Silent) as error:
+            except (Moved, Unreachable, Silent, Slow) as error:
                 assert isinstance(found, Owner), "nothing that is here raises these"
-                await self.unanswered(namespace, found, error, expires)
-                if isinstance(error, Silent) and not repeats:
-                    raise unconfirmed() from None
-            if self._clock() >= expires:
+                await self.unanswered(namespace, found, error, expires, repeats=repeats)
+            if self.clock() >= expires:
                 raise _nobody()
 
     async def unanswered(
-        self, namespace: str, owner: Owner, error: Moved | Unreachable | Silent, expires: float
+        self, namespace: str, owner: Owner, error: Moved | Unreachable | Silent | Slow, expires: float, *, repeats: bool
     ) -> None:
-        """The owner has not answered: find another, or become it. Raises Refusal: not_ready, deadline_exceeded."""
-        shard = _shard(namespace)
+        """The owner has not answered: find another, or become it, and return where that may be asked the same.
+
+        Raises Refusal: not_ready; unconfirmed, where the owner may have done what cannot be repeated.
+        """
+        doubtful = isinstance(error, Silent | Slow) and not repeats
+        try:
+            await self._replace(_shard(namespace), owner, error, expires)
+        except Refusal:
+            if not doubtful:
+                raise
+        if doubtful:
+            raise unconfirmed()
+
+    async def _replace(
+        self, shard: int, owner: Owner, error: Moved | Unreachable | Silent | Slow, expires: float
+    ) -> None:
+        if isinstance(error, Slow):
+            raise _nobody()
         if self._known.get(shard) == owner:
             del self._known[shard]
         if isinstance(error, Moved):
@@ -134,7 +160,7 @@ class Owners:
         if now is None or now.address != owner.address:
             return
         if (peace := now.peace(self._today())) > 0:
-            await asyncio.sleep(min(peace, _PAUSE, max(0.0, expires - self._clock())))
+            await asyncio.sleep(min(peace, _PAUSE, max(0.0, expires - self.clock())))
             return
         _logger.warning("%s does not answer, and shard %d is taken over from it", owner.address, shard)
         self.takeovers += 1
@@ -164,7 +190,7 @@ class Owners:
         """Who has a shard by its last commit; one look for all that wait."""
         if shard not in self._looking:
             self._looking[shard] = asyncio.get_running_loop().create_task(self._looked_up(shard))
-            self._looking[shard].add_done_callback(lambda _: self._looking.pop(shard))
+            self._looking[shard].add_done_callback(partial(over, self._looking, shard))
         return await self._in_time(asyncio.shield(self._looking[shard]), expires)
 
     async def _looked_up(self, shard: int) -> Owner | None:
@@ -180,7 +206,7 @@ class Owners:
 
     async def _in_time(self, awaited: Awaitable[_T], expires: float) -> _T:
         try:
-            async with asyncio.timeout(None if expires == float("inf") else max(0.0, expires - self._clock())):
+            async with asyncio.timeout(None if expires == float("inf") else max(0.0, expires - self.clock())):
                 return await awaited
         except TimeoutError:
             raise _nobody() from None

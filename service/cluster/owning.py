@@ -11,9 +11,9 @@ import logging
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from functools import partial
-from typing import Final
+from typing import Final, TypeVar
 
-from service.errors import Refusal
+from service.errors import Refusal, stopping
 from service.state.table import Quota, Table
 from service.store import StoreService
 
@@ -21,6 +21,8 @@ _logger = logging.getLogger("gradserve.cluster")
 
 #: seconds that a shard which another server has taken gets to end its threads
 _END: Final = 1.0
+
+_T = TypeVar("_T")
 
 #: makes the store service of a shard, which has read nothing yet
 MakeStore = Callable[[int], StoreService]
@@ -35,7 +37,7 @@ class Owning:
         self._owned: dict[int, StoreService] = {}
         self._opening: dict[int, asyncio.Task[StoreService]] = {}
         self._leaving: dict[int, asyncio.Task[bool]] = {}
-        self.taken = 0
+        self._draining = False
         self._looked = 0
 
     def __iter__(self) -> Iterator[StoreService]:
@@ -62,25 +64,33 @@ class Owning:
         """Take a shard; of several who ask, one opening is made. Raises Refusal: not_ready."""
         if (store := self.get(shard)) is not None:
             return store
+        if self._draining:
+            raise stopping()
         if shard not in self._opening:
             self._opening[shard] = asyncio.get_running_loop().create_task(self._opened(shard))
-            self._opening[shard].add_done_callback(lambda _: self._opening.pop(shard))
+            self._opening[shard].add_done_callback(partial(over, self._opening, shard))
         return await asyncio.shield(self._opening[shard])
 
     async def release(self, shard: int, seconds: float) -> bool:
         """Write what is behind, answer nothing more, and leave the shard to others; whether that was done in time."""
         store = self._owned.pop(shard, None)
         if store is not None:
-            self._leaving[shard] = asyncio.get_running_loop().create_task(self._left(shard, store, seconds))
+            self._leave(shard, store, seconds)
         leaving = self._leaving.get(shard)
         return True if leaving is None else await asyncio.shield(leaving)
 
-    async def close(self, seconds: float) -> bool:
-        """Leave all of them; whether that was done in time."""
-        shards = [*self._owned, *self._leaving]
+    def drain(self, seconds: float) -> None:
+        """Take no more, and begin to leave those that are here."""
+        self._draining = True
         for opening in self._opening.values():
             opening.cancel()
-        return all(await asyncio.gather(*(self.release(shard, seconds) for shard in shards)))
+        for shard in [*self._owned]:
+            self._leave(shard, self._owned.pop(shard), seconds)
+
+    async def close(self, seconds: float) -> bool:
+        """Leave all of them; whether that was done in time."""
+        self.drain(seconds)
+        return all(await asyncio.gather(*self._leaving.values()))
 
     async def _opened(self, shard: int) -> StoreService:
         if (leaving := self._leaving.get(shard)) is not None:
@@ -95,7 +105,6 @@ class Owning:
         self._share_quota(store)
         store.restore(loaded)
         self._owned[shard] = store
-        self.taken += 1
         _logger.info("shard %d is this server's from now on", shard)
         return store
 
@@ -110,7 +119,10 @@ class Owning:
     def _lose(self, shard: int, store: StoreService) -> None:
         """Another server has it: what is in memory is nothing any more."""
         del self._owned[shard]
-        self._leaving[shard] = asyncio.get_running_loop().create_task(self._left(shard, store, _END))
+        self._leave(shard, store, _END)
+
+    def _leave(self, shard: int, store: StoreService, seconds: float) -> None:
+        self._leaving[shard] = asyncio.get_running_loop().create_task(self._left(shard, store, seconds))
 
     def _share_quota(self, store: StoreService) -> None:
         """What all shards hold here comes out of one quota for each kind of things."""
@@ -121,6 +133,13 @@ class Owning:
     def _beside(self, store: StoreService, name: str) -> Quota:
         tables = [getattr(other, name) for other in self if other is not store]
         return Quota(sum(table.count for table in tables), sum(table.held for table in tables))
+
+
+def over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:
+    """A task of a shard is done; nobody may wait any more for what it raises."""
+    del tasks[shard]
+    if not task.cancelled():
+        task.exception()
 
 
 def _forget(store: StoreService) -> None:

@@ -29,13 +29,17 @@ class Silent(Exception):
     """The server has not answered, and does not say that it lives; what was sent may have reached it."""
 
 
+class Slow(Exception):
+    """The server lives, and has not answered in time; what was sent has reached it, or will."""
+
+
 class Peers(Protocol):
     """The other servers by their addresses."""
 
     async def ask(
         self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
-        """The answer to a question. Raises Moved, Unreachable, Silent, and what the other server refuses: Refusal."""
+        """The answer to a question. Raises Moved, Unreachable, Silent, Slow, and what the other server refuses."""
 
     async def close(self) -> None:
         """Ask nothing more."""

@@ -13,12 +13,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.cluster.directory import Owner
 from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owners
-from service.cluster.peers import Moved, Silent, Unreachable
+from service.cluster.peers import Moved, Silent, Slow, Unreachable
 from service.cluster.protocol import CALLER_HEADER, PASSED, PROTOCOL_HEADER, SECRET_HEADER, row_of_caller
 from service.cluster.shared_store import SharedStore
 from service.errors import Refusal
 from service.settings import Settings
-from service.state.commits import unconfirmed
+from service.store import StoreService
 from service.web.request_ids import HEADER
 from service.web.responses import report
 
@@ -68,27 +68,30 @@ class Placing:
         state = scope["state"]
         namespace, expires = state["caller"].namespace, state["arrived"] + self._seconds
         if state.get("passed"):
-            state["store"] = await self._owners.own(namespace, expires)
-            await self._app(scope, receive, send)
+            await self._serve(await self._owners.own(namespace, expires), scope, receive, send)
             return
         body = _Body(receive)
         while True:
             found = await self._owners.found(namespace, expires)
             if not isinstance(found, Owner):
-                state["store"] = found
-                await self._app(scope, body.receive, send)
-                return
+                if await self._owners.still_has(found, expires):
+                    await self._serve(found, scope, body.receive, send)
+                    return
+                continue
             try:
                 answer = await self._asked(found, scope, body, expires)
-            except (Moved, Unreachable, Silent) as error:
-                await self._owners.unanswered(namespace, found, error, expires)
-                if isinstance(error, Silent) and scope["method"] not in _REPEATABLE:
-                    raise unconfirmed() from None
+            except (Moved, Unreachable, Silent, Slow) as error:
+                repeats = scope["method"] in _REPEATABLE
+                await self._owners.unanswered(namespace, found, error, expires, repeats=repeats)
                 if not body.is_whole:
                     raise _elsewhere() from None
                 continue
             await _answered(answer, send)
             return
+
+    async def _serve(self, store: StoreService, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["state"]["store"] = store
+        await self._app(scope, receive, send)
 
     async def _asked(self, owner: Owner, scope: Scope, body: _Body, expires: float) -> httpx.Response:
         """The beginning of what the owner answers."""

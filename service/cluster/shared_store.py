@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ import numpy as np
 
 from service.cluster.lending import Lending
 from service.cluster.owners import Owners
-from service.cluster.peers import Answer, Moved, Peers, Silent, Unreachable
+from service.cluster.peers import Answer, Moved, Peers, Silent, Slow, Unreachable
 from service.cluster.protocol import record_of, row_of_record, row_of_stored
 from service.cluster.recent import RecentlyUsed
 from service.errors import Refusal, fault
@@ -66,6 +65,7 @@ class SharedStore:
         self.answers = AnswerTable(total_quota(settings, "answer"), settings.idempotency_seconds)
         self._begun: dict[TableKey, StoreService] = {}
         self._settling: set[asyncio.Task[None]] = set()
+        self._grace = float(settings.shutdown_grace)
         self._balancing: asyncio.Task[None] | None = None
         self.passed_on: Counter[str] = Counter()
 
@@ -172,6 +172,10 @@ class SharedStore:
         """As `Keeper` has it."""
         return await outcome(settling(self, job, caller, reply, condition, more))
 
+    def drain(self) -> None:
+        """As `Keeper` has it: every shard is left to others, so that they need not wait."""
+        self._owners.owning.drain(self._grace)
+
     async def close(self, seconds: float) -> bool:
         """As `Keeper` has it: every shard is left to others."""
         if self._balancing is not None:
@@ -199,8 +203,8 @@ class SharedStore:
             for shard, count in asked.items():
                 owner = self._owners.known(shard)
                 if owner is not None and count >= _MANY:
-                    with suppress(Refusal, Moved, Unreachable, Silent):
-                        expires = time.monotonic() + WINDOW
+                    with suppress(Refusal, Moved, Unreachable, Silent, Slow):
+                        expires = self._owners.clock() + WINDOW
                         await self._peers.ask(owner.address, "release", {"shard": shard, "asked": count}, (), expires)
 
     async def _settle(

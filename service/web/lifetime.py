@@ -66,6 +66,11 @@ class Lifetime:
             _logger.info(line)
         return app
 
+    def drain(self) -> None:
+        """Take nothing new; what was taken goes on."""
+        self.pool.drain()
+        self.store.drain()
+
     async def close(self, grace: float) -> bool:
         """Write what is behind and end the workers, within so many seconds; whether nothing is left that runs."""
         written = await self.store.close(max(grace, LAST_WORDS))

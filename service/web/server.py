@@ -68,6 +68,7 @@ class Server:
         if self._stopped.is_set():
             self._stopped_twice.set()
         self._state.pool.drain()
+        self._state.store.drain()
         self._stopped.set()
 
     async def _end(self) -> None:
@@ -129,7 +130,7 @@ async def _by_uvicorn(lifetime: Lifetime, app: ASGIApp, listening: socket.socket
     """As `Server.serve`, where uvicorn holds the connections."""
     from service.web.uvicorn_server import UvicornServer  # noqa: PLC0415 - slow to load, and rarely asked for
 
-    return await UvicornServer(app, lifetime.settings, lifetime.pool.drain).run_on(listening)
+    return await UvicornServer(app, lifetime.settings, lifetime.drain).run_on(listening)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from tests.simulation.checker import Operation
+from tests.simulation.member import Member
 from tests.simulation.server import Request, Server
 from tests.simulation.store import Store
 from tests.simulation.virtual import World
@@ -39,25 +40,26 @@ class History:
     wrong: list[object]
 
 
-def history(seed: int, lease: float = 1.0) -> History:
-    """The history of a seed."""
-    return _Run(seed, lease).result()
+def history(seed: int, lease: float = 1.0, *, cluster: bool = False) -> History:
+    """The history of a seed; of servers that share a place as a `cluster`, or of those that take it from each other."""
+    return _Run(seed, lease, cluster).result()
 
 
 class _Run:
-    def __init__(self, seed: int, lease: float) -> None:
+    def __init__(self, seed: int, lease: float, cluster: bool) -> None:
+        self.peers: dict[str, Member] | None = {} if cluster else None
         self.world = World(seed)
         self.chance = chance = self.world.chance
         self.lease = lease
         #: what the trouble is: of all kinds; with the network, and much is deleted; or of servers that begin slowly
         self.mood = mood = chance.choice(["all kinds", "network", "slow"])
         self.store = Store(self.world, {"network": 0.2, "slow": 0.0}.get(mood, chance.choice([0, 0.02, 0.08])))
-        self.volatile = chance.random() < 0.3
+        self.volatile = chance.random() < 0.3 and not cluster
         self.values = itertools.count(1)
         self.operations: list[Operation] = []
         self.clients = CLIENTS
-        self.servers = [self._server() for _ in range(SERVERS)]
-        self.ended: list[Server] = []
+        self.servers: list[Server | Member] = [self._server(number) for number in range(SERVERS)]
+        self.ended: list[Server | Member] = []
         self._go(self._trouble())
         for number in range(CLIENTS):
             self._go(self._client(number))
@@ -71,8 +73,10 @@ class _Run:
         known = [each for each in asked if each.kind != "read" or each.answer is not None]
         return History([*known, *self._beginnings()], len(asked), answered, list(self.world.wrong))
 
-    def _server(self) -> Server:
-        return Server(self.world, self.store, self.lease)
+    def _server(self, number: int) -> Server | Member:
+        if self.peers is None:
+            return Server(self.world, self.store, self.lease)
+        return Member(self.world, self.store, self.lease, f"server {number}", self.peers)
 
     def _beginnings(self) -> list[Operation]:
         """What is not durable may be lost when another server begins, from its opening on until it has the place."""
@@ -145,7 +149,7 @@ class _Run:
                 at = (number + 1) % SERVERS
             self.servers[at].kill()
             self.ended.append(self.servers[at])
-            self.servers[at] = self._server()
+            self.servers[at] = self._server(at)
 
         self.world.at(self.world.now + seconds, begin)
 
@@ -189,7 +193,7 @@ class _Run:
         answer = yield lambda go_on: self._ask(server, request, go_on)
         return answer
 
-    def _ask(self, server: Server, request: Request, go_on: Callable[[object], None]) -> None:
+    def _ask(self, server: Server | Member, request: Request, go_on: Callable[[object], None]) -> None:
         told: list[object] = []
 
         def tell(answer: object) -> None:
@@ -200,7 +204,7 @@ class _Run:
         self.world.at(self.world.now + 0.002, lambda: server.ask(request, tell))
         self.world.at(self.world.now + PATIENCE, lambda: tell("silence"))
 
-    def _chosen(self) -> Server:
+    def _chosen(self) -> Server | Member:
         """The server that is asked: mostly one that may have the place."""
         likely = [each for each in self.servers if each.serves and not each.has_lost]
         if likely and self.chance.random() < 0.95:
@@ -224,5 +228,5 @@ class _Run:
         return Operation("write", 0.0, (), writes, match, durable), key
 
 
-def _mend(server: Server) -> None:
+def _mend(server: Server | Member) -> None:
     server.process.cut = False

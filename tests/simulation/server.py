@@ -33,10 +33,10 @@ from tests.simulation.virtual import Process, World
 BEHIND: Final = 1.0
 GRACE: Final = 3.0
 #: tidies after nearly every commit, and moves what is not much
-_TIDY: Final = Tidiness(dead_objects=1, dead_bytes=1 << 30, worn_bytes=4096, small_objects=6, small_bytes=1 << 20)
+TIDY: Final = Tidiness(dead_objects=1, dead_bytes=1 << 30, worn_bytes=4096, small_objects=6, small_bytes=1 << 20)
 #: seconds for which a server can be asked when it has ended
-_LINGERS: Final = 0.8
-_SETTINGS: Final = Settings(state="memory")
+LINGERS: Final = 0.8
+SETTINGS: Final = Settings(state="memory")
 
 
 @dataclass
@@ -48,7 +48,9 @@ class Request:
     seconds: float
 
 
-class _Pool:
+class Pool:
+    """Memory for tensors, which nobody reads."""
+
     def allocate_tensor(self, nbytes: int) -> HeapAllocation:
         return HeapAllocation(nbytes)
 
@@ -62,8 +64,8 @@ class Server:
     def __init__(self, world: World, store: Store, lease: float) -> None:
         self.process = process = Process(world)
         self.remote = Remote(store, process)
-        self.journal = ObjectJournal(self.remote, "the place", _TIDY, lease, process)
-        self.store = StoreService(_SETTINGS, _Pool(), self.journal)  # type: ignore[arg-type]
+        self.journal = ObjectJournal(self.remote, "the place", TIDY, lease, process)
+        self.store = StoreService(SETTINGS, Pool(), self.journal)  # type: ignore[arg-type]
         fence = Fence(self.journal, process.threads(1), process.now)
         self.store.commits = Commits(self.journal, BEHIND, lambda *_: None, process.threads(1), fence, process.now)
         #: when it had the place, and the token of its opening
@@ -105,7 +107,7 @@ class Server:
 
     async def _end(self) -> None:
         await self.store.commits.close(GRACE)
-        await asyncio.sleep(_LINGERS)  # somebody may ask still
+        await asyncio.sleep(LINGERS)  # somebody may ask still
         self.process.dead = True
 
     async def _answer(self, request: Request, told: Callable[[object], object]) -> None:
@@ -139,16 +141,16 @@ class Server:
         if operation.kind == "delete":
             (name,) = operation.writes
             match = operation.match.get(name)
-            condition = Condition(match=(_etag(match),)) if match is not None else Condition()
+            condition = Condition(match=(etag_of(match),)) if match is not None else Condition()
             change = end_of_tensor(store.tensors, ("", name), condition)
             change.check(store.tensors.find(("", name)))
             await store.commit([change, *more], expires, request.seconds)
             return "ok"
-        reply.stored = [_stored(operation, name) for name in operation.writes]
+        reply.stored = [stored_of(operation, name) for name in operation.writes]
         reply.kept = [b"\0" for _ in reply.stored]
         job = Job("forward", b"", "request", request.seconds, expires)
         reply = await store.settled(job, ANYONE, reply, Condition(), more)
-        return "ok" if reply.status == 200 else _code_of(reply)
+        return "ok" if reply.status == 200 else code_of(reply)
 
     def _value(self, name: str) -> int | None:
         key: TableKey = ("", name)
@@ -156,19 +158,19 @@ class Server:
         return None if found is None else int(found.etag, 16)
 
 
-def _stored(operation: Operation, name: str) -> Stored:
+def stored_of(operation: Operation, name: str) -> Stored:
     wanted = None
     if name in operation.match:
         value = operation.match[name]
-        wanted = ABSENT if value is None else _etag(value)
-    return Stored(name, _etag(operation.writes[name]), "uint8", (1,), wanted, operation.durable)
+        wanted = ABSENT if value is None else etag_of(value)
+    return Stored(name, etag_of(operation.writes[name]), "uint8", (1,), wanted, operation.durable)
 
 
-def _etag(value: int | None) -> str:
+def etag_of(value: int | None) -> str:
     return f"{value:016x}"
 
 
-def _code_of(reply: Reply) -> str:
+def code_of(reply: Reply) -> str:
     import orjson
 
     code: str = orjson.loads(reply.body)["code"]

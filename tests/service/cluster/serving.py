@@ -1,0 +1,93 @@
+"""Servers of a cluster in processes of their own, to be killed, paused and started again under their addresses."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from socket import socket
+from typing import Any
+
+import httpx
+
+ROOT = Path(__file__).parents[3]
+ANNOUNCEMENT = "gradserve listening on "
+SECRET = "none-but-these-servers-know-this-secret"
+#: adds 1 to the tensor `name`, and keeps what it comes to
+ONE: dict[str, Any] = {"dtype": "float64", "shape": [], "data": [1.0]}
+
+
+class Node:
+    """A server of the cluster at a place. To be killed."""
+
+    def __init__(self, place: str, port: int, *options: str) -> None:
+        self.url = f"http://127.0.0.1:{port}"
+        stated = ["--state", place, "--port", str(port), "--cluster", "on", "--cluster-address", self.url]
+        command = [sys.executable, "-m", "service", "serve", *stated, "--workers", "1", "--compile", "off", *options]
+        environment = {**os.environ, "GRADSERVE_CLUSTER_SECRET": SECRET, "GRADSERVE_LOG_LEVEL": "warning"}
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, env=environment)
+        self.client = httpx.Client(base_url=self.url, timeout=30)
+
+    def await_start(self) -> Node:
+        """Return once it can be asked."""
+        assert self.process.stdout is not None
+        assert self.process.stdout.readline().startswith(ANNOUNCEMENT)
+        return self
+
+    def send_signal(self, number: signal.Signals) -> None:
+        """Send its front a signal."""
+        self.process.send_signal(number)
+
+    def end(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """End it, and wait until it has."""
+        self.process.send_signal(number)
+        self.process.send_signal(signal.SIGCONT)
+        self.process.wait()
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+        self.client.close()
+
+    def figure(self, name: str) -> float:
+        """What /metrics says of a name."""
+        lines = self.client.get("/metrics").text.splitlines()
+        return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} "))
+
+    def put(self, name: str, value: float, **headers: str) -> httpx.Response:
+        """Keep a number."""
+        return self.client.put(f"/v1/tensors/{name}", json={**ONE, "data": [value]}, headers=headers)
+
+    def get(self, name: str) -> httpx.Response:
+        """Read it."""
+        return self.client.get(f"/v1/tensors/{name}")
+
+    def value(self, name: str) -> float:
+        """The number that is kept."""
+        found: float = self.get(name).json()["tensor"]["data"][0]
+        return found
+
+    def add_one(self, name: str, if_match: str | None = None, **headers: str) -> httpx.Response:
+        """Add 1 to a number that is kept, and keep the sum, where it is this version still."""
+        nodes = [
+            {"op": "input"},
+            {"op": "constant", "attrs": {"value": ONE}},
+            {"op": "add", "operands": [0, 1]},
+        ]
+        store = {"node": 2, "tensor_id": name} | ({} if if_match is None else {"if_match": if_match})
+        body = {"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor_id": name}], "outputs": [2], "store": [store]}
+        return self.client.post("/v1/forward", json=body, headers=headers)
+
+
+def free_port() -> int:
+    """A port that nobody has at the moment."""
+    with socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port: int = taken.getsockname()[1]
+        return port
+
+
+def owner_of(*nodes: Node) -> tuple[Node, Node]:
+    """Of two servers, the one that has a shard, and the other."""
+    first, second = nodes
+    return (first, second) if first.figure("gradserve_shards") else (second, first)

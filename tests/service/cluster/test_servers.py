@@ -1,0 +1,152 @@
+"""Two servers that share a state, in processes of their own, on a store that decides writes one by one."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import orjson
+import pytest
+
+from service.cluster.protocol import PROTOCOL_HEADER, SECRET_HEADER
+from tests.service.cluster.serving import SECRET, Node, free_port, owner_of
+
+pytestmark = pytest.mark.slow
+#: what a server may say while another takes its place: nobody knows, or nothing was done
+_UNDECIDED = ("not_ready", "unconfirmed", "shutting_down", "deadline_exceeded")
+
+
+@pytest.fixture
+def nodes(s3_place: str) -> Iterator[list[Node]]:
+    started = [Node(s3_place, free_port(), "--lease-ms", "500") for _ in range(2)]
+    try:
+        for node in started:
+            node.await_start()
+        yield started
+    finally:
+        for node in started:
+            node.end()
+
+
+def test_what_one_keeps_the_other_has(nodes: list[Node]) -> None:
+    first, second = nodes
+    assert first.put("w", 1).status_code == 201
+    assert second.get("w").json() == first.get("w").json()
+    assert second.get("w").headers["etag"] == first.get("w").headers["etag"]
+    assert [node.add_one("w").json()["values"][0]["tensor"]["data"] for node in nodes] == [[2.0], [3.0]]
+    assert [node.value("w") for node in nodes] == [3.0, 3.0]
+    listed = [node.client.get("/v1/tensors").json() for node in nodes]
+    assert listed[0] == listed[1]
+    big = {"dtype": "float64", "shape": [50_000], "data": [1.5] * 50_000}
+    assert second.client.put("/v1/tensors/big", json=big).status_code == 201
+    graph = {"nodes": [{"op": "input"}, {"op": "sum", "operands": [0]}]}
+    body = {"feeds": [{"node": 0, "tensor_id": "big"}], "outputs": [1]}
+    graph_id = second.client.post("/v1/graphs", json={"graph": graph}).json()["graph_id"]
+    for node in (*nodes, *nodes):  # the second time, it knows them
+        answer = node.client.post(f"/v1/graphs/{graph_id}/forward", json=body)
+        assert answer.json()["values"][0]["tensor"]["data"] == [75_000.0]
+    owner, other = owner_of(*nodes)
+    assert other.client.delete(f"/v1/graphs/{graph_id}").status_code == 200
+    for node in nodes:
+        assert node.client.post(f"/v1/graphs/{graph_id}/forward", json=body).status_code == 404
+    assert (owner.figure("gradserve_shards"), other.figure("gradserve_shards")) == (1, 0)
+    assert other.figure('gradserve_passed_on_total{what="versions"}') > 0
+
+
+def test_a_call_is_done_once_whichever_server_has_it(nodes: list[Node]) -> None:
+    assert nodes[0].put("w", 1).status_code == 201
+    key = {"Idempotency-Key": "the same"}
+    answers = [node.add_one("w", **key) for node in (*nodes[::-1], *nodes)]
+    assert [answer.status_code for answer in answers] == [200] * 4
+    assert len({answer.content for answer in answers}) == 1
+    assert nodes[0].value("w") == 2
+    assert nodes[1].put("w", 5, **key).json()["code"] == "invalid_field"
+
+
+def test_of_those_who_race_each_version_is_from_one(nodes: list[Node]) -> None:
+    """A winner read the version that it replaced, and every loser is told."""
+    assert nodes[0].put("w", 0).status_code == 201
+
+    def raced(node: Node) -> Counter[int]:
+        told = Counter[int]()
+        while sum(told.values()) < 60:
+            etag = node.get("w").headers["etag"].strip('"')
+            told[node.add_one("w", etag).status_code] += 1
+        return told
+
+    with ThreadPoolExecutor(2) as threads:
+        told = sum(threads.map(raced, nodes), Counter[int]())
+    assert set(told) <= {200, 412}
+    assert [node.value("w") for node in nodes] == [told[200], told[200]]
+
+
+def test_an_owner_is_killed(nodes: list[Node], s3_place: str) -> None:
+    """Nothing that was acknowledged is lost, whoever asks; and it is owned anew when it is back."""
+    assert nodes[0].put("w", 0).status_code == 201
+    owner, other = owner_of(*nodes)
+    acknowledged = sum(other.add_one("w").status_code == 200 for _ in range(5))
+    owner.end()
+    answers = [other.add_one("w") for _ in range(30)]
+    for answer in answers:
+        assert answer.status_code == 200 or answer.json()["code"] in _UNDECIDED
+    acknowledged += sum(answer.status_code == 200 for answer in answers)
+    doubtful = sum(answer.json().get("code") == "unconfirmed" for answer in answers)
+    assert acknowledged > 5
+    assert acknowledged <= other.value("w") <= acknowledged + doubtful
+    assert other.figure("gradserve_shards") == other.figure("gradserve_takeovers_total") == 1
+    nodes[nodes.index(owner)] = back = Node(s3_place, int(owner.url.rpartition(":")[2])).await_start()
+    assert back.value("w") == other.value("w")
+
+
+def test_an_owner_is_paused(nodes: list[Node]) -> None:
+    """It goes on with what it had, and answers nothing of that: neither to a read nor to a call, nor does it write."""
+    assert nodes[0].put("w", 0).status_code == 201
+    owner, other = owner_of(*nodes)
+    owner.send_signal(signal.SIGSTOP)
+    answers = [other.put("w", 7), other.put("w", 8)]
+    owner.send_signal(signal.SIGCONT)
+    assert answers[0].status_code == 200 or answers[0].json()["code"] in _UNDECIDED
+    assert answers[1].status_code == 200
+    assert owner.value("w") == 8
+    assert owner.add_one("w").json()["values"][0]["tensor"]["data"] == [9.0]
+    assert other.value("w") == 9
+    assert owner_of(*nodes) == (other, owner)
+
+
+def test_a_server_that_ends_leaves_its_shards(nodes: list[Node]) -> None:
+    """With what was not durable, too; nobody waits for a lease, or takes anything over."""
+    assert nodes[0].put("w", 1).status_code == 201
+    owner, other = owner_of(*nodes)
+    body = {"dtype": "float64", "shape": [], "data": [2.0]}
+    assert owner.client.put("/v1/tensors/v", json=body, params={"durable": "false"}).status_code == 201
+    owner.end(signal.SIGTERM)
+    assert (other.value("w"), other.value("v")) == (1.0, 2.0)
+    assert other.figure("gradserve_takeovers_total") == 0
+
+
+def test_paths_between_servers(nodes: list[Node]) -> None:
+    node = nodes[0]
+    ours = {SECRET_HEADER: SECRET, PROTOCOL_HEADER: "1"}
+    unknown = node.client.get("/cluster/alivf").json()
+
+    def told(answer: httpx.Response) -> object:
+        return {**answer.json(), "request_id": "", "got": "", "detail": ""}
+
+    for wrong in ({}, {SECRET_HEADER: SECRET[:-1]}, {SECRET_HEADER: SECRET + "é"}):
+        headers = {name: value.encode() for name, value in (ours | wrong).items()} if wrong else {}
+        answer = node.client.get("/cluster/alive", headers=headers)
+        assert answer.status_code == 404
+        assert told(answer) == {**unknown, "request_id": "", "got": "", "detail": ""}
+    assert node.client.get("/cluster/alive", headers=ours).status_code == 200
+    for version, status in [("0", 200), ("2", 200), ("3", 409), ("", 409), ("x", 409)]:
+        assert node.client.get("/cluster/alive", headers=ours | {PROTOCOL_HEADER: version}).status_code == status
+    assert node.put("w", 1).status_code == 201
+    owner, other = owner_of(*nodes)
+    head = orjson.dumps({"namespace": "", "names": ["w"], "known": [], "left": 10})
+    question = len(head).to_bytes(4, "little") + head
+    assert owner.client.post("/cluster/versions", headers=ours, content=question).status_code == 200
+    moved = other.client.post("/cluster/versions", headers=ours, content=question)
+    assert (moved.status_code, moved.json()) == (421, {"owner": owner.url})
