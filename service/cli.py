@@ -1,4 +1,4 @@
-"""The command `gradserve`: serve, settings, ops, keys, backup, restore, doctor."""
+"""The command `gradserve`: serve, settings, ops, keys, backup, restore, ingress, doctor."""
 
 from __future__ import annotations
 
@@ -136,6 +136,20 @@ def _doctor(options: Options) -> None:
         raise SystemExit(1)
 
 
+def _ingress(options: Options) -> None:
+    from service.commands.ingress import run_ingress  # noqa: PLC0415 - what no server imports
+
+    try:
+        run_ingress(options)
+    except BrokenPipeError:
+        raise
+    except (OSError, UnicodeError) as error:
+        where = f"{printable(options['host'] or '')} port {printable(options['port'] or '')}"
+        _fail(f"cannot listen on {where}: {_reason(error)}")
+    except RuntimeError as error:
+        _fail(str(error))
+
+
 def _fail(sentence: str) -> NoReturn:
     print(f"gradserve: {sentence}", file=sys.stderr)
     raise SystemExit(2)
@@ -180,5 +194,6 @@ _RUN = {
     "keys": _keys,
     "backup": _backup,
     "restore": _restore,
+    "ingress": _ingress,
     "doctor": _doctor,
 }

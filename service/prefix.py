@@ -7,8 +7,11 @@ leads to a path of ours begins with `prefix_of`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 from urllib.parse import quote
+
+#: what the paths begin with by which servers ask one another: nothing that is for others lies there
+BETWEEN_SERVERS: Final = "/cluster/"
 
 
 def path_within(scope: Mapping[str, Any]) -> str:

@@ -61,6 +61,8 @@ SERVICE = (
     "app",
     "asgi",
     "doctor",
+    "ingress",
+    "fleet",
     "arguments",
     "commands",
     "cli",

@@ -1,0 +1,22 @@
+"""End of a process with the one that started it, however that ends."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import sys
+from collections.abc import Callable
+from typing import Final
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def ending_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
+    """What a child calls before its program begins: it gets this signal once its parent is gone. None but on Linux.
+
+    The library is loaded here, since a child that has been forked off must not wait for the lock of who loads one.
+    """
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    return lambda: prctl(_PR_SET_PDEATHSIG, sign, 0, 0, 0)
