@@ -6,6 +6,7 @@ with a name, or an import from `engine.ops`.
 Files:
     accumulate           Adding up: in which dtype, how many elements, and the quotient that makes a mean of a sum
     adding_at            Adding at indices, where repeated ones accumulate: whole rows, or single elements
+    apart                Indices of several examples as those of one that holds them all, one behind the other
     attention_formula    Attention in terms of other ops, with whole matrices of scores: what it means, and the way
                          back, twice over
     attention_gradients  The way back through attention, a tile at a time: scores are computed anew, from the logarithms
@@ -42,7 +43,11 @@ Files:
                          wait to hear it
     lapack               LAPACK on one matrix after the other, in doubles, as they lie; for matrices so large that this
                          pays
+    last_writer          Who writes to a place last: the number of the entry, so that the same one stands on every
+                         device
     library_function     Base of the functions that are SciPy's and CuPy's on whole arrays
+    linear_recurrence    A running sum whose terms are scaled on the way: what the gradients of running products are
+                         made of
     matrices             Parts of all factorizations: square operands, linear systems, and a batch in which one matrix
                          has no answer
     operands             Errors that several families raise about the shape of an operand
@@ -58,9 +63,14 @@ Files:
                          short row itself
     rowwise              Formulas for a row of elements, over scalars of a loop: fused kernels read them
     running              Running sums. On the CPU, NumPy's wait for each sum before they begin the next
+    running_op           Base of the ops that run over an axis: one result for each entry, of all up to it, from either
+                         end
     score_op             Base of the ops that compute attention a tile at a time
     score_tiles          Scores of queries and keys, a tile at a time: a tile stays in a core's own cache, and the whole
                          matrix nowhere
+    segments             Reductions of rows by segment, by any ufunc that is associative: rows of a segment are brought
+                         together first
+    several_indices      Several index tensors as one: places on the axes that they are of, counted as one axis
     slices               Parts of a tensor along one axis, and a tensor with zeros between its parts
     source               Base of the ops without operands, and which numbers an attribute of theirs may be
     spatial              Checks of the operands and attributes of convolutions and pools, and what they say where these

@@ -24,6 +24,7 @@ Files:
                       other
     conv_transpose    The adjoint of convolution, on two and three spatial axes
     cumsum            Running sums
+    cumulative        Running products, extremes and logarithms of sums. The gradients are runs from the other end
     diag              Triangles and diagonals of the last two axes
     draws             Random numbers: functions of a key, with no state. One key gives the same numbers always,
                       everywhere, in a batch too
@@ -39,6 +40,7 @@ Files:
     grad              Differentiation as an op
     hyperbolic        The hyperbolic functions and their inverses
     identity          Ops that hand their operand on as it is: for differentiation too, or cut off from it
+    index             Reading at several index tensors, adding there, and writing there
     leaves            Leaves: fed ones, constants, and tensors that are described instead of sent
     lgamma            The logarithm of the gamma function, and its derivatives of every order
     linear            Dense layers
@@ -61,6 +63,7 @@ Files:
                       float dtype
     scan              Loops of a known length
     segment_sum       Sums over the rows of each segment
+    segments          The largest, smallest, mean and product of the rows of each segment
     selection         Choices between values: by a condition, by size, by bounds. The gradient goes to what was chosen
     sigmoid           The logistic function and its integral, stable in both tails
     sign              The sign of a number, and what it is without one
