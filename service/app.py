@@ -29,7 +29,7 @@ from service.pool.pool import Pool
 from service.pool.process_pool import ProcessPool
 from service.settings import Settings
 from service.state.opening import open_state
-from service.store import Keeper, StoreService
+from service.store import StateStore, StoreService
 from service.web.document_routes import document_router
 from service.web.facade_routes import facade_router
 from service.web.graph_routes import graph_router
@@ -121,7 +121,7 @@ def open_cluster(settings: Settings) -> Cluster:
 
 def open_store(
     settings: Settings, pool: Pool, tally: Tally, ring: KeyRing | None = None, cluster: Cluster | None = None
-) -> Keeper:
+) -> StateStore:
     """What keeps tensors and graphs where the settings say, counted in `tally`; shared out by `ring`, if any.
 
     Raises RuntimeError where that place cannot be had.
@@ -144,7 +144,7 @@ def open_ring(settings: Settings) -> KeyRing | None:
     return KeyRing(settings.keys_file, None if key is None else key.get_secret_value())
 
 
-def create_routes(settings: Settings, pool: Pool, store: Keeper, tally: Tally) -> FastAPI:
+def create_routes(settings: Settings, pool: Pool, store: StateStore, tally: Tally) -> FastAPI:
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
     app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
     for kind in (Refusal, HTTPException, ClientDisconnect, Exception):

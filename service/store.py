@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 _Copies = Sequence[tuple[memoryview, bytes | memoryview]]
 
 
-class Keeper(Protocol):
+class StateStore(Protocol):
     """What keeps things for those who call, as computing calls need it: here, or at whichever server has them."""
 
     answers: AnswerTable
@@ -265,16 +265,16 @@ class StoreService:
 
 
 def settling(
-    keeper: Keeper, job: Job, caller: Caller, reply: Reply, condition: Condition, more: Sequence[Change]
+    store: StateStore, job: Job, caller: Caller, reply: Reply, condition: Condition, more: Sequence[Change]
 ) -> asyncio.Future[Reply]:
-    """What `keeper.settle` calls `done` with."""
+    """What `store.settle` calls `done` with."""
     found: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
     def done(reply: Reply) -> None:
         if not _set(found, reply):
             reply.give_back()
 
-    keeper.settle(job, caller, reply, done, condition, more)
+    store.settle(job, caller, reply, done, condition, more)
     return found
 
 

@@ -81,12 +81,12 @@ class SharedStore:
         self._balancing = asyncio.get_running_loop().create_task(self.balance())
 
     def known_graph(self, namespace: str, graph_id: str) -> Registered | None:
-        """As `Keeper` has it."""
+        """As `StateStore` has it."""
         store = self._owners.here(namespace)
         return None if store is None else store.known_graph(namespace, graph_id)
 
     async def graph(self, namespace: str, graph_id: str, expires: float) -> Registered | None:
-        """As `Keeper` has it."""
+        """As `StateStore` has it."""
 
         async def there(address: str) -> Registered | None:
             name = f"{namespace}\n{graph_id}"
@@ -120,7 +120,7 @@ class SharedStore:
         return await self._owners.at_owner(namespace, here, there, expires)
 
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
-        """As `Keeper` has it."""
+        """As `StateStore` has it."""
 
         async def here(store: StoreService) -> AnswerRecord | None:
             known = await store.begin(asked, expires)
@@ -145,7 +145,7 @@ class SharedStore:
         return await self._owners.at_owner(asked.namespace, here, there, expires)
 
     def end(self, asked: Repetition) -> None:
-        """As `Keeper` has it."""
+        """As `StateStore` has it."""
         store = self._begun.pop((asked.namespace, asked.key), None)
         (self.answers if store is None else store.answers).end(asked)
 
@@ -158,7 +158,7 @@ class SharedStore:
         condition: Condition = ALWAYS,
         more: Sequence[Change] = (),
     ) -> None:
-        """As `Keeper` has it. What a reply rests on was found for it, and is as of then."""
+        """As `StateStore` has it. What a reply rests on was found for it, and is as of then."""
         if not reply.stored:
             done(reply)
             return
@@ -169,15 +169,15 @@ class SharedStore:
     async def settled(
         self, job: Job, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
-        """As `Keeper` has it."""
+        """As `StateStore` has it."""
         return await outcome(settling(self, job, caller, reply, condition, more))
 
     def drain(self) -> None:
-        """As `Keeper` has it: every shard is left to others, so that they need not wait."""
+        """As `StateStore` has it: every shard is left to others, so that they need not wait."""
         self._owners.owning.drain(self._grace)
 
     async def close(self, seconds: float) -> bool:
-        """As `Keeper` has it: every shard is left to others."""
+        """As `StateStore` has it: every shard is left to others."""
         if self._balancing is not None:
             self._balancing.cancel()
         closed = await self._owners.owning.close(seconds)

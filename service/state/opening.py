@@ -86,19 +86,28 @@ def form_of(objects: Objects, name: str) -> bytes | None:
 
     Raises RuntimeError where there is something else, and OSError.
     """
-    try:
-        stated = objects.get(FORMAT_KEY, 0, 100)
-    except Missing:
+    stated = _stated(objects)
+    if stated is None:
         stranger = next(iter(objects.list("")), None)
         if stranger is None:
             return None
+        stated = _stated(objects)  # another server may have begun meanwhile
+    if stated is None:
         problem = f"{name} is none of gradserve's: it has {stranger!r} but no {FORMAT_KEY}"
-        raise RuntimeError(f"{problem}; name an empty one, or another, with --state") from None
+        raise RuntimeError(f"{problem}; name an empty one, or another, with --state")
     if stated not in (WHOLE, SHARED):
         known = " and ".join(repr(form.decode().strip()) for form in (WHOLE, SHARED))
         shown = stated.decode("ascii", "replace").strip()
         raise RuntimeError(f"{name} is in the format {shown!r}, and this version of gradserve reads {known} alone")
     return stated
+
+
+def _stated(objects: Objects) -> bytes | None:
+    """What a place says of itself; None where it says nothing."""
+    try:
+        return objects.get(FORMAT_KEY, 0, 100)
+    except Missing:
+        return None
 
 
 def mark(objects: Objects, form: bytes = WHOLE) -> None:

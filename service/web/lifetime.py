@@ -12,7 +12,7 @@ from starlette.types import ASGIApp
 from service.observe.banner import banner
 from service.pool.pool import Pool
 from service.settings import Settings
-from service.store import Keeper
+from service.store import StateStore
 from service.web.listening import allow_descriptors
 from service.web.server_state import RESERVE
 
@@ -42,7 +42,7 @@ class Workers(Pool, Protocol):
 class Lifetime:
     """Starts and ends, once each, and on one event loop."""
 
-    def __init__(self, settings: Settings, pool: Workers, store: Keeper, make_app: Callable[[], ASGIApp]) -> None:
+    def __init__(self, settings: Settings, pool: Workers, store: StateStore, make_app: Callable[[], ASGIApp]) -> None:
         self.settings, self.pool, self.store = settings, pool, store
         self._make_app = make_app
 

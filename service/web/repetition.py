@@ -14,7 +14,7 @@ from service.keys.caller import KeyScope
 from service.prefix import path_within
 from service.state.changes import Change, new_answer
 from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
-from service.store import Keeper, outcome
+from service.store import StateStore, outcome
 from service.transport.job import Reply
 from service.transport.offload import offload
 from service.web.body_buffer import BodyBuffer
@@ -27,7 +27,7 @@ REPLAYED: Final = "Idempotency-Replayed"
 
 async def once(
     request: Request,
-    store: Keeper,
+    store: StateStore,
     answer: Callable[[Repetition | None], Awaitable[Response]],
     upload: BodyBuffer | None = None,
     seconds: float | None = None,

@@ -18,7 +18,7 @@ from service.state.changes import Change
 from service.state.conditions import ALWAYS, Condition
 from service.state.graphs import no_graph
 from service.state.idempotency import KEY_HEADER, Repetition
-from service.store import Keeper
+from service.store import StateStore
 from service.transport.job import Job, Reply
 from service.web.jobs import job_of_upload, tenant_of_request
 from service.web.query import timeout_of
@@ -76,7 +76,7 @@ async def _answer_to(call: str, request: Request, graph_id: str | None) -> Respo
 
 async def kept(
     request: Request,
-    store: Keeper,
+    store: StateStore,
     job: Job,
     reply: Reply,
     repetition: Repetition | None,

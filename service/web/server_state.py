@@ -14,7 +14,7 @@ from service.facades.known import facades_of, owner_of
 from service.keys.gate import Gate
 from service.pool.pool import Pool
 from service.settings import Settings
-from service.store import Keeper
+from service.store import StateStore
 from service.transport.job import Reply, refused
 from service.web.incoming import MinimumRate
 from service.web.known_heads import KnownHeads
@@ -72,7 +72,7 @@ class ServerState:
         settings: Settings,
         app: ASGIApp,
         pool: Pool,
-        store: Keeper,
+        store: StateStore,
         observer: RequestObserver | None = None,
         gate: Gate | None = None,
     ) -> None:

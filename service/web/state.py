@@ -14,7 +14,7 @@ from service.observe.exposition import Exposition
 from service.pool.pool import Pool
 from service.settings import Settings
 from service.state.conditions import Condition, of_headers
-from service.store import Keeper, StoreService
+from service.store import StateStore, StoreService
 from service.web.readiness import Readiness
 
 
@@ -25,7 +25,7 @@ class State:
     settings: Settings
     registry: Registry
     pool: Pool
-    store: Keeper
+    store: StateStore
     catalogue: Catalogue
     documents: Mapping[str, bytes]
     readiness: Readiness

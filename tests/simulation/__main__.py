@@ -1,5 +1,7 @@
 """Histories by the thousand, and by fewer with each rule removed: how many are not linearizable, as a table.
 
+First of servers that take one place from each other, and then of those that share it.
+
 `python -m tests.simulation HISTORIES` tries so many with all rules; and a tenth of them with all rules and without a
 lease, and without each rule. `--rules` says how many of these instead.
 """
@@ -13,10 +15,12 @@ import sys
 import time
 from collections.abc import Iterable
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from itertools import repeat
 from typing import NamedTuple
 
 from tests.simulation.checker import is_linearizable
+from tests.simulation.cluster_rules import CLUSTER_RULES
 from tests.simulation.history import history
 from tests.simulation.rules import RULES, without
 
@@ -33,13 +37,13 @@ class Toll(NamedTuple):
     undecided: tuple[int, ...]
 
 
-def toll(seeds: Iterable[int], rule: str | None = None, lease: float = 1.0) -> Toll:
-    """What these histories come to, without a rule."""
+def toll(seeds: Iterable[int], rule: str | None = None, lease: float = 1.0, *, cluster: bool = False) -> Toll:
+    """What these histories come to, without a rule; of servers that take a place from others, or of a `cluster`."""
     asked = answered = 0
     wrong, undecided = [], []
-    with without(rule):
+    with without(rule, CLUSTER_RULES if cluster else RULES):
         for seed in seeds:
-            found = history(seed, lease)
+            found = history(seed, lease, cluster=cluster)
             asked, answered = asked + found.asked, answered + found.answered
             explained = is_linearizable(found.operations)
             if found.wrong or explained is False:
@@ -57,13 +61,21 @@ def main() -> int:
     parser.add_argument("--from", type=int, default=0, dest="first")
     stated = parser.parse_args()
     fewer = stated.histories // 10 if stated.rules is None else stated.rules
-    rows = [(None, 1.0, stated.histories), (None, 0.0, fewer), *((rule, 1.0, fewer) for rule in RULES)]
+    rows = [
+        row
+        for cluster, rules in ((False, RULES), (True, CLUSTER_RULES))
+        for row in (
+            (None, 1.0, stated.histories, cluster),
+            (None, 0.0, fewer, cluster),
+            *((rule, 1.0, fewer, cluster) for rule in rules),
+        )
+    ]
     failed = False
     sys.stdout.write(
         "| histories | of | operations | answered | not linearizable | undecided |\n|---|---|---|---|---|---|\n"
     )
     with ProcessPoolExecutor(min(2, os.cpu_count() or 1), initializer=_quiet) as processes:
-        for rule, lease, count in rows:
+        for rule, lease, count, cluster in rows:
             if not count:
                 continue
             began = time.monotonic()
@@ -71,11 +83,12 @@ def main() -> int:
                 range(start, min(start + _PORTION, stated.first + count))
                 for start in range(stated.first, stated.first + count, _PORTION)
             ]
-            tolls = list(processes.map(toll, portions, repeat(rule), repeat(lease)))
+            tolls = list(processes.map(partial(toll, cluster=cluster), portions, repeat(rule), repeat(lease)))
             wrong = [seed for each in tolls for seed in each.wrong]
             undecided = sum(len(each.undecided) for each in tolls)
             asked, answered = sum(each.asked for each in tolls), sum(each.answered for each in tolls)
             name = f"all rules, a lease of {lease:g} s" if rule is None else f"without: {rule}"
+            name = f"{name} (a cluster)" if cluster and rule is None else name
             first = f" (seeds {', '.join(map(str, wrong[:3]))})" if wrong else ""
             share = answered / max(1, asked)
             sys.stdout.write(f"| {name} | {count} | {asked} | {share:.1%} | {len(wrong)}{first} | {undecided} |\n")

@@ -22,7 +22,8 @@ from service.state.tenure import Tenure
 Removal = Callable[[ExitStack], None]
 
 
-def _replaced(owner: type, name: str, by: Any) -> Removal:
+def replaced(owner: object, name: str, by: Any) -> Removal:
+    """Another part in place of one of a class or a module."""
     return lambda stack: stack.enter_context(patch.object(owner, name, by)) and None
 
 
@@ -125,7 +126,9 @@ async def _unseen(_: Commits) -> None:
     return None
 
 
-def _both(*removals: Removal) -> Removal:
+def both(*removals: Removal) -> Removal:
+    """All of these removals."""
+
     def remove(stack: ExitStack) -> None:
         for removal in removals:
             removal(stack)
@@ -134,37 +137,37 @@ def _both(*removals: Removal) -> Removal:
 
 
 RULES: Final[Mapping[str, Removal]] = {
-    "an opening counts once nothing is behind it": _replaced(Reading, "sequences", _sequences_before),
-    "a write in doubt is not taken back": _replaced(Tenure, "_made", _made_or_withdrawn),
-    "a write in doubt is not refused": _replaced(Tenure, "_made", _made_or_refused),
-    "a write in doubt is tried with the same token": _replaced(Tenure, "_made", _made_anew),
-    "an answer in doubt stands for its call": _replaced(
+    "an opening counts once nothing is behind it": replaced(Reading, "sequences", _sequences_before),
+    "a write in doubt is not taken back": replaced(Tenure, "_made", _made_or_withdrawn),
+    "a write in doubt is not refused": replaced(Tenure, "_made", _made_or_refused),
+    "a write in doubt is tried with the same token": replaced(Tenure, "_made", _made_anew),
+    "an answer in doubt stands for its call": replaced(
         AnswerTable, "_first", lambda table, key: table._under_way.get(key)
     ),
-    "openings stay": _both(
-        _replaced(Tenure, "_inherit", _inherit_openings),
-        _replaced(ObjectJournal, "commit", _commit_and_delete_openings),
+    "openings stay": both(
+        replaced(Tenure, "_inherit", _inherit_openings),
+        replaced(ObjectJournal, "commit", _commit_and_delete_openings),
     ),
-    "what stands before an opening keeps its number": _replaced(Tenure, "stub", lambda tenure, sequence: None),
-    "what was sent twice keeps its number": _both(
-        _replaced(Tenure, "_inherit", _inherit_nothing_sent_twice),
-        _replaced(Tenure, "write_items", _write_forgetting(Tenure.write_items)),
+    "what stands before an opening keeps its number": replaced(Tenure, "stub", lambda tenure, sequence: None),
+    "what was sent twice keeps its number": both(
+        replaced(Tenure, "_inherit", _inherit_nothing_sent_twice),
+        replaced(Tenure, "write_items", _write_forgetting(Tenure.write_items)),
     ),
-    "the last object stays": _replaced(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
-    "a read takes a look, once the lease is over": _replaced(Tenure, "holds", lambda tenure: not tenure._lost),
-    "a refusal takes a look, or a commit": _both(
-        _replaced(Commits, "_seen", _unseen),
-        _replaced(Fence, "open", property(lambda fence: True)),
+    "the last object stays": replaced(ObjectJournal, "_deletable", lambda journal: journal._ledger.dead()),
+    "a read takes a look, once the lease is over": replaced(Tenure, "holds", lambda tenure: not tenure._lost),
+    "a refusal takes a look, or a commit": both(
+        replaced(Commits, "_seen", _unseen),
+        replaced(Fence, "open", property(lambda fence: True)),
     ),
-    "a server that begins waits": _replaced(Tenure, "settle", lambda tenure: None),
-    "a server that released answers no more": _replaced(Tenure, "end", _end_and_answer_on),
+    "a server that begins waits": replaced(Tenure, "settle", lambda tenure: None),
+    "a server that released answers no more": replaced(Tenure, "end", _end_and_answer_on),
 }
 
 
 @contextmanager
-def without(rule: str | None) -> Iterator[None]:
+def without(rule: str | None, rules: Mapping[str, Removal] = RULES) -> Iterator[None]:
     """All rules but this one hold; None: all of them."""
     with ExitStack() as stack:
         if rule is not None:
-            RULES[rule](stack)
+            rules[rule](stack)
         yield

@@ -10,6 +10,7 @@ import pytest
 from tests.simulation import scenarios
 from tests.simulation.__main__ import toll
 from tests.simulation.checker import Operation, is_linearizable
+from tests.simulation.cluster_rules import CLUSTER_RULES
 from tests.simulation.history import history
 from tests.simulation.rules import RULES, without
 
@@ -41,6 +42,30 @@ def _quiet() -> Iterator[None]:
     logging.disable(logging.NOTSET)
 
 
+#: the same for servers of a cluster
+CLUSTER_SEEDS = {
+    "what may have reached an owner is not sent to the next": 1000,
+    "what may have reached an owner is unconfirmed": 1000,
+    "all names of a call are of one moment": 1064,
+    "an owner looks before it answers others": 1036,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lease", [1.0, 0.0])
+def test_histories_of_a_cluster_are_linearizable(lease: float) -> None:
+    found = toll(range(150), lease=lease, cluster=True)
+    assert not found.wrong
+    assert not found.undecided
+    assert found.answered > 0.7 * found.asked
+
+
+@pytest.mark.parametrize("rule", CLUSTER_SEEDS)
+def test_without_a_rule_a_cluster_goes_wrong(rule: str) -> None:
+    assert toll([CLUSTER_SEEDS[rule]], rule, cluster=True).wrong
+    assert not toll([CLUSTER_SEEDS[rule]], cluster=True).wrong
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("lease", [1.0, 0.0])
 def test_histories_are_linearizable(lease: float) -> None:
@@ -65,6 +90,7 @@ def test_without_a_rule_a_scenario_goes_wrong(rule: str) -> None:
 
 def test_every_rule_is_tried() -> None:
     assert set(SEEDS) | set(SCENARIOS) == set(RULES)
+    assert set(CLUSTER_SEEDS) == set(CLUSTER_RULES)
 
 
 def test_a_seed_makes_everything_happen_again() -> None:
