@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -37,6 +38,8 @@ def packed(head: Mapping[str, Any], blobs: Sequence[bytes | memoryview] = ()) ->
 def unpacked(message: bytes) -> tuple[dict[str, Any], memoryview]:
     """What a message says, and the bytes behind that. Raises ValueError."""
     end = _LENGTH + int.from_bytes(message[:_LENGTH], "little")
+    if end > len(message):
+        raise ValueError("a message is cut off")
     return dict(orjson.loads(memoryview(message)[_LENGTH:end])), memoryview(message)[end:]
 
 
@@ -47,7 +50,7 @@ def speaks(stated: str) -> bool:
 
 def row_of_caller(caller: Caller) -> str:
     """A caller as a header field says it."""
-    return orjson.dumps([caller.name, caller.namespace, sorted(caller.scopes)]).decode("ascii", "strict")
+    return json.dumps([caller.name, caller.namespace, sorted(caller.scopes)])  # in ASCII, as orjson would not
 
 
 def caller_of(row: str) -> Caller:

@@ -15,8 +15,6 @@ from service.cluster.protocol import PROTOCOL_HEADER, SECRET_HEADER
 from tests.service.cluster.serving import SECRET, Node, free_port, owner_of
 
 pytestmark = pytest.mark.slow
-#: what a server may say while another takes its place: nobody knows, or nothing was done
-_UNDECIDED = ("not_ready", "unconfirmed", "shutting_down", "deadline_exceeded")
 
 
 @pytest.fixture
@@ -38,22 +36,22 @@ def test_what_one_keeps_the_other_has(nodes: list[Node]) -> None:
     assert second.get("w").headers["etag"] == first.get("w").headers["etag"]
     assert [node.add_one("w").json()["values"][0]["tensor"]["data"] for node in nodes] == [[2.0], [3.0]]
     assert [node.value("w") for node in nodes] == [3.0, 3.0]
-    listed = [node.client.get("/v1/tensors").json() for node in nodes]
+    listed = [node.asked("GET", "/v1/tensors").json() for node in nodes]
     assert listed[0] == listed[1]
     big = {"dtype": "float64", "shape": [50_000], "data": [1.5] * 50_000}
-    assert second.client.put("/v1/tensors/big", json=big).status_code == 201
+    assert second.asked("PUT", "/v1/tensors/big", big).status_code == 201
     graph = {"nodes": [{"op": "input"}, {"op": "sum", "operands": [0]}]}
     body = {"feeds": [{"node": 0, "tensor_id": "big"}], "outputs": [1]}
-    graph_id = second.client.post("/v1/graphs", json={"graph": graph}).json()["graph_id"]
+    graph_id = second.asked("POST", "/v1/graphs", {"graph": graph}).json()["graph_id"]
     for node in (*nodes, *nodes):  # the second time, it knows them
-        answer = node.client.post(f"/v1/graphs/{graph_id}/forward", json=body)
+        answer = node.asked("POST", f"/v1/graphs/{graph_id}/forward", body)
         assert answer.json()["values"][0]["tensor"]["data"] == [75_000.0]
     owner, other = owner_of(*nodes)
-    assert other.client.delete(f"/v1/graphs/{graph_id}").status_code == 200
+    assert other.asked("DELETE", f"/v1/graphs/{graph_id}").status_code == 200
     for node in nodes:
-        assert node.client.post(f"/v1/graphs/{graph_id}/forward", json=body).status_code == 404
-    assert (owner.figure("gradserve_shards"), other.figure("gradserve_shards")) == (1, 0)
-    assert other.figure('gradserve_passed_on_total{what="versions"}') > 0
+        assert node.asked("POST", f"/v1/graphs/{graph_id}/forward", body).status_code == 404
+    assert owner.figure("gradserve_shards") == 1
+    assert sum(node.figure('gradserve_passed_on_total{what="versions"}') for node in nodes) > 0
 
 
 def test_a_call_is_done_once_whichever_server_has_it(nodes: list[Node]) -> None:
@@ -84,21 +82,17 @@ def test_of_those_who_race_each_version_is_from_one(nodes: list[Node]) -> None:
 
 
 def test_an_owner_is_killed(nodes: list[Node], s3_place: str) -> None:
-    """Nothing that was acknowledged is lost, whoever asks; and it is owned anew when it is back."""
+    """Nothing that was acknowledged is lost, and nothing is done twice; and it is a server like any when it is back."""
     assert nodes[0].put("w", 0).status_code == 201
     owner, other = owner_of(*nodes)
-    acknowledged = sum(other.add_one("w").status_code == 200 for _ in range(5))
+    before = [other.add_one("w").status_code for _ in range(5)]
     owner.end()
-    answers = [other.add_one("w") for _ in range(30)]
-    for answer in answers:
-        assert answer.status_code == 200 or answer.json()["code"] in _UNDECIDED
-    acknowledged += sum(answer.status_code == 200 for answer in answers)
-    doubtful = sum(answer.json().get("code") == "unconfirmed" for answer in answers)
-    assert acknowledged > 5
-    assert acknowledged <= other.value("w") <= acknowledged + doubtful
-    assert other.figure("gradserve_shards") == other.figure("gradserve_takeovers_total") == 1
+    after = [other.add_one("w").status_code for _ in range(20)]
+    assert {*before, *after} == {200}
+    assert other.value("w") == 25
+    assert other.figure("gradserve_shards") == 1
     nodes[nodes.index(owner)] = back = Node(s3_place, int(owner.url.rpartition(":")[2])).await_start()
-    assert back.value("w") == other.value("w")
+    assert back.value("w") == 25
 
 
 def test_an_owner_is_paused(nodes: list[Node]) -> None:
@@ -106,14 +100,11 @@ def test_an_owner_is_paused(nodes: list[Node]) -> None:
     assert nodes[0].put("w", 0).status_code == 201
     owner, other = owner_of(*nodes)
     owner.send_signal(signal.SIGSTOP)
-    answers = [other.put("w", 7), other.put("w", 8)]
+    assert other.put("w", 8).status_code == 200
     owner.send_signal(signal.SIGCONT)
-    assert answers[0].status_code == 200 or answers[0].json()["code"] in _UNDECIDED
-    assert answers[1].status_code == 200
     assert owner.value("w") == 8
     assert owner.add_one("w").json()["values"][0]["tensor"]["data"] == [9.0]
     assert other.value("w") == 9
-    assert owner_of(*nodes) == (other, owner)
 
 
 def test_a_server_that_ends_leaves_its_shards(nodes: list[Node]) -> None:

@@ -1,0 +1,50 @@
+"""Messages between servers come as they were sent."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.cluster.protocol import (
+    caller_of,
+    packed,
+    record_of,
+    refusal_of_row,
+    row_of_caller,
+    row_of_record,
+    row_of_refusal,
+    row_of_stored,
+    speaks,
+    stored_of,
+    unpacked,
+)
+from service.errors import Refusal
+from service.keys.caller import ANYONE, Caller, KeyScope
+from service.state.values import AnswerRecord, Stored
+
+
+def test_a_message() -> None:
+    head = {"namespace": "ä\n", "names": ["w"], "number": 1.5, "none": None}
+    said, blobs = unpacked(b"".join(packed(head, [b"one", memoryview(b"two"), b""])))
+    assert (said, bytes(blobs)) == (head, b"onetwo")
+
+
+@pytest.mark.parametrize("message", [b"", b"\x05\0\0\0{}", b"\x02\0\0\0[]x"[:5], b"\xff\xff\xff\xff{}"])
+def test_what_is_no_message(message: bytes) -> None:
+    with pytest.raises(ValueError, match=r"cut off|unexpected|sequence"):
+        unpacked(message)
+
+
+def test_values() -> None:
+    refusal = Refusal("not_ready", "a sentence", retry_after=5, pointer="/x", errors=[])
+    assert refusal_of_row(row_of_refusal(refusal)) == refusal
+    for stored in (Stored("w", "0" * 16, "float64", (2, 3), "", durable=False), Stored("v", "1" * 16, "uint8", ())):
+        assert stored_of(row_of_stored(stored)) == stored
+    record = AnswerRecord("ns", "k", "f", "text/plain", b"\0body", 9e9, 201, (("ETag", '"x"'),))
+    assert record_of(row_of_record(record), record.body) == record
+    for caller in (ANYONE, Caller("Jürgen", "ns", frozenset([KeyScope.READ]))):
+        assert caller_of(row_of_caller(caller)) == caller
+
+
+def test_neighbouring_versions_are_understood() -> None:
+    stated = ("0", "1", "2", "3", "", "x", "-1", "1.0", "1" * 9)
+    assert [each for each in stated if speaks(each)] == ["0", "1", "2"]
