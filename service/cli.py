@@ -29,7 +29,6 @@ from service.settings import (
     shown,
     variable,
 )
-from service.state.backup import backup, restore
 from service.state.opening import SHARED, WHOLE
 from service.wire.answers import VERSIONS
 
@@ -156,6 +155,8 @@ def _fail(sentence: str) -> NoReturn:
 
 
 def _backup(options: Options) -> None:
+    from service.state.backup import backup  # noqa: PLC0415 - what a server that serves has no use for
+
     file = _file(options)
     state = _read(options).state
     with _failing_with(f"cannot back up {state} into {file}"):
@@ -163,6 +164,8 @@ def _backup(options: Options) -> None:
 
 
 def _restore(options: Options) -> None:
+    from service.state.backup import restore  # noqa: PLC0415 - as above
+
     file = _file(options)
     settings = _read(options)
     state, form = settings.state, SHARED if settings.cluster == "on" else WHOLE

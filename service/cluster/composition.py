@@ -51,7 +51,7 @@ class Cluster:
 
     def open_store(self, on_commit: CommitCallback, stated: StatedLimit | None) -> SharedStore:
         """What keeps things; `on_commit` is told of commits, and `stated` are the limits that keys state."""
-        threads = ThreadPoolExecutor(SHARDS, "gradserve-shards")
+        threads = ThreadPoolExecutor(2 * SHARDS, "gradserve-shards")  # one that takes a shard may wait for long
 
         def make(shard: int) -> StoreService:
             return StoreService(self._settings, self.pool, self._journal(shard), on_commit, stated)
