@@ -23,6 +23,7 @@ PLAYGROUND := build/playground
 BRIDGES := build/bridges
 IMPORTERS := build/importers
 FACADES := build/facades
+CLUSTER := build/cluster
 DOCS := build/docs
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 # Always from here: it is in no index, and nothing depends on it by its name.
@@ -43,7 +44,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants cluster-test test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -90,6 +91,11 @@ soak: $(VENV)/.dev ## a million mixed requests, and memory that must not grow; A
 simulation: $(VENV)/.dev ## histories of servers at one place, on virtual time, HISTORIES=10000 of them; and without each rule
 	$(BIN)/python -m tests.simulation $(HISTORIES) $(ARGS)
 
+cluster-test: $(CLUSTER)/.installed ## test ingress, fleet and manifests, with Ray in an environment of its own; as root on Linux, for namespaces
+	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
+	$(CLUSTER)/bin/python -m pytest $(TESTS) tests/service/ingress tests/service/fleet tests/service/commands/test_ingress.py \
+	  tests/deploy/test_cluster.py tests/deploy/test_kubernetes.py $(ARGS)
+
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -126,6 +132,7 @@ $(DOCS)/pages: $(call files,engine schemas service scripts clients/printers clie
   docs/porting_notes.toml $(call files,benchmarks/card) $(wildcard docs/card_report.json) | $(VENV)/.dev
 	$(BIN)/python -m clients.ops
 	$(BIN)/python -m scripts.build_docs
+	$(BIN)/python -m scripts.haproxy_files
 	$(BIN)/python -m benchmarks.card.page
 	@mkdir -p $(@D) && touch $@
 
@@ -236,6 +243,11 @@ $(IMPORTERS)/.installed: pyproject.toml clients/python/pyproject.toml clients/py
 $(FACADES)/.installed: pyproject.toml tests/facades/clients.txt
 	$(PYTHON) -m venv $(FACADES)
 	$(FACADES)/bin/python -m pip --disable-pip-version-check install --quiet --editable . -r tests/facades/clients.txt
+	@touch $@
+
+$(CLUSTER)/.installed: pyproject.toml clients/python/pyproject.toml
+	$(PYTHON) -m venv $(CLUSTER)
+	$(CLUSTER)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev,ray]' $(CLIENT)
 	@touch $@
 
 clean: ## remove what the other targets made

@@ -14,7 +14,13 @@ import pytest
 from tests.architecture.source import PACKAGES, ROOT, files, imports
 
 OWN = {*PACKAGES, "clients", "gradserve_client", "tests", "examples", "scripts", "benchmarks", "deploy"}
-OPTIONAL = {"cudnn", "cupy", "cupyx", "opentelemetry"}  # by the extras cuda12, cudnn12, … and otel, imported lazily
+OPTIONAL = {
+    "cudnn",
+    "cupy",
+    "cupyx",
+    "opentelemetry",
+    "ray",
+}  # by the extras cuda12, cudnn12, …, otel and ray, imported lazily
 PARTS = {"pydantic_core": "pydantic"}  # pinned by the one that it is a part of
 
 
@@ -70,7 +76,7 @@ def test_something_undeclared_is_noticed() -> None:
     assert undeclared({"numpy", "no_such_module"}, declared()) == ["no_such_module"]
 
 
-@pytest.mark.parametrize("table", ["dependencies", "demo", "otel", "docs", "dev"])
+@pytest.mark.parametrize("table", ["dependencies", "demo", "otel", "docs", "dev", "ray"])
 def test_every_dependency_has_its_reason(table: str) -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     entries = text.partition(f"\n{table} = [\n")[2].partition("\n]")[0].splitlines()

@@ -1,0 +1,28 @@
+"""Write the files of HAProxy that the manifests have: what `gradserve ingress` has it read, for containers of its own.
+
+`python -m scripts.haproxy_files`, and `make docs`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from service.ingress.configuration import IngressLayout, files
+
+FOLDER: Final = Path(__file__).parents[1] / "deploy/kubernetes/base/haproxy"
+#: servers by a name that the variable GRADSERVE_NODES has; and metrics where whoever collects them reaches them
+IN_A_CONTAINER: Final = IngressLayout(
+    listen=":8000", dns='"${GRADSERVE_NODES}":8000', slots=64, metrics=":8405", threads=2, connections_to_each=1000
+)
+
+
+def main() -> None:
+    """Write all of them."""
+    FOLDER.mkdir(exist_ok=True)
+    for name, content in files(IN_A_CONTAINER).items():
+        (FOLDER / name).write_bytes(content)
+
+
+if __name__ == "__main__":
+    main()

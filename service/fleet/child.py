@@ -1,0 +1,126 @@
+"""Child of a replica: `gradserve serve` in a process of its own, whole, and ended with the replica."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from threading import Event, Thread
+from typing import Any, Final
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from service.ingress.parent import ending_with_parent
+from service.ingress.table import NodeAddress
+from service.settings import PREFIX, flag
+
+#: what Ray sets for actors by the processors that they reserve; a server divides those of the machine itself
+_OF_RAY: Final = ("OMP_NUM_THREADS",)
+#: seconds within which a server is ready, and answers whoever asks for its health
+_STARTING: Final = 120.0
+_PATIENCE: Final = 2.0
+_GLANCE: Final = 0.1
+
+
+class ServerChild:
+    """A server on an address of its own.
+
+    The thread that starts it stays with it: the kernel ends a child with the thread that made it, and no other thread of
+    a replica is known to last.
+    """
+
+    def __init__(self, host: str, settings: Mapping[str, Any]) -> None:
+        """`settings` are those of the server, by their names. Raises RuntimeError where it does not get ready."""
+        self._settings = {"metrics": "open", **settings, "host": host, "port": settings.get("port", 0)}
+        self._host = host
+        self._begun = Event()
+        self._process: subprocess.Popen[str] | None = None
+        self._said = ""
+        Thread(target=self._keep, daemon=True, name="gradserve server").start()
+        self._begun.wait()
+        self.address: NodeAddress = (host, self._port())
+        self._await_ready()
+
+    def _keep(self) -> None:
+        options = [part for name, value in self._settings.items() for part in (flag(name), str(value))]
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - our own program
+                [sys.executable, "-P", "-m", "service", "serve", *options], stdout=subprocess.PIPE, text=True,
+                env=environment(os.environ), preexec_fn=ending_with_parent(signal.SIGTERM),  # noqa: PLW1509 - see there
+            )  # fmt: skip
+            assert self._process.stdout is not None
+            self._said = self._process.stdout.readline().strip()
+        finally:
+            self._begun.set()
+        self._process.wait()
+
+    def _port(self) -> int:
+        port = self._said.rpartition(":")[2]
+        if not port.isdigit():
+            raise RuntimeError("the server does not start; the log of the replica has what it said")
+        return int(port)
+
+    def _await_ready(self) -> None:
+        end = time.monotonic() + _STARTING
+        while time.monotonic() < end:
+            with suppress(httpx.HTTPError):
+                if self._get("/health/ready").status_code == 200:
+                    return
+            if self.status() is not None:
+                raise RuntimeError(f"the server ended with status {self.status()} before it was ready")
+            time.sleep(_GLANCE)
+        self.end(0.0)
+        raise RuntimeError(f"the server is not ready within {_STARTING:g} s")
+
+    def status(self) -> int | None:
+        """The status that it ended with; None while it runs."""
+        assert self._process is not None
+        return self._process.poll()
+
+    @property
+    def pid(self) -> int:
+        """The number of its process."""
+        assert self._process is not None
+        return self._process.pid
+
+    def check(self) -> None:
+        """Return where it answers. Raises RuntimeError where it has ended, httpx.HTTPError where it does not answer."""
+        if self.status() is not None:
+            raise RuntimeError(f"the server ended with status {self.status()}")
+        self._get("/health/live").raise_for_status()
+
+    def work(self) -> dict[str, float]:
+        """Jobs that it has, those that wait, and its workers, of its metrics. Raises httpx.HTTPError."""
+        found = dict.fromkeys(("running", "queued", "workers"), 0.0)
+        for family in text_string_to_metric_families(self._get("/metrics").text):
+            name = family.name.removeprefix(PREFIX.lower())
+            if name in found:
+                found[name] = sum(sample.value for sample in family.samples)
+        return found
+
+    def end(self, grace: float) -> None:
+        """Have it finish what it has within so many seconds, and end it by force after these."""
+        assert self._process is not None
+        self._process.terminate()
+        try:
+            self._process.wait(grace)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+    def _get(self, path: str) -> httpx.Response:
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        # By name of the loopback: a server that asks for no key answers to no other name.
+        stated = {"Host": "localhost"}
+        url = f"http://{host}:{self.address[1]}{path}"
+        return httpx.get(url, headers=stated, timeout=_PATIENCE, trust_env=False)
+
+
+def environment(variables: Mapping[str, str]) -> dict[str, str]:
+    """Variables of a replica without those that mean the replica. Cards that it was given stay."""
+    return {name: value for name, value in variables.items() if name not in _OF_RAY}

@@ -1,0 +1,91 @@
+"""Replica of Serve that has an ingress before the servers that live."""
+
+from __future__ import annotations
+
+import errno
+import logging
+import time
+from collections.abc import Mapping
+from contextlib import closing
+from socket import socket
+from threading import Event, Thread
+from typing import Any, Final
+
+from service.fleet.directory import BEAT, Directory
+from service.fleet.kv import RayStore
+from service.ingress.configuration import IngressLayout
+from service.ingress.process import HaproxyProcess, haproxy
+from service.ingress.program import haproxy_program
+from service.web.listening import bound
+
+#: seconds within which another ingress of this machine, that is ending, gives up the address
+_HANDING_OVER: Final = 30.0
+
+_logger = logging.getLogger("ray.serve")
+
+
+class Ingress:
+    """HAProxy on an address, with the servers of the directory in its table."""
+
+    def __init__(self, nodes: object, host: str = "127.0.0.1", port: int = 8000, **layout: Any) -> None:
+        """`nodes` is the deployment of the servers, which Serve starts first; `layout` fields of an IngressLayout.
+
+        Raises RuntimeError, OSError where HAProxy or the address cannot be had.
+        """
+        self._begun, self._over = Event(), Event()
+        self._running: HaproxyProcess | None = None
+        self._failed: Exception | None = None
+        self._thread = Thread(target=self._keep, args=(host, port, layout), daemon=True, name="gradserve ingress")
+        self._thread.start()
+        self._begun.wait()
+        if self._failed is not None:
+            raise self._failed
+
+    def _keep(self, host: str, port: int, layout: Mapping[str, Any]) -> None:
+        """Run HAProxy in the thread that makes it: with that it ends."""
+        try:
+            stated = IngressLayout(listen="", **layout)
+            with closing(_listening(host, port)) as listening, haproxy(haproxy_program(), stated, listening) as running:
+                self._running = running
+                self._begun.set()
+                self._follow(running, Directory(RayStore()))
+                running.drain()
+                running.wait()
+        except Exception as error:  # noqa: BLE001 - told to whoever asks for the health
+            self._failed = error
+        finally:
+            self._begun.set()
+
+    def _follow(self, running: HaproxyProcess, directory: Directory) -> None:
+        while not self._over.wait(BEAT) and not running.ended:
+            try:
+                living = directory.living()
+            except Exception as error:  # noqa: BLE001 - without its head, Ray tells nothing: the table stays
+                _logger.warning("the directory of servers cannot be read: %s", error)
+                continue
+            running.table.become(living)
+
+    def check_health(self) -> None:
+        """Return where HAProxy runs; raise, and Serve replaces this replica."""
+        if self._failed is not None:
+            raise self._failed
+        if self._running is None or self._running.ended:
+            raise RuntimeError("HAProxy has ended")
+
+    def __del__(self) -> None:
+        """Serve is ending this replica: requests under way are answered first."""
+        if hasattr(self, "_thread"):
+            self._over.set()
+            self._thread.join()
+
+
+def _listening(host: str, port: int) -> socket:
+    """The socket, once the one of a replica before this is closed. Raises OSError."""
+    end = time.monotonic() + _HANDING_OVER
+    while True:
+        try:
+            return bound(host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > end:
+                raise
+        time.sleep(BEAT)

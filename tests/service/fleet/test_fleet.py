@@ -1,0 +1,56 @@
+"""The fleet under Ray: see in_a_cluster.py. As root on Linux, where Ray is installed: it needs namespaces of its own,
+since Ray takes the machine's address even where it is told another.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.service.ingress.support import needs_haproxy
+
+ROOT = Path(__file__).parents[3]
+#: a network with the loopback alone, on which an address that looks like a machine's
+NETWORK = 'ip link set lo up; ip addr add 10.77.0.1/32 dev lo; ip route add default dev lo; exec "$@"'
+ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "bash", "-c", NETWORK, "fleet"]
+
+pytestmark = [
+    needs_haproxy,
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed (pip install 'gradserve[ray]')"),
+    pytest.mark.skipif(sys.platform != "linux" or os.geteuid() != 0, reason="namespaces are made by root, on Linux"),
+]
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Any]:
+    """What callers got while servers, replicas, HAProxy, a machine and the head were lost."""
+    done = subprocess.run(
+        [*ALONE, sys.executable, "-m", "tests.service.fleet.in_a_cluster"],
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=540,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return told
+
+
+@pytest.mark.parametrize("what", ["server", "replica", "raylet"])
+def test_callers_lose_at_most_what_was_on_the_way(found: dict[str, Any], what: str) -> None:
+    """One request each: without an Idempotency-Key it is not sent again, and they are told so."""
+    answers = found[what]["answers"]
+    assert answers.keys() <= {"200", "503"}
+    assert answers["200"] > 0
+    assert answers.get("503", 0) <= 4
+
+
+@pytest.mark.parametrize("what", ["update", "head"])
+def test_callers_notice_nothing(found: dict[str, Any], what: str) -> None:
+    """Of servers that are replaced in order, and of 30 s without Ray's head."""
+    assert found[what]["answers"].keys() == {"200"}
