@@ -22,7 +22,7 @@ Rows = Annotated[
     list[Int64],
     FailFast(),
     Field(
-        description="with `tensor_id`: start and stop of the part of its leading axis that is meant; default all",
+        description="with `tensor_id`: start and stop of a part of its leading axis",
         json_schema_extra={"minItems": 2, "maxItems": 2},
     ),
 ]
@@ -46,9 +46,7 @@ class StoreEntry(TypedDict):
     """A node whose value, or the gradient by which, is to be kept as a resident tensor."""
 
     node: NodeId
-    gradient: NotRequired[
-        Annotated[bool, Field(description="the gradient by the node, which `wrt` has, and not its value; default no")]
-    ]
+    gradient: NotRequired[Annotated[bool, Field(description="the gradient by the node, not its value; default no")]]
     tensor_id: Annotated[TensorName, Field(description="name of the resident tensor, which need not be there yet")]
     if_match: NotRequired[
         Annotated[

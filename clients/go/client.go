@@ -163,13 +163,14 @@ func (c *Client) Hessian(
 	return compute(ctx, c, "hessian", on, asked, (*reader).hessian)
 }
 
-// Batch has one graph on many examples: values and gradients of each.
+// Batch has one graph on many examples: values and gradients of each, or of their sum.
 func (c *Client) Batch(
 	ctx context.Context, on Computable, feeds Feeds, options ...BatchOptions,
 ) (*GradientsAnswer, error) {
 	stated := given(options)
 	asked := stated.asked(feeds)
 	asked.of, asked.lists["wrt"], asked.lists["mapped"] = stated.Of, stated.Wrt, stated.Mapped
+	asked.values["reduce"], asked.values["block"] = stated.Reduce, stated.Block
 	return compute(ctx, c, "batch", on, asked, (*reader).batched)
 }
 
@@ -197,7 +198,8 @@ func (c *Client) Plan(ctx context.Context, on Computable, types Types, options .
 		of:          stated.Of,
 		lists:       map[string][]*Node{"wrt": stated.Wrt, "mapped": stated.Mapped, "outputs": stated.Outputs},
 		values: map[string]any{
-			"call": stated.Call, "memory_budget": stated.MemoryBudget, "precision": stated.Precision,
+			"call": stated.Call, "reduce": stated.Reduce, "block": stated.Block,
+			"memory_budget": stated.MemoryBudget, "precision": stated.Precision,
 		},
 	}, (*reader).plan)
 }

@@ -243,6 +243,11 @@ func (m *message) fillTensors(role string, feeds Feeds, graph *Graph) error {
 				entry["tensor_id"] = stated.Name
 				return nil
 			}
+		case *Rows:
+			if stated != nil {
+				entry["tensor_id"], entry["rows"] = stated.Name, []int{stated.Start, stated.Stop}
+				return nil
+			}
 		case *Tensor:
 			if stated != nil {
 				m.place(stated, fmt.Sprintf("%s.%d", role, node.id), entry, "tensor")
@@ -265,6 +270,9 @@ func (m *message) fillStore(graph *Graph, store map[*Node]Store) error {
 		}
 		if target.Durable != nil {
 			entry["durable"] = *target.Durable
+		}
+		if target.Gradient {
+			entry["gradient"] = true
 		}
 		return nil
 	})

@@ -22,6 +22,16 @@ const (
 	PrecisionBFloat16 Precision = "bfloat16"
 )
 
+// Reduction is what is made of many examples.
+type Reduction string
+
+// The reductions: nothing, the sum over the examples, or their mean.
+const (
+	ReductionNone Reduction = "none"
+	ReductionSum  Reduction = "sum"
+	ReductionMean Reduction = "mean"
+)
+
 // Types have what each leaf would be fed.
 type Types map[*Node]Type
 
@@ -112,6 +122,9 @@ type BatchOptions struct {
 	Wrt []*Node
 	// Mapped are the leaves whose feeds have a leading axis.
 	Mapped []*Node
+	// Reduce has the examples be added up, Block of them at a time; 0 is as many as the server finds right.
+	Reduce Reduction
+	Block  int64
 }
 
 // CheckOptions are what Check takes.
@@ -137,6 +150,9 @@ type PlanOptions struct {
 	Wrt     []*Node
 	Mapped  []*Node
 	Outputs []*Node
+	// Reduce and Block are those of Batch.
+	Reduce Reduction
+	Block  int64
 	// MemoryBudget is how many bytes the call may take at most; 0 is as the server has it.
 	MemoryBudget int64
 	// Precision is how float32 may be read; by default as the server has it.

@@ -87,7 +87,8 @@ func computing(call string, graph *Graph, count int, asked asked, isRegistered b
 func accepted(media string, asked asked) string {
 	isResident := false
 	for _, value := range asked.tensors["feeds"] {
-		if _, is := value.(*Resident); is {
+		switch value.(type) {
+		case *Resident, *Rows:
 			isResident = true
 		}
 	}

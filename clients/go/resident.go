@@ -2,7 +2,7 @@ package gradserve
 
 import "encoding/json"
 
-// Value is what stands for a node in a call: a Tensor, or the handle of one that the server keeps.
+// Value is what stands for a node in a call: a Tensor, or the handle of one that the server keeps, or rows of that.
 type Value interface{ isValue() }
 
 // Resident is a version of a tensor that the server keeps, and may stand wherever a call takes a Tensor.
@@ -21,13 +21,26 @@ type Resident struct {
 
 func (r *Resident) isValue() {}
 
+// Rows has the part of it from start to before stop on its leading axis, which may stand where it may.
+func (r *Resident) Rows(start, stop int) *Rows {
+	return &Rows{Name: r.Name, Start: start, Stop: stop}
+}
+
+// Rows are part of a tensor that the server keeps: what lies from Start to before Stop on its leading axis.
+type Rows struct {
+	Name        string
+	Start, Stop int
+}
+
+func (r *Rows) isValue() {}
+
 // ResidentTensor is a resident tensor with its elements.
 type ResidentTensor struct {
 	*Resident
 	Tensor *Tensor
 }
 
-// Store says under which name a call is to keep a value, and on what condition.
+// Store says under which name a call is to keep the value of a node, or the gradient by it, and on what condition.
 type Store struct {
 	Name string
 	// IfMatch is the etag that the tensor must have now: "*" where any will do, "" where there must be none. Nil is no
@@ -35,6 +48,8 @@ type Store struct {
 	IfMatch *string
 	// Durable, where it is false, has the value be on disk some time after the answer.
 	Durable *bool
+	// Gradient has the gradient by the node be kept, and not its value.
+	Gradient bool
 }
 
 func residentOf(stated object) (*Resident, error) {

@@ -326,14 +326,17 @@ def field(name: str, value: Any, graph: gs.Graph) -> Any:
     return value
 
 
-def fed(entry: Json) -> Array | gs.Resident:
+def fed(entry: Json) -> Array | gs.Resident | gs.Rows:
     """What stands for a node."""
-    return gs.Resident(entry["tensor_id"], "") if "tensor_id" in entry else array_of(entry["tensor"])
+    if "tensor_id" not in entry:
+        return array_of(entry["tensor"])
+    kept = gs.Resident(entry["tensor_id"], "")
+    return kept.rows(*entry["rows"]) if "rows" in entry else kept
 
 
 def stored(entry: Json) -> gs.Store:
     """Where a value is to be kept."""
-    return gs.Store(entry["tensor_id"], entry.get("if_match"), entry.get("durable"))
+    return gs.Store(entry["tensor_id"], entry.get("if_match"), entry.get("durable"), entry.get("gradient"))
 
 
 def looked_up(answer: gs.Answer, name: str, part: Any, graph: gs.Graph) -> Any:

@@ -342,14 +342,23 @@ function fieldOf(name: string, value: Json, graph: Graph): Json {
     case "cotangents":
     case "tangents":
     case "vectors":
-      return byNode((entry) => ("tensor_id" in entry ? new Resident(entry.tensor_id, "") : tensorOf(entry.tensor)));
+      return byNode(valueOf);
     case "types":
       return byNode(({ dtype, shape }) => [dtype, shape]);
     case "store":
-      return byNode((entry): Store => ({ name: entry.tensor_id, ifMatch: entry.if_match, durable: entry.durable }));
+      return byNode(({ tensor_id: name, if_match: ifMatch, durable, gradient }): Store => {
+        return { name, ifMatch, durable, gradient };
+      });
     default:
       return value;
   }
+}
+
+/** What stands for a node. */
+function valueOf(entry: Json): Tensor | Resident | Rows {
+  if (!("tensor_id" in entry)) return tensorOf(entry.tensor);
+  const kept = new Resident(entry.tensor_id, "");
+  return "rows" in entry ? kept.rows(entry.rows[0], entry.rows[1]) : kept;
 }
 
 /** Tensors of an answer, each looked up by what it belongs to. */

@@ -15,17 +15,11 @@ Reduction = TypeAliasType("Reduction", Literal["none", "sum", "mean"])
 
 Reduce = Annotated[
     Reduction,
-    Field(
-        description="what is made of the N examples: nothing, so that the answer has their axis, or their sum or mean, "
-        "which are differentiated as one; default none"
-    ),
+    Field(description="what is made of the N examples, differentiated as one; default none: the answer has their axis"),
 ]
 Block = Annotated[
     Int64,
-    Field(
-        description="with `reduce`: how many examples are added up at a time, 1 at least; by default the largest power "
-        "of two whose plan takes at most 64 MiB and 2·10⁹ FLOPs"
-    ),
+    Field(description="with `reduce`: how many examples are added up at a time; default: by their plan"),
 ]
 
 

@@ -87,8 +87,8 @@ class PlanAnswer(TypedDict):
     block: NotRequired[
         Annotated[
             Int64,
-            Field(description="of a `batch` that reduces: the examples added up at a time, of which the bytes are"),
+            Field(description="where `batch` reduces: examples at a time, of which bytes are"),
         ]
     ]
-    blocks: NotRequired[Annotated[Int64, Field(description="how often that is done, of which the FLOPs are")]]
+    blocks: NotRequired[Annotated[Int64, Field(description="how many times, of which FLOPs are")]]
     limits: ServerLimits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from engine import Batch, BatchSum, Call, CompiledSum, Deadline, HostArray, NonfiniteWatch, Plan, compile_sum
 from engine.executors.sum_runs import finished, run_blocks
@@ -16,15 +16,8 @@ from service.calls.cached_request import CachedRequest
 from service.calls.computing import CallArguments, Computing, Execution, Prepared, Result, admitted
 from service.calls.definition import Engine, Guide
 from service.calls.estimate import Estimate
-from service.calls.sample import MEAN, W, feed
+from service.calls.sample import MEAN, feed
 from service.errors import Refusal
-
-#: the square of w · x
-LOSS: Final = (
-    {"op": "mul", "operands": [0, 1]},
-    {"op": "sum", "operands": [2]},
-    {"op": "square", "operands": [3]},
-)
 
 
 @dataclass(frozen=True)
@@ -56,12 +49,6 @@ class BatchCall(Computing):
     guide = Guide("f and ∇f of N inputs", "N times, in one execution", "gradients of each example, many chains")
     examples = {
         "three values of w": MEAN | {"mapped": [0], "feeds": [feed([3, 2], [1.5, -2.0, 0.0, 1.0, 3.0, 4.0])]},
-        "a loss, added up over three examples": {
-            "graph": {"nodes": [W, {"op": "input", "name": "x"}, *LOSS]},
-            "feeds": [feed([2], [1.5, -2.0]), feed([3, 2], [1.0, 0.0, 2.0, 1.0, -1.0, 3.0], node=1)],
-            "mapped": [1],
-            "reduce": "sum",
-        },
     }
 
     def call(self, arguments: CallArguments) -> Call:

@@ -169,6 +169,21 @@ def _random() -> Iterator[Case]:
     yield _live("random-plan", {"do": "plan", "graph": {"steps": normal}, "types": types, "call": "gradients"})
 
 
+def _sums(form: str) -> Case:
+    """Sums over rows of a resident tensor, as a whole and in blocks; a step's gradient is kept, and its plan told."""
+    rng = np.random.default_rng(7)
+    steps = [leaf("parameter", "w"), leaf("input", "x"), on("mul", 0, 1), on("sum", 2), on("square", 3)]
+    graph: Json = {"steps": steps} | ({"registered": True} if form == "binary" else {})
+    put: Json = {"do": "put", "name": "x", "tensor": _drawn(rng, 9, 2), "form": form}
+    w, rows = {"node": 0, "tensor": _drawn(rng, 2)}, {"node": 1, "tensor_id": "x", "rows": [1, 8]}
+    summed: Json = {"do": "batch", "graph": graph, "form": form, "feeds": [w, rows], "mapped": [1], "reduce": "sum"}
+    kept = {"store": [{"node": 0, "tensor_id": "g", "gradient": True}], "block": 2, "reduce": "mean"}
+    types = [{"node": 0, "dtype": "float64", "shape": [2]}, {"node": 1, "dtype": "float64", "shape": [7, 2]}]
+    planned: Json = {"do": "plan", "graph": graph, "types": types, "call": "batch", "mapped": [1], "reduce": "sum"}
+    calls = [put, summed, summed | {"block": 4}, summed | kept, {"do": "get", "name": "g", "form": form}]
+    return _live(f"sums-{form}", *calls, planned | {"block": 2}, summed | {"reduce": "none"})
+
+
 def _state() -> Iterator[Case]:
     """Registered graphs and resident tensors. What is kept is forgotten when the case ends."""
     steps = [leaf("parameter", "w"), on("square", 0), on("sum", 1), on("grad", 2, 0), on("sub", 0, 3)]
@@ -193,6 +208,7 @@ def _state() -> Iterator[Case]:
     yield _live("store-on-condition", at_once, at_once, get)
     for form in _FORMS:
         yield _live(f"put-and-get-{form}", put | {"form": form}, get | {"form": form})
+        yield _sums(form)
     register = {"do": "register", "steps": steps, "description": "descent by one half"}
     yield _live("registration", register, register, {"do": "list_graphs"})
     yield _live("catalogue", {"do": "ops"})

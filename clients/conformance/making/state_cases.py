@@ -229,6 +229,11 @@ def _as_feeds() -> Iterator[Case]:
     for form in ("json", "binary"):
         calls = [CALL | {"graph": {"steps": steps}, "feeds": feeds, "form": form}]
         yield exchange(f"named-feed-{form}", [OK], [SEEN | {"body": body, "form": form}], [DONE], calls=calls)
+    rows = [at(0, number(3.0)), {"node": 1, "tensor_id": "a.b-c_9", "rows": [2, 5]}]
+    for form in ("json", "binary"):
+        calls = [CALL | {"graph": {"steps": steps}, "feeds": rows, "form": form}]
+        saw = [SEEN | {"body": body | {"feeds": rows}, "form": form}]
+        yield exchange(f"rows-as-feed-{form}", [OK], saw, [DONE], calls=calls)
     named: Json = {"cotangent": number(2.0), "of": 2, "wrt": [1, 0], "outputs": [2]}
     for form in ("json", "binary"):
         calls = [CALL | {"graph": {"steps": steps}, "feeds": feeds, "form": form} | named]
@@ -250,6 +255,7 @@ def _stores() -> Iterator[Case]:
         "if-match-any": {"node": 1, "tensor_id": "kept", "if_match": "*"},
         "if-absent": {"node": 1, "tensor_id": "kept", "if_match": ""},
         "not-durable": {"node": 1, "tensor_id": "kept", "durable": False},
+        "gradient": {"node": 0, "tensor_id": "kept", "gradient": True},
     }
     for name, entry in stored.items():
         body = SEEN["body"] | {"store": [entry]}

@@ -40,8 +40,10 @@ static std::map<gs::Node, T> by_node(const gs::Graph& graph, const json& call, c
 
 static gs::Feeds feeds_of(const gs::Graph& graph, const json& call, const char* name) {
     return by_node<gs::Feed>(graph, call, name, [](const json& each) -> gs::Feed {
-        if (each.contains("tensor_id")) return gs::Resident{each["tensor_id"].get<std::string>()};
-        return tensor_of(each.at("tensor"));
+        if (!each.contains("tensor_id")) return tensor_of(each.at("tensor"));
+        const gs::Resident kept{each["tensor_id"].get<std::string>()};
+        if (!each.contains("rows")) return kept;
+        return kept.rows(each["rows"][0].get<std::int64_t>(), each["rows"][1].get<std::int64_t>());
     });
 }
 
@@ -56,6 +58,7 @@ static gs::Stores stores_of(const gs::Graph& graph, const json& call) {
         gs::Store store(each.at("tensor_id").get<std::string>());
         if (each.contains("if_match")) store.if_match = each["if_match"].get<std::string>();
         if (each.contains("durable")) store.durable = each["durable"].get<bool>();
+        store.gradient = each.value("gradient", false);
         return store;
     });
 }
@@ -74,6 +77,12 @@ static const std::map<std::string, gs::Precision> precisions{
     {"bfloat16", gs::Precision::bfloat16},
 };
 
+static const std::map<std::string, gs::Reduction> reductions{
+    {"none", gs::Reduction::none},
+    {"sum", gs::Reduction::sum},
+    {"mean", gs::Reduction::mean},
+};
+
 /// The options of a call, from whatever it states.
 template <class Options>
 static Options asked_of(const gs::Graph& graph, const json& call) {
@@ -90,6 +99,10 @@ static Options asked_of(const gs::Graph& graph, const json& call) {
         if (call.contains("memory_budget")) options.memory_budget = call["memory_budget"].get<std::int64_t>();
     if constexpr (requires { options.precision; })
         if (call.contains("precision")) options.precision = precisions.at(call["precision"]);
+    if constexpr (requires { options.reduce; })
+        if (call.contains("reduce")) options.reduce = reductions.at(call["reduce"]);
+    if constexpr (requires { options.block; })
+        if (call.contains("block")) options.block = call["block"].get<std::int64_t>();
     if constexpr (requires { options.batched; }) options.batched = call.value("batched", false);
     if constexpr (requires { options.cotangent; })
         if (call.contains("cotangent")) options.cotangent = tensor_of(call["cotangent"]);

@@ -39,6 +39,15 @@ inline std::string word_of(Precision precision) {
     }
 }
 
+/// A reduction, as the wire has it.
+inline std::string word_of(Reduction reduction) {
+    switch (reduction) {
+        case Reduction::sum: return "sum";
+        case Reduction::mean: return "mean";
+        default: return "none";
+    }
+}
+
 /// What options have in common with others is read alike, wherever they have it.
 template <class Options>
 Asked asked(const Options& options) {
@@ -62,6 +71,10 @@ Asked asked(const Options& options) {
         if (options.memory_budget) made.values["memory_budget"] = *options.memory_budget;
     if constexpr (requires { options.precision; })
         if (options.precision) made.values["precision"] = word_of(*options.precision);
+    if constexpr (requires { options.reduce; })
+        if (options.reduce) made.values["reduce"] = word_of(*options.reduce);
+    if constexpr (requires { options.block; })
+        if (options.block) made.values["block"] = *options.block;
     if constexpr (requires { options.batched; })
         if (options.batched) made.values["batched"] = true;
     if constexpr (requires { options.directions; })

@@ -66,8 +66,14 @@ void Message::fill_tensors(const std::string& role, const Feeds& feeds, const Gr
     if (feeds.empty()) return;
     fields[role] = within(role, [&] {
         return entries(graph, feeds, [&](const Node& node, const Feed& feed, Json::Object& entry) {
-            if (const auto* const resident = std::get_if<Resident>(&feed.value())) entry["tensor_id"] = resident->name;
-            else place(std::get<Tensor>(feed.value()), role + "." + std::to_string(node.id()), entry, "tensor");
+            if (const auto* const resident = std::get_if<Resident>(&feed.value())) {
+                entry["tensor_id"] = resident->name;
+            } else if (const auto* const rows = std::get_if<Rows>(&feed.value())) {
+                entry["tensor_id"] = rows->name;
+                entry["rows"] = Json::List{rows->start, rows->stop};
+            } else {
+                place(std::get<Tensor>(feed.value()), role + "." + std::to_string(node.id()), entry, "tensor");
+            }
         });
     });
 }
@@ -93,6 +99,7 @@ static Json::List stores_in(const Graph& graph, const Stores& stores) {
         entry["tensor_id"] = store.name;
         if (store.if_match) entry["if_match"] = *store.if_match;
         if (store.durable) entry["durable"] = *store.durable;
+        if (store.gradient) entry["gradient"] = true;
     });
 }
 

@@ -51,7 +51,7 @@ static const char* word_of(Form form) { return form == Form::json ? "json" : "ba
 static const char* accepted(const Body& body, const Asked& asked) {
     const auto feeds = asked.tensors.find("feeds");
     const bool is_resident = feeds != asked.tensors.end() && std::ranges::any_of(feeds->second, [](const auto& each) {
-                                 return std::holds_alternative<Resident>(each.second.value());
+                                 return !std::holds_alternative<Tensor>(each.second.value());
                              });
     return body.media == media_safetensors || (is_resident && !asked.form) ? media_safetensors : media_json;
 }

@@ -62,7 +62,7 @@ from gradserve_client.recording import (
     while_loop,
 )
 from gradserve_client.registered import GraphSummary, Registered
-from gradserve_client.resident import Resident, ResidentTensor, Store
+from gradserve_client.resident import Resident, ResidentTensor, Rows, Store
 
 __version__ = "0.1.0"
 __all__ = [
@@ -112,6 +112,7 @@ __all__ = [
     "Resident",
     "ResidentTensor",
     "Results",
+    "Rows",
     "ServerError",
     "Store",
     "StoreFullError",

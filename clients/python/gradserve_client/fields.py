@@ -8,7 +8,7 @@ from typing import Any, Literal, Protocol, TypedDict, TypeVar
 import numpy.typing as npt
 
 from gradserve_client.graph import NodeLike
-from gradserve_client.resident import Resident, Store
+from gradserve_client.resident import Resident, Rows, Store
 from gradserve_client.tensors import Array, ArrayLike, Form
 
 V_co = TypeVar("V_co", covariant=True)
@@ -25,12 +25,14 @@ class ByNode(Protocol[V_co]):
         """Nodes, and what is stated for them."""
 
 
-#: an array for a node, or the handle of one that the server keeps
-Tensors = ByNode[ArrayLike | Resident]
+#: an array for a node, or the handle of one that the server keeps, or rows of that
+Tensors = ByNode[ArrayLike | Resident | Rows]
 #: dtype and shape of what a leaf would be fed, or an array that has both
 Types = ByNode[tuple[npt.DTypeLike, Sequence[int]] | Array]
 #: how products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32
 Precision = Literal["float32", "tf32x3", "tf32", "bfloat16"]
+#: what is made of many examples: nothing, their sum or their mean
+Reduction = Literal["none", "sum", "mean"]
 
 
 class CallFields(TypedDict, total=False):
@@ -103,9 +105,14 @@ class HvpFields(HessianFields, total=False):
 
 
 class BatchFields(HessianFields, total=False):
-    """What `batch` takes: the leaves whose feeds have a leading axis."""
+    """What `batch` takes: the leaves whose feeds have a leading axis.
+
+    With `reduce`, examples are added up, `block` of them at a time; by default as many as the server finds right.
+    """
 
     mapped: Sequence[NodeLike]
+    reduce: Reduction
+    block: int
 
 
 class CheckFields(CallFields, total=False):
@@ -131,6 +138,8 @@ class PlanFields(DifferentiateFields, total=False):
 
     call: str
     mapped: Sequence[NodeLike]
+    reduce: Reduction
+    block: int
     outputs: Sequence[NodeLike]
     memory_budget: int
     precision: Precision

@@ -15,7 +15,7 @@ from gradserve_client.errors import InputError
 from gradserve_client.fields import Tensors, Types
 from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.opset import opset_of
-from gradserve_client.resident import Resident, Store, Version, etag_of
+from gradserve_client.resident import Resident, Rows, Store, Version, etag_of
 from gradserve_client.tensors import Array, ArrayLike, Buffer, Form, as_array, default_form, dtype_name, to_json
 
 JSON: Final = "application/json"
@@ -133,7 +133,7 @@ _OF_THE_CLIENT: Final = frozenset({"form", "timeout", "idempotency", "extra", "c
 
 def _accepted(media: str, asked: Mapping[str, Any]) -> str:
     """The answer is to come as the request goes; where a tensor stays with the server, its like may well be large."""
-    resident = any(isinstance(fed, Resident) for _, fed in asked.get("feeds", {}).items())
+    resident = any(isinstance(fed, Resident | Rows) for _, fed in asked.get("feeds", {}).items())
     return SAFETENSORS if media == SAFETENSORS or (resident and asked.get("form") is None) else JSON
 
 
@@ -162,8 +162,10 @@ def _entries(role: str, tensors: Tensors, graph: Graph, message: Message) -> lis
     for like, tensor in tensors.items():
         node = graph.find(like)
         entry: dict[str, Any] = {"node": node.id}
-        if isinstance(tensor, Resident):
+        if isinstance(tensor, Resident | Rows):
             entry["tensor_id"] = tensor.name
+            if isinstance(tensor, Rows):
+                entry["rows"] = [tensor.start, tensor.stop]
         else:
             message.place(_array_for(node, role, tensor), f"{role}.{node.id}", entry, "tensor")
         entries.append(entry)

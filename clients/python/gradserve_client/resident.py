@@ -25,6 +25,10 @@ class Resident:
     durable: bool | None = None
     written_within_ms: int | None = None
 
+    def rows(self, start: int, stop: int) -> Rows:
+        """The part of it from start to before stop on its leading axis, which may stand where it may."""
+        return Rows(self.name, start, stop)
+
     @classmethod
     def from_wire(cls, stated: Mapping[str, Any]) -> Resident:
         """What an answer says of a tensor."""
@@ -39,6 +43,14 @@ class Resident:
         )
 
 
+class Rows(NamedTuple):
+    """Part of a resident tensor: what lies from `start` to before `stop` on its leading axis."""
+
+    name: str
+    start: int
+    stop: int
+
+
 class ResidentTensor(NamedTuple):
     """A resident tensor with its elements."""
 
@@ -48,7 +60,7 @@ class ResidentTensor(NamedTuple):
 
 @dataclass(frozen=True)
 class Store:
-    """Under which name a call is to keep a value, and on what condition.
+    """Under which name a call is to keep the value of a node, or the gradient by it, and on what condition.
 
     `if_match` is the etag that the tensor must have now, "*" where any will do, "" where there must be none. Where
     `durable` is false, it is on disk some time after the answer.
@@ -57,10 +69,11 @@ class Store:
     name: str
     if_match: str | None = None
     durable: bool | None = None
+    gradient: bool | None = None
 
     def to_wire(self, node: int) -> dict[str, Any]:
         """As a request has it."""
-        stated = {"if_match": self.if_match, "durable": self.durable}
+        stated = {"if_match": self.if_match, "durable": self.durable, "gradient": self.gradient}
         return {"node": node, "tensor_id": self.name, **{k: v for k, v in stated.items() if v is not None}}
 
 

@@ -13,6 +13,7 @@ use crate::exchange::Running;
 use crate::message::Asked;
 pub use crate::models::{DeleteModel, GetModel, PutModel};
 use crate::precision::Precision;
+use crate::reduction::Reduction;
 use crate::registered::Target;
 use crate::request::{self, Putting};
 use crate::retries::Policy;
@@ -262,6 +263,16 @@ impl<T, K: HasMapped> Call<'_, T, Compute<K>> {
     /// The leaves whose feeds have a leading axis.
     pub fn mapped<'n>(self, nodes: impl IntoIterator<Item = &'n Node>) -> Self {
         self.with_nodes("mapped", nodes)
+    }
+
+    /// What is made of the examples; by default each is by itself.
+    pub fn reduce(self, reduction: Reduction) -> Self {
+        self.with("reduce", reduction.word())
+    }
+
+    /// How many examples are added up at a time; by default as many as the server finds right.
+    pub fn block(self, examples: u64) -> Self {
+        self.with("block", examples)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What stands for nodes in a call: tensors, handles of tensors that the server keeps, and types.
 
 use crate::memory::Element;
-use crate::{DType, Node, Resident, Tensor};
+use crate::{DType, Node, Resident, Rows, Tensor};
 
 /// What stands for a node in a call: a tensor, or the name of one that the server keeps.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,6 +11,8 @@ pub enum Feed {
     Tensor(Tensor),
     /// The name of a tensor that the server keeps.
     Resident(String),
+    /// Rows of a tensor that the server keeps.
+    Rows(Rows),
 }
 
 impl From<Tensor> for Feed {
@@ -34,6 +36,12 @@ impl From<Resident> for Feed {
 impl From<&Resident> for Feed {
     fn from(resident: &Resident) -> Self {
         Feed::Resident(resident.name.clone())
+    }
+}
+
+impl From<Rows> for Feed {
+    fn from(rows: Rows) -> Self {
+        Feed::Rows(rows)
     }
 }
 
@@ -117,18 +125,20 @@ impl From<&Types> for Types {
     }
 }
 
-/// Under which name a call is to keep a value, and on what condition: `Store::new("w").if_match(&kept.etag)`.
+/// Under which name a call is to keep the value of a node, or the gradient by it, and on what condition:
+/// `Store::new("w").if_match(&kept.etag)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
     pub(crate) name: String,
     pub(crate) if_match: Option<String>,
     pub(crate) durable: Option<bool>,
+    pub(crate) gradient: bool,
 }
 
 impl Store {
     /// Kept under this name, whatever there was.
     pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), if_match: None, durable: None }
+        Self { name: name.into(), if_match: None, durable: None, gradient: false }
     }
 
     /// Only if the tensor has this etag now: `*` where any will do, an empty one where there must be none yet.
@@ -140,6 +150,12 @@ impl Store {
     /// Whether the value is on disk before the answer, as it is unless told otherwise.
     pub fn durable(mut self, durable: bool) -> Self {
         self.durable = Some(durable);
+        self
+    }
+
+    /// Whether it is the gradient by the node that is kept, and not its value.
+    pub fn gradient(mut self, gradient: bool) -> Self {
+        self.gradient = gradient;
         self
     }
 }

@@ -133,6 +133,10 @@ impl Message {
                 Feed::Resident(name) => {
                     entry.insert("tensor_id".into(), json!(name));
                 }
+                Feed::Rows(rows) => {
+                    entry.insert("tensor_id".into(), json!(rows.name));
+                    entry.insert("rows".into(), json!([rows.start, rows.stop]));
+                }
                 Feed::Tensor(tensor) => self.place(tensor, format!("{role}.{id}"), &mut entry, "tensor"),
             }
             entries.push(entry);
@@ -149,6 +153,9 @@ impl Message {
             }
             if let Some(durable) = target.durable {
                 entry["durable"] = json!(durable);
+            }
+            if target.gradient {
+                entry["gradient"] = json!(true);
             }
             Ok(entry)
         });
@@ -193,7 +200,7 @@ impl Asked {
         let fed = self.tensors.iter().flat_map(|(_, feeds)| &feeds.0);
         let sent = fed.filter_map(|(_, feed)| match feed {
             Feed::Tensor(tensor) => Some(tensor),
-            Feed::Resident(_) => None,
+            Feed::Resident(_) | Feed::Rows(_) => None,
         });
         sent.chain(&self.cotangent).map(|tensor| tensor.bytes().len()).sum()
     }
@@ -201,7 +208,7 @@ impl Asked {
     /// Whether a leaf is fed what the server keeps.
     pub(crate) fn feeds_resident(&self) -> bool {
         let mut fed = self.tensors.iter().filter(|(role, _)| *role == "feeds");
-        fed.any(|(_, feeds)| feeds.0.iter().any(|(_, feed)| matches!(feed, Feed::Resident(_))))
+        fed.any(|(_, feeds)| feeds.0.iter().any(|(_, feed)| matches!(feed, Feed::Resident(_) | Feed::Rows(_))))
     }
 }
 

@@ -26,6 +26,18 @@ pub struct Resident {
     pub written_within_ms: Option<usize>,
 }
 
+/// Part of a tensor that the server keeps: what lies from `start` to before `stop` on its leading axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Rows {
+    /// The name that the tensor is kept under.
+    pub name: String,
+    /// The first row.
+    pub start: usize,
+    /// The row behind the last one.
+    pub stop: usize,
+}
+
 /// A tensor that the server keeps, with its elements.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
@@ -48,6 +60,11 @@ impl Resident {
             durable: None,
             written_within_ms: None,
         }
+    }
+
+    /// The part of it in this range of its leading axis, which may stand where it may: `kept.rows(0..128)`.
+    pub fn rows(&self, range: std::ops::Range<usize>) -> Rows {
+        Rows { name: self.name.clone(), start: range.start, stop: range.end }
     }
 
     pub(crate) fn read(stated: &Object) -> Result<Self> {

@@ -29,7 +29,7 @@ export type { DtypeName, Float, Int, Ints } from "./ops.js";
 export * from "./options.js";
 export { type GraphSummary, RegisteredGraph } from "./registered.js";
 export type { ModelVersion, Put, PutModel, Version } from "./requests.js";
-export { Resident, type ResidentTensor, type Store } from "./resident.js";
+export { Resident, type ResidentTensor, Rows, type Store } from "./resident.js";
 export { Results } from "./results.js";
 export { type Surroundings } from "./retries.js";
 export { type Nested, type Shape, Tensor, type TensorLike, tensor } from "./tensor.js";

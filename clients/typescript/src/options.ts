@@ -3,14 +3,14 @@
 import type { Json } from "./json.js";
 import type { NodeLike } from "./graph.js";
 import type { DtypeName, Optional } from "./ops.js";
-import type { Resident, Store } from "./resident.js";
+import type { Resident, Rows, Store } from "./resident.js";
 import type { Shape, Tensor, TensorLike } from "./tensor.js";
 import type { Form } from "./tensor-json.js";
 
 /** Something for each of some nodes: a Map, pairs, or an object by names of nodes. */
 export type ByNode<T> = Iterable<readonly [NodeLike, T]> | { readonly [name: string]: T };
-/** Tensors for nodes, or handles of some that the server keeps. */
-export type Tensors = ByNode<TensorLike | Resident>;
+/** Tensors for nodes, or handles of some that the server keeps, or rows of these. */
+export type Tensors = ByNode<TensorLike | Resident | Rows>;
 /** Dtype and shape of what leaves would be fed, or tensors that have both. */
 export type Types = ByNode<readonly [DtypeName, Shape] | Tensor>;
 
@@ -50,8 +50,16 @@ export type JacobianOptions = RunOptions & Optional<{ wrt: readonly NodeLike[] }
 export type HessianOptions = RunOptions & OfWrt;
 /** What `hvp` takes: a vector for each node of `wrt`. */
 export type HvpOptions = HessianOptions & Optional<{ vectors: Tensors }>;
-/** What `batch` takes: the leaves whose feeds have a leading axis. */
-export type BatchOptions = HessianOptions & Optional<{ mapped: readonly NodeLike[] }>;
+/** What is made of many examples: nothing, their sum or their mean. */
+export type Reduction = "none" | "sum" | "mean";
+
+type Summing = Optional<{ reduce: Reduction; block: number }>;
+
+/**
+ * What `batch` takes: the leaves whose feeds have a leading axis. With `reduce`, examples are added up, `block` of them
+ * at a time; by default as many as the server finds right.
+ */
+export type BatchOptions = HessianOptions & Summing & Optional<{ mapped: readonly NodeLike[] }>;
 /** What `check` takes. */
 export type CheckOptions = CallOptions & Computing & OfWrt & Optional<{ directions: number; tolerance: number }>;
 /** What `differentiate` takes. */
@@ -59,6 +67,7 @@ export type DifferentiateOptions = CallOptions & OfWrt;
 /** What `plan` takes: the call that is to be planned, and what that would take. */
 export type PlanOptions = DifferentiateOptions &
   Computing &
+  Summing &
   Optional<{ call: string; mapped: readonly NodeLike[]; outputs: readonly NodeLike[] }>;
 
 /** Everything that a call may be asked. */

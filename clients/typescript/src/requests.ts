@@ -9,7 +9,7 @@ import { alone, type Fields, JSON_TYPE, Message, SAFETENSORS_TYPE } from "./mess
 import { definitionToWire, type Model, type ModelDefinition } from "./models.js";
 import { opsetOf } from "./opset.js";
 import type { Asked, ByNode, Tensors, Types } from "./options.js";
-import { etagOf, Resident, type Store } from "./resident.js";
+import { etagOf, Resident, Rows, type Store } from "./resident.js";
 import { Tensor, type TensorLike, tensor } from "./tensor.js";
 import type { Form } from "./tensor-json.js";
 
@@ -79,6 +79,8 @@ const FIELDS: { readonly [name: string]: Field<never> } = {
   tangents: entries,
   vectors: entries,
   batched: asItIs,
+  reduce: asItIs,
+  block: asItIs,
   directions: asItIs,
   tolerance: asItIs,
   diagnose: asItIs,
@@ -88,8 +90,12 @@ const FIELDS: { readonly [name: string]: Field<never> } = {
 
 /** The answer is to come as the request goes; where a tensor stays with the server, its like may well be large. */
 function accepted(media: string, asked: Asked): string {
-  const isLarge = asked.form === undefined && pairs(asked.feeds ?? {}).some(([, fed]) => fed instanceof Resident);
+  const isLarge = asked.form === undefined && pairs(asked.feeds ?? {}).some(([, fed]) => isKept(fed));
   return media === SAFETENSORS_TYPE || isLarge ? SAFETENSORS_TYPE : JSON_TYPE;
+}
+
+function isKept(value: unknown): value is Resident | Rows {
+  return value instanceof Resident || value instanceof Rows;
 }
 
 function pairs<T>(stated: ByNode<T>): (readonly [NodeLike, T])[] {
@@ -99,6 +105,7 @@ function pairs<T>(stated: ByNode<T>): (readonly [NodeLike, T])[] {
 function entries(tensors: Tensors, role: string, graph: Graph, message: Message): Fields[] {
   return pairs(tensors).map(([like, value]) => {
     const node = graph.find(like);
+    if (value instanceof Rows) return { node: node.id, tensor_id: value.name, rows: [value.start, value.stop] };
     if (value instanceof Resident) return { node: node.id, tensor_id: value.name };
     const entry: Fields = { node: node.id };
     message.place(fed(value, role, node), `${role}.${node.id}`, entry, "tensor");
@@ -131,7 +138,8 @@ function types(stated: Types, _name: string, graph: Graph): Fields[] {
 function stores(stated: ByNode<string | Store>, _name: string, graph: Graph): Fields[] {
   return pairs(stated).map(([node, target]) => {
     const store: Store = typeof target === "string" ? { name: target } : target;
-    return { node: graph.find(node).id, tensor_id: store.name, if_match: store.ifMatch, durable: store.durable };
+    const { ifMatch, durable, gradient } = store;
+    return { node: graph.find(node).id, tensor_id: store.name, if_match: ifMatch, durable, gradient };
   });
 }
 

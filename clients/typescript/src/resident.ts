@@ -20,13 +20,18 @@ export class Resident {
   constructor(
     readonly name: string,
     readonly etag: string,
-    known: Partial<Omit<Resident, "name" | "etag">> = {},
+    known: Partial<Omit<Resident, "name" | "etag" | "rows">> = {},
   ) {
     this.dtype = known.dtype;
     this.shape = known.shape;
     this.nbytes = known.nbytes;
     this.durable = known.durable;
     this.writtenWithinMs = known.writtenWithinMs;
+  }
+
+  /** The part of it from start to before stop on its leading axis, which may stand where it may. */
+  rows(start: number, stop: number): Rows {
+    return new Rows(this.name, start, stop);
   }
 
   /** What an answer says of a tensor. Throws MalformedAnswerError. */
@@ -41,6 +46,15 @@ export class Resident {
   }
 }
 
+/** Part of a resident tensor: what lies from `start` to before `stop` on its leading axis. */
+export class Rows {
+  constructor(
+    readonly name: string,
+    readonly start: number,
+    readonly stop: number,
+  ) {}
+}
+
 /** A resident tensor with its elements. */
 export interface ResidentTensor {
   readonly handle: Resident;
@@ -48,7 +62,7 @@ export interface ResidentTensor {
 }
 
 /**
- * Under which name a call is to keep a value, and on what condition.
+ * Under which name a call is to keep the value of a node, or the gradient by it, and on what condition.
  *
  * `ifMatch` is the etag that the tensor must have now, "*" where any will do, "" where there must be none. Where
  * `durable` is false, it is on disk some time after the answer.
@@ -57,6 +71,7 @@ export interface Store {
   readonly name: string;
   readonly ifMatch?: string | undefined;
   readonly durable?: boolean | undefined;
+  readonly gradient?: boolean | undefined;
 }
 
 /** The name of a tensor, or the name itself. */

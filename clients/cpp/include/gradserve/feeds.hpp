@@ -13,11 +13,12 @@
 
 namespace gradserve {
 
-/// What stands for a node in a call: a tensor, what makes one, or the handle of one that the server keeps.
+/// What stands for a node in a call: a tensor, what makes one, or the handle of one that the server keeps, or its rows.
 class Feed {
 public:
     Feed(Tensor tensor) : value_(std::move(tensor)) {}
     Feed(Resident resident) : value_(std::move(resident)) {}
+    Feed(Rows rows) : value_(std::move(rows)) {}
     template <Element T>
     Feed(T element) : value_(Tensor(element)) {}
     template <Element T>
@@ -25,10 +26,10 @@ public:
     template <Element T>
     Feed(std::vector<T> elements) : value_(Tensor(std::move(elements))) {}
 
-    [[nodiscard]] const std::variant<Tensor, Resident>& value() const { return value_; }
+    [[nodiscard]] const std::variant<Tensor, Resident, Rows>& value() const { return value_; }
 
 private:
-    std::variant<Tensor, Resident> value_;
+    std::variant<Tensor, Resident, Rows> value_;
 };
 
 /// What stands for each node: in feeds for leaves, and likewise in cotangents, tangents and vectors.

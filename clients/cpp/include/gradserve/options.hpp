@@ -18,6 +18,9 @@ inline constexpr std::chrono::milliseconds without_end = std::chrono::millisecon
 /// How products and convolutions may read float32 on a GPU, the most exact first; a processor computes float32.
 enum class Precision { float32, tf32x3, tf32, bfloat16 };
 
+/// What is made of many examples: nothing, their sum or their mean.
+enum class Reduction { none, sum, mean };
+
 // What is not stated is not sent. Designated initializers name no members of base classes, so each struct has all of
 // its own. What they have in common:
 //
@@ -31,6 +34,8 @@ enum class Precision { float32, tf32x3, tf32, bfloat16 };
 // diagnose       has the server look for the first NaN or infinity
 // memory_budget  how many bytes the call may take at most; absent: as the server has it
 // precision      how float32 may be read; absent: as the server has it
+// reduce         has the examples be added up; absent: each is by itself
+// block          how many of them at a time; absent: as many as the server finds right
 // of             is differentiated; absent: the last node
 // wrt            the nodes to differentiate by; absent: all parameters
 
@@ -156,6 +161,8 @@ struct BatchOptions {
     Nodes wrt{};
     /// The leaves whose feeds have a leading axis.
     Nodes mapped{};
+    std::optional<Reduction> reduce{};
+    std::optional<std::int64_t> block{};
     Nodes outputs{};
     Stores store{};
     bool diagnose = false;
@@ -191,6 +198,8 @@ struct PlanOptions {
     std::optional<Node> of{};
     Nodes wrt{};
     Nodes mapped{};
+    std::optional<Reduction> reduce{};
+    std::optional<std::int64_t> block{};
     Nodes outputs{};
     std::optional<std::int64_t> memory_budget{};
     std::optional<Precision> precision{};

@@ -20,6 +20,8 @@ type entry struct {
 	Shape    []int           `json:"shape"`
 	IfMatch  *string         `json:"if_match"`
 	Durable  *bool           `json:"durable"`
+	Gradient bool            `json:"gradient"`
+	Rows     []int           `json:"rows"`
 }
 
 // call is one as a case states it.
@@ -47,6 +49,8 @@ type call struct {
 	Inputs       []named           `json:"inputs"`
 	Bound        []named           `json:"bound"`
 	Mapped       []json.RawMessage `json:"mapped"`
+	Reduce       gs.Reduction      `json:"reduce"`
+	Block        int64             `json:"block"`
 	Cotangent    *tensor           `json:"cotangent"`
 	Batched      bool              `json:"batched"`
 	Diagnose     bool              `json:"diagnose"`
@@ -119,7 +123,11 @@ func feedsOf(graph *gs.Graph, list []entry) (gs.Feeds, error) {
 			return nil, err
 		}
 		if each.TensorID != "" {
-			feeds[node] = &gs.Resident{Name: each.TensorID}
+			kept := &gs.Resident{Name: each.TensorID}
+			feeds[node] = kept
+			if each.Rows != nil {
+				feeds[node] = kept.Rows(each.Rows[0], each.Rows[1])
+			}
 			continue
 		}
 		if feeds[node], err = each.Tensor.read(); err != nil {
@@ -148,7 +156,7 @@ func storeOf(graph *gs.Graph, list []entry) (map[*gs.Node]gs.Store, error) {
 		if err != nil {
 			return nil, err
 		}
-		store[node] = gs.Store{Name: each.TensorID, IfMatch: each.IfMatch, Durable: each.Durable}
+		store[node] = gs.Store{Name: each.TensorID, IfMatch: each.IfMatch, Durable: each.Durable, Gradient: each.Gradient}
 	}
 	return store, nil
 }
@@ -186,7 +194,7 @@ func (c *conversation) compute(ctx context.Context, call call) (members, error) 
 		return returned(c.client.Hessian(ctx, on, a.feeds, gs.HessianOptions{RunOptions: a.run, Of: a.of, Wrt: a.wrt}))
 	case "batch":
 		return returned(c.client.Batch(ctx, on, a.feeds, gs.BatchOptions{
-			RunOptions: a.run, Of: a.of, Wrt: a.wrt, Mapped: a.mapped,
+			RunOptions: a.run, Of: a.of, Wrt: a.wrt, Mapped: a.mapped, Reduce: call.Reduce, Block: call.Block,
 		}))
 	case "check":
 		return returned(c.client.Check(ctx, on, a.feeds, gs.CheckOptions{
@@ -196,7 +204,7 @@ func (c *conversation) compute(ctx context.Context, call call) (members, error) 
 	case "plan":
 		return returned(c.client.Plan(ctx, on, a.types, gs.PlanOptions{
 			CallOptions: a.run.CallOptions, Call: call.Call, Of: a.of, Wrt: a.wrt, Mapped: a.mapped, Outputs: a.run.Outputs,
-			MemoryBudget: call.MemoryBudget, Precision: call.Precision,
+			Reduce: call.Reduce, Block: call.Block, MemoryBudget: call.MemoryBudget, Precision: call.Precision,
 		}))
 	default:
 		return returned(c.client.Differentiate(ctx, on, a.types, gs.DifferentiateOptions{

@@ -68,6 +68,14 @@ pub fn computed(client: &Client, on: &Target, graph: &Graph, stated: &Value) -> 
     }
 }
 
+/// A tensor that the server keeps, or rows of it.
+fn kept(resident: Resident, rows: &Value) -> Feed {
+    match rows.as_array() {
+        Some(_) => resident.rows(tensors::places(rows)[0]..tensors::places(rows)[1]).into(),
+        None => resident.into(),
+    }
+}
+
 fn sent<K: Kind>(call: Stated<'_, K>) -> Result<Value>
 where
     K::Answer: Told,
@@ -83,7 +91,7 @@ impl Asked<'_> {
     fn feeds(&self, role: &str) -> Result<Feeds> {
         self.entries(role).try_fold(Feeds::new(), |feeds, entry| {
             let feed = match entry["tensor_id"].as_str() {
-                Some(name) => Feed::from(Resident::named(name)),
+                Some(name) => kept(Resident::named(name), &entry["rows"]),
                 None => Feed::from(tensors::read(&entry["tensor"])?),
             };
             Ok(feeds.with(&node(self.graph, &entry["node"])?, feed))
@@ -120,6 +128,9 @@ impl Asked<'_> {
             }
             if let Some(durable) = entry["durable"].as_bool() {
                 target = target.durable(durable);
+            }
+            if let Some(gradient) = entry["gradient"].as_bool() {
+                target = target.gradient(gradient);
             }
             call = call.store(&node(self.graph, &entry["node"])?, target);
         }
@@ -165,6 +176,16 @@ impl Asked<'_> {
     }
 
     fn mapped<'c, K: HasMapped>(&self, call: Stated<'c, K>) -> Result<Stated<'c, K>> {
+        let call = match self.stated["reduce"].as_str() {
+            Some("mean") => call.reduce(Reduction::Mean),
+            Some("sum") => call.reduce(Reduction::Sum),
+            Some(_) => call.reduce(Reduction::None),
+            None => call,
+        };
+        let call = match self.stated["block"].as_u64() {
+            Some(examples) => call.block(examples),
+            None => call,
+        };
         match &self.stated["mapped"] {
             Value::Null => Ok(call),
             places => Ok(call.mapped(&nodes(self.graph, places)?)),

@@ -26,6 +26,6 @@ final class Asked {
 
     /** Whether a tensor that is fed stays with the server. */
     boolean feedsResidents() {
-        return tensors.getOrDefault("feeds", Map.of()).values().stream().anyMatch(Resident.class::isInstance);
+        return tensors.getOrDefault("feeds", Map.of()).values().stream().anyMatch(value -> !(value instanceof Tensor));
     }
 }

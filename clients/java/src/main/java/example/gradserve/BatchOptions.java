@@ -44,4 +44,26 @@ public final class BatchOptions extends RunOptions<BatchOptions> {
         asked.lists.put("mapped", List.of(leaves));
         return this;
     }
+
+    /**
+     * What is made of the examples; each is by itself unless stated.
+     *
+     * @param reduction their sum or mean
+     * @return these options
+     */
+    public BatchOptions reduce(Reduction reduction) {
+        asked.values.put("reduce", reduction.word());
+        return this;
+    }
+
+    /**
+     * How many examples are added up at a time.
+     *
+     * @param examples 1 or more; else as many as the server finds right
+     * @return these options
+     */
+    public BatchOptions block(long examples) {
+        asked.values.put("block", examples);
+        return this;
+    }
 }

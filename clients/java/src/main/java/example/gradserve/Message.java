@@ -126,6 +126,9 @@ final class Message {
         fillEntries(graph, role, tensors, (value, entry) -> {
             if (value instanceof Resident resident) {
                 entry.put("tensor_id", resident.name());
+            } else if (value instanceof Rows rows) {
+                entry.put("tensor_id", rows.name());
+                entry.putArray("rows").add(rows.start()).add(rows.stop());
             } else if (value instanceof Tensor tensor) {
                 placed.add(new Placed(tensor, role + "." + entry.get("node"), entry, "tensor"));
             } else {
@@ -138,6 +141,9 @@ final class Message {
         entry.put("tensor_id", store.name());
         store.ifMatch().ifPresent(etag -> entry.put("if_match", etag));
         store.durable().ifPresent(durable -> entry.put("durable", durable));
+        if (store.isGradient()) {
+            entry.put("gradient", true);
+        }
     }
 
     /** A list with an entry for each node, by id. */

@@ -57,6 +57,28 @@ public final class PlanOptions extends CallOptions<PlanOptions> {
     }
 
     /**
+     * What is made of the examples; each is by itself unless stated.
+     *
+     * @param reduction their sum or mean
+     * @return these options
+     */
+    public PlanOptions reduce(Reduction reduction) {
+        asked.values.put("reduce", reduction.word());
+        return this;
+    }
+
+    /**
+     * How many examples are added up at a time.
+     *
+     * @param examples 1 or more; else as many as the server finds right
+     * @return these options
+     */
+    public PlanOptions block(long examples) {
+        asked.values.put("block", examples);
+        return this;
+    }
+
+    /**
      * The nodes whose values would come back.
      *
      * @param nodes of the graph

@@ -30,6 +30,17 @@ public record Resident(
         this(name, "", Optional.empty(), OptionalLong.empty(), Optional.empty(), OptionalLong.empty());
     }
 
+    /**
+     * Part of it, which may stand where it may.
+     *
+     * @param start the first row, along the leading axis
+     * @param stop the row behind the last one
+     * @return what lies between
+     */
+    public Rows rows(long start, long stop) {
+        return new Rows(name, start, stop);
+    }
+
     /** The handle of a version whose tensor is known. */
     static Resident of(String name, String etag, Tensor tensor) {
         return new Resident(

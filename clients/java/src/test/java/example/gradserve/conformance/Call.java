@@ -7,6 +7,7 @@ import example.gradserve.Client;
 import example.gradserve.Computable;
 import example.gradserve.Node;
 import example.gradserve.Precision;
+import example.gradserve.Reduction;
 import example.gradserve.Resident;
 import example.gradserve.RunOptions;
 import example.gradserve.Store;
@@ -55,6 +56,8 @@ record Call(JsonNode stated, Computable on) {
                 node("of", o::of);
                 nodes("wrt", o::wrt);
                 nodes("mapped", o::mapped);
+                tell("reduce", Call::reduction, o::reduce);
+                tell("block", JsonNode::longValue, o::block);
             });
             case "check" -> client.check(on, values("feeds"), o -> {
                 form(o);
@@ -71,6 +74,8 @@ record Call(JsonNode stated, Computable on) {
                 node("of", o::of);
                 nodes("wrt", o::wrt);
                 nodes("mapped", o::mapped);
+                tell("reduce", Call::reduction, o::reduce);
+                tell("block", JsonNode::longValue, o::block);
                 nodes("outputs", o::outputs);
                 tell("memory_budget", JsonNode::longValue, o::memoryBudget);
                 tell("precision", Call::precision, o::precision);
@@ -98,8 +103,13 @@ record Call(JsonNode stated, Computable on) {
             Store store = new Store(entry.get("tensor_id").textValue());
             store = entry.has("if_match") ? store.ifMatch(entry.get("if_match").textValue()) : store;
             store = entry.has("durable") ? store.durable(entry.get("durable").booleanValue()) : store;
+            store = entry.path("gradient").booleanValue() ? store.gradient() : store;
             options.store(node(entry), store);
         }
+    }
+
+    private static Reduction reduction(JsonNode word) {
+        return Reduction.valueOf(word.textValue().toUpperCase(Locale.ROOT));
     }
 
     private static Precision precision(JsonNode word) {
@@ -128,11 +138,18 @@ record Call(JsonNode stated, Computable on) {
     private Map<Node, Value> values(String role) {
         Map<Node, Value> values = new LinkedHashMap<>();
         for (JsonNode entry : stated.path(role)) {
-            boolean isResident = entry.has("tensor_id");
-            values.put(node(entry),
-                isResident ? new Resident(entry.get("tensor_id").textValue()) : Bits.tensor(entry.get("tensor")));
+            values.put(node(entry), value(entry));
         }
         return values;
+    }
+
+    private static Value value(JsonNode entry) {
+        if (!entry.has("tensor_id")) {
+            return Bits.tensor(entry.get("tensor"));
+        }
+        Resident kept = new Resident(entry.get("tensor_id").textValue());
+        JsonNode rows = entry.path("rows");
+        return rows.isArray() ? kept.rows(rows.get(0).longValue(), rows.get(1).longValue()) : kept;
     }
 
     private Map<Node, TensorType> types() {
