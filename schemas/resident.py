@@ -24,7 +24,6 @@ class StoredTensor(TypedDict):
     """The value of a node, or the gradient by it, as it is kept now."""
 
     node: NodeId
-    gradient: NotRequired[Annotated[bool, Field(description="true where it is the gradient; else absent")]]
     tensor_id: TensorName
     etag: Etag
     durable: Annotated[bool, Field(description="whether it is on disk")]

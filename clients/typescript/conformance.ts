@@ -18,6 +18,7 @@ import {
   Refusal,
   type RegisteredGraph,
   Resident,
+  Rows,
   Results,
   type Store,
   type Surroundings,

@@ -70,8 +70,6 @@ class Storing:
             "etag": etag,
             "durable": place.durable,
         }
-        if place.is_gradient:
-            told["gradient"] = True
         if not place.durable:
             told["written_within_ms"] = self.written_within_ms
         return Kept(stored, told, array)

@@ -153,8 +153,14 @@ class FunctionCall:
             recordings.kept.append(self._record())
         if not recordings.kept[0].guards:
             return recordings.kept[0]
-        asked = self.run(lambda r: r.ask("forward", feeds=self.feeds(r), outputs=[guard.node for guard in r.guards]))
-        return (yield from asked)[0]
+        return (yield from self.run(self._looks_at_guards))[0]
+
+    def _looks_at_guards(self, recorded: Recorded) -> Ask:
+        """A call that gives what came out at its guards: of each example, where there are many."""
+        asked = {"feeds": self.feeds(recorded), "outputs": [guard.node for guard in recorded.guards]}
+        if not self._mapped:
+            return recorded.ask("forward", **asked)
+        return recorded.ask("batch", mapped=self.mapped(recorded), **asked)
 
     def _record(self) -> Recorded:
         recorder = Recorder(RecordedArray, self._look if self._source.looks else None)

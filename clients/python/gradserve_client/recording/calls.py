@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from gradserve_client.answers import Certificate, Forecast
+from gradserve_client.fields import Reduction
 from gradserve_client.graph import Graph, Node
 from gradserve_client.recording.arguments import Library, Which
-from gradserve_client.recording.call import Feeds, Source
+from gradserve_client.recording.call import Feeds, FunctionCall, Source
 from gradserve_client.recording.recorded import Recorded, Steps
 from gradserve_client.recording.trees import matched
 from gradserve_client.tensors import as_array
@@ -102,13 +103,23 @@ def jacobian(source: Source, /, *args: Any, wrt: Which = 0, **kwargs: Any) -> St
 
 
 def batch(
-    source: Source, /, *args: Any, mapped: Which | None = None, wrt: Which | None = None, **kwargs: Any
+    source: Source,
+    /,
+    *args: Any,
+    mapped: Which | None = None,
+    wrt: Which | None = None,
+    reduce: Reduction = "none",
+    block: int | None = None,
+    **kwargs: Any,
 ) -> Steps[Any]:
     """The values of many examples in one call; with `wrt` and one float each, (values, gradients).
 
-    The arguments of `mapped`, by default all, have a leading axis of examples; so has what comes back.
+    The arguments of `mapped`, by default all, have a leading axis of examples; so has what comes back, unless `reduce`
+    adds up, `block` examples at a time.
     """
     call = yield from source.called(args, kwargs, () if wrt is None else wrt, mapped)
+    if reduce != "none":
+        return (yield from _reduced(call, wrt, reduce, block))
     if wrt is None:
         recorded, answer = yield from call.run(
             lambda r: r.ask("batch", feeds=call.feeds(r), mapped=call.mapped(r), outputs=r.asked)
@@ -120,6 +131,18 @@ def batch(
         )
     )
     return recorded.values(answer.values), call.by_argument(recorded, answer.gradients)
+
+
+def _reduced(call: FunctionCall, wrt: Which | None, reduce: Reduction, block: int | None) -> Steps[Any]:
+    """The sum or mean over examples, once guards are known to hold for each: of a sum nobody could tell."""
+    recorded = yield from call.confirmed()
+    asked: dict[str, Any] = {"reduce": reduce, "block": block}
+    asked["outputs"] = [*dict.fromkeys(output.node for output in recorded.outputs)]
+    if wrt is not None:
+        asked |= {"of": recorded.scalar("batch"), "wrt": call.wrt(recorded)}
+    answer = yield recorded.ask("batch", feeds=call.feeds(recorded), mapped=call.mapped(recorded), **asked)
+    values = recorded.values(answer.values)
+    return values if wrt is None else (values, call.by_argument(recorded, answer.gradients))
 
 
 def check(
@@ -145,9 +168,17 @@ def check(
 
 
 def plan(
-    source: Source, /, *args: Any, call: str = "gradients", wrt: Which = 0, mapped: Which | None = None, **kwargs: Any
+    source: Source,
+    /,
+    *args: Any,
+    call: str = "gradients",
+    wrt: Which = 0,
+    mapped: Which | None = None,
+    reduce: Reduction | None = None,
+    block: int | None = None,
+    **kwargs: Any,
 ) -> Steps[Forecast]:
-    """What a call would take, by its name on the wire; `mapped` is for `batch`.
+    """What a call would take, by its name on the wire; `mapped`, `reduce` and `block` are for `batch`.
 
     Nothing is run, unless there are guards: then the function once, to see whether they hold.
     """
@@ -159,7 +190,7 @@ def plan(
     if call in ("gradients", "hessian", "hvp", "batch"):
         asked["of"] = recorded.scalar(call)
     if call == "batch":
-        asked["mapped"] = asking.mapped(recorded)
+        asked |= {"mapped": asking.mapped(recorded), "reduce": reduce, "block": block}
     forecast: Forecast = yield recorded.ask("plan", types=asking.types(recorded), call=call, **asked)
     return forecast
 

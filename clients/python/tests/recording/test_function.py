@@ -77,6 +77,23 @@ def test_many_examples_in_one_call(recorded: gs.Function) -> None:
         alone.batch(1.0)
 
 
+def test_sums_over_examples(client: gs.Client) -> None:
+    """Of the rows of x and y, whose losses are added up; and of a function that looks at its values."""
+    loss = gs.function(lambda w, x, y: xp.sum((xp.tanh(x @ w) - y) ** 2), client=client)
+    whole, gradient = loss.value_and_grad(W, X, Y)
+    for block in (None, 1, 2):
+        value, found = loss.batch(W, X, Y, mapped=("x", "y"), wrt="w", reduce="sum", block=block)
+        assert np.allclose(value, whole, 1e-12)
+        assert np.allclose(found, gradient, 1e-12)
+    assert np.allclose(loss.batch(W, X, Y, mapped=("x", "y"), reduce="mean"), whole / len(X), 1e-12)
+    assert loss.plan(W, X, Y, call="batch", mapped=("x", "y"), reduce="sum", block=2).fields["blocks"] > 1
+    signed = gs.function(lambda w: w * 2 if xp.sum(w) > 0 else w * 3, client=client, values="guarded")
+    positive = np.abs(np.array([W, W + 1, W + 2]))
+    assert np.allclose(signed.batch(positive, reduce="sum"), 2 * positive.sum(0))
+    with pytest.raises(gs.RecordingError, match="examples of a batch come out differently"):
+        signed.batch(np.concatenate([positive, -positive]), reduce="sum")
+
+
 def test_plans_and_graphs(recorded: gs.Function) -> None:
     for call in ("forward", "gradients", "vjp", "jvp", "jacobian", "hessian", "hvp"):
         assert recorded.plan(W, X, Y, call=call).admitted
