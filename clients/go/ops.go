@@ -4,6 +4,7 @@ package gradserve
 
 // opsSince has the opset that graphs have an op since, where it is not the first.
 var opsSince = map[string]int{
+	"betainc":            2,
 	"call":               2,
 	"cond":               2,
 	"fixed_point":        2,
@@ -11,6 +12,8 @@ var opsSince = map[string]int{
 	"i0e":                2,
 	"i1":                 2,
 	"i1e":                2,
+	"igamma":             2,
+	"igammac":            2,
 	"map":                2,
 	"random_bernoulli":   2,
 	"random_bits":        2,
@@ -299,6 +302,19 @@ type BCEWithLogitsOptions struct {
 func (g *Graph) BCEWithLogits(x *Node, y *Node, options ...BCEWithLogitsOptions) *Node {
 	o := given(options)
 	return g.typed("bce_with_logits", 2, []*Node{x, y}, Attrs{"reduction": o.Reduction})
+}
+
+// Betainc is the op betainc: y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), broadcasting, for 0 ≤ x ≤ 1, and a, b >
+// 0: SciPy's, JAX's.
+//
+// To 256 units, SciPy's own on NumPy. Derivatives by all operands, of any order: by x to 1e-12 of their value, by a and
+// b, of which JAX has none, to 1e-11. PyTorch has no such function.
+//
+// Since opset 2.
+//
+// Gradient: da, db = g · ∂I/∂a, g · ∂I/∂b by an integral; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b).
+func (g *Graph) Betainc(a *Node, b *Node, x *Node) *Node {
+	return g.typed("betainc", 3, []*Node{a, b, x}, Attrs{})
 }
 
 // Betaln is the op betaln: y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1
@@ -1040,8 +1056,9 @@ func (g *Graph) I1(x *Node) *Node {
 	return g.typed("i1", 1, []*Node{x}, Attrs{})
 }
 
-// I1e is the op i1e: y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units. At 0, the
-// derivative is 1/2.
+// I1e is the op i1e: y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units.
+//
+// At 0, the derivative is 1/2.
 //
 // Since opset 2.
 //
@@ -1055,6 +1072,32 @@ func (g *Graph) I1e(x *Node) *Node {
 // Gradient: g.
 func (g *Graph) Identity(x *Node) *Node {
 	return g.typed("identity", 1, []*Node{x}, Attrs{})
+}
+
+// Igamma is the op igamma: y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's
+// `igamma`, SciPy's.
+//
+// To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of their value, by
+// a (of which PyTorch has none, and JAX's are to 1e-7 of 1) to 1e-12; there is no second derivative by a.
+//
+// Since opset 2.
+//
+// Gradient: da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a).
+func (g *Graph) Igamma(a *Node, x *Node) *Node {
+	return g.typed("igamma", 2, []*Node{a, x}, Attrs{})
+}
+
+// Igammac is the op igammac: y = Q(a, x) = 1 − P(a, x), accurate where it is small: `torch.special.gammaincc`, JAX's
+// `igammac`, SciPy's.
+//
+// To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives as those of `igamma`, with the other
+// sign.
+//
+// Since opset 2.
+//
+// Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
+func (g *Graph) Igammac(a *Node, x *Node) *Node {
+	return g.typed("igammac", 2, []*Node{a, x}, Attrs{})
 }
 
 // InputOptions are what Input takes beside what is required.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -65,6 +65,16 @@ def in_blocks(run: RunContext, function: Callable[[Floats], Floats], x: Array, o
     for start in run.through(range(0, flat.size, BLOCK)):
         block = flat[start : start + BLOCK]
         block[...] = function(block.astype(np.float64, copy=False))
+
+
+def broadcast_blocks(run: RunContext, function: Callable[..., Floats], arrays: Sequence[Array], out: Array) -> None:
+    """`function` in float64, on one block after another of NumPy's arrays, which broadcast to `out`."""
+    flags: Any = ["external_loop", "buffered", "zerosize_ok"]
+    roles: Any = [*[["readonly"]] * len(arrays), ["writeonly"]]
+    dtypes = [np.float64] * len(roles)
+    with np.nditer([*arrays, out], flags, roles, dtypes, casting="same_kind", buffersize=BLOCK) as blocks:
+        for *xs, y in run.through(blocks):
+            y[...] = function(*xs)
 
 
 def erf_blocks(x: Floats) -> Floats:

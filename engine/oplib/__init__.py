@@ -16,6 +16,8 @@ Files:
     attention_rows       Attention a block of queries at a time; the way back is in `attention_gradients`
     batching             Alignment for batching rules: mapped operands, which have an extra leading axis, are brought
                          into line
+    beta_density         The beta distribution in nodes: its density, and how its distribution function changes with a
+                         shape
     bitcast              The same bits as another dtype: what loops read and write, whose operands are floats, and what
                          lies in memory
     col2im               The kernel of transposed convolution, the adjoint of `correlate`: products added where the
@@ -32,6 +34,8 @@ Files:
     formula              Base of the ops of networks that are formulas over floats
     from_end             Indices that may be negative, and then count from the end: made whole before anything is read
                          by them
+    gamma_density        The gamma distribution in nodes: its density, and how its distribution function changes with
+                         the shape
     im2col               The kernels of convolution: sums of products over sliding windows, as matrix products on
                          columns
     index_notes          Index checks that do not wait: on a device, that an index is outside is noted, and read when

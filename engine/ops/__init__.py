@@ -11,6 +11,7 @@ Files:
     arithmetic        Arithmetic of two operands. Each gradient is one line a partial derivative
     attention         Scaled dot-product attention
     bessel            Modified Bessel functions of the first kind, as they are and scaled by exp(−|x|)
+    betainc           The incomplete beta function, regularised: the distribution function of the beta distribution
     betaln            The logarithm of the beta function
     call              A function in the place of a node, perhaps with a derivative of its own, or computed once more on
                       the way back
@@ -41,6 +42,8 @@ Files:
     hyperbolic        The hyperbolic functions and their inverses
     identity          Ops that hand their operand on as it is: for differentiation too, or cut off from it
     index             Reading at several index tensors, adding there, and writing there
+    igamma            The incomplete gamma functions, regularised: of the gamma distribution, the distribution function
+                      and the rest
     leaves            Leaves: fed ones, constants, and tensors that are described instead of sent
     lgamma            The logarithm of the gamma function, and its derivatives of every order
     linear            Dense layers

@@ -13,7 +13,7 @@ from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType, to_float
-from engine.loops.special import BLOCK, Floats, block_workspace, library, polynomial
+from engine.loops.special import Floats, block_workspace, broadcast_blocks, library, polynomial
 from engine.oplib.elementwise import Binary
 
 #: from here on, Stirling's series
@@ -61,20 +61,11 @@ class Betaln(Binary):
 
     @compute.on("cpu")
     def _compute_in_blocks(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:
-        _in_blocks(run, a, b, out)
+        broadcast_blocks(run, lambda x, y: _betaln(np.minimum(x, y), np.maximum(x, y)), [a, b], out)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """A few blocks."""
         return block_workspace(out.size) if isinstance(out, TensorType) else 0
-
-
-def _in_blocks(run: RunContext, a: Array, b: Array, out: Array) -> None:
-    """In float64, on one block after another of the broadcast operands."""
-    flags: Any = ["external_loop", "buffered", "zerosize_ok"]
-    roles: Any = [["readonly"], ["readonly"], ["writeonly"]]
-    with np.nditer([a, b, out], flags, roles, [np.float64] * 3, casting="same_kind", buffersize=BLOCK) as blocks:
-        for x, y, z in run.through(blocks):
-            z[...] = _betaln(np.minimum(x, y), np.maximum(x, y))
 
 
 def _betaln(a: Floats, b: Floats) -> Floats:

@@ -7,7 +7,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Final
 from zlib import crc32
 
 import numpy as np
@@ -157,6 +157,10 @@ def all_cases() -> Iterator[Case]:
 def place(op: Definition) -> str:
     """Where an op is defined, for messages."""
     return f"class {type(op).__name__} ({type(op).__module__.replace('.', '/')}.py)"
+
+
+#: operands by which an op has no second derivative, but a refusal
+ONCE: Final[Mapping[str, tuple[int, ...]]] = {"igamma": (0,), "igammac": (0,)}
 
 
 def has_rule(case: Case) -> bool:

@@ -30,6 +30,9 @@ def _has_no_quotient(x: float, y: float) -> bool:
 NO_LIMIT: dict[str, tuple[Callable[..., bool], str]] = {
     "atan2": (lambda a, b: a == b == 0, "every direction has its own"),
     "betaln": (lambda a, b: min(a, b) <= 0 or a == b == INF, "poles on the left; at the end, it depends on a / b"),
+    "betainc": (lambda a, b, x: min(a, b, x) <= 0 or max(a, b) == INF or x >= 1, "there is none but between these"),
+    "igamma": (lambda a, x: min(a, x) < 0, "there is no value"),
+    "igammac": (lambda a, x: min(a, x) < 0, "there is no value"),
     "lgamma": (lambda x: x < 0, "poles at the whole numbers, however far"),
     "mod": (lambda a, b: abs(a) == INF, "it goes to and fro"),
     "mul": (lambda a, b: {abs(a), abs(b)} == {0, INF}, "a product of IEEE 754: NaN"),

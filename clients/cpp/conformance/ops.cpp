@@ -99,6 +99,9 @@ static const std::map<std::string, Append>& methods() {
             step.read("reduction", options.reduction);
             return graph.bce_with_logits(step.operand(0), step.operand(1), options);
         }},
+        {"betainc", [](gs::Graph& graph, const Step& step) {
+            return graph.betainc(step.operand(0), step.operand(1), step.operand(2));
+        }},
         {"betaln", [](gs::Graph& graph, const Step& step) {
             return graph.betaln(step.operand(0), step.operand(1));
         }},
@@ -326,6 +329,12 @@ static const std::map<std::string, Append>& methods() {
         }},
         {"identity", [](gs::Graph& graph, const Step& step) {
             return graph.identity(step.operand(0));
+        }},
+        {"igamma", [](gs::Graph& graph, const Step& step) {
+            return graph.igamma(step.operand(0), step.operand(1));
+        }},
+        {"igammac", [](gs::Graph& graph, const Step& step) {
+            return graph.igammac(step.operand(0), step.operand(1));
         }},
         {"input", [](gs::Graph& graph, const Step& step) {
             gs::InputOptions options;

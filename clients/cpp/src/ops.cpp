@@ -10,6 +10,7 @@ namespace gradserve {
 
 std::int64_t opset_of_op(std::string_view op) {
     static const std::map<std::string_view, std::int64_t> since{
+        {"betainc", 2},
         {"call", 2},
         {"cond", 2},
         {"fixed_point", 2},
@@ -17,6 +18,8 @@ std::int64_t opset_of_op(std::string_view op) {
         {"i0e", 2},
         {"i1", 2},
         {"i1e", 2},
+        {"igamma", 2},
+        {"igammac", 2},
         {"map", 2},
         {"random_bernoulli", 2},
         {"random_bits", 2},
@@ -124,6 +127,10 @@ Node Ops::batch_norm(const Node& x, const BatchNormOptions& options) {
 
 Node Ops::bce_with_logits(const Node& x, const Node& y, const BceWithLogitsOptions& options) {
     return typed("bce_with_logits", {x, y}, {{"reduction", options.reduction}});
+}
+
+Node Ops::betainc(const Node& a, const Node& b, const Node& x) {
+    return typed("betainc", {a, b, x}, {});
 }
 
 Node Ops::betaln(const Node& a, const Node& b) {
@@ -366,6 +373,14 @@ Node Ops::i1e(const Node& x) {
 
 Node Ops::identity(const Node& x) {
     return typed("identity", {x}, {});
+}
+
+Node Ops::igamma(const Node& a, const Node& x) {
+    return typed("igamma", {a, x}, {});
+}
+
+Node Ops::igammac(const Node& a, const Node& x) {
+    return typed("igammac", {a, x}, {});
 }
 
 Node Ops::input(const std::string& name, const InputOptions& options) {

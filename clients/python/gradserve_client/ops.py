@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 TENSOR_ATTRIBUTES: Final = frozenset({"value"})
 #: the opset that graphs have an op since, where it is not the first
 SINCE: Final = {
+    "betainc": 2,
     "call": 2,
     "cond": 2,
     "fixed_point": 2,
@@ -21,6 +22,8 @@ SINCE: Final = {
     "i0e": 2,
     "i1": 2,
     "i1e": 2,
+    "igamma": 2,
+    "igammac": 2,
     "map": 2,
     "random_bernoulli": 2,
     "random_bits": 2,
@@ -255,6 +258,19 @@ class NodeOps:
             reduction: what is made of the single losses; none: they are the result; 'mean' unless stated
         """
         return self._op("bce_with_logits", y, name=name, reduction=reduction)
+
+    def betainc(self, b: Node, x: Node, *, name: str | None = None) -> Node:
+        """y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), broadcasting, for 0 ≤ x ≤ 1, and a, b > 0: SciPy's,
+        JAX's.
+
+        To 256 units, SciPy's own on NumPy. Derivatives by all operands, of any order: by x to 1e-12 of their
+        value, by a and b, of which JAX has none, to 1e-11. PyTorch has no such function.
+
+        Since opset 2.
+
+        Gradient: da, db = g · ∂I/∂a, g · ∂I/∂b by an integral; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b).
+        """
+        return self._op("betainc", b, x, name=name)
 
     def betaln(self, b: Node, *, name: str | None = None) -> Node:
         """y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y| is less.
@@ -776,8 +792,9 @@ class NodeOps:
         return self._op("i1", name=name)
 
     def i1e(self, *, name: str | None = None) -> Node:
-        """y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units. At 0, the derivative is
-        1/2.
+        """y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units.
+
+        At 0, the derivative is 1/2.
 
         Since opset 2.
 
@@ -791,6 +808,32 @@ class NodeOps:
         Gradient: g.
         """
         return self._op("identity", name=name)
+
+    def igamma(self, x: Node, *, name: str | None = None) -> Node:
+        """y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's `igamma`, SciPy's.
+
+        To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of
+        their value, by a (of which PyTorch has none, and JAX's are to 1e-7 of 1) to 1e-12; there is no second
+        derivative by a.
+
+        Since opset 2.
+
+        Gradient: da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a).
+        """
+        return self._op("igamma", x, name=name)
+
+    def igammac(self, x: Node, *, name: str | None = None) -> Node:
+        """y = Q(a, x) = 1 − P(a, x), accurate where it is small: `torch.special.gammaincc`, JAX's `igammac`,
+        SciPy's.
+
+        To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives as those of `igamma`,
+        with the other sign.
+
+        Since opset 2.
+
+        Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
+        """
+        return self._op("igammac", x, name=name)
 
     def inv(self, *, name: str | None = None) -> Node:
         """y = x⁻¹, for matrices on the last two axes.

@@ -15,6 +15,7 @@ export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
 ]);
 /** The opset that graphs have an op since, where it is not the first. */
 export const SINCE: { readonly [op: string]: number } = {
+  betainc: 2,
   call: 2,
   cond: 2,
   fixed_point: 2,
@@ -22,6 +23,8 @@ export const SINCE: { readonly [op: string]: number } = {
   i0e: 2,
   i1: 2,
   i1e: 2,
+  igamma: 2,
+  igammac: 2,
   map: 2,
   random_bernoulli: 2,
   random_bits: 2,
@@ -299,6 +302,20 @@ export abstract class Ops {
    */
   bceWithLogits(x: Node, y: Node, options: Optional<{ reduction: "mean" | "sum" | "none"; name: string }> = {}): Node {
     return this.append("bce_with_logits", [x, y], { reduction: options.reduction }, options.name);
+  }
+
+  /**
+   * y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), broadcasting, for 0 ≤ x ≤ 1, and a, b > 0: SciPy's, JAX's.
+   *
+   * To 256 units, SciPy's own on NumPy. Derivatives by all operands, of any order: by x to 1e-12 of their value, by a
+   * and b, of which JAX has none, to 1e-11. PyTorch has no such function.
+   *
+   * Since opset 2.
+   *
+   * Gradient: da, db = g · ∂I/∂a, g · ∂I/∂b by an integral; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b).
+   */
+  betainc(a: Node, b: Node, x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("betainc", [a, b, x], {}, options.name);
   }
 
   /**
@@ -1000,7 +1017,9 @@ export abstract class Ops {
   }
 
   /**
-   * y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units. At 0, the derivative is 1/2.
+   * y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units.
+   *
+   * At 0, the derivative is 1/2.
    *
    * Since opset 2.
    *
@@ -1017,6 +1036,34 @@ export abstract class Ops {
    */
   identity(x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("identity", [x], {}, options.name);
+  }
+
+  /**
+   * y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's `igamma`, SciPy's.
+   *
+   * To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of their value,
+   * by a (of which PyTorch has none, and JAX's are to 1e-7 of 1) to 1e-12; there is no second derivative by a.
+   *
+   * Since opset 2.
+   *
+   * Gradient: da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a).
+   */
+  igamma(a: Node, x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("igamma", [a, x], {}, options.name);
+  }
+
+  /**
+   * y = Q(a, x) = 1 − P(a, x), accurate where it is small: `torch.special.gammaincc`, JAX's `igammac`, SciPy's.
+   *
+   * To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives as those of `igamma`, with the
+   * other sign.
+   *
+   * Since opset 2.
+   *
+   * Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
+   */
+  igammac(a: Node, x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("igammac", [a, x], {}, options.name);
   }
 
   /**

@@ -717,6 +717,16 @@ public:
     /// Gradient: dx = g · (σ(x) − y) / n, dy = −g · x / n.
     Node bce_with_logits(const Node& x, const Node& y, const BceWithLogitsOptions& options = {});
 
+    /// y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), broadcasting, for 0 ≤ x ≤ 1, and a, b > 0: SciPy's, JAX's.
+    ///
+    /// To 256 units, SciPy's own on NumPy. Derivatives by all operands, of any order: by x to 1e-12 of their value, by
+    /// a and b, of which JAX has none, to 1e-11. PyTorch has no such function.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: da, db = g · ∂I/∂a, g · ∂I/∂b by an integral; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b).
+    Node betainc(const Node& a, const Node& b, const Node& x);
+
     /// y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y| is less.
     ///
     /// Units are those in the last place of a float64, on NumPy. Where an operand is large, `lgamma` would leave few
@@ -1082,7 +1092,9 @@ public:
     /// Gradient: g · (i0(x) − y / x), and g / 2 at 0.
     Node i1(const Node& x);
 
-    /// y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units. At 0, the derivative is 1/2.
+    /// y = exp(−|x|) I₁(x): SciPy's, `torch.special.i1e`, JAX's `bessel_i1e`. To 4 units.
+    ///
+    /// At 0, the derivative is 1/2.
     ///
     /// Since opset 2.
     ///
@@ -1093,6 +1105,27 @@ public:
     ///
     /// Gradient: g.
     Node identity(const Node& x);
+
+    /// y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's `igamma`, SciPy's.
+    ///
+    /// To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of their
+    /// value, by a (of which PyTorch has none, and JAX's are to 1e-7 of 1) to 1e-12; there is no second derivative by
+    /// a.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a).
+    Node igamma(const Node& a, const Node& x);
+
+    /// y = Q(a, x) = 1 − P(a, x), accurate where it is small: `torch.special.gammaincc`, JAX's `igammac`, SciPy's.
+    ///
+    /// To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives as those of `igamma`, with the
+    /// other sign.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
+    Node igammac(const Node& a, const Node& x);
 
     /// Data, fed with the request.
     ///

@@ -75,6 +75,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		var o gs.BCEWithLogitsOptions
 		o.Reduction = attr[string](s, "reduction")
 		return g.BCEWithLogits(s.operand(0), s.operand(1), o)
+	case "betainc":
+		return g.Betainc(s.operand(0), s.operand(1), s.operand(2))
 	case "betaln":
 		return g.Betaln(s.operand(0), s.operand(1))
 	case "broadcast_to":
@@ -244,6 +246,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.I1e(s.operand(0))
 	case "identity":
 		return g.Identity(s.operand(0))
+	case "igamma":
+		return g.Igamma(s.operand(0), s.operand(1))
+	case "igammac":
+		return g.Igammac(s.operand(0), s.operand(1))
 	case "input":
 		var o gs.InputOptions
 		o.DType = attr[gs.DType](s, "dtype")

@@ -74,6 +74,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "reduction", |o, v: String| o.reduction(&v))?;
             step.operand(0).bce_with_logits_with(step.operand(1), o)
         }
+        "betainc" => step.operand(0).betainc(step.operand(1), step.operand(2)),
         "betaln" => step.operand(0).betaln(step.operand(1)),
         "broadcast_to" => {
             let o = BroadcastToOptions::new();
@@ -244,6 +245,8 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "i1" => step.operand(0).i1(),
         "i1e" => step.operand(0).i1e(),
         "identity" => step.operand(0).identity(),
+        "igamma" => step.operand(0).igamma(step.operand(1)),
+        "igammac" => step.operand(0).igammac(step.operand(1)),
         "input" => {
             let o = InputOptions::new();
             let o = step.set(o, "dtype", |o, v: DType| o.dtype(v))?;

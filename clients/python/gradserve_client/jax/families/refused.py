@@ -24,12 +24,9 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
     **dict.fromkeys(
         (
             "approx_top_k",
-            "igamma",
             "igamma_grad_a",
-            "igammac",
             "random_gamma",
             "ragged_dot_general",
-            "regularized_incomplete_beta",
             "scaled_dot",
             "select_and_gather_add",
             "tridiagonal_solve",

@@ -21,6 +21,7 @@ public abstract sealed class GraphOps permits Graph {
     /** The opset that graphs have an op since. */
     static int since(String op) {
         return switch (op) {
+            case "betainc" -> 2;
             case "call" -> 2;
             case "cond" -> 2;
             case "fixed_point" -> 2;
@@ -28,6 +29,8 @@ public abstract sealed class GraphOps permits Graph {
             case "i0e" -> 2;
             case "i1" -> 2;
             case "i1e" -> 2;
+            case "igamma" -> 2;
+            case "igammac" -> 2;
             case "map" -> 2;
             case "random_bernoulli" -> 2;
             case "random_bits" -> 2;

@@ -696,6 +696,27 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
+     * The op betainc: y = I(x; a, b) = ∫₀ˣ tᵃ⁻¹ (1 − t)ᵇ⁻¹ dt / B(a, b), broadcasting, for 0 ≤ x ≤ 1, and a, b &gt; 0:
+     * SciPy's, JAX's.
+     *
+     * <p>To 256 units, SciPy's own on NumPy. Derivatives by all operands, of any order: by x to 1e-12 of their value,
+     * by a and b, of which JAX has none, to 1e-11. PyTorch has no such function.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: da, db = g · ∂I/∂a, g · ∂I/∂b by an integral; dx = g · xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b).
+     *
+     * <p>Of its operands, a is this node.
+     *
+     * @param b an operand
+     * @param x an operand
+     * @return the node
+     */
+    public Node betainc(Node b, Node x) {
+        return append("betainc", new Attrs(), operands(b, x));
+    }
+
+    /**
      * The op betaln: y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y|
      * is less.
      *
@@ -2152,7 +2173,9 @@ public abstract sealed class NodeOps permits Node {
 
     /**
      * The op i1e: y = exp(−|x|) I₁(x): SciPy's, <code>torch.special.i1e</code>, JAX's <code>bessel_i1e</code>. To 4
-     * units. At 0, the derivative is 1/2.
+     * units.
+     *
+     * <p>At 0, the derivative is 1/2.
      *
      * <p>Since opset 2.
      *
@@ -2173,6 +2196,46 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node identity() {
         return append("identity", new Attrs(), operands());
+    }
+
+    /**
+     * The op igamma: y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: <code>torch.special.gammainc</code>, JAX's
+     * <code>igamma</code>, SciPy's.
+     *
+     * <p>To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of their
+     * value, by a (of which PyTorch has none, and JAX's are to 1e-7 of 1) to 1e-12; there is no second derivative by a.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a).
+     *
+     * <p>Of its operands, a is this node.
+     *
+     * @param x an operand
+     * @return the node
+     */
+    public Node igamma(Node x) {
+        return append("igamma", new Attrs(), operands(x));
+    }
+
+    /**
+     * The op igammac: y = Q(a, x) = 1 − P(a, x), accurate where it is small: <code>torch.special.gammaincc</code>,
+     * JAX's <code>igammac</code>, SciPy's.
+     *
+     * <p>To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives as those of
+     * <code>igamma</code>, with the other sign.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
+     *
+     * <p>Of its operands, a is this node.
+     *
+     * @param x an operand
+     * @return the node
+     */
+    public Node igammac(Node x) {
+        return append("igammac", new Attrs(), operands(x));
     }
 
     /**

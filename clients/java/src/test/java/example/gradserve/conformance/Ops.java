@@ -53,6 +53,7 @@ final class Ops {
                 s.real("eps", o::eps);
             });
             case "bce_with_logits" -> s.operand(0).bceWithLogits(s.operand(1), o -> s.text("reduction", o::reduction));
+            case "betainc" -> s.operand(0).betainc(s.operand(1), s.operand(2));
             case "betaln" -> s.operand(0).betaln(s.operand(1));
             case "broadcast_to" -> s.operand(0).broadcastTo(s.wholes("shape"));
             case "call" -> graph.call(s.function("body"), s.operandsFrom(0), o -> {
@@ -151,6 +152,8 @@ final class Ops {
             case "i1" -> s.operand(0).i1();
             case "i1e" -> s.operand(0).i1e();
             case "identity" -> s.operand(0).identity();
+            case "igamma" -> s.operand(0).igamma(s.operand(1));
+            case "igammac" -> s.operand(0).igammac(s.operand(1));
             case "input" -> graph.input(s.name(), o -> {
                 s.dtype("dtype", o::dtype);
                 s.wholes("shape", o::shape);
