@@ -1,0 +1,34 @@
+"""Indices of several examples as those of one: each in its own range."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine import Builder, TensorType, registry
+from engine.graph.errors import IndexOutOfRange
+from engine.oplib.apart import apart
+from tests.contract.cases import run_graph
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_each_example_has_its_own_range(dtype: str, axis: int) -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((2, 3), np.dtype(dtype)), 0)
+    made = apart(x, 100, 1, axis)
+    (public,) = made.node.op.written_out(x, axis=axis, extent=100, operand=1)
+    index = np.array([[0, 99, 5], [7, 0, 99]], dtype)
+    found, said = run_graph(builder.graph([made, public]), {0: index})
+    offsets = 100 * np.indices((2, 3))[axis]
+    np.testing.assert_array_equal(found, index + offsets)
+    np.testing.assert_array_equal(said, found)
+    assert found.dtype == said.dtype == "int64"
+
+
+@pytest.mark.parametrize("entry", [-1, 100])
+def test_what_is_of_another_example_is_refused(entry: int) -> None:
+    builder = Builder(registry())
+    made = apart(builder.leaf(TensorType((2, 1), np.dtype("int64")), 0), 100, 1)
+    with pytest.raises(IndexOutOfRange, match=r"operand 1 .* in \[0, 100\)"):
+        run_graph(builder.graph([made]), {0: np.array([[3], [entry]])})
