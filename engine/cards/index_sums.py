@@ -151,7 +151,14 @@ def index_sum_recipe(
 
 
 def scatter_card_recipe(
-    terms: CardTerms, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int
+    terms: CardTerms,
+    out: TensorType,
+    x: TensorType,
+    index: TensorType,
+    updates: TensorType,
+    *,
+    axis: int,
+    **attrs: Any,  # noqa: ARG001 - of the op
 ) -> CardRecipe | None:
     """Updates added to operand 0 at the indices, operand 1."""
     of = adding_of(out, x, index, updates, axis) if out.is_float else None

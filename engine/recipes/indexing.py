@@ -58,14 +58,28 @@ def _picking(out: TensorType, x: TensorType, index: TensorType, axis: int) -> Pi
 
 
 def scatter_recipe(
-    _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int
+    _: Kernel,
+    out: TensorType,
+    x: TensorType,
+    index: TensorType,
+    updates: TensorType,
+    *,
+    axis: int,
+    **attrs: Any,  # noqa: ARG001 - of the op
 ) -> Recipe | None:
     """Row by row, for floats that add up in their own dtype, where the axis is the last of several."""
     return body_scatter_recipe(_, out, x, index, updates, axis=axis) if 0 < axis == x.ndim - 1 else None
 
 
 def body_scatter_recipe(
-    _: Kernel, out: TensorType, x: TensorType, index: TensorType, updates: TensorType, *, axis: int
+    _: Kernel,
+    out: TensorType,
+    x: TensorType,
+    index: TensorType,
+    updates: TensorType,
+    *,
+    axis: int,
+    **attrs: Any,  # noqa: ARG001 - of the op
 ) -> Recipe | None:
     """Along any axis: what is added to an element comes in the order of the index."""
     of = adding_of(out, x, index, updates, axis) if has_loops(out.dtype) else None

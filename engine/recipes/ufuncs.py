@@ -72,7 +72,14 @@ def triangle_recipe(
     return substitution(out, a, b, lower=lower, transpose=transpose)
 
 
-def running_recipe(_: Kernel, out: TensorType, x: TensorType, *, axis: int) -> Recipe | None:
+def running_recipe(
+    _: Kernel,
+    out: TensorType,
+    x: TensorType,
+    *,
+    axis: int,
+    **attrs: Any,  # noqa: ARG001 - of the op
+) -> Recipe | None:
     """Of sums in the elements' own dtype."""
     return adding_on(out, x, axis)
 
