@@ -6,15 +6,25 @@ package gradserve
 var opsSince = map[string]int{
 	"betainc":            2,
 	"call":               2,
+	"compress":           2,
 	"cond":               2,
+	"cumlogsumexp":       2,
+	"cummax":             2,
+	"cummin":             2,
+	"cumprod":            2,
 	"fixed_point":        2,
+	"floor_div":          2,
 	"i0":                 2,
 	"i0e":                2,
 	"i1":                 2,
 	"i1e":                2,
 	"igamma":             2,
 	"igammac":            2,
+	"index":              2,
+	"index_add":          2,
+	"index_set":          2,
 	"map":                2,
+	"nonzero":            2,
 	"random_bernoulli":   2,
 	"random_bits":        2,
 	"random_categorical": 2,
@@ -26,8 +36,16 @@ var opsSince = map[string]int{
 	"random_permutation": 2,
 	"random_split":       2,
 	"random_uniform":     2,
+	"rem":                2,
 	"scan":               2,
+	"segment_max":        2,
+	"segment_mean":       2,
+	"segment_min":        2,
+	"segment_prod":       2,
 	"sinc":               2,
+	"slice_at":           2,
+	"trunc_div":          2,
+	"update_slice_at":    2,
 	"while":              2,
 	"xlog1py":            2,
 	"xlogy":              2,
@@ -470,6 +488,42 @@ func (g *Graph) Clamp(x *Node, options ...ClampOptions) *Node {
 	})
 }
 
+// CompressOptions are what Compress takes beside what is required.
+type CompressOptions struct {
+	// Axis: the axis that the mask is of; 0 unless stated.
+	Axis *int
+
+	// Fill: what lies behind the count; 0.0 unless stated.
+	Fill Number
+
+	// FillAs: an infinity or NaN, in place of `fill`; of a float dtype; one of inf, -inf, nan.
+	FillAs string
+}
+
+// Compress is the op compress: The entries of x along `axis` where `mask` [extent] is true, k of them; and how many
+// there are: int64 [].
+//
+// k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it lies
+// `fill`. Two results, read through get_output. JAX's and NumPy's `compress`, of which JAX's takes a size and a
+// fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: g to the entries taken; none for mask.
+//
+// k: how many entries there are to be.
+func (g *Graph) Compress(x *Node, mask *Node, k int, options ...CompressOptions) *Node {
+	o := given(options)
+	return g.typed("compress", 2, []*Node{x, mask}, Attrs{
+		"k":       k,
+		"axis":    o.Axis,
+		"fill":    number(o.Fill),
+		"fill_as": o.FillAs,
+	})
+}
+
 // Cond is the op cond: then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of
 // them runs.
 //
@@ -717,13 +771,112 @@ func (g *Graph) CrossEntropy(logits *Node, targets *Node, options ...CrossEntrop
 	return g.typed("cross_entropy", 2, []*Node{logits, targets}, Attrs{"reduction": o.Reduction})
 }
 
-// Cumsum is the op cumsum: y[i] = x[0] + … + x[i] along `axis`. Integers and bool add up in int64, float16 in float32.
+// CumlogsumexpOptions are what Cumlogsumexp takes beside what is required.
+type CumlogsumexpOptions struct {
+	// Reverse: whether to run from the end to the front; false unless stated.
+	Reverse *bool
+}
+
+// Cumlogsumexp is the op cumlogsumexp: y[i] = log(exp x[0] + … + exp x[i]) along `axis`, stable; with `reverse`, of
+// x[i] to x[n − 1].
+//
+// As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it. Where one so
+// far is NaN, so are y and the gradient. Integers give float64. PyTorch's `logcumsumexp`; JAX's `lax.cumlogsumexp`,
+// which has `reverse`.
+//
+// Since opset 2.
+//
+// Gradient: Σ g[k] · exp(x[i] − y[k]) over k from i on.
+//
+// axis: the axis to run along.
+func (g *Graph) Cumlogsumexp(x *Node, axis int, options ...CumlogsumexpOptions) *Node {
+	o := given(options)
+	return g.typed("cumlogsumexp", 1, []*Node{x}, Attrs{
+		"axis":    axis,
+		"reverse": o.Reverse,
+	})
+}
+
+// CummaxOptions are what Cummax takes beside what is required.
+type CummaxOptions struct {
+	// Reverse: whether to run from the end to the front; false unless stated.
+	Reverse *bool
+}
+
+// Cummax is the op cummax: y[i] = the largest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
+//
+// NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of PyTorch's
+// `cummax`, whose gradient takes the last of ties; JAX's `lax.cummax`, which has `reverse`, and shares.
+//
+// Since opset 2.
+//
+// Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+//
+// axis: the axis to run along.
+func (g *Graph) Cummax(x *Node, axis int, options ...CummaxOptions) *Node {
+	o := given(options)
+	return g.typed("cummax", 1, []*Node{x}, Attrs{"axis": axis, "reverse": o.Reverse})
+}
+
+// CumminOptions are what Cummin takes beside what is required.
+type CumminOptions struct {
+	// Reverse: whether to run from the end to the front; false unless stated.
+	Reverse *bool
+}
+
+// Cummin is the op cummin: y[i] = the smallest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
+//
+// NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of PyTorch's
+// `cummin`, whose gradient takes the last of ties; JAX's `lax.cummin`, which has `reverse`, and shares.
+//
+// Since opset 2.
+//
+// Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+//
+// axis: the axis to run along.
+func (g *Graph) Cummin(x *Node, axis int, options ...CumminOptions) *Node {
+	o := given(options)
+	return g.typed("cummin", 1, []*Node{x}, Attrs{"axis": axis, "reverse": o.Reverse})
+}
+
+// CumprodOptions are what Cumprod takes beside what is required.
+type CumprodOptions struct {
+	// Reverse: whether to run from the end to the front; false unless stated.
+	Reverse *bool
+}
+
+// Cumprod is the op cumprod: y[i] = x[0] · … · x[i] along `axis`; with `reverse`, x[i] · … · x[n − 1].
+//
+// Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros, and so
+// are those of higher order. PyTorch's and NumPy's `cumprod`; `reverse` is that of JAX's `lax.cumprod`.
+//
+// Since opset 2.
+//
+// Gradient: (product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on.
+//
+// axis: the axis to run along.
+func (g *Graph) Cumprod(x *Node, axis int, options ...CumprodOptions) *Node {
+	o := given(options)
+	return g.typed("cumprod", 1, []*Node{x}, Attrs{"axis": axis, "reverse": o.Reverse})
+}
+
+// CumsumOptions are what Cumsum takes beside what is required.
+type CumsumOptions struct {
+	// Reverse: whether to run from the end to the front; since opset 2; false unless stated.
+	Reverse *bool
+}
+
+// Cumsum is the op cumsum: y[i] = x[0] + … + x[i] along `axis`; with `reverse`, x[i] + … + x[n − 1].
+//
+// Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's `cumsum`; `reverse` is that of JAX's
+// `lax.cumsum`.
 //
 // Gradient: g, added up from the end.
 //
 // axis: the axis to add up along.
-func (g *Graph) Cumsum(x *Node, axis int) *Node {
-	return g.typed("cumsum", 1, []*Node{x}, Attrs{"axis": axis})
+func (g *Graph) Cumsum(x *Node, axis int, options ...CumsumOptions) *Node {
+	o := given(options)
+	return g.typed("cumsum", 1, []*Node{x}, Attrs{"axis": axis, "reverse": o.Reverse})
 }
 
 // DiagOptions are what Diag takes beside what is required.
@@ -804,13 +957,22 @@ func (g *Graph) Elu(x *Node, options ...EluOptions) *Node {
 	return g.typed("elu", 1, []*Node{x}, Attrs{"alpha": o.Alpha})
 }
 
+// EmbeddingOptions are what Embedding takes beside what is required.
+type EmbeddingOptions struct {
+	// FromEnd: whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+	FromEnd *bool
+}
+
 // Embedding is the op embedding: y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
 //
-// weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
+// weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
+// `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's `functional.embedding`,
+// which takes no negative index; JAX's weight[indices], which does, and moves those outside to the nearest row.
 //
 // Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
-func (g *Graph) Embedding(weight *Node, indices *Node) *Node {
-	return g.typed("embedding", 2, []*Node{weight, indices}, Attrs{})
+func (g *Graph) Embedding(weight *Node, indices *Node, options ...EmbeddingOptions) *Node {
+	o := given(options)
+	return g.typed("embedding", 2, []*Node{weight, indices}, Attrs{"from_end": o.FromEnd})
 }
 
 // Equal is the op equal: y = (a = b), elementwise; NaN equals nothing.
@@ -920,6 +1082,16 @@ func (g *Graph) Floor(x *Node) *Node {
 	return g.typed("floor", 1, []*Node{x}, Attrs{})
 }
 
+// FloorDiv is the op floor_div: y = ⌊a / b⌋, elementwise, broadcasting: Python's //, with the remainder `mod`. An
+// integer by 0 is 0.
+//
+// PyTorch's and NumPy's `floor_divide`, JAX's `jnp.floor_divide`. JAX's gives −1 for an integer by 0.
+//
+// Since opset 2.
+func (g *Graph) FloorDiv(a *Node, b *Node) *Node {
+	return g.typed("floor_div", 2, []*Node{a, b}, Attrs{})
+}
+
 // FullOptions are what Full takes beside what is required.
 type FullOptions struct {
 	// Shape: the result's shape; [] unless stated.
@@ -930,17 +1102,21 @@ type FullOptions struct {
 
 	// DType: the result's dtype; float64 unless stated.
 	DType DType
+
+	// FillAs: an infinity or NaN, in place of `fill`; of a float dtype; since opset 2; one of inf, -inf, nan.
+	FillAs string
 }
 
 // Full is the op full: A tensor of one number, made on the server: y[…] = fill.
 //
-// An absent or empty `shape` makes a 0-d tensor.
+// An absent or empty `shape` makes a 0-d tensor. An infinity or NaN is stated by `fill_as`. PyTorch's and JAX's `full`.
 func (g *Graph) Full(options ...FullOptions) *Node {
 	o := given(options)
 	return g.typed("full", 0, nil, Attrs{
-		"shape": o.Shape,
-		"fill":  number(o.Fill),
-		"dtype": o.DType,
+		"shape":   o.Shape,
+		"fill":    number(o.Fill),
+		"dtype":   o.DType,
+		"fill_as": o.FillAs,
 	})
 }
 
@@ -953,19 +1129,25 @@ type GatherOptions struct {
 
 	// Indices: positions on the axis, in place of `index`.
 	Indices []int
+
+	// FromEnd: whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+	FromEnd *bool
 }
 
 // Gather is the op gather: y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
 //
 // `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one operand, the
-// list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent).
+// list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent); with `from_end`, in
+// [−extent, extent), and negative ones count from the end, as those of x[i] in PyTorch, JAX and NumPy do. PyTorch's
+// `gather` and JAX's `take_along_axis`, of which the former takes no negative index.
 //
 // Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
 func (g *Graph) Gather(x *Node, options ...GatherOptions) *Node {
 	o := given(options)
 	return g.typed("gather", 1, []*Node{x, o.Index}, Attrs{
-		"axis":    o.Axis,
-		"indices": o.Indices,
+		"axis":     o.Axis,
+		"indices":  o.Indices,
+		"from_end": o.FromEnd,
 	})
 }
 
@@ -1098,6 +1280,85 @@ func (g *Graph) Igamma(a *Node, x *Node) *Node {
 // Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
 func (g *Graph) Igammac(a *Node, x *Node) *Node {
 	return g.typed("igammac", 2, []*Node{a, x}, Attrs{})
+}
+
+// IndexOptions are what Index takes beside what is required.
+type IndexOptions struct {
+	// Axes: the axis that each index is of; absent: the first ones, in their order.
+	Axes []int
+
+	// FromEnd: whether a negative index counts from the end: −1 is the last; false unless stated.
+	FromEnd *bool
+}
+
+// Index is the op index: y = x[i, j, …]: the entries, or slices, at index tensors, one for each of `axes`, which
+// broadcast together.
+//
+// As NumPy's x[i, j]: of axes that are side by side, the indices' axes take the place; of others, they come first.
+// Indices lie in [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end. PyTorch's
+// and JAX's x[i, j], which count negative ones always; PyTorch refuses those outside, as here, and JAX moves them.
+//
+// Since opset 2.
+//
+// Gradient: dx = index_add(0, indices, g): repeated indices accumulate; none for indices.
+func (g *Graph) Index(x *Node, indices []*Node, options ...IndexOptions) *Node {
+	o := given(options)
+	return g.typed("index", len(indices)+1, append([]*Node{x}, indices...), Attrs{
+		"axes":     o.Axes,
+		"from_end": o.FromEnd,
+	})
+}
+
+// IndexAddOptions are what IndexAdd takes beside what is required.
+type IndexAddOptions struct {
+	// Axes: the axis that each index is of; absent: the first ones, in their order.
+	Axes []int
+
+	// FromEnd: whether a negative index counts from the end: −1 is the last; false unless stated.
+	FromEnd *bool
+}
+
+// IndexAdd is the op index_add: y = x, and then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
+//
+// Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads. Indices as those of
+// `index`. PyTorch's `index_put` with accumulate; JAX's x.at[i, j].add, which drops updates outside.
+//
+// Since opset 2.
+//
+// Gradient: dx = g, d updates = index(g, indices); none for indices.
+func (g *Graph) IndexAdd(x *Node, indicesAndUpdates []*Node, options ...IndexAddOptions) *Node {
+	o := given(options)
+	return g.typed("index_add", len(indicesAndUpdates)+1, append([]*Node{x}, indicesAndUpdates...), Attrs{
+		"axes":     o.Axes,
+		"from_end": o.FromEnd,
+	})
+}
+
+// IndexSetOptions are what IndexSet takes beside what is required.
+type IndexSetOptions struct {
+	// Axes: the axis that each index is of; absent: the first ones, in their order.
+	Axes []int
+
+	// FromEnd: whether a negative index counts from the end: −1 is the last; false unless stated.
+	FromEnd *bool
+}
+
+// IndexSet is the op index_set: y = x, and then y[i, j, …] = updates: where one place is written twice, the last in
+// row-major order stands.
+//
+// It takes the gradient. Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads.
+// Indices as those of `index`. PyTorch's `index_put`, JAX's x.at[i, j].set: neither says which of several stands, and
+// the gradient of PyTorch's goes to all of them; JAX drops updates outside.
+//
+// Since opset 2.
+//
+// Gradient: dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices.
+func (g *Graph) IndexSet(x *Node, indicesAndUpdates []*Node, options ...IndexSetOptions) *Node {
+	o := given(options)
+	return g.typed("index_set", len(indicesAndUpdates)+1, append([]*Node{x}, indicesAndUpdates...), Attrs{
+		"axes":     o.Axes,
+		"from_end": o.FromEnd,
+	})
 }
 
 // InputOptions are what Input takes beside what is required.
@@ -1601,6 +1862,22 @@ func (g *Graph) Neg(x *Node) *Node {
 	return g.typed("neg", 1, []*Node{x}, Attrs{})
 }
 
+// Nonzero is the op nonzero: The places where `mask` is true, in row-major order: int64 [k, rank], and how many there
+// are: int64 [].
+//
+// k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it there
+// are zeros. Two results, read through get_output. JAX's `nonzero` with a size, whose rows are its tuple side by side;
+// PyTorch's `nonzero`, which has as many rows as there are.
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// k: how many entries there are to be.
+func (g *Graph) Nonzero(mask *Node, k int) *Node {
+	return g.typed("nonzero", 1, []*Node{mask}, Attrs{"k": k})
+}
+
 // NormOptions are what Norm takes beside what is required.
 type NormOptions struct {
 	// Axes: axes to reduce over; absent: all.
@@ -1649,10 +1926,16 @@ func (g *Graph) OneHot(indices *Node, classes int, options ...OneHotOptions) *No
 type PadOptions struct {
 	// Fill: the number around x; 0.0 unless stated.
 	Fill Number
+
+	// FillAs: an infinity or NaN, in place of `fill`; of a float dtype; since opset 2; one of inf, -inf, nan.
+	FillAs string
 }
 
 // Pad is the op pad: y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each
 // axis i.
+//
+// An infinity or NaN is stated by `fill_as`. PyTorch's `functional.pad` lists the last axis first; JAX's and NumPy's
+// `pad` have pairs, in the order here.
 //
 // Gradient: g where x is.
 //
@@ -1662,6 +1945,7 @@ func (g *Graph) Pad(x *Node, padWidth []int, options ...PadOptions) *Node {
 	return g.typed("pad", 1, []*Node{x}, Attrs{
 		"pad_width": padWidth,
 		"fill":      number(o.Fill),
+		"fill_as":   o.FillAs,
 	})
 }
 
@@ -1913,6 +2197,17 @@ func (g *Graph) Relu(x *Node, options ...ReluOptions) *Node {
 	return g.typed("relu", 1, []*Node{x}, Attrs{"at_zero": o.AtZero})
 }
 
+// Rem is the op rem: y = a − b · (a / b without its fraction): C's % and fmod, with a's sign. `mod` has b's.
+//
+// A float by 0 gives NaN, an integer 0. PyTorch's `fmod`, JAX's `lax.rem`, which gives a for an integer by 0.
+//
+// Since opset 2.
+//
+// Gradient: da = g, db = −g · (a / b without its fraction).
+func (g *Graph) Rem(a *Node, b *Node) *Node {
+	return g.typed("rem", 2, []*Node{a, b}, Attrs{})
+}
+
 // ReshapeOptions are what Reshape takes beside what is required.
 type ReshapeOptions struct {
 	// Shape: the result's shape; one -1 is inferred; [] unless stated.
@@ -2036,18 +2331,87 @@ func (g *Graph) Scan(body *GraphFunction, operands []*Node, options ...ScanOptio
 type ScatterAddOptions struct {
 	// Axis: the axis that is indexed; 0 unless stated.
 	Axis *int
+
+	// FromEnd: whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+	FromEnd *bool
 }
 
 // ScatterAdd is the op scatter_add: y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike
 // for the others.
 //
 // `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
-// accumulate. The adjoint of `gather`.
+// accumulate. The adjoint of `gather`. Indices lie in [0, extent); with `from_end`, negative ones count from the end.
+// PyTorch's `scatter_add`, which takes no negative index; JAX's `x.at[…].add`, which does, and drops those outside.
 //
 // Gradient: dx = g, d updates = gather(g, index); none for index.
 func (g *Graph) ScatterAdd(x *Node, index *Node, updates *Node, options ...ScatterAddOptions) *Node {
 	o := given(options)
-	return g.typed("scatter_add", 3, []*Node{x, index, updates}, Attrs{"axis": o.Axis})
+	return g.typed("scatter_add", 3, []*Node{x, index, updates}, Attrs{
+		"axis":     o.Axis,
+		"from_end": o.FromEnd,
+	})
+}
+
+// SegmentMax is the op segment_max: y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+//
+// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. A
+// segment without rows is −∞, or the least number of an integer dtype. JAX's `ops.segment_max`; PyTorch's
+// `scatter_reduce` with amax, whose ties share, too, which gives segments without rows what was there.
+//
+// Since opset 2.
+//
+// Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+//
+// segments: how many segments there are.
+func (g *Graph) SegmentMax(x *Node, segmentIds *Node, segments int) *Node {
+	return g.typed("segment_max", 2, []*Node{x, segmentIds}, Attrs{"segments": segments})
+}
+
+// SegmentMean is the op segment_mean: y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN where
+// there is none.
+//
+// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64; float16 adds
+// up in float32. PyTorch's `scatter_reduce` with mean; JAX has none.
+//
+// Since opset 2.
+//
+// Gradient: dx[i, …] = g[segment_ids[i], …] / (rows of the segment); none for segment_ids.
+//
+// segments: how many segments there are.
+func (g *Graph) SegmentMean(x *Node, segmentIds *Node, segments int) *Node {
+	return g.typed("segment_mean", 2, []*Node{x, segmentIds}, Attrs{"segments": segments})
+}
+
+// SegmentMin is the op segment_min: y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one
+// is.
+//
+// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. A
+// segment without rows is ∞, or the greatest number of an integer dtype. JAX's `ops.segment_min`; PyTorch's
+// `scatter_reduce` with amin, whose ties share, too, which gives segments without rows what was there.
+//
+// Since opset 2.
+//
+// Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+//
+// segments: how many segments there are.
+func (g *Graph) SegmentMin(x *Node, segmentIds *Node, segments int) *Node {
+	return g.typed("segment_min", 2, []*Node{x, segmentIds}, Attrs{"segments": segments})
+}
+
+// SegmentProd is the op segment_prod: y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 where there is
+// none.
+//
+// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in int64,
+// float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order. JAX's
+// `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+//
+// Since opset 2.
+//
+// Gradient: g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids.
+//
+// segments: how many segments there are.
+func (g *Graph) SegmentProd(x *Node, segmentIds *Node, segments int) *Node {
+	return g.typed("segment_prod", 2, []*Node{x, segmentIds}, Attrs{"segments": segments})
 }
 
 // SegmentSum is the op segment_sum: y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
@@ -2159,6 +2523,21 @@ func (g *Graph) Slice(x *Node, options ...SliceOptions) *Node {
 		"stops":  o.Stops,
 		"steps":  o.Steps,
 	})
+}
+
+// SliceAt is the op slice_at: y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], s being `starts`: int64 [rank], which
+// are computed.
+//
+// Each is moved into [0, extent − size], negative ones too, so that there are always as many entries. JAX's
+// `lax.dynamic_slice`, which first counts negative starts from the end; PyTorch's x.narrow takes a start on one axis.
+//
+// Since opset 2.
+//
+// Gradient: g where the box was, 0 elsewhere; none for starts.
+//
+// sizes: extents of the box, one for each axis.
+func (g *Graph) SliceAt(x *Node, starts *Node, sizes []int) *Node {
+	return g.typed("slice_at", 2, []*Node{x, starts}, Attrs{"sizes": sizes})
 }
 
 // Slogdet is the op slogdet: sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice;
@@ -2348,17 +2727,25 @@ func (g *Graph) Sum(x *Node, options ...SumOptions) *Node {
 type TakeAlongOptions struct {
 	// Axis: the axis that is indexed; 0 unless stated.
 	Axis *int
+
+	// FromEnd: whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+	FromEnd *bool
 }
 
 // TakeAlong is the op take_along: y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's
 // take_along_axis.
 //
-// `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in [0, extent).
+// `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in [0, extent);
+// with `from_end`, in [−extent, extent), and negative ones count from the end. PyTorch's `take_along_dim`, which takes
+// no negative index, and JAX's `take_along_axis`, which does.
 //
 // Gradient: g added where it was read: repeated indices accumulate; none for index.
 func (g *Graph) TakeAlong(x *Node, index *Node, options ...TakeAlongOptions) *Node {
 	o := given(options)
-	return g.typed("take_along", 2, []*Node{x, index}, Attrs{"axis": o.Axis})
+	return g.typed("take_along", 2, []*Node{x, index}, Attrs{
+		"axis":     o.Axis,
+		"from_end": o.FromEnd,
+	})
 }
 
 // Tan is the op tan: y = tan x.
@@ -2480,6 +2867,16 @@ func (g *Graph) Triu(x *Node, options ...TriuOptions) *Node {
 	return g.typed("triu", 1, []*Node{x}, Attrs{"offset": o.Offset})
 }
 
+// TruncDiv is the op trunc_div: y = a / b without its fraction, elementwise, broadcasting: C's /, with the remainder
+// `rem`. An integer by 0 is 0.
+//
+// PyTorch's `div` with rounding_mode trunc; JAX's `lax.div` of integers, which gives −1 for one by 0.
+//
+// Since opset 2.
+func (g *Graph) TruncDiv(a *Node, b *Node) *Node {
+	return g.typed("trunc_div", 2, []*Node{a, b}, Attrs{})
+}
+
 // UnsqueezeOptions are what Unsqueeze takes beside what is required.
 type UnsqueezeOptions struct {
 	// Axes: positions of the new axes in the result; must be given.
@@ -2505,6 +2902,20 @@ func (g *Graph) Unsqueeze(x *Node, options ...UnsqueezeOptions) *Node {
 // starts: first position of the update on each axis.
 func (g *Graph) UpdateSlice(x *Node, update *Node, starts []int) *Node {
 	return g.typed("update_slice", 2, []*Node{x, update}, Attrs{"starts": starts})
+}
+
+// UpdateSliceAt is the op update_slice_at: y = x, with `updates` in place of the box of its shape that begins at
+// `starts`: int64 [rank], which are computed.
+//
+// Each start is moved into [0, extent − size], negative ones too, so that all of updates lies within. The result has
+// the common dtype of x and updates. JAX's `lax.dynamic_update_slice`, which first counts negative starts from the end;
+// PyTorch's `slice_scatter` takes a start on one axis, as a number.
+//
+// Since opset 2.
+//
+// Gradient: dx = g, zero where the updates lie; d updates = g there; none for starts.
+func (g *Graph) UpdateSliceAt(x *Node, updates *Node, starts *Node) *Node {
+	return g.typed("update_slice_at", 3, []*Node{x, updates, starts}, Attrs{})
 }
 
 // VarOptions are what Var takes beside what is required.

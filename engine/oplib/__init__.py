@@ -23,6 +23,8 @@ Files:
     col2im               The kernel of transposed convolution, the adjoint of `correlate`: products added where the
                          windows lie
     convolution          Base of convolution and its adjoint, on any number of spatial axes
+    dynamic_boxes        Boxes whose starts are computed: where they lie in an array, and the same of many examples,
+                         each with its own
     element_formula      Formulas of elementwise ops: what they are made of, and the dtype that their kernels compute in
     elementwise          Base of the elementwise ops: an op states a formula and one partial derivative an operand,
                          nothing else

@@ -41,9 +41,9 @@ Files:
     grad              Differentiation as an op
     hyperbolic        The hyperbolic functions and their inverses
     identity          Ops that hand their operand on as it is: for differentiation too, or cut off from it
-    index             Reading at several index tensors, adding there, and writing there
     igamma            The incomplete gamma functions, regularised: of the gamma distribution, the distribution function
                       and the rest
+    index             Reading at several index tensors, adding there, and writing there
     leaves            Leaves: fed ones, constants, and tensors that are described instead of sent
     lgamma            The logarithm of the gamma function, and its derivatives of every order
     linear            Dense layers
@@ -53,6 +53,7 @@ Files:
     logsumexp         Reductions that overflow when written down naively: they work relative to the largest element
     losses            Losses: a number for each row or element, and what is made of them
     map               A function of each entry
+    masks             What a mask picks, as many entries as are stated: where they are, and the entries themselves
     matmul            The matrix product
     max_min           The largest and the smallest element, and where they are
     normalization     Normalisation: x brought to mean 0 and variance 1, or to mean square 1, then scaled and moved by
@@ -72,6 +73,7 @@ Files:
     sign              The sign of a number, and what it is without one
     sinc              The normalised cardinal sine
     slice             A box or a single index cut out of a tensor, and the adjoint: a tensor put into a larger one
+    slice_at          Boxes whose starts are computed: read, and replaced
     slogdet           The determinant
     softmax           Softmax. This file is a complete op: every part of the contract, and nothing else
     solve             Linear systems, and the inverse
@@ -86,6 +88,8 @@ Files:
     update_slice      A tensor with a box of it replaced
     var               Variance
     while_loop        Loops that end when a condition says so, within a bound
+    whole_division    Quotients that are whole numbers, rounded down or towards 0, and the latter's remainder; the
+                      other's is `mod`
     xlogy             Products with a logarithm that are 0 where the factor is: terms of entropies and likelihoods
 """
 

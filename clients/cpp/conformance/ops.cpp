@@ -142,6 +142,13 @@ static const std::map<std::string, Append>& methods() {
             step.read("max", options.max);
             return graph.clamp(step.operand(0), options);
         }},
+        {"compress", [](gs::Graph& graph, const Step& step) {
+            gs::CompressOptions options;
+            step.read("axis", options.axis);
+            step.read("fill", options.fill);
+            step.read("fill_as", options.fill_as);
+            return graph.compress(step.operand(0), step.operand(1), step.attr<std::int64_t>("k"), options);
+        }},
         {"cond", [](gs::Graph& graph, const Step& step) {
             return graph.cond(
                 step.attr<gs::GraphFunction>("then"),
@@ -213,8 +220,30 @@ static const std::map<std::string, Append>& methods() {
             step.read("reduction", options.reduction);
             return graph.cross_entropy(step.operand(0), step.operand(1), options);
         }},
+        {"cumlogsumexp", [](gs::Graph& graph, const Step& step) {
+            gs::CumlogsumexpOptions options;
+            step.read("reverse", options.reverse);
+            return graph.cumlogsumexp(step.operand(0), step.attr<std::int64_t>("axis"), options);
+        }},
+        {"cummax", [](gs::Graph& graph, const Step& step) {
+            gs::CummaxOptions options;
+            step.read("reverse", options.reverse);
+            return graph.cummax(step.operand(0), step.attr<std::int64_t>("axis"), options);
+        }},
+        {"cummin", [](gs::Graph& graph, const Step& step) {
+            gs::CumminOptions options;
+            step.read("reverse", options.reverse);
+            return graph.cummin(step.operand(0), step.attr<std::int64_t>("axis"), options);
+        }},
+        {"cumprod", [](gs::Graph& graph, const Step& step) {
+            gs::CumprodOptions options;
+            step.read("reverse", options.reverse);
+            return graph.cumprod(step.operand(0), step.attr<std::int64_t>("axis"), options);
+        }},
         {"cumsum", [](gs::Graph& graph, const Step& step) {
-            return graph.cumsum(step.operand(0), step.attr<std::int64_t>("axis"));
+            gs::CumsumOptions options;
+            step.read("reverse", options.reverse);
+            return graph.cumsum(step.operand(0), step.attr<std::int64_t>("axis"), options);
         }},
         {"diag", [](gs::Graph& graph, const Step& step) {
             gs::DiagOptions options;
@@ -239,7 +268,9 @@ static const std::map<std::string, Append>& methods() {
             return graph.elu(step.operand(0), options);
         }},
         {"embedding", [](gs::Graph& graph, const Step& step) {
-            return graph.embedding(step.operand(0), step.operand(1));
+            gs::EmbeddingOptions options;
+            step.read("from_end", options.from_end);
+            return graph.embedding(step.operand(0), step.operand(1), options);
         }},
         {"equal", [](gs::Graph& graph, const Step& step) {
             return graph.equal(step.operand(0), step.operand(1));
@@ -282,11 +313,15 @@ static const std::map<std::string, Append>& methods() {
         {"floor", [](gs::Graph& graph, const Step& step) {
             return graph.floor(step.operand(0));
         }},
+        {"floor_div", [](gs::Graph& graph, const Step& step) {
+            return graph.floor_div(step.operand(0), step.operand(1));
+        }},
         {"full", [](gs::Graph& graph, const Step& step) {
             gs::FullOptions options;
             step.read("shape", options.shape);
             step.read("fill", options.fill);
             step.read("dtype", options.dtype);
+            step.read("fill_as", options.fill_as);
             return graph.full(options);
         }},
         {"gather", [](gs::Graph& graph, const Step& step) {
@@ -294,6 +329,7 @@ static const std::map<std::string, Append>& methods() {
             options.index = step.operand_if_any(1);
             step.read("axis", options.axis);
             step.read("indices", options.indices);
+            step.read("from_end", options.from_end);
             return graph.gather(step.operand(0), options);
         }},
         {"gelu", [](gs::Graph& graph, const Step& step) {
@@ -335,6 +371,24 @@ static const std::map<std::string, Append>& methods() {
         }},
         {"igammac", [](gs::Graph& graph, const Step& step) {
             return graph.igammac(step.operand(0), step.operand(1));
+        }},
+        {"index", [](gs::Graph& graph, const Step& step) {
+            gs::IndexOptions options;
+            step.read("axes", options.axes);
+            step.read("from_end", options.from_end);
+            return graph.index(step.operand(0), step.operands_from(1), options);
+        }},
+        {"index_add", [](gs::Graph& graph, const Step& step) {
+            gs::IndexAddOptions options;
+            step.read("axes", options.axes);
+            step.read("from_end", options.from_end);
+            return graph.index_add(step.operand(0), step.operands_from(1), options);
+        }},
+        {"index_set", [](gs::Graph& graph, const Step& step) {
+            gs::IndexSetOptions options;
+            step.read("axes", options.axes);
+            step.read("from_end", options.from_end);
+            return graph.index_set(step.operand(0), step.operands_from(1), options);
         }},
         {"input", [](gs::Graph& graph, const Step& step) {
             gs::InputOptions options;
@@ -506,6 +560,9 @@ static const std::map<std::string, Append>& methods() {
         {"neg", [](gs::Graph& graph, const Step& step) {
             return graph.neg(step.operand(0));
         }},
+        {"nonzero", [](gs::Graph& graph, const Step& step) {
+            return graph.nonzero(step.operand(0), step.attr<std::int64_t>("k"));
+        }},
         {"norm", [](gs::Graph& graph, const Step& step) {
             gs::NormOptions options;
             step.read("axes", options.axes);
@@ -523,6 +580,7 @@ static const std::map<std::string, Append>& methods() {
         {"pad", [](gs::Graph& graph, const Step& step) {
             gs::PadOptions options;
             step.read("fill", options.fill);
+            step.read("fill_as", options.fill_as);
             return graph.pad(step.operand(0), step.attr<std::vector<std::int64_t>>("pad_width"), options);
         }},
         {"parameter", [](gs::Graph& graph, const Step& step) {
@@ -607,6 +665,9 @@ static const std::map<std::string, Append>& methods() {
             step.read("at_zero", options.at_zero);
             return graph.relu(step.operand(0), options);
         }},
+        {"rem", [](gs::Graph& graph, const Step& step) {
+            return graph.rem(step.operand(0), step.operand(1));
+        }},
         {"reshape", [](gs::Graph& graph, const Step& step) {
             gs::ReshapeOptions options;
             step.read("shape", options.shape);
@@ -642,7 +703,20 @@ static const std::map<std::string, Append>& methods() {
         {"scatter_add", [](gs::Graph& graph, const Step& step) {
             gs::ScatterAddOptions options;
             step.read("axis", options.axis);
+            step.read("from_end", options.from_end);
             return graph.scatter_add(step.operand(0), step.operand(1), step.operand(2), options);
+        }},
+        {"segment_max", [](gs::Graph& graph, const Step& step) {
+            return graph.segment_max(step.operand(0), step.operand(1), step.attr<std::int64_t>("segments"));
+        }},
+        {"segment_mean", [](gs::Graph& graph, const Step& step) {
+            return graph.segment_mean(step.operand(0), step.operand(1), step.attr<std::int64_t>("segments"));
+        }},
+        {"segment_min", [](gs::Graph& graph, const Step& step) {
+            return graph.segment_min(step.operand(0), step.operand(1), step.attr<std::int64_t>("segments"));
+        }},
+        {"segment_prod", [](gs::Graph& graph, const Step& step) {
+            return graph.segment_prod(step.operand(0), step.operand(1), step.attr<std::int64_t>("segments"));
         }},
         {"segment_sum", [](gs::Graph& graph, const Step& step) {
             return graph.segment_sum(step.operand(0), step.operand(1), step.attr<std::int64_t>("segments"));
@@ -679,6 +753,9 @@ static const std::map<std::string, Append>& methods() {
             step.read("stops", options.stops);
             step.read("steps", options.steps);
             return graph.slice(step.operand(0), options);
+        }},
+        {"slice_at", [](gs::Graph& graph, const Step& step) {
+            return graph.slice_at(step.operand(0), step.operand(1), step.attr<std::vector<std::int64_t>>("sizes"));
         }},
         {"slogdet", [](gs::Graph& graph, const Step& step) {
             return graph.slogdet(step.operand(0));
@@ -742,6 +819,7 @@ static const std::map<std::string, Append>& methods() {
         {"take_along", [](gs::Graph& graph, const Step& step) {
             gs::TakeAlongOptions options;
             step.read("axis", options.axis);
+            step.read("from_end", options.from_end);
             return graph.take_along(step.operand(0), step.operand(1), options);
         }},
         {"tan", [](gs::Graph& graph, const Step& step) {
@@ -779,6 +857,9 @@ static const std::map<std::string, Append>& methods() {
             step.read("offset", options.offset);
             return graph.triu(step.operand(0), options);
         }},
+        {"trunc_div", [](gs::Graph& graph, const Step& step) {
+            return graph.trunc_div(step.operand(0), step.operand(1));
+        }},
         {"unsqueeze", [](gs::Graph& graph, const Step& step) {
             gs::UnsqueezeOptions options;
             step.read("axes", options.axes);
@@ -789,6 +870,9 @@ static const std::map<std::string, Append>& methods() {
                 step.operand(0),
                 step.operand(1),
                 step.attr<std::vector<std::int64_t>>("starts"));
+        }},
+        {"update_slice_at", [](gs::Graph& graph, const Step& step) {
+            return graph.update_slice_at(step.operand(0), step.operand(1), step.operand(2));
         }},
         {"var", [](gs::Graph& graph, const Step& step) {
             gs::VarOptions options;

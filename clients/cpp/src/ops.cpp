@@ -12,15 +12,25 @@ std::int64_t opset_of_op(std::string_view op) {
     static const std::map<std::string_view, std::int64_t> since{
         {"betainc", 2},
         {"call", 2},
+        {"compress", 2},
         {"cond", 2},
+        {"cumlogsumexp", 2},
+        {"cummax", 2},
+        {"cummin", 2},
+        {"cumprod", 2},
         {"fixed_point", 2},
+        {"floor_div", 2},
         {"i0", 2},
         {"i0e", 2},
         {"i1", 2},
         {"i1e", 2},
         {"igamma", 2},
         {"igammac", 2},
+        {"index", 2},
+        {"index_add", 2},
+        {"index_set", 2},
         {"map", 2},
+        {"nonzero", 2},
         {"random_bernoulli", 2},
         {"random_bits", 2},
         {"random_categorical", 2},
@@ -32,8 +42,16 @@ std::int64_t opset_of_op(std::string_view op) {
         {"random_permutation", 2},
         {"random_split", 2},
         {"random_uniform", 2},
+        {"rem", 2},
         {"scan", 2},
+        {"segment_max", 2},
+        {"segment_mean", 2},
+        {"segment_min", 2},
+        {"segment_prod", 2},
         {"sinc", 2},
+        {"slice_at", 2},
+        {"trunc_div", 2},
+        {"update_slice_at", 2},
         {"while", 2},
         {"xlog1py", 2},
         {"xlogy", 2},
@@ -172,6 +190,14 @@ Node Ops::clamp(const Node& x, const ClampOptions& options) {
     return typed("clamp", {x}, {{"min", options.min}, {"max", options.max}});
 }
 
+Node Ops::compress(const Node& x, const Node& mask, std::int64_t k, const CompressOptions& options) {
+    return typed("compress", {x, mask}, {
+        {"k", k},
+        {"axis", options.axis},
+        {"fill", options.fill},
+        {"fill_as", options.fill_as}});
+}
+
 Node Ops::cond(
     const GraphFunction& then,
     const GraphFunction& otherwise,
@@ -244,8 +270,24 @@ Node Ops::cross_entropy(const Node& logits, const Node& targets, const CrossEntr
     return typed("cross_entropy", {logits, targets}, {{"reduction", options.reduction}});
 }
 
-Node Ops::cumsum(const Node& x, std::int64_t axis) {
-    return typed("cumsum", {x}, {{"axis", axis}});
+Node Ops::cumlogsumexp(const Node& x, std::int64_t axis, const CumlogsumexpOptions& options) {
+    return typed("cumlogsumexp", {x}, {{"axis", axis}, {"reverse", options.reverse}});
+}
+
+Node Ops::cummax(const Node& x, std::int64_t axis, const CummaxOptions& options) {
+    return typed("cummax", {x}, {{"axis", axis}, {"reverse", options.reverse}});
+}
+
+Node Ops::cummin(const Node& x, std::int64_t axis, const CumminOptions& options) {
+    return typed("cummin", {x}, {{"axis", axis}, {"reverse", options.reverse}});
+}
+
+Node Ops::cumprod(const Node& x, std::int64_t axis, const CumprodOptions& options) {
+    return typed("cumprod", {x}, {{"axis", axis}, {"reverse", options.reverse}});
+}
+
+Node Ops::cumsum(const Node& x, std::int64_t axis, const CumsumOptions& options) {
+    return typed("cumsum", {x}, {{"axis", axis}, {"reverse", options.reverse}});
 }
 
 Node Ops::diag(const Node& x, const DiagOptions& options) {
@@ -274,8 +316,8 @@ Node Ops::elu(const Node& x, const EluOptions& options) {
     return typed("elu", {x}, {{"alpha", options.alpha}});
 }
 
-Node Ops::embedding(const Node& weight, const Node& indices) {
-    return typed("embedding", {weight, indices}, {});
+Node Ops::embedding(const Node& weight, const Node& indices, const EmbeddingOptions& options) {
+    return typed("embedding", {weight, indices}, {{"from_end", options.from_end}});
 }
 
 Node Ops::equal(const Node& a, const Node& b) {
@@ -327,12 +369,23 @@ Node Ops::floor(const Node& x) {
     return typed("floor", {x}, {});
 }
 
+Node Ops::floor_div(const Node& a, const Node& b) {
+    return typed("floor_div", {a, b}, {});
+}
+
 Node Ops::full(const FullOptions& options) {
-    return typed("full", {}, {{"shape", options.shape}, {"fill", options.fill}, {"dtype", options.dtype}});
+    return typed("full", {}, {
+        {"shape", options.shape},
+        {"fill", options.fill},
+        {"dtype", options.dtype},
+        {"fill_as", options.fill_as}});
 }
 
 Node Ops::gather(const Node& x, const GatherOptions& options) {
-    return typed("gather", {x, options.index}, {{"axis", options.axis}, {"indices", options.indices}});
+    return typed("gather", {x, options.index}, {
+        {"axis", options.axis},
+        {"indices", options.indices},
+        {"from_end", options.from_end}});
 }
 
 Node Ops::gelu(const Node& x, const GeluOptions& options) {
@@ -381,6 +434,24 @@ Node Ops::igamma(const Node& a, const Node& x) {
 
 Node Ops::igammac(const Node& a, const Node& x) {
     return typed("igammac", {a, x}, {});
+}
+
+Node Ops::index(const Node& x, const std::vector<Node>& indices, const IndexOptions& options) {
+    std::vector<Node> every{x};
+    every.insert(every.end(), indices.begin(), indices.end());
+    return typed("index", every, {{"axes", options.axes}, {"from_end", options.from_end}});
+}
+
+Node Ops::index_add(const Node& x, const std::vector<Node>& indices_and_updates, const IndexAddOptions& options) {
+    std::vector<Node> every{x};
+    every.insert(every.end(), indices_and_updates.begin(), indices_and_updates.end());
+    return typed("index_add", every, {{"axes", options.axes}, {"from_end", options.from_end}});
+}
+
+Node Ops::index_set(const Node& x, const std::vector<Node>& indices_and_updates, const IndexSetOptions& options) {
+    std::vector<Node> every{x};
+    every.insert(every.end(), indices_and_updates.begin(), indices_and_updates.end());
+    return typed("index_set", every, {{"axes", options.axes}, {"from_end", options.from_end}});
 }
 
 Node Ops::input(const std::string& name, const InputOptions& options) {
@@ -554,6 +625,10 @@ Node Ops::neg(const Node& x) {
     return typed("neg", {x}, {});
 }
 
+Node Ops::nonzero(const Node& mask, std::int64_t k) {
+    return typed("nonzero", {mask}, {{"k", k}});
+}
+
 Node Ops::norm(const Node& x, const NormOptions& options) {
     return typed("norm", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
 }
@@ -567,7 +642,7 @@ Node Ops::one_hot(const Node& indices, std::int64_t classes, const OneHotOptions
 }
 
 Node Ops::pad(const Node& x, const std::vector<std::int64_t>& pad_width, const PadOptions& options) {
-    return typed("pad", {x}, {{"pad_width", pad_width}, {"fill", options.fill}});
+    return typed("pad", {x}, {{"pad_width", pad_width}, {"fill", options.fill}, {"fill_as", options.fill_as}});
 }
 
 Node Ops::parameter(const std::string& name, const ParameterOptions& options) {
@@ -645,6 +720,10 @@ Node Ops::relu(const Node& x, const ReluOptions& options) {
     return typed("relu", {x}, {{"at_zero", options.at_zero}});
 }
 
+Node Ops::rem(const Node& a, const Node& b) {
+    return typed("rem", {a, b}, {});
+}
+
 Node Ops::reshape(const Node& x, const ReshapeOptions& options) {
     return typed("reshape", {x}, {{"shape", options.shape}, {"original_shape", options.original_shape}});
 }
@@ -675,7 +754,23 @@ Node Ops::scan(const GraphFunction& body, const std::vector<Node>& operands, con
 }
 
 Node Ops::scatter_add(const Node& x, const Node& index, const Node& updates, const ScatterAddOptions& options) {
-    return typed("scatter_add", {x, index, updates}, {{"axis", options.axis}});
+    return typed("scatter_add", {x, index, updates}, {{"axis", options.axis}, {"from_end", options.from_end}});
+}
+
+Node Ops::segment_max(const Node& x, const Node& segment_ids, std::int64_t segments) {
+    return typed("segment_max", {x, segment_ids}, {{"segments", segments}});
+}
+
+Node Ops::segment_mean(const Node& x, const Node& segment_ids, std::int64_t segments) {
+    return typed("segment_mean", {x, segment_ids}, {{"segments", segments}});
+}
+
+Node Ops::segment_min(const Node& x, const Node& segment_ids, std::int64_t segments) {
+    return typed("segment_min", {x, segment_ids}, {{"segments", segments}});
+}
+
+Node Ops::segment_prod(const Node& x, const Node& segment_ids, std::int64_t segments) {
+    return typed("segment_prod", {x, segment_ids}, {{"segments", segments}});
 }
 
 Node Ops::segment_sum(const Node& x, const Node& segment_ids, std::int64_t segments) {
@@ -716,6 +811,10 @@ Node Ops::sinh(const Node& x) {
 
 Node Ops::slice(const Node& x, const SliceOptions& options) {
     return typed("slice", {x}, {{"starts", options.starts}, {"stops", options.stops}, {"steps", options.steps}});
+}
+
+Node Ops::slice_at(const Node& x, const Node& starts, const std::vector<std::int64_t>& sizes) {
+    return typed("slice_at", {x, starts}, {{"sizes", sizes}});
 }
 
 Node Ops::slogdet(const Node& x) {
@@ -779,7 +878,7 @@ Node Ops::sum(const Node& x, const SumOptions& options) {
 }
 
 Node Ops::take_along(const Node& x, const Node& index, const TakeAlongOptions& options) {
-    return typed("take_along", {x, index}, {{"axis", options.axis}});
+    return typed("take_along", {x, index}, {{"axis", options.axis}, {"from_end", options.from_end}});
 }
 
 Node Ops::tan(const Node& x) {
@@ -814,12 +913,20 @@ Node Ops::triu(const Node& x, const TriuOptions& options) {
     return typed("triu", {x}, {{"offset", options.offset}});
 }
 
+Node Ops::trunc_div(const Node& a, const Node& b) {
+    return typed("trunc_div", {a, b}, {});
+}
+
 Node Ops::unsqueeze(const Node& x, const UnsqueezeOptions& options) {
     return typed("unsqueeze", {x}, {{"axes", options.axes}});
 }
 
 Node Ops::update_slice(const Node& x, const Node& update, const std::vector<std::int64_t>& starts) {
     return typed("update_slice", {x, update}, {{"starts", starts}});
+}
+
+Node Ops::update_slice_at(const Node& x, const Node& updates, const Node& starts) {
+    return typed("update_slice_at", {x, updates, starts}, {});
 }
 
 Node Ops::var(const Node& x, const VarOptions& options) {

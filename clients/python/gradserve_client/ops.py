@@ -16,15 +16,25 @@ TENSOR_ATTRIBUTES: Final = frozenset({"value"})
 SINCE: Final = {
     "betainc": 2,
     "call": 2,
+    "compress": 2,
     "cond": 2,
+    "cumlogsumexp": 2,
+    "cummax": 2,
+    "cummin": 2,
+    "cumprod": 2,
     "fixed_point": 2,
+    "floor_div": 2,
     "i0": 2,
     "i0e": 2,
     "i1": 2,
     "i1e": 2,
     "igamma": 2,
     "igammac": 2,
+    "index": 2,
+    "index_add": 2,
+    "index_set": 2,
     "map": 2,
+    "nonzero": 2,
     "random_bernoulli": 2,
     "random_bits": 2,
     "random_categorical": 2,
@@ -36,8 +46,16 @@ SINCE: Final = {
     "random_permutation": 2,
     "random_split": 2,
     "random_uniform": 2,
+    "rem": 2,
     "scan": 2,
+    "segment_max": 2,
+    "segment_mean": 2,
+    "segment_min": 2,
+    "segment_prod": 2,
     "sinc": 2,
+    "slice_at": 2,
+    "trunc_div": 2,
+    "update_slice_at": 2,
     "while": 2,
     "xlog1py": 2,
     "xlogy": 2,
@@ -355,6 +373,36 @@ class NodeOps:
         """
         return self._op("clamp", name=name, min=min, max=max)
 
+    def compress(
+        self,
+        mask: Node,
+        k: int,
+        *,
+        axis: int | None = None,
+        fill: float | None = None,
+        fill_as: Literal["inf", "-inf", "nan"] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """The entries of x along `axis` where `mask` [extent] is true, k of them; and how many there are: int64 [].
+
+        k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells;
+        behind it lies `fill`. Two results, read through get_output. JAX's and NumPy's `compress`, of which JAX's
+        takes a size and a fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: g to the entries taken; none for mask.
+
+        Attributes:
+            k: how many entries there are to be
+            axis: the axis that the mask is of; 0 unless stated
+            fill: what lies behind the count; 0.0 unless stated
+            fill_as: an infinity or NaN, in place of `fill`; of a float dtype
+        """
+        return self._op("compress", mask, name=name, k=k, axis=axis, fill=fill, fill_as=fill_as)
+
     def conv1d(
         self,
         kernel: Node,
@@ -559,15 +607,87 @@ class NodeOps:
         """
         return self._op("cross_entropy", targets, name=name, reduction=reduction)
 
-    def cumsum(self, axis: int, *, name: str | None = None) -> Node:
-        """y[i] = x[0] + … + x[i] along `axis`. Integers and bool add up in int64, float16 in float32.
+    def cumlogsumexp(self, axis: int, *, reverse: bool | None = None, name: str | None = None) -> Node:
+        """y[i] = log(exp x[0] + … + exp x[i]) along `axis`, stable; with `reverse`, of x[i] to x[n − 1].
+
+        As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it.
+        Where one so far is NaN, so are y and the gradient. Integers give float64. PyTorch's `logcumsumexp`; JAX's
+        `lax.cumlogsumexp`, which has `reverse`.
+
+        Since opset 2.
+
+        Gradient: Σ g[k] · exp(x[i] − y[k]) over k from i on.
+
+        Attributes:
+            axis: the axis to run along
+            reverse: whether to run from the end to the front; False unless stated
+        """
+        return self._op("cumlogsumexp", name=name, axis=axis, reverse=reverse)
+
+    def cummax(self, axis: int, *, reverse: bool | None = None, name: str | None = None) -> Node:
+        """y[i] = the largest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
+
+        NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values
+        of PyTorch's `cummax`, whose gradient takes the last of ties; JAX's `lax.cummax`, which has `reverse`, and
+        shares.
+
+        Since opset 2.
+
+        Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+
+        Attributes:
+            axis: the axis to run along
+            reverse: whether to run from the end to the front; False unless stated
+        """
+        return self._op("cummax", name=name, axis=axis, reverse=reverse)
+
+    def cummin(self, axis: int, *, reverse: bool | None = None, name: str | None = None) -> Node:
+        """y[i] = the smallest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
+
+        NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values
+        of PyTorch's `cummin`, whose gradient takes the last of ties; JAX's `lax.cummin`, which has `reverse`, and
+        shares.
+
+        Since opset 2.
+
+        Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+
+        Attributes:
+            axis: the axis to run along
+            reverse: whether to run from the end to the front; False unless stated
+        """
+        return self._op("cummin", name=name, axis=axis, reverse=reverse)
+
+    def cumprod(self, axis: int, *, reverse: bool | None = None, name: str | None = None) -> Node:
+        """y[i] = x[0] · … · x[i] along `axis`; with `reverse`, x[i] · … · x[n − 1].
+
+        Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of
+        zeros, and so are those of higher order. PyTorch's and NumPy's `cumprod`; `reverse` is that of JAX's
+        `lax.cumprod`.
+
+        Since opset 2.
+
+        Gradient: (product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on.
+
+        Attributes:
+            axis: the axis to run along
+            reverse: whether to run from the end to the front; False unless stated
+        """
+        return self._op("cumprod", name=name, axis=axis, reverse=reverse)
+
+    def cumsum(self, axis: int, *, reverse: bool | None = None, name: str | None = None) -> Node:
+        """y[i] = x[0] + … + x[i] along `axis`; with `reverse`, x[i] + … + x[n − 1].
+
+        Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's `cumsum`; `reverse` is that
+        of JAX's `lax.cumsum`.
 
         Gradient: g, added up from the end.
 
         Attributes:
             axis: the axis to add up along
+            reverse: whether to run from the end to the front; since opset 2; False unless stated
         """
-        return self._op("cumsum", name=name, axis=axis)
+        return self._op("cumsum", name=name, axis=axis, reverse=reverse)
 
     def diag(self, *, offset: int | None = None, name: str | None = None) -> Node:
         """The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that
@@ -621,15 +741,21 @@ class NodeOps:
         """
         return self._op("elu", name=name, alpha=alpha)
 
-    def embedding(self, indices: Node, *, name: str | None = None) -> Node:
+    def embedding(self, indices: Node, *, from_end: bool | None = None, name: str | None = None) -> Node:
         """y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
 
         weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…,
-        features…].
+        features…]. With `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
+        `functional.embedding`, which takes no negative index; JAX's weight[indices], which does, and moves those
+        outside to the nearest row.
 
         Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
+
+        Attributes:
+            from_end: whether a negative index counts from the end: −1 is the last; since opset 2; False unless
+                stated
         """
-        return self._op("embedding", indices, name=name)
+        return self._op("embedding", indices, name=name, from_end=from_end)
 
     def equal(self, b: Node, *, name: str | None = None) -> Node:
         """y = (a = b), elementwise; NaN equals nothing."""
@@ -694,27 +820,41 @@ class NodeOps:
         """y = ⌊x⌋: down to the next whole number."""
         return self._op("floor", name=name)
 
+    def floor_div(self, b: Node, *, name: str | None = None) -> Node:
+        """y = ⌊a / b⌋, elementwise, broadcasting: Python's //, with the remainder `mod`. An integer by 0 is 0.
+
+        PyTorch's and NumPy's `floor_divide`, JAX's `jnp.floor_divide`. JAX's gives −1 for an integer by 0.
+
+        Since opset 2.
+        """
+        return self._op("floor_div", b, name=name)
+
     def gather(
         self,
         index: Node | None = None,
         *,
         axis: int | None = None,
         indices: Sequence[int] | None = None,
+        from_end: bool | None = None,
         name: str | None = None,
     ) -> Node:
         """y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
 
         `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one
         operand, the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0,
-        extent).
+        extent); with `from_end`, in [−extent, extent), and negative ones count from the end, as those of x[i] in
+        PyTorch, JAX and NumPy do. PyTorch's `gather` and JAX's `take_along_axis`, of which the former takes no
+        negative index.
 
         Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
 
         Attributes:
             axis: the axis that is indexed; 0 unless stated
             indices: positions on the axis, in place of `index`
+            from_end: whether a negative index counts from the end: −1 is the last; since opset 2; False unless
+                stated
         """
-        return self._op("gather", index, name=name, axis=axis, indices=indices)
+        return self._op("gather", index, name=name, axis=axis, indices=indices, from_end=from_end)
 
     def gelu(self, *, approximate: Literal["none", "tanh"] | None = None, name: str | None = None) -> Node:
         """y = x · Φ(x), Φ the standard normal distribution function; 0 at −∞. D. Hendrycks, K. Gimpel,
@@ -1215,6 +1355,22 @@ class NodeOps:
         """
         return self._op("neg", name=name)
 
+    def nonzero(self, k: int, *, name: str | None = None) -> Node:
+        """The places where `mask` is true, in row-major order: int64 [k, rank], and how many there are: int64 [].
+
+        k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells;
+        behind it there are zeros. Two results, read through get_output. JAX's `nonzero` with a size, whose rows
+        are its tuple side by side; PyTorch's `nonzero`, which has as many rows as there are.
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Attributes:
+            k: how many entries there are to be
+        """
+        return self._op("nonzero", name=name, k=k)
+
     def norm(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
         """y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
 
@@ -1243,16 +1399,27 @@ class NodeOps:
         """
         return self._op("one_hot", name=name, classes=classes, dtype=dtype)
 
-    def pad(self, pad_width: Sequence[int], *, fill: float | None = None, name: str | None = None) -> Node:
+    def pad(
+        self,
+        pad_width: Sequence[int],
+        *,
+        fill: float | None = None,
+        fill_as: Literal["inf", "-inf", "nan"] | None = None,
+        name: str | None = None,
+    ) -> Node:
         """y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
+
+        An infinity or NaN is stated by `fill_as`. PyTorch's `functional.pad` lists the last axis first; JAX's and
+        NumPy's `pad` have pairs, in the order here.
 
         Gradient: g where x is.
 
         Attributes:
             pad_width: entries before and after, for one axis after the other
             fill: the number around x; 0.0 unless stated
+            fill_as: an infinity or NaN, in place of `fill`; of a float dtype; since opset 2
         """
-        return self._op("pad", name=name, pad_width=pad_width, fill=fill)
+        return self._op("pad", name=name, pad_width=pad_width, fill=fill, fill_as=fill_as)
 
     def polygamma(self, order: int, *, name: str | None = None) -> Node:
         """y = ψ⁽ⁿ⁾(x) for n = `order`, the n-th derivative of `digamma`; order 0 is `digamma` itself.
@@ -1435,6 +1602,18 @@ class NodeOps:
         """
         return self._op("relu", name=name, at_zero=at_zero)
 
+    def rem(self, b: Node, *, name: str | None = None) -> Node:
+        """y = a − b · (a / b without its fraction): C's % and fmod, with a's sign. `mod` has b's.
+
+        A float by 0 gives NaN, an integer 0. PyTorch's `fmod`, JAX's `lax.rem`, which gives a for an integer by
+        0.
+
+        Since opset 2.
+
+        Gradient: da = g, db = −g · (a / b without its fraction).
+        """
+        return self._op("rem", b, name=name)
+
     def reshape(
         self,
         *,
@@ -1499,18 +1678,95 @@ class NodeOps:
         """
         return self._op("rsqrt", name=name)
 
-    def scatter_add(self, index: Node, updates: Node, *, axis: int | None = None, name: str | None = None) -> Node:
+    def scatter_add(
+        self,
+        index: Node,
+        updates: Node,
+        *,
+        axis: int | None = None,
+        from_end: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
         """y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
 
         `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated
-        indices accumulate. The adjoint of `gather`.
+        indices accumulate. The adjoint of `gather`. Indices lie in [0, extent); with `from_end`, negative ones
+        count from the end. PyTorch's `scatter_add`, which takes no negative index; JAX's `x.at[…].add`, which
+        does, and drops those outside.
 
         Gradient: dx = g, d updates = gather(g, index); none for index.
 
         Attributes:
             axis: the axis that is indexed; 0 unless stated
+            from_end: whether a negative index counts from the end: −1 is the last; since opset 2; False unless
+                stated
         """
-        return self._op("scatter_add", index, updates, name=name, axis=axis)
+        return self._op("scatter_add", index, updates, name=name, axis=axis, from_end=from_end)
+
+    def segment_max(self, segment_ids: Node, segments: int, *, name: str | None = None) -> Node:
+        """y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+
+        x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient
+        equally. A segment without rows is −∞, or the least number of an integer dtype. JAX's `ops.segment_max`;
+        PyTorch's `scatter_reduce` with amax, whose ties share, too, which gives segments without rows what was
+        there.
+
+        Since opset 2.
+
+        Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+
+        Attributes:
+            segments: how many segments there are
+        """
+        return self._op("segment_max", segment_ids, name=name, segments=segments)
+
+    def segment_mean(self, segment_ids: Node, segments: int, *, name: str | None = None) -> Node:
+        """y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN where there is none.
+
+        x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64;
+        float16 adds up in float32. PyTorch's `scatter_reduce` with mean; JAX has none.
+
+        Since opset 2.
+
+        Gradient: dx[i, …] = g[segment_ids[i], …] / (rows of the segment); none for segment_ids.
+
+        Attributes:
+            segments: how many segments there are
+        """
+        return self._op("segment_mean", segment_ids, name=name, segments=segments)
+
+    def segment_min(self, segment_ids: Node, segments: int, *, name: str | None = None) -> Node:
+        """y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+
+        x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient
+        equally. A segment without rows is ∞, or the greatest number of an integer dtype. JAX's `ops.segment_min`;
+        PyTorch's `scatter_reduce` with amin, whose ties share, too, which gives segments without rows what was
+        there.
+
+        Since opset 2.
+
+        Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+
+        Attributes:
+            segments: how many segments there are
+        """
+        return self._op("segment_min", segment_ids, name=name, segments=segments)
+
+    def segment_prod(self, segment_ids: Node, segments: int, *, name: str | None = None) -> Node:
+        """y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 where there is none.
+
+        x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool
+        multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are
+        those of higher order. JAX's `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+
+        Since opset 2.
+
+        Gradient: g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids.
+
+        Attributes:
+            segments: how many segments there are
+        """
+        return self._op("segment_prod", segment_ids, name=name, segments=segments)
 
     def segment_sum(self, segment_ids: Node, segments: int, *, name: str | None = None) -> Node:
         """y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
@@ -1613,6 +1869,22 @@ class NodeOps:
             steps: distance between positions on each axis; absent: 1
         """
         return self._op("slice", name=name, starts=starts, stops=stops, steps=steps)
+
+    def slice_at(self, starts: Node, sizes: Sequence[int], *, name: str | None = None) -> Node:
+        """y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], s being `starts`: int64 [rank], which are computed.
+
+        Each is moved into [0, extent − size], negative ones too, so that there are always as many entries. JAX's
+        `lax.dynamic_slice`, which first counts negative starts from the end; PyTorch's x.narrow takes a start on
+        one axis.
+
+        Since opset 2.
+
+        Gradient: g where the box was, 0 elsewhere; none for starts.
+
+        Attributes:
+            sizes: extents of the box, one for each axis
+        """
+        return self._op("slice_at", starts, name=name, sizes=sizes)
 
     def slogdet(self, *, name: str | None = None) -> Node:
         """sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice; det x = sign ·
@@ -1755,18 +2027,23 @@ class NodeOps:
         """
         return self._op("sum", name=name, axes=axes, keepdims=keepdims)
 
-    def take_along(self, index: Node, *, axis: int | None = None, name: str | None = None) -> Node:
+    def take_along(
+        self, index: Node, *, axis: int | None = None, from_end: bool | None = None, name: str | None = None
+    ) -> Node:
         """y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's take_along_axis.
 
         `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in
-        [0, extent).
+        [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end. PyTorch's
+        `take_along_dim`, which takes no negative index, and JAX's `take_along_axis`, which does.
 
         Gradient: g added where it was read: repeated indices accumulate; none for index.
 
         Attributes:
             axis: the axis that is indexed; 0 unless stated
+            from_end: whether a negative index counts from the end: −1 is the last; since opset 2; False unless
+                stated
         """
-        return self._op("take_along", index, name=name, axis=axis)
+        return self._op("take_along", index, name=name, axis=axis, from_end=from_end)
 
     def tan(self, *, name: str | None = None) -> Node:
         """y = tan x.
@@ -1860,6 +2137,16 @@ class NodeOps:
         """
         return self._op("triu", name=name, offset=offset)
 
+    def trunc_div(self, b: Node, *, name: str | None = None) -> Node:
+        """y = a / b without its fraction, elementwise, broadcasting: C's /, with the remainder `rem`. An integer by
+        0 is 0.
+
+        PyTorch's `div` with rounding_mode trunc; JAX's `lax.div` of integers, which gives −1 for one by 0.
+
+        Since opset 2.
+        """
+        return self._op("trunc_div", b, name=name)
+
     def unsqueeze(self, *, axes: Sequence[int] | None = None, name: str | None = None) -> Node:
         """y = x with axes of extent 1 put in; `axes` are their positions in the result.
 
@@ -1882,6 +2169,20 @@ class NodeOps:
             starts: first position of the update on each axis
         """
         return self._op("update_slice", update, name=name, starts=starts)
+
+    def update_slice_at(self, updates: Node, starts: Node, *, name: str | None = None) -> Node:
+        """y = x, with `updates` in place of the box of its shape that begins at `starts`: int64 [rank], which are
+        computed.
+
+        Each start is moved into [0, extent − size], negative ones too, so that all of updates lies within. The
+        result has the common dtype of x and updates. JAX's `lax.dynamic_update_slice`, which first counts
+        negative starts from the end; PyTorch's `slice_scatter` takes a start on one axis, as a number.
+
+        Since opset 2.
+
+        Gradient: dx = g, zero where the updates lie; d updates = g there; none for starts.
+        """
+        return self._op("update_slice_at", updates, starts, name=name)
 
     def var(
         self,
@@ -2097,18 +2398,95 @@ class GraphOps:
         shape: Sequence[int] | None = None,
         fill: float | None = None,
         dtype: npt.DTypeLike | None = None,
+        fill_as: Literal["inf", "-inf", "nan"] | None = None,
         name: str | None = None,
     ) -> Node:
         """A tensor of one number, made on the server: y[…] = fill.
 
-        An absent or empty `shape` makes a 0-d tensor.
+        An absent or empty `shape` makes a 0-d tensor. An infinity or NaN is stated by `fill_as`. PyTorch's and
+        JAX's `full`.
 
         Attributes:
             shape: the result's shape; [] unless stated
             fill: the number; 0.0 unless stated
             dtype: the result's dtype; 'float64' unless stated
+            fill_as: an infinity or NaN, in place of `fill`; of a float dtype; since opset 2
         """
-        return self.op("full", name=name, shape=shape, fill=fill, dtype=dtype)
+        return self.op("full", name=name, shape=shape, fill=fill, dtype=dtype, fill_as=fill_as)
+
+    def index(
+        self,
+        x: Node,
+        *indices: Node,
+        axes: Sequence[int] | None = None,
+        from_end: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = x[i, j, …]: the entries, or slices, at index tensors, one for each of `axes`, which broadcast
+        together.
+
+        As NumPy's x[i, j]: of axes that are side by side, the indices' axes take the place; of others, they come
+        first. Indices lie in [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the
+        end. PyTorch's and JAX's x[i, j], which count negative ones always; PyTorch refuses those outside, as
+        here, and JAX moves them.
+
+        Since opset 2.
+
+        Gradient: dx = index_add(0, indices, g): repeated indices accumulate; none for indices.
+
+        Attributes:
+            axes: the axis that each index is of; absent: the first ones, in their order
+            from_end: whether a negative index counts from the end: −1 is the last; False unless stated
+        """
+        return self.op("index", x, *indices, name=name, axes=axes, from_end=from_end)
+
+    def index_add(
+        self,
+        x: Node,
+        *indices_and_updates: Node,
+        axes: Sequence[int] | None = None,
+        from_end: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = x, and then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
+
+        Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads. Indices as those
+        of `index`. PyTorch's `index_put` with accumulate; JAX's x.at[i, j].add, which drops updates outside.
+
+        Since opset 2.
+
+        Gradient: dx = g, d updates = index(g, indices); none for indices.
+
+        Attributes:
+            axes: the axis that each index is of; absent: the first ones, in their order
+            from_end: whether a negative index counts from the end: −1 is the last; False unless stated
+        """
+        return self.op("index_add", x, *indices_and_updates, name=name, axes=axes, from_end=from_end)
+
+    def index_set(
+        self,
+        x: Node,
+        *indices_and_updates: Node,
+        axes: Sequence[int] | None = None,
+        from_end: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = x, and then y[i, j, …] = updates: where one place is written twice, the last in row-major order
+        stands.
+
+        It takes the gradient. Operands: x, an index for each of `axes`, updates, which broadcast to what `index`
+        reads. Indices as those of `index`. PyTorch's `index_put`, JAX's x.at[i, j].set: neither says which of
+        several stands, and the gradient of PyTorch's goes to all of them; JAX drops updates outside.
+
+        Since opset 2.
+
+        Gradient: dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices.
+
+        Attributes:
+            axes: the axis that each index is of; absent: the first ones, in their order
+            from_end: whether a negative index counts from the end: −1 is the last; False unless stated
+        """
+        return self.op("index_set", x, *indices_and_updates, name=name, axes=axes, from_end=from_end)
 
     def input(
         self,

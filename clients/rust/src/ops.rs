@@ -8,15 +8,25 @@ pub(crate) fn since(op: &str) -> usize {
     match op {
         "betainc" => 2,
         "call" => 2,
+        "compress" => 2,
         "cond" => 2,
+        "cumlogsumexp" => 2,
+        "cummax" => 2,
+        "cummin" => 2,
+        "cumprod" => 2,
         "fixed_point" => 2,
+        "floor_div" => 2,
         "i0" => 2,
         "i0e" => 2,
         "i1" => 2,
         "i1e" => 2,
         "igamma" => 2,
         "igammac" => 2,
+        "index" => 2,
+        "index_add" => 2,
+        "index_set" => 2,
         "map" => 2,
+        "nonzero" => 2,
         "random_bernoulli" => 2,
         "random_bits" => 2,
         "random_categorical" => 2,
@@ -28,8 +38,16 @@ pub(crate) fn since(op: &str) -> usize {
         "random_permutation" => 2,
         "random_split" => 2,
         "random_uniform" => 2,
+        "rem" => 2,
         "scan" => 2,
+        "segment_max" => 2,
+        "segment_mean" => 2,
+        "segment_min" => 2,
+        "segment_prod" => 2,
         "sinc" => 2,
+        "slice_at" => 2,
+        "trunc_div" => 2,
+        "update_slice_at" => 2,
         "while" => 2,
         "xlog1py" => 2,
         "xlogy" => 2,
@@ -327,6 +345,28 @@ impl Node {
         self.graph().typed("clamp", [self], options.0)
     }
 
+    /// The entries of x along `axis` where `mask` \[extent\] is true, k of them; and how many there are: int64 \[\].
+    ///
+    /// k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+    /// lies `fill`. Two results, read through get_output. JAX's and NumPy's `compress`, of which JAX's takes a size and
+    /// a fill_value, too; PyTorch's x\[mask\], which has as many entries as there are.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: g to the entries taken; none for mask.
+    ///
+    /// `k`: how many entries there are to be.
+    pub fn compress(&self, mask: &Node, k: i64) -> Node {
+        self.compress_with(mask, k, CompressOptions::new())
+    }
+
+    /// [`compress`](Self::compress) with options.
+    pub fn compress_with(&self, mask: &Node, k: i64, options: CompressOptions) -> Node {
+        self.graph().typed("compress", [self, mask], options.0.with("k", k))
+    }
+
     /// y\[n, o, i\] = Σ x\[n, c, i·s + a·d − p\] · kernel\[o, c, a\] + bias\[o\], a cross-correlation.
     ///
     /// x \[n, channels, w\], zero outside; kernel \[features, channels / groups, kw\]; y \[n, features, w'\] with w' =
@@ -445,13 +485,98 @@ impl Node {
         self.graph().typed("cross_entropy", [self, targets], options.0)
     }
 
-    /// y\[i\] = x\[0\] + … + x\[i\] along `axis`. Integers and bool add up in int64, float16 in float32.
+    /// y\[i\] = log(exp x\[0\] + … + exp x\[i\]) along `axis`, stable; with `reverse`, of x\[i\] to x\[n − 1\].
+    ///
+    /// As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it. Where one
+    /// so far is NaN, so are y and the gradient. Integers give float64. PyTorch's `logcumsumexp`; JAX's
+    /// `lax.cumlogsumexp`, which has `reverse`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: Σ g\[k\] · exp(x\[i\] − y\[k\]) over k from i on.
+    ///
+    /// `axis`: the axis to run along.
+    pub fn cumlogsumexp(&self, axis: i64) -> Node {
+        self.cumlogsumexp_with(axis, CumlogsumexpOptions::new())
+    }
+
+    /// [`cumlogsumexp`](Self::cumlogsumexp) with options.
+    pub fn cumlogsumexp_with(&self, axis: i64, options: CumlogsumexpOptions) -> Node {
+        self.graph().typed("cumlogsumexp", [self], options.0.with("axis", axis))
+    }
+
+    /// y\[i\] = the largest of x\[0\], …, x\[i\] along `axis`; with `reverse`, of x\[i\], …, x\[n − 1\].
+    ///
+    /// NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
+    /// PyTorch's `cummax`, whose gradient takes the last of ties; JAX's `lax.cummax`, which has `reverse`, and shares.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+    ///
+    /// `axis`: the axis to run along.
+    pub fn cummax(&self, axis: i64) -> Node {
+        self.cummax_with(axis, CummaxOptions::new())
+    }
+
+    /// [`cummax`](Self::cummax) with options.
+    pub fn cummax_with(&self, axis: i64, options: CummaxOptions) -> Node {
+        self.graph().typed("cummax", [self], options.0.with("axis", axis))
+    }
+
+    /// y\[i\] = the smallest of x\[0\], …, x\[i\] along `axis`; with `reverse`, of x\[i\], …, x\[n − 1\].
+    ///
+    /// NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
+    /// PyTorch's `cummin`, whose gradient takes the last of ties; JAX's `lax.cummin`, which has `reverse`, and shares.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+    ///
+    /// `axis`: the axis to run along.
+    pub fn cummin(&self, axis: i64) -> Node {
+        self.cummin_with(axis, CumminOptions::new())
+    }
+
+    /// [`cummin`](Self::cummin) with options.
+    pub fn cummin_with(&self, axis: i64, options: CumminOptions) -> Node {
+        self.graph().typed("cummin", [self], options.0.with("axis", axis))
+    }
+
+    /// y\[i\] = x\[0\] · … · x\[i\] along `axis`; with `reverse`, x\[i\] · … · x\[n − 1\].
+    ///
+    /// Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros, and
+    /// so are those of higher order. PyTorch's and NumPy's `cumprod`; `reverse` is that of JAX's `lax.cumprod`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: (product of those before i) · Σ g\[k\] · (product of those behind i, to k), over k from i on.
+    ///
+    /// `axis`: the axis to run along.
+    pub fn cumprod(&self, axis: i64) -> Node {
+        self.cumprod_with(axis, CumprodOptions::new())
+    }
+
+    /// [`cumprod`](Self::cumprod) with options.
+    pub fn cumprod_with(&self, axis: i64, options: CumprodOptions) -> Node {
+        self.graph().typed("cumprod", [self], options.0.with("axis", axis))
+    }
+
+    /// y\[i\] = x\[0\] + … + x\[i\] along `axis`; with `reverse`, x\[i\] + … + x\[n − 1\].
+    ///
+    /// Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's `cumsum`; `reverse` is that of
+    /// JAX's `lax.cumsum`.
     ///
     /// Gradient: g, added up from the end.
     ///
     /// `axis`: the axis to add up along.
     pub fn cumsum(&self, axis: i64) -> Node {
-        self.graph().typed("cumsum", [self], Options::default().with("axis", axis))
+        self.cumsum_with(axis, CumsumOptions::new())
+    }
+
+    /// [`cumsum`](Self::cumsum) with options.
+    pub fn cumsum_with(&self, axis: i64, options: CumsumOptions) -> Node {
+        self.graph().typed("cumsum", [self], options.0.with("axis", axis))
     }
 
     /// The diagonal of the last two axes: y\[…, i\] = x\[…, i, i + offset\]; of a vector, the matrix with that
@@ -512,10 +637,18 @@ impl Node {
     /// y\[i, j, …, :\] = weight\[indices\[i, j, …\], :\]: rows of a table.
     ///
     /// weight \[rows, features…\], indices of any shape with entries in \[0, rows); y \[shape of indices…, features…\].
+    /// With `from_end`, entries lie in \[−rows, rows), and negative ones count from the end. PyTorch's
+    /// `functional.embedding`, which takes no negative index; JAX's weight\[indices\], which does, and moves those
+    /// outside to the nearest row.
     ///
     /// Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
     pub fn embedding(&self, indices: &Node) -> Node {
-        self.graph().typed("embedding", [self, indices], Options::default())
+        self.embedding_with(indices, EmbeddingOptions::new())
+    }
+
+    /// [`embedding`](Self::embedding) with options.
+    pub fn embedding_with(&self, indices: &Node, options: EmbeddingOptions) -> Node {
+        self.graph().typed("embedding", [self, indices], options.0)
     }
 
     /// y = (a = b), elementwise; NaN equals nothing.
@@ -587,10 +720,21 @@ impl Node {
         self.graph().typed("floor", [self], Options::default())
     }
 
+    /// y = ⌊a / b⌋, elementwise, broadcasting: Python's //, with the remainder `mod`. An integer by 0 is 0.
+    ///
+    /// PyTorch's and NumPy's `floor_divide`, JAX's `jnp.floor_divide`. JAX's gives −1 for an integer by 0.
+    ///
+    /// Since opset 2.
+    pub fn floor_div(&self, b: &Node) -> Node {
+        self.graph().typed("floor_div", [self, b], Options::default())
+    }
+
     /// y\[i, j, …\] = x\[index\[i, j, …\], j, …\] for axis 0, and alike for the others.
     ///
     /// `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one operand,
-    /// the list `indices` picks slices: y = x at those positions of the axis. Indices lie in \[0, extent).
+    /// the list `indices` picks slices: y = x at those positions of the axis. Indices lie in \[0, extent); with
+    /// `from_end`, in \[−extent, extent), and negative ones count from the end, as those of x\[i\] in PyTorch, JAX and
+    /// NumPy do. PyTorch's `gather` and JAX's `take_along_axis`, of which the former takes no negative index.
     ///
     /// Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
     pub fn gather(&self) -> Node {
@@ -1092,6 +1236,21 @@ impl Node {
         self.graph().typed("neg", [self], Options::default())
     }
 
+    /// The places where `mask` is true, in row-major order: int64 \[k, rank\], and how many there are: int64 \[\].
+    ///
+    /// k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+    /// there are zeros. Two results, read through get_output. JAX's `nonzero` with a size, whose rows are its tuple
+    /// side by side; PyTorch's `nonzero`, which has as many rows as there are.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// `k`: how many entries there are to be.
+    pub fn nonzero(&self, k: i64) -> Node {
+        self.graph().typed("nonzero", [self], Options::default().with("k", k))
+    }
+
     /// y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
     ///
     /// At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element gets
@@ -1125,6 +1284,9 @@ impl Node {
     }
 
     /// y = x with `fill` around it: pad_width\[2i\] entries before and pad_width\[2i + 1\] after, on each axis i.
+    ///
+    /// An infinity or NaN is stated by `fill_as`. PyTorch's `functional.pad` lists the last axis first; JAX's and
+    /// NumPy's `pad` have pairs, in the order here.
     ///
     /// Gradient: g where x is.
     ///
@@ -1338,6 +1500,17 @@ impl Node {
         self.graph().typed("relu", [self], options.0)
     }
 
+    /// y = a − b · (a / b without its fraction): C's % and fmod, with a's sign. `mod` has b's.
+    ///
+    /// A float by 0 gives NaN, an integer 0. PyTorch's `fmod`, JAX's `lax.rem`, which gives a for an integer by 0.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: da = g, db = −g · (a / b without its fraction).
+    pub fn rem(&self, b: &Node) -> Node {
+        self.graph().typed("rem", [self, b], Options::default())
+    }
+
     /// y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the others.
     ///
     /// An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
@@ -1397,7 +1570,9 @@ impl Node {
     /// y = x, and then y\[index\[i, j, …\], j, …\] += updates\[i, j, …\] for axis 0, and alike for the others.
     ///
     /// `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
-    /// accumulate. The adjoint of `gather`.
+    /// accumulate. The adjoint of `gather`. Indices lie in \[0, extent); with `from_end`, negative ones count from the
+    /// end. PyTorch's `scatter_add`, which takes no negative index; JAX's `x.at[…].add`, which does, and drops those
+    /// outside.
     ///
     /// Gradient: dx = g, d updates = gather(g, index); none for index.
     pub fn scatter_add(&self, index: &Node, updates: &Node) -> Node {
@@ -1407,6 +1582,65 @@ impl Node {
     /// [`scatter_add`](Self::scatter_add) with options.
     pub fn scatter_add_with(&self, index: &Node, updates: &Node, options: ScatterAddOptions) -> Node {
         self.graph().typed("scatter_add", [self, index, updates], options.0)
+    }
+
+    /// y\[s, …\] = the largest x\[i, …\] of the rows i with segment_ids\[i\] = s; NaN if one is.
+    ///
+    /// x \[n, …\]; segment_ids \[n\], in any order, each in \[0, segments); y \[segments, …\]. Ties share the gradient
+    /// equally. A segment without rows is −∞, or the least number of an integer dtype. JAX's `ops.segment_max`;
+    /// PyTorch's `scatter_reduce` with amax, whose ties share, too, which gives segments without rows what was there.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+    ///
+    /// `segments`: how many segments there are.
+    pub fn segment_max(&self, segment_ids: &Node, segments: i64) -> Node {
+        self.graph().typed("segment_max", [self, segment_ids], Options::default().with("segments", segments))
+    }
+
+    /// y\[s, …\] = the mean of x\[i, …\] over the rows i with segment_ids\[i\] = s; NaN where there is none.
+    ///
+    /// x \[n, …\]; segment_ids \[n\], in any order, each in \[0, segments); y \[segments, …\]. Integers give float64;
+    /// float16 adds up in float32. PyTorch's `scatter_reduce` with mean; JAX has none.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx\[i, …\] = g\[segment_ids\[i\], …\] / (rows of the segment); none for segment_ids.
+    ///
+    /// `segments`: how many segments there are.
+    pub fn segment_mean(&self, segment_ids: &Node, segments: i64) -> Node {
+        self.graph().typed("segment_mean", [self, segment_ids], Options::default().with("segments", segments))
+    }
+
+    /// y\[s, …\] = the smallest x\[i, …\] of the rows i with segment_ids\[i\] = s; NaN if one is.
+    ///
+    /// x \[n, …\]; segment_ids \[n\], in any order, each in \[0, segments); y \[segments, …\]. Ties share the gradient
+    /// equally. A segment without rows is ∞, or the greatest number of an integer dtype. JAX's `ops.segment_min`;
+    /// PyTorch's `scatter_reduce` with amin, whose ties share, too, which gives segments without rows what was there.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+    ///
+    /// `segments`: how many segments there are.
+    pub fn segment_min(&self, segment_ids: &Node, segments: i64) -> Node {
+        self.graph().typed("segment_min", [self, segment_ids], Options::default().with("segments", segments))
+    }
+
+    /// y\[s, …\] = Π x\[i, …\] over the rows i with segment_ids\[i\] = s; 1 where there is none.
+    ///
+    /// x \[n, …\]; segment_ids \[n\], in any order, each in \[0, segments); y \[segments, …\]. Integers and bool
+    /// multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of
+    /// higher order. JAX's `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g\[segment_ids\[i\], …\] · (product of the other rows of the segment); none for segment_ids.
+    ///
+    /// `segments`: how many segments there are.
+    pub fn segment_prod(&self, segment_ids: &Node, segments: i64) -> Node {
+        self.graph().typed("segment_prod", [self, segment_ids], Options::default().with("segments", segments))
     }
 
     /// y\[s, …\] = Σ x\[i, …\] over the rows i with segment_ids\[i\] = s; 0 where there is none.
@@ -1504,6 +1738,21 @@ impl Node {
     /// [`slice`](Self::slice) with options.
     pub fn slice_with(&self, options: SliceOptions) -> Node {
         self.graph().typed("slice", [self], options.0)
+    }
+
+    /// y = x\[s₀ : s₀ + sizes\[0\], s₁ : s₁ + sizes\[1\], …\], s being `starts`: int64 \[rank\], which are computed.
+    ///
+    /// Each is moved into \[0, extent − size\], negative ones too, so that there are always as many entries. JAX's
+    /// `lax.dynamic_slice`, which first counts negative starts from the end; PyTorch's x.narrow takes a start on one
+    /// axis.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g where the box was, 0 elsewhere; none for starts.
+    ///
+    /// `sizes`: extents of the box, one for each axis.
+    pub fn slice_at(&self, starts: &Node, sizes: impl Into<Vec<i64>>) -> Node {
+        self.graph().typed("slice_at", [self, starts], Options::default().made::<Vec<i64>>("sizes", sizes))
     }
 
     /// sign, log|det x| of the matrices on the last two axes: \[batch…, n, n\] → \[batch…\] twice; det x = sign ·
@@ -1662,7 +1911,8 @@ impl Node {
     /// y\[i, j, …\] = x\[index\[i, j, …\], j, …\] for axis 0, and alike for the others: NumPy's take_along_axis.
     ///
     /// `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in \[0,
-    /// extent).
+    /// extent); with `from_end`, in \[−extent, extent), and negative ones count from the end. PyTorch's
+    /// `take_along_dim`, which takes no negative index, and JAX's `take_along_axis`, which does.
     ///
     /// Gradient: g added where it was read: repeated indices accumulate; none for index.
     pub fn take_along(&self, index: &Node) -> Node {
@@ -1772,6 +2022,16 @@ impl Node {
         self.graph().typed("triu", [self], options.0)
     }
 
+    /// y = a / b without its fraction, elementwise, broadcasting: C's /, with the remainder `rem`. An integer by 0 is
+    /// 0.
+    ///
+    /// PyTorch's `div` with rounding_mode trunc; JAX's `lax.div` of integers, which gives −1 for one by 0.
+    ///
+    /// Since opset 2.
+    pub fn trunc_div(&self, b: &Node) -> Node {
+        self.graph().typed("trunc_div", [self, b], Options::default())
+    }
+
     /// y = x with axes of extent 1 put in; `axes` are their positions in the result.
     ///
     /// Gradient: g, reshaped back.
@@ -1794,6 +2054,20 @@ impl Node {
     /// `starts`: first position of the update on each axis.
     pub fn update_slice(&self, update: &Node, starts: impl Into<Vec<i64>>) -> Node {
         self.graph().typed("update_slice", [self, update], Options::default().made::<Vec<i64>>("starts", starts))
+    }
+
+    /// y = x, with `updates` in place of the box of its shape that begins at `starts`: int64 \[rank\], which are
+    /// computed.
+    ///
+    /// Each start is moved into \[0, extent − size\], negative ones too, so that all of updates lies within. The result
+    /// has the common dtype of x and updates. JAX's `lax.dynamic_update_slice`, which first counts negative starts from
+    /// the end; PyTorch's `slice_scatter` takes a start on one axis, as a number.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = g, zero where the updates lie; d updates = g there; none for starts.
+    pub fn update_slice_at(&self, updates: &Node, starts: &Node) -> Node {
+        self.graph().typed("update_slice_at", [self, updates, starts], Options::default())
     }
 
     /// y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
@@ -1998,7 +2272,8 @@ impl Graph {
 
     /// A tensor of one number, made on the server: y\[…\] = fill.
     ///
-    /// An absent or empty `shape` makes a 0-d tensor.
+    /// An absent or empty `shape` makes a 0-d tensor. An infinity or NaN is stated by `fill_as`. PyTorch's and JAX's
+    /// `full`.
     pub fn full(&self) -> Node {
         self.full_with(FullOptions::new())
     }
@@ -2006,6 +2281,75 @@ impl Graph {
     /// [`full`](Self::full) with options.
     pub fn full_with(&self, options: FullOptions) -> Node {
         self.typed("full", [], options.0)
+    }
+
+    /// y = x\[i, j, …\]: the entries, or slices, at index tensors, one for each of `axes`, which broadcast together.
+    ///
+    /// As NumPy's x\[i, j\]: of axes that are side by side, the indices' axes take the place; of others, they come
+    /// first. Indices lie in \[0, extent); with `from_end`, in \[−extent, extent), and negative ones count from the
+    /// end. PyTorch's and JAX's x\[i, j\], which count negative ones always; PyTorch refuses those outside, as here,
+    /// and JAX moves them.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = index_add(0, indices, g): repeated indices accumulate; none for indices.
+    pub fn index<'n>(&self, x: &'n Node, indices: impl IntoIterator<Item = &'n Node>) -> Node {
+        self.index_with(x, indices, IndexOptions::new())
+    }
+
+    /// [`index`](Self::index) with options.
+    pub fn index_with<'n>(
+        &self,
+        x: &'n Node,
+        indices: impl IntoIterator<Item = &'n Node>,
+        options: IndexOptions,
+    ) -> Node {
+        self.typed("index", [x].into_iter().chain(indices), options.0)
+    }
+
+    /// y = x, and then y\[i, j, …\] += updates, entry by entry: repeated indices accumulate.
+    ///
+    /// Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads. Indices as those of
+    /// `index`. PyTorch's `index_put` with accumulate; JAX's x.at\[i, j\].add, which drops updates outside.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = g, d updates = index(g, indices); none for indices.
+    pub fn index_add<'n>(&self, x: &'n Node, indices_and_updates: impl IntoIterator<Item = &'n Node>) -> Node {
+        self.index_add_with(x, indices_and_updates, IndexAddOptions::new())
+    }
+
+    /// [`index_add`](Self::index_add) with options.
+    pub fn index_add_with<'n>(
+        &self,
+        x: &'n Node,
+        indices_and_updates: impl IntoIterator<Item = &'n Node>,
+        options: IndexAddOptions,
+    ) -> Node {
+        self.typed("index_add", [x].into_iter().chain(indices_and_updates), options.0)
+    }
+
+    /// y = x, and then y\[i, j, …\] = updates: where one place is written twice, the last in row-major order stands.
+    ///
+    /// It takes the gradient. Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads.
+    /// Indices as those of `index`. PyTorch's `index_put`, JAX's x.at\[i, j\].set: neither says which of several
+    /// stands, and the gradient of PyTorch's goes to all of them; JAX drops updates outside.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices.
+    pub fn index_set<'n>(&self, x: &'n Node, indices_and_updates: impl IntoIterator<Item = &'n Node>) -> Node {
+        self.index_set_with(x, indices_and_updates, IndexSetOptions::new())
+    }
+
+    /// [`index_set`](Self::index_set) with options.
+    pub fn index_set_with<'n>(
+        &self,
+        x: &'n Node,
+        indices_and_updates: impl IntoIterator<Item = &'n Node>,
+        options: IndexSetOptions,
+    ) -> Node {
+        self.typed("index_set", [x].into_iter().chain(indices_and_updates), options.0)
     }
 
     /// Data, fed with the request.
@@ -2433,6 +2777,32 @@ impl ClampOptions {
     }
 }
 
+/// What [`Node::compress_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct CompressOptions(Options);
+
+impl CompressOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The axis that the mask is of; 0 unless stated.
+    pub fn axis(self, axis: i64) -> Self {
+        Self(self.0.with("axis", axis))
+    }
+
+    /// What lies behind the count; 0.0 unless stated.
+    pub fn fill(self, fill: impl Into<Number>) -> Self {
+        Self(self.0.made::<Number>("fill", fill))
+    }
+
+    /// An infinity or NaN, in place of `fill`; of a float dtype; one of inf, -inf, nan.
+    pub fn fill_as(self, fill_as: &str) -> Self {
+        Self(self.0.with("fill_as", fill_as))
+    }
+}
+
 /// What [`Node::conv1d_with`] takes beside what is required.
 #[derive(Clone, Debug, Default)]
 pub struct Conv1dOptions(Options);
@@ -2639,6 +3009,86 @@ impl CrossEntropyOptions {
     }
 }
 
+/// What [`Node::cumlogsumexp_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct CumlogsumexpOptions(Options);
+
+impl CumlogsumexpOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether to run from the end to the front; false unless stated.
+    pub fn reverse(self, reverse: bool) -> Self {
+        Self(self.0.with("reverse", reverse))
+    }
+}
+
+/// What [`Node::cummax_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct CummaxOptions(Options);
+
+impl CummaxOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether to run from the end to the front; false unless stated.
+    pub fn reverse(self, reverse: bool) -> Self {
+        Self(self.0.with("reverse", reverse))
+    }
+}
+
+/// What [`Node::cummin_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct CumminOptions(Options);
+
+impl CumminOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether to run from the end to the front; false unless stated.
+    pub fn reverse(self, reverse: bool) -> Self {
+        Self(self.0.with("reverse", reverse))
+    }
+}
+
+/// What [`Node::cumprod_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct CumprodOptions(Options);
+
+impl CumprodOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether to run from the end to the front; false unless stated.
+    pub fn reverse(self, reverse: bool) -> Self {
+        Self(self.0.with("reverse", reverse))
+    }
+}
+
+/// What [`Node::cumsum_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct CumsumOptions(Options);
+
+impl CumsumOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether to run from the end to the front; since opset 2; false unless stated.
+    pub fn reverse(self, reverse: bool) -> Self {
+        Self(self.0.with("reverse", reverse))
+    }
+}
+
 /// What [`Node::diag_with`] takes beside what is required.
 #[derive(Clone, Debug, Default)]
 pub struct DiagOptions(Options);
@@ -2668,6 +3118,22 @@ impl EluOptions {
     /// −y for x → −∞; 1.0 unless stated.
     pub fn alpha(self, alpha: f64) -> Self {
         Self(self.0.with("alpha", alpha))
+    }
+}
+
+/// What [`Node::embedding_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct EmbeddingOptions(Options);
+
+impl EmbeddingOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    pub fn from_end(self, from_end: bool) -> Self {
+        Self(self.0.with("from_end", from_end))
     }
 }
 
@@ -2743,6 +3209,11 @@ impl FullOptions {
     pub fn dtype(self, dtype: impl Into<DType>) -> Self {
         Self(self.0.made::<DType>("dtype", dtype))
     }
+
+    /// An infinity or NaN, in place of `fill`; of a float dtype; since opset 2; one of inf, -inf, nan.
+    pub fn fill_as(self, fill_as: &str) -> Self {
+        Self(self.0.with("fill_as", fill_as))
+    }
 }
 
 /// What [`Node::gather_with`] takes beside what is required.
@@ -2768,6 +3239,11 @@ impl GatherOptions {
     /// Positions on the axis, in place of `index`.
     pub fn indices(self, indices: impl Into<Vec<i64>>) -> Self {
         Self(self.0.made::<Vec<i64>>("indices", indices))
+    }
+
+    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    pub fn from_end(self, from_end: bool) -> Self {
+        Self(self.0.with("from_end", from_end))
     }
 }
 
@@ -2800,6 +3276,69 @@ impl GradOptions {
     /// The operand 2, which may be left out.
     pub fn cotangent(self, cotangent: &Node) -> Self {
         Self(self.0.operand(2, cotangent))
+    }
+}
+
+/// What [`Graph::index_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct IndexOptions(Options);
+
+impl IndexOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The axis that each index is of; absent: the first ones, in their order.
+    pub fn axes(self, axes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("axes", axes))
+    }
+
+    /// Whether a negative index counts from the end: −1 is the last; false unless stated.
+    pub fn from_end(self, from_end: bool) -> Self {
+        Self(self.0.with("from_end", from_end))
+    }
+}
+
+/// What [`Graph::index_add_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct IndexAddOptions(Options);
+
+impl IndexAddOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The axis that each index is of; absent: the first ones, in their order.
+    pub fn axes(self, axes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("axes", axes))
+    }
+
+    /// Whether a negative index counts from the end: −1 is the last; false unless stated.
+    pub fn from_end(self, from_end: bool) -> Self {
+        Self(self.0.with("from_end", from_end))
+    }
+}
+
+/// What [`Graph::index_set_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct IndexSetOptions(Options);
+
+impl IndexSetOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The axis that each index is of; absent: the first ones, in their order.
+    pub fn axes(self, axes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("axes", axes))
+    }
+
+    /// Whether a negative index counts from the end: −1 is the last; false unless stated.
+    pub fn from_end(self, from_end: bool) -> Self {
+        Self(self.0.with("from_end", from_end))
     }
 }
 
@@ -3182,6 +3721,11 @@ impl PadOptions {
     pub fn fill(self, fill: impl Into<Number>) -> Self {
         Self(self.0.made::<Number>("fill", fill))
     }
+
+    /// An infinity or NaN, in place of `fill`; of a float dtype; since opset 2; one of inf, -inf, nan.
+    pub fn fill_as(self, fill_as: &str) -> Self {
+        Self(self.0.with("fill_as", fill_as))
+    }
 }
 
 /// What [`Graph::parameter_with`] takes beside what is required.
@@ -3408,6 +3952,11 @@ impl ScatterAddOptions {
     pub fn axis(self, axis: i64) -> Self {
         Self(self.0.with("axis", axis))
     }
+
+    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    pub fn from_end(self, from_end: bool) -> Self {
+        Self(self.0.with("from_end", from_end))
+    }
 }
 
 /// What [`Node::select_with`] takes beside what is required.
@@ -3550,6 +4099,11 @@ impl TakeAlongOptions {
     /// The axis that is indexed; 0 unless stated.
     pub fn axis(self, axis: i64) -> Self {
         Self(self.0.with("axis", axis))
+    }
+
+    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    pub fn from_end(self, from_end: bool) -> Self {
+        Self(self.0.with("from_end", from_end))
     }
 }
 

@@ -17,15 +17,25 @@ export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
 export const SINCE: { readonly [op: string]: number } = {
   betainc: 2,
   call: 2,
+  compress: 2,
   cond: 2,
+  cumlogsumexp: 2,
+  cummax: 2,
+  cummin: 2,
+  cumprod: 2,
   fixed_point: 2,
+  floor_div: 2,
   i0: 2,
   i0e: 2,
   i1: 2,
   i1e: 2,
   igamma: 2,
   igammac: 2,
+  index: 2,
+  index_add: 2,
+  index_set: 2,
   map: 2,
+  nonzero: 2,
   random_bernoulli: 2,
   random_bits: 2,
   random_categorical: 2,
@@ -37,8 +47,16 @@ export const SINCE: { readonly [op: string]: number } = {
   random_permutation: 2,
   random_split: 2,
   random_uniform: 2,
+  rem: 2,
   scan: 2,
+  segment_max: 2,
+  segment_mean: 2,
+  segment_min: 2,
+  segment_prod: 2,
   sinc: 2,
+  slice_at: 2,
+  trunc_div: 2,
+  update_slice_at: 2,
   while: 2,
   xlog1py: 2,
   xlogy: 2,
@@ -454,6 +472,38 @@ export abstract class Ops {
   }
 
   /**
+   * The entries of x along `axis` where `mask` [extent] is true, k of them; and how many there are: int64 [].
+   *
+   * k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+   * lies `fill`. Two results, read through get_output. JAX's and NumPy's `compress`, of which JAX's takes a size and a
+   * fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: g to the entries taken; none for mask.
+   *
+   * @param k how many entries there are to be
+   * @param options.axis the axis that the mask is of; 0 unless stated
+   * @param options.fill what lies behind the count; 0.0 unless stated
+   * @param options.fillAs an infinity or NaN, in place of `fill`; of a float dtype
+   */
+  compress(
+    x: Node,
+    mask: Node,
+    k: Int,
+    options: Optional<{ axis: Int; fill: Float; fillAs: "inf" | "-inf" | "nan"; name: string }> = {},
+  ): Node {
+    return this.append(
+      "compress",
+      [x, mask],
+      { k, axis: options.axis, fill: options.fill, fill_as: options.fillAs },
+      options.name,
+    );
+  }
+
+  /**
    * then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them runs.
    *
    * Both give results of the same types.
@@ -697,14 +747,87 @@ export abstract class Ops {
   }
 
   /**
-   * y[i] = x[0] + … + x[i] along `axis`. Integers and bool add up in int64, float16 in float32.
+   * y[i] = log(exp x[0] + … + exp x[i]) along `axis`, stable; with `reverse`, of x[i] to x[n − 1].
+   *
+   * As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it. Where one so
+   * far is NaN, so are y and the gradient. Integers give float64. PyTorch's `logcumsumexp`; JAX's `lax.cumlogsumexp`,
+   * which has `reverse`.
+   *
+   * Since opset 2.
+   *
+   * Gradient: Σ g[k] · exp(x[i] − y[k]) over k from i on.
+   *
+   * @param axis the axis to run along
+   * @param options.reverse whether to run from the end to the front; false unless stated
+   */
+  cumlogsumexp(x: Node, axis: Int, options: Optional<{ reverse: boolean; name: string }> = {}): Node {
+    return this.append("cumlogsumexp", [x], { axis, reverse: options.reverse }, options.name);
+  }
+
+  /**
+   * y[i] = the largest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
+   *
+   * NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
+   * PyTorch's `cummax`, whose gradient takes the last of ties; JAX's `lax.cummax`, which has `reverse`, and shares.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+   *
+   * @param axis the axis to run along
+   * @param options.reverse whether to run from the end to the front; false unless stated
+   */
+  cummax(x: Node, axis: Int, options: Optional<{ reverse: boolean; name: string }> = {}): Node {
+    return this.append("cummax", [x], { axis, reverse: options.reverse }, options.name);
+  }
+
+  /**
+   * y[i] = the smallest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
+   *
+   * NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
+   * PyTorch's `cummin`, whose gradient takes the last of ties; JAX's `lax.cummin`, which has `reverse`, and shares.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+   *
+   * @param axis the axis to run along
+   * @param options.reverse whether to run from the end to the front; false unless stated
+   */
+  cummin(x: Node, axis: Int, options: Optional<{ reverse: boolean; name: string }> = {}): Node {
+    return this.append("cummin", [x], { axis, reverse: options.reverse }, options.name);
+  }
+
+  /**
+   * y[i] = x[0] · … · x[i] along `axis`; with `reverse`, x[i] · … · x[n − 1].
+   *
+   * Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros, and so
+   * are those of higher order. PyTorch's and NumPy's `cumprod`; `reverse` is that of JAX's `lax.cumprod`.
+   *
+   * Since opset 2.
+   *
+   * Gradient: (product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on.
+   *
+   * @param axis the axis to run along
+   * @param options.reverse whether to run from the end to the front; false unless stated
+   */
+  cumprod(x: Node, axis: Int, options: Optional<{ reverse: boolean; name: string }> = {}): Node {
+    return this.append("cumprod", [x], { axis, reverse: options.reverse }, options.name);
+  }
+
+  /**
+   * y[i] = x[0] + … + x[i] along `axis`; with `reverse`, x[i] + … + x[n − 1].
+   *
+   * Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's `cumsum`; `reverse` is that of JAX's
+   * `lax.cumsum`.
    *
    * Gradient: g, added up from the end.
    *
    * @param axis the axis to add up along
+   * @param options.reverse whether to run from the end to the front; since opset 2; false unless stated
    */
-  cumsum(x: Node, axis: Int, options: Optional<{ name: string }> = {}): Node {
-    return this.append("cumsum", [x], { axis }, options.name);
+  cumsum(x: Node, axis: Int, options: Optional<{ reverse: boolean; name: string }> = {}): Node {
+    return this.append("cumsum", [x], { axis, reverse: options.reverse }, options.name);
   }
 
   /**
@@ -787,12 +910,17 @@ export abstract class Ops {
   /**
    * y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
    *
-   * weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
+   * weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
+   * `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's `functional.embedding`,
+   * which takes no negative index; JAX's weight[indices], which does, and moves those outside to the nearest row.
    *
    * Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
+   *
+   * @param options.fromEnd whether a negative index counts from the end: −1 is the last; since opset 2; false unless
+   *   stated
    */
-  embedding(weight: Node, indices: Node, options: Optional<{ name: string }> = {}): Node {
-    return this.append("embedding", [weight, indices], {}, options.name);
+  embedding(weight: Node, indices: Node, options: Optional<{ fromEnd: boolean; name: string }> = {}): Node {
+    return this.append("embedding", [weight, indices], { from_end: options.fromEnd }, options.name);
   }
 
   /** y = (a = b), elementwise; NaN equals nothing. */
@@ -905,31 +1033,70 @@ export abstract class Ops {
   }
 
   /**
+   * y = ⌊a / b⌋, elementwise, broadcasting: Python's //, with the remainder `mod`. An integer by 0 is 0.
+   *
+   * PyTorch's and NumPy's `floor_divide`, JAX's `jnp.floor_divide`. JAX's gives −1 for an integer by 0.
+   *
+   * Since opset 2.
+   */
+  floorDiv(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("floor_div", [a, b], {}, options.name);
+  }
+
+  /**
    * A tensor of one number, made on the server: y[…] = fill.
    *
-   * An absent or empty `shape` makes a 0-d tensor.
+   * An absent or empty `shape` makes a 0-d tensor. An infinity or NaN is stated by `fill_as`. PyTorch's and
+   * JAX's `full`.
    *
    * @param options.shape the result's shape; [] unless stated
    * @param options.fill the number; 0.0 unless stated
    * @param options.dtype the result's dtype; "float64" unless stated
+   * @param options.fillAs an infinity or NaN, in place of `fill`; of a float dtype; since opset 2
    */
-  full(options: Optional<{ shape: Ints; fill: Float; dtype: DtypeName; name: string }> = {}): Node {
-    return this.append("full", [], { shape: options.shape, fill: options.fill, dtype: options.dtype }, options.name);
+  full(
+    options: Optional<{
+      shape: Ints;
+      fill: Float;
+      dtype: DtypeName;
+      fillAs: "inf" | "-inf" | "nan";
+      name: string;
+    }> = {},
+  ): Node {
+    return this.append(
+      "full",
+      [],
+      { shape: options.shape, fill: options.fill, dtype: options.dtype, fill_as: options.fillAs },
+      options.name,
+    );
   }
 
   /**
    * y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
    *
    * `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one operand,
-   * the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent).
+   * the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent); with `from_end`,
+   * in [−extent, extent), and negative ones count from the end, as those of x[i] in PyTorch, JAX and NumPy do.
+   * PyTorch's `gather` and JAX's `take_along_axis`, of which the former takes no negative index.
    *
    * Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
    *
    * @param options.axis the axis that is indexed; 0 unless stated
    * @param options.indices positions on the axis, in place of `index`
+   * @param options.fromEnd whether a negative index counts from the end: −1 is the last; since opset 2; false unless
+   *   stated
    */
-  gather(x: Node, index?: Node, options: Optional<{ axis: Int; indices: Ints; name: string }> = {}): Node {
-    return this.append("gather", [x, index], { axis: options.axis, indices: options.indices }, options.name);
+  gather(
+    x: Node,
+    index?: Node,
+    options: Optional<{ axis: Int; indices: Ints; fromEnd: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "gather",
+      [x, index],
+      { axis: options.axis, indices: options.indices, from_end: options.fromEnd },
+      options.name,
+    );
   }
 
   /**
@@ -1064,6 +1231,81 @@ export abstract class Ops {
    */
   igammac(a: Node, x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("igammac", [a, x], {}, options.name);
+  }
+
+  /**
+   * y = x[i, j, …]: the entries, or slices, at index tensors, one for each of `axes`, which broadcast together.
+   *
+   * As NumPy's x[i, j]: of axes that are side by side, the indices' axes take the place; of others, they come first.
+   * Indices lie in [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end. PyTorch's
+   * and JAX's x[i, j], which count negative ones always; PyTorch refuses those outside, as here, and JAX moves them.
+   *
+   * Since opset 2.
+   *
+   * Gradient: dx = index_add(0, indices, g): repeated indices accumulate; none for indices.
+   *
+   * @param options.axes the axis that each index is of; absent: the first ones, in their order
+   * @param options.fromEnd whether a negative index counts from the end: −1 is the last; false unless stated
+   */
+  index(
+    x: Node,
+    indices: readonly Node[],
+    options: Optional<{ axes: Ints; fromEnd: boolean; name: string }> = {},
+  ): Node {
+    return this.append("index", [x, ...indices], { axes: options.axes, from_end: options.fromEnd }, options.name);
+  }
+
+  /**
+   * y = x, and then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
+   *
+   * Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads. Indices as those of
+   * `index`. PyTorch's `index_put` with accumulate; JAX's x.at[i, j].add, which drops updates outside.
+   *
+   * Since opset 2.
+   *
+   * Gradient: dx = g, d updates = index(g, indices); none for indices.
+   *
+   * @param options.axes the axis that each index is of; absent: the first ones, in their order
+   * @param options.fromEnd whether a negative index counts from the end: −1 is the last; false unless stated
+   */
+  indexAdd(
+    x: Node,
+    indicesAndUpdates: readonly Node[],
+    options: Optional<{ axes: Ints; fromEnd: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "index_add",
+      [x, ...indicesAndUpdates],
+      { axes: options.axes, from_end: options.fromEnd },
+      options.name,
+    );
+  }
+
+  /**
+   * y = x, and then y[i, j, …] = updates: where one place is written twice, the last in row-major order stands.
+   *
+   * It takes the gradient. Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads.
+   * Indices as those of `index`. PyTorch's `index_put`, JAX's x.at[i, j].set: neither says which of several stands, and
+   * the gradient of PyTorch's goes to all of them; JAX drops updates outside.
+   *
+   * Since opset 2.
+   *
+   * Gradient: dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices.
+   *
+   * @param options.axes the axis that each index is of; absent: the first ones, in their order
+   * @param options.fromEnd whether a negative index counts from the end: −1 is the last; false unless stated
+   */
+  indexSet(
+    x: Node,
+    indicesAndUpdates: readonly Node[],
+    options: Optional<{ axes: Ints; fromEnd: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "index_set",
+      [x, ...indicesAndUpdates],
+      { axes: options.axes, from_end: options.fromEnd },
+      options.name,
+    );
   }
 
   /**
@@ -1532,6 +1774,23 @@ export abstract class Ops {
   }
 
   /**
+   * The places where `mask` is true, in row-major order: int64 [k, rank], and how many there are: int64 [].
+   *
+   * k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+   * there are zeros. Two results, read through get_output. JAX's `nonzero` with a size, whose rows are its tuple side
+   * by side; PyTorch's `nonzero`, which has as many rows as there are.
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * @param k how many entries there are to be
+   */
+  nonzero(mask: Node, k: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("nonzero", [mask], { k }, options.name);
+  }
+
+  /**
    * y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
    *
    * At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element gets g,
@@ -1564,13 +1823,21 @@ export abstract class Ops {
   /**
    * y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
    *
+   * An infinity or NaN is stated by `fill_as`. PyTorch's `functional.pad` lists the last axis first; JAX's and NumPy's
+   * `pad` have pairs, in the order here.
+   *
    * Gradient: g where x is.
    *
    * @param padWidth entries before and after, for one axis after the other
    * @param options.fill the number around x; 0.0 unless stated
+   * @param options.fillAs an infinity or NaN, in place of `fill`; of a float dtype; since opset 2
    */
-  pad(x: Node, padWidth: Ints, options: Optional<{ fill: Float; name: string }> = {}): Node {
-    return this.append("pad", [x], { pad_width: padWidth, fill: options.fill }, options.name);
+  pad(
+    x: Node,
+    padWidth: Ints,
+    options: Optional<{ fill: Float; fillAs: "inf" | "-inf" | "nan"; name: string }> = {},
+  ): Node {
+    return this.append("pad", [x], { pad_width: padWidth, fill: options.fill, fill_as: options.fillAs }, options.name);
   }
 
   /**
@@ -1788,6 +2055,19 @@ export abstract class Ops {
   }
 
   /**
+   * y = a − b · (a / b without its fraction): C's % and fmod, with a's sign. `mod` has b's.
+   *
+   * A float by 0 gives NaN, an integer 0. PyTorch's `fmod`, JAX's `lax.rem`, which gives a for an integer by 0.
+   *
+   * Since opset 2.
+   *
+   * Gradient: da = g, db = −g · (a / b without its fraction).
+   */
+  rem(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("rem", [a, b], {}, options.name);
+  }
+
+  /**
    * y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the others.
    *
    * An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
@@ -1886,14 +2166,94 @@ export abstract class Ops {
    * y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
    *
    * `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
-   * accumulate. The adjoint of `gather`.
+   * accumulate. The adjoint of `gather`. Indices lie in [0, extent); with `from_end`, negative ones count from the end.
+   * PyTorch's `scatter_add`, which takes no negative index; JAX's `x.at[…].add`, which does, and drops those outside.
    *
    * Gradient: dx = g, d updates = gather(g, index); none for index.
    *
    * @param options.axis the axis that is indexed; 0 unless stated
+   * @param options.fromEnd whether a negative index counts from the end: −1 is the last; since opset 2; false unless
+   *   stated
    */
-  scatterAdd(x: Node, index: Node, updates: Node, options: Optional<{ axis: Int; name: string }> = {}): Node {
-    return this.append("scatter_add", [x, index, updates], { axis: options.axis }, options.name);
+  scatterAdd(
+    x: Node,
+    index: Node,
+    updates: Node,
+    options: Optional<{ axis: Int; fromEnd: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "scatter_add",
+      [x, index, updates],
+      { axis: options.axis, from_end: options.fromEnd },
+      options.name,
+    );
+  }
+
+  /**
+   * y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+   *
+   * x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. A
+   * segment without rows is −∞, or the least number of an integer dtype. JAX's `ops.segment_max`; PyTorch's
+   * `scatter_reduce` with amax, whose ties share, too, which gives segments without rows what was there.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+   *
+   * @param segments how many segments there are
+   */
+  segmentMax(x: Node, segmentIds: Node, segments: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("segment_max", [x, segmentIds], { segments }, options.name);
+  }
+
+  /**
+   * y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN where there is none.
+   *
+   * x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64; float16
+   * adds up in float32. PyTorch's `scatter_reduce` with mean; JAX has none.
+   *
+   * Since opset 2.
+   *
+   * Gradient: dx[i, …] = g[segment_ids[i], …] / (rows of the segment); none for segment_ids.
+   *
+   * @param segments how many segments there are
+   */
+  segmentMean(x: Node, segmentIds: Node, segments: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("segment_mean", [x, segmentIds], { segments }, options.name);
+  }
+
+  /**
+   * y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+   *
+   * x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient equally. A
+   * segment without rows is ∞, or the greatest number of an integer dtype. JAX's `ops.segment_min`; PyTorch's
+   * `scatter_reduce` with amin, whose ties share, too, which gives segments without rows what was there.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+   *
+   * @param segments how many segments there are
+   */
+  segmentMin(x: Node, segmentIds: Node, segments: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("segment_min", [x, segmentIds], { segments }, options.name);
+  }
+
+  /**
+   * y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 where there is none.
+   *
+   * x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
+   * int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
+   * JAX's `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids.
+   *
+   * @param segments how many segments there are
+   */
+  segmentProd(x: Node, segmentIds: Node, segments: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("segment_prod", [x, segmentIds], { segments }, options.name);
   }
 
   /**
@@ -2008,6 +2368,22 @@ export abstract class Ops {
       { starts: options.starts, stops: options.stops, steps: options.steps },
       options.name,
     );
+  }
+
+  /**
+   * y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], s being `starts`: int64 [rank], which are computed.
+   *
+   * Each is moved into [0, extent − size], negative ones too, so that there are always as many entries. JAX's
+   * `lax.dynamic_slice`, which first counts negative starts from the end; PyTorch's x.narrow takes a start on one axis.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g where the box was, 0 elsewhere; none for starts.
+   *
+   * @param sizes extents of the box, one for each axis
+   */
+  sliceAt(x: Node, starts: Node, sizes: Ints, options: Optional<{ name: string }> = {}): Node {
+    return this.append("slice_at", [x, starts], { sizes }, options.name);
   }
 
   /**
@@ -2187,14 +2563,17 @@ export abstract class Ops {
    * y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's take_along_axis.
    *
    * `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in
-   * [0, extent).
+   * [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end. PyTorch's
+   * `take_along_dim`, which takes no negative index, and JAX's `take_along_axis`, which does.
    *
    * Gradient: g added where it was read: repeated indices accumulate; none for index.
    *
    * @param options.axis the axis that is indexed; 0 unless stated
+   * @param options.fromEnd whether a negative index counts from the end: −1 is the last; since opset 2; false unless
+   *   stated
    */
-  takeAlong(x: Node, index: Node, options: Optional<{ axis: Int; name: string }> = {}): Node {
-    return this.append("take_along", [x, index], { axis: options.axis }, options.name);
+  takeAlong(x: Node, index: Node, options: Optional<{ axis: Int; fromEnd: boolean; name: string }> = {}): Node {
+    return this.append("take_along", [x, index], { axis: options.axis, from_end: options.fromEnd }, options.name);
   }
 
   /**
@@ -2306,6 +2685,17 @@ export abstract class Ops {
   }
 
   /**
+   * y = a / b without its fraction, elementwise, broadcasting: C's /, with the remainder `rem`. An integer by 0 is 0.
+   *
+   * PyTorch's `div` with rounding_mode trunc; JAX's `lax.div` of integers, which gives −1 for one by 0.
+   *
+   * Since opset 2.
+   */
+  truncDiv(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("trunc_div", [a, b], {}, options.name);
+  }
+
+  /**
    * y = x with axes of extent 1 put in; `axes` are their positions in the result.
    *
    * Gradient: g, reshaped back.
@@ -2328,6 +2718,21 @@ export abstract class Ops {
    */
   updateSlice(x: Node, update: Node, starts: Ints, options: Optional<{ name: string }> = {}): Node {
     return this.append("update_slice", [x, update], { starts }, options.name);
+  }
+
+  /**
+   * y = x, with `updates` in place of the box of its shape that begins at `starts`: int64 [rank], which are computed.
+   *
+   * Each start is moved into [0, extent − size], negative ones too, so that all of updates lies within. The result has
+   * the common dtype of x and updates. JAX's `lax.dynamic_update_slice`, which first counts negative starts from the
+   * end; PyTorch's `slice_scatter` takes a start on one axis, as a number.
+   *
+   * Since opset 2.
+   *
+   * Gradient: dx = g, zero where the updates lie; d updates = g there; none for starts.
+   */
+  updateSliceAt(x: Node, updates: Node, starts: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("update_slice_at", [x, updates, starts], {}, options.name);
   }
 
   /**

@@ -124,6 +124,16 @@ struct ClampOptions {
     std::optional<Number> max{};
 };
 
+/// What compress takes beside what is required.
+struct CompressOptions {
+    /// The axis that the mask is of; 0 unless stated.
+    std::optional<std::int64_t> axis{};
+    /// What lies behind the count; 0.0 unless stated.
+    std::optional<Number> fill{};
+    /// An infinity or NaN, in place of `fill`; of a float dtype; one of inf, -inf, nan.
+    std::optional<std::string> fill_as{};
+};
+
 /// What conv1d takes beside what is required.
 struct Conv1dOptions {
     std::optional<Node> bias{};
@@ -199,6 +209,36 @@ struct CrossEntropyOptions {
     std::optional<std::string> reduction{};
 };
 
+/// What cumlogsumexp takes beside what is required.
+struct CumlogsumexpOptions {
+    /// Whether to run from the end to the front; false unless stated.
+    std::optional<bool> reverse{};
+};
+
+/// What cummax takes beside what is required.
+struct CummaxOptions {
+    /// Whether to run from the end to the front; false unless stated.
+    std::optional<bool> reverse{};
+};
+
+/// What cummin takes beside what is required.
+struct CumminOptions {
+    /// Whether to run from the end to the front; false unless stated.
+    std::optional<bool> reverse{};
+};
+
+/// What cumprod takes beside what is required.
+struct CumprodOptions {
+    /// Whether to run from the end to the front; false unless stated.
+    std::optional<bool> reverse{};
+};
+
+/// What cumsum takes beside what is required.
+struct CumsumOptions {
+    /// Whether to run from the end to the front; since opset 2; false unless stated.
+    std::optional<bool> reverse{};
+};
+
 /// What diag takes beside what is required.
 struct DiagOptions {
     /// Which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
@@ -209,6 +249,12 @@ struct DiagOptions {
 struct EluOptions {
     /// −y for x → −∞; 1.0 unless stated.
     std::optional<double> alpha{};
+};
+
+/// What embedding takes beside what is required.
+struct EmbeddingOptions {
+    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    std::optional<bool> from_end{};
 };
 
 /// What fixed_point takes beside what is required.
@@ -237,6 +283,8 @@ struct FullOptions {
     std::optional<Number> fill{};
     /// The result's dtype; float64 unless stated.
     std::optional<DType> dtype{};
+    /// An infinity or NaN, in place of `fill`; of a float dtype; since opset 2; one of inf, -inf, nan.
+    std::optional<std::string> fill_as{};
 };
 
 /// What gather takes beside what is required.
@@ -246,6 +294,8 @@ struct GatherOptions {
     std::optional<std::int64_t> axis{};
     /// Positions on the axis, in place of `index`.
     Ints indices{};
+    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    std::optional<bool> from_end{};
 };
 
 /// What gelu takes beside what is required.
@@ -257,6 +307,30 @@ struct GeluOptions {
 /// What grad takes beside what is required.
 struct GradOptions {
     std::optional<Node> cotangent{};
+};
+
+/// What index takes beside what is required.
+struct IndexOptions {
+    /// The axis that each index is of; absent: the first ones, in their order.
+    Ints axes{};
+    /// Whether a negative index counts from the end: −1 is the last; false unless stated.
+    std::optional<bool> from_end{};
+};
+
+/// What index_add takes beside what is required.
+struct IndexAddOptions {
+    /// The axis that each index is of; absent: the first ones, in their order.
+    Ints axes{};
+    /// Whether a negative index counts from the end: −1 is the last; false unless stated.
+    std::optional<bool> from_end{};
+};
+
+/// What index_set takes beside what is required.
+struct IndexSetOptions {
+    /// The axis that each index is of; absent: the first ones, in their order.
+    Ints axes{};
+    /// Whether a negative index counts from the end: −1 is the last; false unless stated.
+    std::optional<bool> from_end{};
 };
 
 /// What input takes beside what is required.
@@ -400,6 +474,8 @@ struct OneHotOptions {
 struct PadOptions {
     /// The number around x; 0.0 unless stated.
     std::optional<Number> fill{};
+    /// An infinity or NaN, in place of `fill`; of a float dtype; since opset 2; one of inf, -inf, nan.
+    std::optional<std::string> fill_as{};
 };
 
 /// What parameter takes beside what is required.
@@ -484,6 +560,8 @@ struct ScanOptions {
 struct ScatterAddOptions {
     /// The axis that is indexed; 0 unless stated.
     std::optional<std::int64_t> axis{};
+    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    std::optional<bool> from_end{};
 };
 
 /// What select takes beside what is required.
@@ -538,6 +616,8 @@ struct SumOptions {
 struct TakeAlongOptions {
     /// The axis that is indexed; 0 unless stated.
     std::optional<std::int64_t> axis{};
+    /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+    std::optional<bool> from_end{};
 };
 
 /// What topk takes beside what is required.
@@ -807,6 +887,21 @@ public:
     /// Gradient: g where min ≤ x ≤ max or x is NaN, else 0.
     Node clamp(const Node& x, const ClampOptions& options = {});
 
+    /// The entries of x along `axis` where `mask` [extent] is true, k of them; and how many there are: int64 [].
+    ///
+    /// k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+    /// lies `fill`. Two results, read through get_output. JAX's and NumPy's `compress`, of which JAX's takes a size and
+    /// a fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: g to the entries taken; none for mask.
+    ///
+    /// k: how many entries there are to be.
+    Node compress(const Node& x, const Node& mask, std::int64_t k, const CompressOptions& options = {});
+
     /// then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them runs.
     ///
     /// Both give results of the same types.
@@ -897,12 +992,64 @@ public:
     /// float.
     Node cross_entropy(const Node& logits, const Node& targets, const CrossEntropyOptions& options = {});
 
-    /// y[i] = x[0] + … + x[i] along `axis`. Integers and bool add up in int64, float16 in float32.
+    /// y[i] = log(exp x[0] + … + exp x[i]) along `axis`, stable; with `reverse`, of x[i] to x[n − 1].
+    ///
+    /// As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it. Where one
+    /// so far is NaN, so are y and the gradient. Integers give float64. PyTorch's `logcumsumexp`; JAX's
+    /// `lax.cumlogsumexp`, which has `reverse`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: Σ g[k] · exp(x[i] − y[k]) over k from i on.
+    ///
+    /// axis: the axis to run along.
+    Node cumlogsumexp(const Node& x, std::int64_t axis, const CumlogsumexpOptions& options = {});
+
+    /// y[i] = the largest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
+    ///
+    /// NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
+    /// PyTorch's `cummax`, whose gradient takes the last of ties; JAX's `lax.cummax`, which has `reverse`, and shares.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+    ///
+    /// axis: the axis to run along.
+    Node cummax(const Node& x, std::int64_t axis, const CummaxOptions& options = {});
+
+    /// y[i] = the smallest of x[0], …, x[i] along `axis`; with `reverse`, of x[i], …, x[n − 1].
+    ///
+    /// NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
+    /// PyTorch's `cummin`, whose gradient takes the last of ties; JAX's `lax.cummin`, which has `reverse`, and shares.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+    ///
+    /// axis: the axis to run along.
+    Node cummin(const Node& x, std::int64_t axis, const CumminOptions& options = {});
+
+    /// y[i] = x[0] · … · x[i] along `axis`; with `reverse`, x[i] · … · x[n − 1].
+    ///
+    /// Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros, and
+    /// so are those of higher order. PyTorch's and NumPy's `cumprod`; `reverse` is that of JAX's `lax.cumprod`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: (product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on.
+    ///
+    /// axis: the axis to run along.
+    Node cumprod(const Node& x, std::int64_t axis, const CumprodOptions& options = {});
+
+    /// y[i] = x[0] + … + x[i] along `axis`; with `reverse`, x[i] + … + x[n − 1].
+    ///
+    /// Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's `cumsum`; `reverse` is that of
+    /// JAX's `lax.cumsum`.
     ///
     /// Gradient: g, added up from the end.
     ///
     /// axis: the axis to add up along.
-    Node cumsum(const Node& x, std::int64_t axis);
+    Node cumsum(const Node& x, std::int64_t axis, const CumsumOptions& options = {});
 
     /// The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that diagonal.
     ///
@@ -955,10 +1102,13 @@ public:
 
     /// y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
     ///
-    /// weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
+    /// weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
+    /// `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
+    /// `functional.embedding`, which takes no negative index; JAX's weight[indices], which does, and moves those
+    /// outside to the nearest row.
     ///
     /// Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
-    Node embedding(const Node& weight, const Node& indices);
+    Node embedding(const Node& weight, const Node& indices, const EmbeddingOptions& options = {});
 
     /// y = (a = b), elementwise; NaN equals nothing.
     Node equal(const Node& a, const Node& b);
@@ -1024,15 +1174,25 @@ public:
     /// y = ⌊x⌋: down to the next whole number.
     Node floor(const Node& x);
 
+    /// y = ⌊a / b⌋, elementwise, broadcasting: Python's //, with the remainder `mod`. An integer by 0 is 0.
+    ///
+    /// PyTorch's and NumPy's `floor_divide`, JAX's `jnp.floor_divide`. JAX's gives −1 for an integer by 0.
+    ///
+    /// Since opset 2.
+    Node floor_div(const Node& a, const Node& b);
+
     /// A tensor of one number, made on the server: y[…] = fill.
     ///
-    /// An absent or empty `shape` makes a 0-d tensor.
+    /// An absent or empty `shape` makes a 0-d tensor. An infinity or NaN is stated by `fill_as`. PyTorch's and JAX's
+    /// `full`.
     Node full(const FullOptions& options = {});
 
     /// y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others.
     ///
     /// `index` has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With one operand,
-    /// the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent).
+    /// the list `indices` picks slices: y = x at those positions of the axis. Indices lie in [0, extent); with
+    /// `from_end`, in [−extent, extent), and negative ones count from the end, as those of x[i] in PyTorch, JAX and
+    /// NumPy do. PyTorch's `gather` and JAX's `take_along_axis`, of which the former takes no negative index.
     ///
     /// Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
     Node gather(const Node& x, const GatherOptions& options = {});
@@ -1126,6 +1286,39 @@ public:
     ///
     /// Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
     Node igammac(const Node& a, const Node& x);
+
+    /// y = x[i, j, …]: the entries, or slices, at index tensors, one for each of `axes`, which broadcast together.
+    ///
+    /// As NumPy's x[i, j]: of axes that are side by side, the indices' axes take the place; of others, they come first.
+    /// Indices lie in [0, extent); with `from_end`, in [−extent, extent), and negative ones count from the end.
+    /// PyTorch's and JAX's x[i, j], which count negative ones always; PyTorch refuses those outside, as here, and JAX
+    /// moves them.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = index_add(0, indices, g): repeated indices accumulate; none for indices.
+    Node index(const Node& x, const std::vector<Node>& indices, const IndexOptions& options = {});
+
+    /// y = x, and then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
+    ///
+    /// Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads. Indices as those of
+    /// `index`. PyTorch's `index_put` with accumulate; JAX's x.at[i, j].add, which drops updates outside.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = g, d updates = index(g, indices); none for indices.
+    Node index_add(const Node& x, const std::vector<Node>& indices_and_updates, const IndexAddOptions& options = {});
+
+    /// y = x, and then y[i, j, …] = updates: where one place is written twice, the last in row-major order stands.
+    ///
+    /// It takes the gradient. Operands: x, an index for each of `axes`, updates, which broadcast to what `index` reads.
+    /// Indices as those of `index`. PyTorch's `index_put`, JAX's x.at[i, j].set: neither says which of several stands,
+    /// and the gradient of PyTorch's goes to all of them; JAX drops updates outside.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices.
+    Node index_set(const Node& x, const std::vector<Node>& indices_and_updates, const IndexSetOptions& options = {});
 
     /// Data, fed with the request.
     ///
@@ -1367,6 +1560,19 @@ public:
     /// Gradient: −g.
     Node neg(const Node& x);
 
+    /// The places where `mask` is true, in row-major order: int64 [k, rank], and how many there are: int64 [].
+    ///
+    /// k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+    /// there are zeros. Two results, read through get_output. JAX's `nonzero` with a size, whose rows are its tuple
+    /// side by side; PyTorch's `nonzero`, which has as many rows as there are.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// k: how many entries there are to be.
+    Node nonzero(const Node& mask, std::int64_t k);
+
     /// y = √Σ x² over axes, the Euclidean norm, without overflow or underflow on the way. Integers give float64.
     ///
     /// At 0 the gradient is 0, the subgradient of least norm, and so is that of the gradient. An infinite element gets
@@ -1384,6 +1590,9 @@ public:
     Node one_hot(const Node& indices, std::int64_t classes, const OneHotOptions& options = {});
 
     /// y = x with `fill` around it: pad_width[2i] entries before and pad_width[2i + 1] after, on each axis i.
+    ///
+    /// An infinity or NaN is stated by `fill_as`. PyTorch's `functional.pad` lists the last axis first; JAX's and
+    /// NumPy's `pad` have pairs, in the order here.
     ///
     /// Gradient: g where x is.
     ///
@@ -1519,6 +1728,15 @@ public:
     /// Gradient: g where x > 0 or NaN, g · at_zero where x = 0, else 0.
     Node relu(const Node& x, const ReluOptions& options = {});
 
+    /// y = a − b · (a / b without its fraction): C's % and fmod, with a's sign. `mod` has b's.
+    ///
+    /// A float by 0 gives NaN, an integer 0. PyTorch's `fmod`, JAX's `lax.rem`, which gives a for an integer by 0.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: da = g, db = −g · (a / b without its fraction).
+    Node rem(const Node& a, const Node& b);
+
     /// y holds x's elements, in row-major order, in another shape; one extent may be −1 and follows from the others.
     ///
     /// An absent or empty `shape` makes a 0-d tensor. `original_shape`, where given, must be x's shape.
@@ -1569,10 +1787,63 @@ public:
     /// y = x, and then y[index[i, j, …], j, …] += updates[i, j, …] for axis 0, and alike for the others.
     ///
     /// `index` and `updates` have the same shape, of x's rank, and may be smaller than x off the axis. Repeated indices
-    /// accumulate. The adjoint of `gather`.
+    /// accumulate. The adjoint of `gather`. Indices lie in [0, extent); with `from_end`, negative ones count from the
+    /// end. PyTorch's `scatter_add`, which takes no negative index; JAX's `x.at[…].add`, which does, and drops those
+    /// outside.
     ///
     /// Gradient: dx = g, d updates = gather(g, index); none for index.
     Node scatter_add(const Node& x, const Node& index, const Node& updates, const ScatterAddOptions& options = {});
+
+    /// y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+    ///
+    /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient
+    /// equally. A segment without rows is −∞, or the least number of an integer dtype. JAX's `ops.segment_max`;
+    /// PyTorch's `scatter_reduce` with amax, whose ties share, too, which gives segments without rows what was there.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+    ///
+    /// segments: how many segments there are.
+    Node segment_max(const Node& x, const Node& segment_ids, std::int64_t segments);
+
+    /// y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN where there is none.
+    ///
+    /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64; float16
+    /// adds up in float32. PyTorch's `scatter_reduce` with mean; JAX has none.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx[i, …] = g[segment_ids[i], …] / (rows of the segment); none for segment_ids.
+    ///
+    /// segments: how many segments there are.
+    Node segment_mean(const Node& x, const Node& segment_ids, std::int64_t segments);
+
+    /// y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+    ///
+    /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient
+    /// equally. A segment without rows is ∞, or the greatest number of an integer dtype. JAX's `ops.segment_min`;
+    /// PyTorch's `scatter_reduce` with amin, whose ties share, too, which gives segments without rows what was there.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+    ///
+    /// segments: how many segments there are.
+    Node segment_min(const Node& x, const Node& segment_ids, std::int64_t segments);
+
+    /// y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 where there is none.
+    ///
+    /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
+    /// int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
+    /// JAX's `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids.
+    ///
+    /// segments: how many segments there are.
+    Node segment_prod(const Node& x, const Node& segment_ids, std::int64_t segments);
 
     /// y[s, …] = Σ x[i, …] over the rows i with segment_ids[i] = s; 0 where there is none.
     ///
@@ -1640,6 +1911,19 @@ public:
     ///
     /// Gradient: g at the positions that were read, 0 elsewhere.
     Node slice(const Node& x, const SliceOptions& options = {});
+
+    /// y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], s being `starts`: int64 [rank], which are computed.
+    ///
+    /// Each is moved into [0, extent − size], negative ones too, so that there are always as many entries. JAX's
+    /// `lax.dynamic_slice`, which first counts negative starts from the end; PyTorch's x.narrow takes a start on one
+    /// axis.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g where the box was, 0 elsewhere; none for starts.
+    ///
+    /// sizes: extents of the box, one for each axis.
+    Node slice_at(const Node& x, const Node& starts, const std::vector<std::int64_t>& sizes);
 
     /// sign, log|det x| of the matrices on the last two axes: [batch…, n, n] → [batch…] twice; det x = sign · exp(log).
     ///
@@ -1750,7 +2034,8 @@ public:
     /// y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's take_along_axis.
     ///
     /// `index` has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices lie in [0,
-    /// extent).
+    /// extent); with `from_end`, in [−extent, extent), and negative ones count from the end. PyTorch's
+    /// `take_along_dim`, which takes no negative index, and JAX's `take_along_axis`, which does.
     ///
     /// Gradient: g added where it was read: repeated indices accumulate; none for index.
     Node take_along(const Node& x, const Node& index, const TakeAlongOptions& options = {});
@@ -1812,6 +2097,14 @@ public:
     /// Gradient: triu(g).
     Node triu(const Node& x, const TriuOptions& options = {});
 
+    /// y = a / b without its fraction, elementwise, broadcasting: C's /, with the remainder `rem`. An integer by 0 is
+    /// 0.
+    ///
+    /// PyTorch's `div` with rounding_mode trunc; JAX's `lax.div` of integers, which gives −1 for one by 0.
+    ///
+    /// Since opset 2.
+    Node trunc_div(const Node& a, const Node& b);
+
     /// y = x with axes of extent 1 put in; `axes` are their positions in the result.
     ///
     /// Gradient: g, reshaped back.
@@ -1826,6 +2119,18 @@ public:
     ///
     /// starts: first position of the update on each axis.
     Node update_slice(const Node& x, const Node& update, const std::vector<std::int64_t>& starts);
+
+    /// y = x, with `updates` in place of the box of its shape that begins at `starts`: int64 [rank], which are
+    /// computed.
+    ///
+    /// Each start is moved into [0, extent − size], negative ones too, so that all of updates lies within. The result
+    /// has the common dtype of x and updates. JAX's `lax.dynamic_update_slice`, which first counts negative starts from
+    /// the end; PyTorch's `slice_scatter` takes a start on one axis, as a number.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = g, zero where the updates lie; d updates = g there; none for starts.
+    Node update_slice_at(const Node& x, const Node& updates, const Node& starts);
 
     /// y = Σ (x − mean x)² / (n − ddof) over axes, n the number of elements reduced. Integers give float64.
     ///

@@ -108,6 +108,12 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Min = attr[gs.Number](s, "min")
 		o.Max = attr[gs.Number](s, "max")
 		return g.Clamp(s.operand(0), o)
+	case "compress":
+		var o gs.CompressOptions
+		o.Axis = optional[int](s, "axis")
+		o.Fill = attr[gs.Number](s, "fill")
+		o.FillAs = attr[string](s, "fill_as")
+		return g.Compress(s.operand(0), s.operand(1), attr[int](s, "k"), o)
 	case "cond":
 		return g.Cond(attr[*gs.GraphFunction](s, "then"), attr[*gs.GraphFunction](s, "otherwise"), s.operand(0), s.nodes[1:]...)
 	case "constant":
@@ -164,8 +170,26 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		var o gs.CrossEntropyOptions
 		o.Reduction = attr[string](s, "reduction")
 		return g.CrossEntropy(s.operand(0), s.operand(1), o)
+	case "cumlogsumexp":
+		var o gs.CumlogsumexpOptions
+		o.Reverse = optional[bool](s, "reverse")
+		return g.Cumlogsumexp(s.operand(0), attr[int](s, "axis"), o)
+	case "cummax":
+		var o gs.CummaxOptions
+		o.Reverse = optional[bool](s, "reverse")
+		return g.Cummax(s.operand(0), attr[int](s, "axis"), o)
+	case "cummin":
+		var o gs.CumminOptions
+		o.Reverse = optional[bool](s, "reverse")
+		return g.Cummin(s.operand(0), attr[int](s, "axis"), o)
+	case "cumprod":
+		var o gs.CumprodOptions
+		o.Reverse = optional[bool](s, "reverse")
+		return g.Cumprod(s.operand(0), attr[int](s, "axis"), o)
 	case "cumsum":
-		return g.Cumsum(s.operand(0), attr[int](s, "axis"))
+		var o gs.CumsumOptions
+		o.Reverse = optional[bool](s, "reverse")
+		return g.Cumsum(s.operand(0), attr[int](s, "axis"), o)
 	case "diag":
 		var o gs.DiagOptions
 		o.Offset = optional[int](s, "offset")
@@ -183,7 +207,9 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Alpha = optional[float64](s, "alpha")
 		return g.Elu(s.operand(0), o)
 	case "embedding":
-		return g.Embedding(s.operand(0), s.operand(1))
+		var o gs.EmbeddingOptions
+		o.FromEnd = optional[bool](s, "from_end")
+		return g.Embedding(s.operand(0), s.operand(1), o)
 	case "equal":
 		return g.Equal(s.operand(0), s.operand(1))
 	case "erf":
@@ -210,17 +236,21 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Flip(s.operand(0), o)
 	case "floor":
 		return g.Floor(s.operand(0))
+	case "floor_div":
+		return g.FloorDiv(s.operand(0), s.operand(1))
 	case "full":
 		var o gs.FullOptions
 		o.Shape = attr[[]int](s, "shape")
 		o.Fill = attr[gs.Number](s, "fill")
 		o.DType = attr[gs.DType](s, "dtype")
+		o.FillAs = attr[string](s, "fill_as")
 		return g.Full(o)
 	case "gather":
 		var o gs.GatherOptions
 		o.Index = s.operand(1)
 		o.Axis = optional[int](s, "axis")
 		o.Indices = attr[[]int](s, "indices")
+		o.FromEnd = optional[bool](s, "from_end")
 		return g.Gather(s.operand(0), o)
 	case "gelu":
 		var o gs.GeluOptions
@@ -250,6 +280,21 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Igamma(s.operand(0), s.operand(1))
 	case "igammac":
 		return g.Igammac(s.operand(0), s.operand(1))
+	case "index":
+		var o gs.IndexOptions
+		o.Axes = attr[[]int](s, "axes")
+		o.FromEnd = optional[bool](s, "from_end")
+		return g.Index(s.operand(0), s.nodes[1:], o)
+	case "index_add":
+		var o gs.IndexAddOptions
+		o.Axes = attr[[]int](s, "axes")
+		o.FromEnd = optional[bool](s, "from_end")
+		return g.IndexAdd(s.operand(0), s.nodes[1:], o)
+	case "index_set":
+		var o gs.IndexSetOptions
+		o.Axes = attr[[]int](s, "axes")
+		o.FromEnd = optional[bool](s, "from_end")
+		return g.IndexSet(s.operand(0), s.nodes[1:], o)
 	case "input":
 		var o gs.InputOptions
 		o.DType = attr[gs.DType](s, "dtype")
@@ -372,6 +417,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.MulScalar(s.operand(0), attr[float64](s, "scalar"))
 	case "neg":
 		return g.Neg(s.operand(0))
+	case "nonzero":
+		return g.Nonzero(s.operand(0), attr[int](s, "k"))
 	case "norm":
 		var o gs.NormOptions
 		o.Axes = attr[[]int](s, "axes")
@@ -386,6 +433,7 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 	case "pad":
 		var o gs.PadOptions
 		o.Fill = attr[gs.Number](s, "fill")
+		o.FillAs = attr[string](s, "fill_as")
 		return g.Pad(s.operand(0), attr[[]int](s, "pad_width"), o)
 	case "parameter":
 		var o gs.ParameterOptions
@@ -439,6 +487,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		var o gs.ReluOptions
 		o.AtZero = optional[float64](s, "at_zero")
 		return g.Relu(s.operand(0), o)
+	case "rem":
+		return g.Rem(s.operand(0), s.operand(1))
 	case "reshape":
 		var o gs.ReshapeOptions
 		o.Shape = attr[[]int](s, "shape")
@@ -468,7 +518,16 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 	case "scatter_add":
 		var o gs.ScatterAddOptions
 		o.Axis = optional[int](s, "axis")
+		o.FromEnd = optional[bool](s, "from_end")
 		return g.ScatterAdd(s.operand(0), s.operand(1), s.operand(2), o)
+	case "segment_max":
+		return g.SegmentMax(s.operand(0), s.operand(1), attr[int](s, "segments"))
+	case "segment_mean":
+		return g.SegmentMean(s.operand(0), s.operand(1), attr[int](s, "segments"))
+	case "segment_min":
+		return g.SegmentMin(s.operand(0), s.operand(1), attr[int](s, "segments"))
+	case "segment_prod":
+		return g.SegmentProd(s.operand(0), s.operand(1), attr[int](s, "segments"))
 	case "segment_sum":
 		return g.SegmentSum(s.operand(0), s.operand(1), attr[int](s, "segments"))
 	case "select":
@@ -495,6 +554,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Stops = attr[[]int](s, "stops")
 		o.Steps = attr[[]int](s, "steps")
 		return g.Slice(s.operand(0), o)
+	case "slice_at":
+		return g.SliceAt(s.operand(0), s.operand(1), attr[[]int](s, "sizes"))
 	case "slogdet":
 		return g.Slogdet(s.operand(0))
 	case "softmax":
@@ -539,6 +600,7 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 	case "take_along":
 		var o gs.TakeAlongOptions
 		o.Axis = optional[int](s, "axis")
+		o.FromEnd = optional[bool](s, "from_end")
 		return g.TakeAlong(s.operand(0), s.operand(1), o)
 	case "tan":
 		return g.Tan(s.operand(0))
@@ -567,12 +629,16 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		var o gs.TriuOptions
 		o.Offset = optional[int](s, "offset")
 		return g.Triu(s.operand(0), o)
+	case "trunc_div":
+		return g.TruncDiv(s.operand(0), s.operand(1))
 	case "unsqueeze":
 		var o gs.UnsqueezeOptions
 		o.Axes = attr[[]int](s, "axes")
 		return g.Unsqueeze(s.operand(0), o)
 	case "update_slice":
 		return g.UpdateSlice(s.operand(0), s.operand(1), attr[[]int](s, "starts"))
+	case "update_slice_at":
+		return g.UpdateSliceAt(s.operand(0), s.operand(1), s.operand(2))
 	case "var":
 		var o gs.VarOptions
 		o.Axes = attr[[]int](s, "axes")

@@ -107,6 +107,13 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "max", |o, v: Number| o.max(v))?;
             step.operand(0).clamp_with(o)
         }
+        "compress" => {
+            let o = CompressOptions::new();
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            let o = step.set(o, "fill", |o, v: Number| o.fill(v))?;
+            let o = step.set(o, "fill_as", |o, v: String| o.fill_as(&v))?;
+            step.operand(0).compress_with(step.operand(1), step.attr::<i64>("k")?, o)
+        }
         "cond" => graph.cond(
             step.operand(0),
             &step.nodes[1..],
@@ -169,7 +176,31 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "reduction", |o, v: String| o.reduction(&v))?;
             step.operand(0).cross_entropy_with(step.operand(1), o)
         }
-        "cumsum" => step.operand(0).cumsum(step.attr::<i64>("axis")?),
+        "cumlogsumexp" => {
+            let o = CumlogsumexpOptions::new();
+            let o = step.set(o, "reverse", |o, v: bool| o.reverse(v))?;
+            step.operand(0).cumlogsumexp_with(step.attr::<i64>("axis")?, o)
+        }
+        "cummax" => {
+            let o = CummaxOptions::new();
+            let o = step.set(o, "reverse", |o, v: bool| o.reverse(v))?;
+            step.operand(0).cummax_with(step.attr::<i64>("axis")?, o)
+        }
+        "cummin" => {
+            let o = CumminOptions::new();
+            let o = step.set(o, "reverse", |o, v: bool| o.reverse(v))?;
+            step.operand(0).cummin_with(step.attr::<i64>("axis")?, o)
+        }
+        "cumprod" => {
+            let o = CumprodOptions::new();
+            let o = step.set(o, "reverse", |o, v: bool| o.reverse(v))?;
+            step.operand(0).cumprod_with(step.attr::<i64>("axis")?, o)
+        }
+        "cumsum" => {
+            let o = CumsumOptions::new();
+            let o = step.set(o, "reverse", |o, v: bool| o.reverse(v))?;
+            step.operand(0).cumsum_with(step.attr::<i64>("axis")?, o)
+        }
         "diag" => {
             let o = DiagOptions::new();
             let o = step.set(o, "offset", |o, v: i64| o.offset(v))?;
@@ -184,7 +215,11 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "alpha", |o, v: f64| o.alpha(v))?;
             step.operand(0).elu_with(o)
         }
-        "embedding" => step.operand(0).embedding(step.operand(1)),
+        "embedding" => {
+            let o = EmbeddingOptions::new();
+            let o = step.set(o, "from_end", |o, v: bool| o.from_end(v))?;
+            step.operand(0).embedding_with(step.operand(1), o)
+        }
         "equal" => step.operand(0).equal(step.operand(1)),
         "erf" => step.operand(0).erf(),
         "erfc" => step.operand(0).erfc(),
@@ -213,11 +248,13 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             step.operand(0).flip_with(o)
         }
         "floor" => step.operand(0).floor(),
+        "floor_div" => step.operand(0).floor_div(step.operand(1)),
         "full" => {
             let o = FullOptions::new();
             let o = step.set(o, "shape", |o, v: Vec<i64>| o.shape(v))?;
             let o = step.set(o, "fill", |o, v: Number| o.fill(v))?;
             let o = step.set(o, "dtype", |o, v: DType| o.dtype(v))?;
+            let o = step.set(o, "fill_as", |o, v: String| o.fill_as(&v))?;
             graph.full_with(o)
         }
         "gather" => {
@@ -225,6 +262,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set_operand(o, 1, |o, node| o.index(node));
             let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
             let o = step.set(o, "indices", |o, v: Vec<i64>| o.indices(v))?;
+            let o = step.set(o, "from_end", |o, v: bool| o.from_end(v))?;
             step.operand(0).gather_with(o)
         }
         "gelu" => {
@@ -247,6 +285,24 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "identity" => step.operand(0).identity(),
         "igamma" => step.operand(0).igamma(step.operand(1)),
         "igammac" => step.operand(0).igammac(step.operand(1)),
+        "index" => {
+            let o = IndexOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "from_end", |o, v: bool| o.from_end(v))?;
+            graph.index_with(step.operand(0), &step.nodes[1..], o)
+        }
+        "index_add" => {
+            let o = IndexAddOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "from_end", |o, v: bool| o.from_end(v))?;
+            graph.index_add_with(step.operand(0), &step.nodes[1..], o)
+        }
+        "index_set" => {
+            let o = IndexSetOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "from_end", |o, v: bool| o.from_end(v))?;
+            graph.index_set_with(step.operand(0), &step.nodes[1..], o)
+        }
         "input" => {
             let o = InputOptions::new();
             let o = step.set(o, "dtype", |o, v: DType| o.dtype(v))?;
@@ -363,6 +419,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "mul" => step.operand(0).mul(step.operand(1)),
         "mul_scalar" => step.operand(0).mul_scalar(step.attr::<f64>("scalar")?),
         "neg" => step.operand(0).neg(),
+        "nonzero" => step.operand(0).nonzero(step.attr::<i64>("k")?),
         "norm" => {
             let o = NormOptions::new();
             let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
@@ -378,6 +435,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "pad" => {
             let o = PadOptions::new();
             let o = step.set(o, "fill", |o, v: Number| o.fill(v))?;
+            let o = step.set(o, "fill_as", |o, v: String| o.fill_as(&v))?;
             step.operand(0).pad_with(step.attr::<Vec<i64>>("pad_width")?, o)
         }
         "parameter" => {
@@ -430,6 +488,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "at_zero", |o, v: f64| o.at_zero(v))?;
             step.operand(0).relu_with(o)
         }
+        "rem" => step.operand(0).rem(step.operand(1)),
         "reshape" => {
             let o = ReshapeOptions::new();
             let o = step.set(o, "shape", |o, v: Vec<i64>| o.shape(v))?;
@@ -461,8 +520,13 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "scatter_add" => {
             let o = ScatterAddOptions::new();
             let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            let o = step.set(o, "from_end", |o, v: bool| o.from_end(v))?;
             step.operand(0).scatter_add_with(step.operand(1), step.operand(2), o)
         }
+        "segment_max" => step.operand(0).segment_max(step.operand(1), step.attr::<i64>("segments")?),
+        "segment_mean" => step.operand(0).segment_mean(step.operand(1), step.attr::<i64>("segments")?),
+        "segment_min" => step.operand(0).segment_min(step.operand(1), step.attr::<i64>("segments")?),
+        "segment_prod" => step.operand(0).segment_prod(step.operand(1), step.attr::<i64>("segments")?),
         "segment_sum" => step.operand(0).segment_sum(step.operand(1), step.attr::<i64>("segments")?),
         "select" => {
             let o = SelectOptions::new();
@@ -483,6 +547,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "steps", |o, v: Vec<i64>| o.steps(v))?;
             step.operand(0).slice_with(o)
         }
+        "slice_at" => step.operand(0).slice_at(step.operand(1), step.attr::<Vec<i64>>("sizes")?),
         "slogdet" => step.operand(0).slogdet(),
         "softmax" => {
             let o = SoftmaxOptions::new();
@@ -524,6 +589,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "take_along" => {
             let o = TakeAlongOptions::new();
             let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            let o = step.set(o, "from_end", |o, v: bool| o.from_end(v))?;
             step.operand(0).take_along_with(step.operand(1), o)
         }
         "tan" => step.operand(0).tan(),
@@ -555,12 +621,14 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "offset", |o, v: i64| o.offset(v))?;
             step.operand(0).triu_with(o)
         }
+        "trunc_div" => step.operand(0).trunc_div(step.operand(1)),
         "unsqueeze" => {
             let o = UnsqueezeOptions::new();
             let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
             step.operand(0).unsqueeze_with(o)
         }
         "update_slice" => step.operand(0).update_slice(step.operand(1), step.attr::<Vec<i64>>("starts")?),
+        "update_slice_at" => step.operand(0).update_slice_at(step.operand(1), step.operand(2)),
         "var" => {
             let o = VarOptions::new();
             let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;

@@ -23,15 +23,25 @@ public abstract sealed class GraphOps permits Graph {
         return switch (op) {
             case "betainc" -> 2;
             case "call" -> 2;
+            case "compress" -> 2;
             case "cond" -> 2;
+            case "cumlogsumexp" -> 2;
+            case "cummax" -> 2;
+            case "cummin" -> 2;
+            case "cumprod" -> 2;
             case "fixed_point" -> 2;
+            case "floor_div" -> 2;
             case "i0" -> 2;
             case "i0e" -> 2;
             case "i1" -> 2;
             case "i1e" -> 2;
             case "igamma" -> 2;
             case "igammac" -> 2;
+            case "index" -> 2;
+            case "index_add" -> 2;
+            case "index_set" -> 2;
             case "map" -> 2;
+            case "nonzero" -> 2;
             case "random_bernoulli" -> 2;
             case "random_bits" -> 2;
             case "random_categorical" -> 2;
@@ -43,8 +53,16 @@ public abstract sealed class GraphOps permits Graph {
             case "random_permutation" -> 2;
             case "random_split" -> 2;
             case "random_uniform" -> 2;
+            case "rem" -> 2;
             case "scan" -> 2;
+            case "segment_max" -> 2;
+            case "segment_mean" -> 2;
+            case "segment_min" -> 2;
+            case "segment_prod" -> 2;
             case "sinc" -> 2;
+            case "slice_at" -> 2;
+            case "trunc_div" -> 2;
+            case "update_slice_at" -> 2;
             case "while" -> 2;
             case "xlog1py" -> 2;
             case "xlogy" -> 2;
@@ -407,12 +425,24 @@ public abstract sealed class GraphOps permits Graph {
             attrs.with("dtype", dtype);
             return this;
         }
+
+        /**
+         * An infinity or NaN, in place of <code>fill</code>; of a float dtype; since opset 2; one of inf, -inf, nan.
+         *
+         * @param fillAs the value
+         * @return these options
+         */
+        public FullOptions fillAs(String fillAs) {
+            attrs.with("fill_as", fillAs);
+            return this;
+        }
     }
 
     /**
      * The op full: A tensor of one number, made on the server: y[…] = fill.
      *
-     * <p>An absent or empty <code>shape</code> makes a 0-d tensor.
+     * <p>An absent or empty <code>shape</code> makes a 0-d tensor. An infinity or NaN is stated by
+     * <code>fill_as</code>. PyTorch's and JAX's <code>full</code>.
      *
      * @param shape the result's shape; [] unless stated
      * @return the node
@@ -424,7 +454,8 @@ public abstract sealed class GraphOps permits Graph {
     /**
      * The op full: A tensor of one number, made on the server: y[…] = fill.
      *
-     * <p>An absent or empty <code>shape</code> makes a 0-d tensor.
+     * <p>An absent or empty <code>shape</code> makes a 0-d tensor. An infinity or NaN is stated by
+     * <code>fill_as</code>. PyTorch's and JAX's <code>full</code>.
      *
      * @param shape the result's shape; [] unless stated
      * @param options states what is optional
@@ -433,6 +464,221 @@ public abstract sealed class GraphOps permits Graph {
     public Node full(long[] shape, Consumer<FullOptions> options) {
         FullOptions given = given(new FullOptions(), options);
         return append("full", given.attrs.with("shape", shape), List.of());
+    }
+
+    /** What index takes beside what is required. */
+    public static final class IndexOptions {
+        private final Attrs attrs = new Attrs();
+
+        private IndexOptions() {}
+
+        /**
+         * The axis that each index is of; absent: the first ones, in their order.
+         *
+         * @param axes the value
+         * @return these options
+         */
+        public IndexOptions axes(long... axes) {
+            attrs.with("axes", axes);
+            return this;
+        }
+
+        /**
+         * Whether a negative index counts from the end: −1 is the last; false unless stated.
+         *
+         * @param fromEnd the value
+         * @return these options
+         */
+        public IndexOptions fromEnd(boolean fromEnd) {
+            attrs.with("from_end", fromEnd);
+            return this;
+        }
+    }
+
+    /**
+     * The op index: y = x[i, j, …]: the entries, or slices, at index tensors, one for each of <code>axes</code>, which
+     * broadcast together.
+     *
+     * <p>As NumPy's x[i, j]: of axes that are side by side, the indices' axes take the place; of others, they come
+     * first. Indices lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from
+     * the end. PyTorch's and JAX's x[i, j], which count negative ones always; PyTorch refuses those outside, as here,
+     * and JAX moves them.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = index_add(0, indices, g): repeated indices accumulate; none for indices.
+     *
+     * @param x an operand
+     * @param indices operands, in their order
+     * @return the node
+     */
+    public Node index(Node x, List<Node> indices) {
+        return append("index", new Attrs(), operands(indices, x));
+    }
+
+    /**
+     * The op index: y = x[i, j, …]: the entries, or slices, at index tensors, one for each of <code>axes</code>, which
+     * broadcast together.
+     *
+     * <p>As NumPy's x[i, j]: of axes that are side by side, the indices' axes take the place; of others, they come
+     * first. Indices lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from
+     * the end. PyTorch's and JAX's x[i, j], which count negative ones always; PyTorch refuses those outside, as here,
+     * and JAX moves them.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = index_add(0, indices, g): repeated indices accumulate; none for indices.
+     *
+     * @param x an operand
+     * @param indices operands, in their order
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node index(Node x, List<Node> indices, Consumer<IndexOptions> options) {
+        IndexOptions given = given(new IndexOptions(), options);
+        return append("index", given.attrs, operands(indices, x));
+    }
+
+    /** What indexAdd takes beside what is required. */
+    public static final class IndexAddOptions {
+        private final Attrs attrs = new Attrs();
+
+        private IndexAddOptions() {}
+
+        /**
+         * The axis that each index is of; absent: the first ones, in their order.
+         *
+         * @param axes the value
+         * @return these options
+         */
+        public IndexAddOptions axes(long... axes) {
+            attrs.with("axes", axes);
+            return this;
+        }
+
+        /**
+         * Whether a negative index counts from the end: −1 is the last; false unless stated.
+         *
+         * @param fromEnd the value
+         * @return these options
+         */
+        public IndexAddOptions fromEnd(boolean fromEnd) {
+            attrs.with("from_end", fromEnd);
+            return this;
+        }
+    }
+
+    /**
+     * The op index_add: y = x, and then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
+     *
+     * <p>Operands: x, an index for each of <code>axes</code>, updates, which broadcast to what <code>index</code>
+     * reads. Indices as those of <code>index</code>. PyTorch's <code>index_put</code> with accumulate; JAX's x.at[i,
+     * j].add, which drops updates outside.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = g, d updates = index(g, indices); none for indices.
+     *
+     * @param x an operand
+     * @param indicesAndUpdates operands, in their order
+     * @return the node
+     */
+    public Node indexAdd(Node x, List<Node> indicesAndUpdates) {
+        return append("index_add", new Attrs(), operands(indicesAndUpdates, x));
+    }
+
+    /**
+     * The op index_add: y = x, and then y[i, j, …] += updates, entry by entry: repeated indices accumulate.
+     *
+     * <p>Operands: x, an index for each of <code>axes</code>, updates, which broadcast to what <code>index</code>
+     * reads. Indices as those of <code>index</code>. PyTorch's <code>index_put</code> with accumulate; JAX's x.at[i,
+     * j].add, which drops updates outside.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = g, d updates = index(g, indices); none for indices.
+     *
+     * @param x an operand
+     * @param indicesAndUpdates operands, in their order
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node indexAdd(Node x, List<Node> indicesAndUpdates, Consumer<IndexAddOptions> options) {
+        IndexAddOptions given = given(new IndexAddOptions(), options);
+        return append("index_add", given.attrs, operands(indicesAndUpdates, x));
+    }
+
+    /** What indexSet takes beside what is required. */
+    public static final class IndexSetOptions {
+        private final Attrs attrs = new Attrs();
+
+        private IndexSetOptions() {}
+
+        /**
+         * The axis that each index is of; absent: the first ones, in their order.
+         *
+         * @param axes the value
+         * @return these options
+         */
+        public IndexSetOptions axes(long... axes) {
+            attrs.with("axes", axes);
+            return this;
+        }
+
+        /**
+         * Whether a negative index counts from the end: −1 is the last; false unless stated.
+         *
+         * @param fromEnd the value
+         * @return these options
+         */
+        public IndexSetOptions fromEnd(boolean fromEnd) {
+            attrs.with("from_end", fromEnd);
+            return this;
+        }
+    }
+
+    /**
+     * The op index_set: y = x, and then y[i, j, …] = updates: where one place is written twice, the last in row-major
+     * order stands.
+     *
+     * <p>It takes the gradient. Operands: x, an index for each of <code>axes</code>, updates, which broadcast to what
+     * <code>index</code> reads. Indices as those of <code>index</code>. PyTorch's <code>index_put</code>, JAX's x.at[i,
+     * j].set: neither says which of several stands, and the gradient of PyTorch's goes to all of them; JAX drops
+     * updates outside.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices.
+     *
+     * @param x an operand
+     * @param indicesAndUpdates operands, in their order
+     * @return the node
+     */
+    public Node indexSet(Node x, List<Node> indicesAndUpdates) {
+        return append("index_set", new Attrs(), operands(indicesAndUpdates, x));
+    }
+
+    /**
+     * The op index_set: y = x, and then y[i, j, …] = updates: where one place is written twice, the last in row-major
+     * order stands.
+     *
+     * <p>It takes the gradient. Operands: x, an index for each of <code>axes</code>, updates, which broadcast to what
+     * <code>index</code> reads. Indices as those of <code>index</code>. PyTorch's <code>index_put</code>, JAX's x.at[i,
+     * j].set: neither says which of several stands, and the gradient of PyTorch's goes to all of them; JAX drops
+     * updates outside.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices.
+     *
+     * @param x an operand
+     * @param indicesAndUpdates operands, in their order
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node indexSet(Node x, List<Node> indicesAndUpdates, Consumer<IndexSetOptions> options) {
+        IndexSetOptions given = given(new IndexSetOptions(), options);
+        return append("index_set", given.attrs, operands(indicesAndUpdates, x));
     }
 
     /** What input takes beside what is required. */

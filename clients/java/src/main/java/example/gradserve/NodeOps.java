@@ -916,6 +916,96 @@ public abstract sealed class NodeOps permits Node {
         return append("clamp", given.attrs, operands());
     }
 
+    /** What compress takes beside what is required. */
+    public static final class CompressOptions {
+        private final Attrs attrs = new Attrs();
+
+        private CompressOptions() {}
+
+        /**
+         * The axis that the mask is of; 0 unless stated.
+         *
+         * @param axis the value
+         * @return these options
+         */
+        public CompressOptions axis(long axis) {
+            attrs.with("axis", axis);
+            return this;
+        }
+
+        /**
+         * What lies behind the count; 0.0 unless stated.
+         *
+         * @param fill the value
+         * @return these options
+         */
+        public CompressOptions fill(Number fill) {
+            attrs.with("fill", fill);
+            return this;
+        }
+
+        /**
+         * An infinity or NaN, in place of <code>fill</code>; of a float dtype; one of inf, -inf, nan.
+         *
+         * @param fillAs the value
+         * @return these options
+         */
+        public CompressOptions fillAs(String fillAs) {
+            attrs.with("fill_as", fillAs);
+            return this;
+        }
+    }
+
+    /**
+     * The op compress: The entries of x along <code>axis</code> where <code>mask</code> [extent] is true, k of them;
+     * and how many there are: int64 [].
+     *
+     * <p>k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+     * lies <code>fill</code>. Two results, read through get_output. JAX's and NumPy's <code>compress</code>, of which
+     * JAX's takes a size and a fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: g to the entries taken; none for mask.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param mask an operand
+     * @param k how many entries there are to be
+     * @return the node
+     */
+    public Node compress(Node mask, long k) {
+        return append("compress", new Attrs().with("k", k), operands(mask));
+    }
+
+    /**
+     * The op compress: The entries of x along <code>axis</code> where <code>mask</code> [extent] is true, k of them;
+     * and how many there are: int64 [].
+     *
+     * <p>k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+     * lies <code>fill</code>. Two results, read through get_output. JAX's and NumPy's <code>compress</code>, of which
+     * JAX's takes a size and a fill_value, too; PyTorch's x[mask], which has as many entries as there are.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: g to the entries taken; none for mask.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param mask an operand
+     * @param k how many entries there are to be
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node compress(Node mask, long k, Consumer<CompressOptions> options) {
+        CompressOptions given = given(new CompressOptions(), options);
+        return append("compress", given.attrs.with("k", k), operands(mask));
+    }
+
     /** What conv1d takes beside what is required. */
     public static final class Conv1dOptions {
         private final Attrs attrs = new Attrs();
@@ -1628,9 +1718,275 @@ public abstract sealed class NodeOps permits Node {
         return append("cross_entropy", given.attrs, operands(targets));
     }
 
+    /** What cumlogsumexp takes beside what is required. */
+    public static final class CumlogsumexpOptions {
+        private final Attrs attrs = new Attrs();
+
+        private CumlogsumexpOptions() {}
+
+        /**
+         * Whether to run from the end to the front; false unless stated.
+         *
+         * @param reverse the value
+         * @return these options
+         */
+        public CumlogsumexpOptions reverse(boolean reverse) {
+            attrs.with("reverse", reverse);
+            return this;
+        }
+    }
+
     /**
-     * The op cumsum: y[i] = x[0] + … + x[i] along <code>axis</code>. Integers and bool add up in int64, float16 in
-     * float32.
+     * The op cumlogsumexp: y[i] = log(exp x[0] + … + exp x[i]) along <code>axis</code>, stable; with
+     * <code>reverse</code>, of x[i] to x[n − 1].
+     *
+     * <p>As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it. Where
+     * one so far is NaN, so are y and the gradient. Integers give float64. PyTorch's <code>logcumsumexp</code>; JAX's
+     * <code>lax.cumlogsumexp</code>, which has <code>reverse</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: Σ g[k] · exp(x[i] − y[k]) over k from i on.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param axis the axis to run along
+     * @return the node
+     */
+    public Node cumlogsumexp(long axis) {
+        return append("cumlogsumexp", new Attrs().with("axis", axis), operands());
+    }
+
+    /**
+     * The op cumlogsumexp: y[i] = log(exp x[0] + … + exp x[i]) along <code>axis</code>, stable; with
+     * <code>reverse</code>, of x[i] to x[n − 1].
+     *
+     * <p>As of logsumexp: where all so far is −inf, y is −inf and the gradient 0; those that are inf share it. Where
+     * one so far is NaN, so are y and the gradient. Integers give float64. PyTorch's <code>logcumsumexp</code>; JAX's
+     * <code>lax.cumlogsumexp</code>, which has <code>reverse</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: Σ g[k] · exp(x[i] − y[k]) over k from i on.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param axis the axis to run along
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node cumlogsumexp(long axis, Consumer<CumlogsumexpOptions> options) {
+        CumlogsumexpOptions given = given(new CumlogsumexpOptions(), options);
+        return append("cumlogsumexp", given.attrs.with("axis", axis), operands());
+    }
+
+    /** What cummax takes beside what is required. */
+    public static final class CummaxOptions {
+        private final Attrs attrs = new Attrs();
+
+        private CummaxOptions() {}
+
+        /**
+         * Whether to run from the end to the front; false unless stated.
+         *
+         * @param reverse the value
+         * @return these options
+         */
+        public CummaxOptions reverse(boolean reverse) {
+            attrs.with("reverse", reverse);
+            return this;
+        }
+    }
+
+    /**
+     * The op cummax: y[i] = the largest of x[0], …, x[i] along <code>axis</code>; with <code>reverse</code>, of x[i],
+     * …, x[n − 1].
+     *
+     * <p>NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
+     * PyTorch's <code>cummax</code>, whose gradient takes the last of ties; JAX's <code>lax.cummax</code>, which has
+     * <code>reverse</code>, and shares.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param axis the axis to run along
+     * @return the node
+     */
+    public Node cummax(long axis) {
+        return append("cummax", new Attrs().with("axis", axis), operands());
+    }
+
+    /**
+     * The op cummax: y[i] = the largest of x[0], …, x[i] along <code>axis</code>; with <code>reverse</code>, of x[i],
+     * …, x[n − 1].
+     *
+     * <p>NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
+     * PyTorch's <code>cummax</code>, whose gradient takes the last of ties; JAX's <code>lax.cummax</code>, which has
+     * <code>reverse</code>, and shares.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param axis the axis to run along
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node cummax(long axis, Consumer<CummaxOptions> options) {
+        CummaxOptions given = given(new CummaxOptions(), options);
+        return append("cummax", given.attrs.with("axis", axis), operands());
+    }
+
+    /** What cummin takes beside what is required. */
+    public static final class CumminOptions {
+        private final Attrs attrs = new Attrs();
+
+        private CumminOptions() {}
+
+        /**
+         * Whether to run from the end to the front; false unless stated.
+         *
+         * @param reverse the value
+         * @return these options
+         */
+        public CumminOptions reverse(boolean reverse) {
+            attrs.with("reverse", reverse);
+            return this;
+        }
+    }
+
+    /**
+     * The op cummin: y[i] = the smallest of x[0], …, x[i] along <code>axis</code>; with <code>reverse</code>, of x[i],
+     * …, x[n − 1].
+     *
+     * <p>NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
+     * PyTorch's <code>cummin</code>, whose gradient takes the last of ties; JAX's <code>lax.cummin</code>, which has
+     * <code>reverse</code>, and shares.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param axis the axis to run along
+     * @return the node
+     */
+    public Node cummin(long axis) {
+        return append("cummin", new Attrs().with("axis", axis), operands());
+    }
+
+    /**
+     * The op cummin: y[i] = the smallest of x[0], …, x[i] along <code>axis</code>; with <code>reverse</code>, of x[i],
+     * …, x[n − 1].
+     *
+     * <p>NaN from the first NaN on. Of ties, the first in the direction of the run takes the gradient. The values of
+     * PyTorch's <code>cummin</code>, whose gradient takes the last of ties; JAX's <code>lax.cummin</code>, which has
+     * <code>reverse</code>, and shares.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g to the entry that is y: of ties the first in the direction of the run, the first NaN.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param axis the axis to run along
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node cummin(long axis, Consumer<CumminOptions> options) {
+        CumminOptions given = given(new CumminOptions(), options);
+        return append("cummin", given.attrs.with("axis", axis), operands());
+    }
+
+    /** What cumprod takes beside what is required. */
+    public static final class CumprodOptions {
+        private final Attrs attrs = new Attrs();
+
+        private CumprodOptions() {}
+
+        /**
+         * Whether to run from the end to the front; false unless stated.
+         *
+         * @param reverse the value
+         * @return these options
+         */
+        public CumprodOptions reverse(boolean reverse) {
+            attrs.with("reverse", reverse);
+            return this;
+        }
+    }
+
+    /**
+     * The op cumprod: y[i] = x[0] · … · x[i] along <code>axis</code>; with <code>reverse</code>, x[i] · … · x[n − 1].
+     *
+     * <p>Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros,
+     * and so are those of higher order. PyTorch's and NumPy's <code>cumprod</code>; <code>reverse</code> is that of
+     * JAX's <code>lax.cumprod</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: (product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param axis the axis to run along
+     * @return the node
+     */
+    public Node cumprod(long axis) {
+        return append("cumprod", new Attrs().with("axis", axis), operands());
+    }
+
+    /**
+     * The op cumprod: y[i] = x[0] · … · x[i] along <code>axis</code>; with <code>reverse</code>, x[i] · … · x[n − 1].
+     *
+     * <p>Integers and bool multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros,
+     * and so are those of higher order. PyTorch's and NumPy's <code>cumprod</code>; <code>reverse</code> is that of
+     * JAX's <code>lax.cumprod</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: (product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param axis the axis to run along
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node cumprod(long axis, Consumer<CumprodOptions> options) {
+        CumprodOptions given = given(new CumprodOptions(), options);
+        return append("cumprod", given.attrs.with("axis", axis), operands());
+    }
+
+    /** What cumsum takes beside what is required. */
+    public static final class CumsumOptions {
+        private final Attrs attrs = new Attrs();
+
+        private CumsumOptions() {}
+
+        /**
+         * Whether to run from the end to the front; since opset 2; false unless stated.
+         *
+         * @param reverse the value
+         * @return these options
+         */
+        public CumsumOptions reverse(boolean reverse) {
+            attrs.with("reverse", reverse);
+            return this;
+        }
+    }
+
+    /**
+     * The op cumsum: y[i] = x[0] + … + x[i] along <code>axis</code>; with <code>reverse</code>, x[i] + … + x[n − 1].
+     *
+     * <p>Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's <code>cumsum</code>;
+     * <code>reverse</code> is that of JAX's <code>lax.cumsum</code>.
      *
      * <p>Gradient: g, added up from the end.
      *
@@ -1641,6 +1997,25 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node cumsum(long axis) {
         return append("cumsum", new Attrs().with("axis", axis), operands());
+    }
+
+    /**
+     * The op cumsum: y[i] = x[0] + … + x[i] along <code>axis</code>; with <code>reverse</code>, x[i] + … + x[n − 1].
+     *
+     * <p>Integers and bool add up in int64, float16 in float32. PyTorch's and NumPy's <code>cumsum</code>;
+     * <code>reverse</code> is that of JAX's <code>lax.cumsum</code>.
+     *
+     * <p>Gradient: g, added up from the end.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param axis the axis to add up along
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node cumsum(long axis, Consumer<CumsumOptions> options) {
+        CumsumOptions given = given(new CumsumOptions(), options);
+        return append("cumsum", given.attrs.with("axis", axis), operands());
     }
 
     /** What diag takes beside what is required. */
@@ -1785,10 +2160,31 @@ public abstract sealed class NodeOps permits Node {
         return append("elu", given.attrs, operands());
     }
 
+    /** What embedding takes beside what is required. */
+    public static final class EmbeddingOptions {
+        private final Attrs attrs = new Attrs();
+
+        private EmbeddingOptions() {}
+
+        /**
+         * Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+         *
+         * @param fromEnd the value
+         * @return these options
+         */
+        public EmbeddingOptions fromEnd(boolean fromEnd) {
+            attrs.with("from_end", fromEnd);
+            return this;
+        }
+    }
+
     /**
      * The op embedding: y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
      *
      * <p>weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
+     * With <code>from_end</code>, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
+     * <code>functional.embedding</code>, which takes no negative index; JAX's weight[indices], which does, and moves
+     * those outside to the nearest row.
      *
      * <p>Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
      *
@@ -1799,6 +2195,27 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node embedding(Node indices) {
         return append("embedding", new Attrs(), operands(indices));
+    }
+
+    /**
+     * The op embedding: y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
+     *
+     * <p>weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
+     * With <code>from_end</code>, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
+     * <code>functional.embedding</code>, which takes no negative index; JAX's weight[indices], which does, and moves
+     * those outside to the nearest row.
+     *
+     * <p>Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
+     *
+     * <p>Of its operands, weight is this node.
+     *
+     * @param indices an operand
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node embedding(Node indices, Consumer<EmbeddingOptions> options) {
+        EmbeddingOptions given = given(new EmbeddingOptions(), options);
+        return append("embedding", given.attrs, operands(indices));
     }
 
     /**
@@ -1906,6 +2323,24 @@ public abstract sealed class NodeOps permits Node {
         return append("floor", new Attrs(), operands());
     }
 
+    /**
+     * The op floor_div: y = ⌊a / b⌋, elementwise, broadcasting: Python's //, with the remainder <code>mod</code>. An
+     * integer by 0 is 0.
+     *
+     * <p>PyTorch's and NumPy's <code>floor_divide</code>, JAX's <code>jnp.floor_divide</code>. JAX's gives −1 for an
+     * integer by 0.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, a is this node.
+     *
+     * @param b an operand
+     * @return the node
+     */
+    public Node floorDiv(Node b) {
+        return append("floor_div", new Attrs(), operands(b));
+    }
+
     /** What gather takes beside what is required. */
     public static final class GatherOptions {
         private final Attrs attrs = new Attrs();
@@ -1945,6 +2380,17 @@ public abstract sealed class NodeOps permits Node {
             attrs.with("indices", indices);
             return this;
         }
+
+        /**
+         * Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+         *
+         * @param fromEnd the value
+         * @return these options
+         */
+        public GatherOptions fromEnd(boolean fromEnd) {
+            attrs.with("from_end", fromEnd);
+            return this;
+        }
     }
 
     /**
@@ -1952,7 +2398,9 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p><code>index</code> has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With
      * one operand, the list <code>indices</code> picks slices: y = x at those positions of the axis. Indices lie in [0,
-     * extent).
+     * extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from the end, as those of x[i]
+     * in PyTorch, JAX and NumPy do. PyTorch's <code>gather</code> and JAX's <code>take_along_axis</code>, of which the
+     * former takes no negative index.
      *
      * <p>Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
      *
@@ -1967,7 +2415,9 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p><code>index</code> has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With
      * one operand, the list <code>indices</code> picks slices: y = x at those positions of the axis. Indices lie in [0,
-     * extent).
+     * extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from the end, as those of x[i]
+     * in PyTorch, JAX and NumPy do. PyTorch's <code>gather</code> and JAX's <code>take_along_axis</code>, of which the
+     * former takes no negative index.
      *
      * <p>Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
      *
@@ -1985,7 +2435,9 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p><code>index</code> has x's rank and may be smaller than x off the axis, as in PyTorch; y has its shape. With
      * one operand, the list <code>indices</code> picks slices: y = x at those positions of the axis. Indices lie in [0,
-     * extent).
+     * extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from the end, as those of x[i]
+     * in PyTorch, JAX and NumPy do. PyTorch's <code>gather</code> and JAX's <code>take_along_axis</code>, of which the
+     * former takes no negative index.
      *
      * <p>Gradient: dx = scatter_add(0, index, g): repeated indices accumulate; none for index.
      *
@@ -3378,6 +3830,27 @@ public abstract sealed class NodeOps permits Node {
         return append("neg", new Attrs(), operands());
     }
 
+    /**
+     * The op nonzero: The places where <code>mask</code> is true, in row-major order: int64 [k, rank], and how many
+     * there are: int64 [].
+     *
+     * <p>k is stated, and may be more than there are, or fewer: what is beyond k is cut, and the count tells; behind it
+     * there are zeros. Two results, read through get_output. JAX's <code>nonzero</code> with a size, whose rows are its
+     * tuple side by side; PyTorch's <code>nonzero</code>, which has as many rows as there are.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Of its operands, mask is this node.
+     *
+     * @param k how many entries there are to be
+     * @return the node
+     */
+    public Node nonzero(long k) {
+        return append("nonzero", new Attrs().with("k", k), operands());
+    }
+
     /** What norm takes beside what is required. */
     public static final class NormOptions {
         private final Attrs attrs = new Attrs();
@@ -3515,11 +3988,25 @@ public abstract sealed class NodeOps permits Node {
             attrs.with("fill", fill);
             return this;
         }
+
+        /**
+         * An infinity or NaN, in place of <code>fill</code>; of a float dtype; since opset 2; one of inf, -inf, nan.
+         *
+         * @param fillAs the value
+         * @return these options
+         */
+        public PadOptions fillAs(String fillAs) {
+            attrs.with("fill_as", fillAs);
+            return this;
+        }
     }
 
     /**
      * The op pad: y = x with <code>fill</code> around it: pad_width[2i] entries before and pad_width[2i + 1] after, on
      * each axis i.
+     *
+     * <p>An infinity or NaN is stated by <code>fill_as</code>. PyTorch's <code>functional.pad</code> lists the last
+     * axis first; JAX's and NumPy's <code>pad</code> have pairs, in the order here.
      *
      * <p>Gradient: g where x is.
      *
@@ -3535,6 +4022,9 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op pad: y = x with <code>fill</code> around it: pad_width[2i] entries before and pad_width[2i + 1] after, on
      * each axis i.
+     *
+     * <p>An infinity or NaN is stated by <code>fill_as</code>. PyTorch's <code>functional.pad</code> lists the last
+     * axis first; JAX's and NumPy's <code>pad</code> have pairs, in the order here.
      *
      * <p>Gradient: g where x is.
      *
@@ -4023,6 +4513,25 @@ public abstract sealed class NodeOps permits Node {
         return append("relu", given.attrs, operands());
     }
 
+    /**
+     * The op rem: y = a − b · (a / b without its fraction): C's % and fmod, with a's sign. <code>mod</code> has b's.
+     *
+     * <p>A float by 0 gives NaN, an integer 0. PyTorch's <code>fmod</code>, JAX's <code>lax.rem</code>, which gives a
+     * for an integer by 0.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: da = g, db = −g · (a / b without its fraction).
+     *
+     * <p>Of its operands, a is this node.
+     *
+     * @param b an operand
+     * @return the node
+     */
+    public Node rem(Node b) {
+        return append("rem", new Attrs(), operands(b));
+    }
+
     /** What reshape takes beside what is required. */
     public static final class ReshapeOptions {
         private final Attrs attrs = new Attrs();
@@ -4257,6 +4766,17 @@ public abstract sealed class NodeOps permits Node {
             attrs.with("axis", axis);
             return this;
         }
+
+        /**
+         * Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+         *
+         * @param fromEnd the value
+         * @return these options
+         */
+        public ScatterAddOptions fromEnd(boolean fromEnd) {
+            attrs.with("from_end", fromEnd);
+            return this;
+        }
     }
 
     /**
@@ -4264,7 +4784,9 @@ public abstract sealed class NodeOps permits Node {
      * others.
      *
      * <p><code>index</code> and <code>updates</code> have the same shape, of x's rank, and may be smaller than x off
-     * the axis. Repeated indices accumulate. The adjoint of <code>gather</code>.
+     * the axis. Repeated indices accumulate. The adjoint of <code>gather</code>. Indices lie in [0, extent); with
+     * <code>from_end</code>, negative ones count from the end. PyTorch's <code>scatter_add</code>, which takes no
+     * negative index; JAX's <code>x.at[…].add</code>, which does, and drops those outside.
      *
      * <p>Gradient: dx = g, d updates = gather(g, index); none for index.
      *
@@ -4283,7 +4805,9 @@ public abstract sealed class NodeOps permits Node {
      * others.
      *
      * <p><code>index</code> and <code>updates</code> have the same shape, of x's rank, and may be smaller than x off
-     * the axis. Repeated indices accumulate. The adjoint of <code>gather</code>.
+     * the axis. Repeated indices accumulate. The adjoint of <code>gather</code>. Indices lie in [0, extent); with
+     * <code>from_end</code>, negative ones count from the end. PyTorch's <code>scatter_add</code>, which takes no
+     * negative index; JAX's <code>x.at[…].add</code>, which does, and drops those outside.
      *
      * <p>Gradient: dx = g, d updates = gather(g, index); none for index.
      *
@@ -4297,6 +4821,92 @@ public abstract sealed class NodeOps permits Node {
     public Node scatterAdd(Node index, Node updates, Consumer<ScatterAddOptions> options) {
         ScatterAddOptions given = given(new ScatterAddOptions(), options);
         return append("scatter_add", given.attrs, operands(index, updates));
+    }
+
+    /**
+     * The op segment_max: y[s, …] = the largest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+     *
+     * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient
+     * equally. A segment without rows is −∞, or the least number of an integer dtype. JAX's
+     * <code>ops.segment_max</code>; PyTorch's <code>scatter_reduce</code> with amax, whose ties share, too, which gives
+     * segments without rows what was there.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param segmentIds an operand
+     * @param segments how many segments there are
+     * @return the node
+     */
+    public Node segmentMax(Node segmentIds, long segments) {
+        return append("segment_max", new Attrs().with("segments", segments), operands(segmentIds));
+    }
+
+    /**
+     * The op segment_mean: y[s, …] = the mean of x[i, …] over the rows i with segment_ids[i] = s; NaN where there is
+     * none.
+     *
+     * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers give float64;
+     * float16 adds up in float32. PyTorch's <code>scatter_reduce</code> with mean; JAX has none.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx[i, …] = g[segment_ids[i], …] / (rows of the segment); none for segment_ids.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param segmentIds an operand
+     * @param segments how many segments there are
+     * @return the node
+     */
+    public Node segmentMean(Node segmentIds, long segments) {
+        return append("segment_mean", new Attrs().with("segments", segments), operands(segmentIds));
+    }
+
+    /**
+     * The op segment_min: y[s, …] = the smallest x[i, …] of the rows i with segment_ids[i] = s; NaN if one is.
+     *
+     * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Ties share the gradient
+     * equally. A segment without rows is ∞, or the greatest number of an integer dtype. JAX's
+     * <code>ops.segment_min</code>; PyTorch's <code>scatter_reduce</code> with amin, whose ties share, too, which gives
+     * segments without rows what was there.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g / k to each of the k rows equal to y, or NaN where y is; zero to the others.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param segmentIds an operand
+     * @param segments how many segments there are
+     * @return the node
+     */
+    public Node segmentMin(Node segmentIds, long segments) {
+        return append("segment_min", new Attrs().with("segments", segments), operands(segmentIds));
+    }
+
+    /**
+     * The op segment_prod: y[s, …] = Π x[i, …] over the rows i with segment_ids[i] = s; 1 where there is none.
+     *
+     * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
+     * int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
+     * JAX's <code>ops.segment_prod</code>, PyTorch's <code>scatter_reduce</code> with prod.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param segmentIds an operand
+     * @param segments how many segments there are
+     * @return the node
+     */
+    public Node segmentProd(Node segmentIds, long segments) {
+        return append("segment_prod", new Attrs().with("segments", segments), operands(segmentIds));
     }
 
     /**
@@ -4524,6 +5134,28 @@ public abstract sealed class NodeOps permits Node {
     public Node slice(Consumer<SliceOptions> options) {
         SliceOptions given = given(new SliceOptions(), options);
         return append("slice", given.attrs, operands());
+    }
+
+    /**
+     * The op slice_at: y = x[s₀ : s₀ + sizes[0], s₁ : s₁ + sizes[1], …], s being <code>starts</code>: int64 [rank],
+     * which are computed.
+     *
+     * <p>Each is moved into [0, extent − size], negative ones too, so that there are always as many entries. JAX's
+     * <code>lax.dynamic_slice</code>, which first counts negative starts from the end; PyTorch's x.narrow takes a start
+     * on one axis.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g where the box was, 0 elsewhere; none for starts.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param starts an operand
+     * @param sizes extents of the box, one for each axis
+     * @return the node
+     */
+    public Node sliceAt(Node starts, long... sizes) {
+        return append("slice_at", new Attrs().with("sizes", sizes), operands(starts));
     }
 
     /**
@@ -4862,6 +5494,17 @@ public abstract sealed class NodeOps permits Node {
             attrs.with("axis", axis);
             return this;
         }
+
+        /**
+         * Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
+         *
+         * @param fromEnd the value
+         * @return these options
+         */
+        public TakeAlongOptions fromEnd(boolean fromEnd) {
+            attrs.with("from_end", fromEnd);
+            return this;
+        }
     }
 
     /**
@@ -4869,7 +5512,9 @@ public abstract sealed class NodeOps permits Node {
      * take_along_axis.
      *
      * <p><code>index</code> has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices
-     * lie in [0, extent).
+     * lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from the end.
+     * PyTorch's <code>take_along_dim</code>, which takes no negative index, and JAX's <code>take_along_axis</code>,
+     * which does.
      *
      * <p>Gradient: g added where it was read: repeated indices accumulate; none for index.
      *
@@ -4887,7 +5532,9 @@ public abstract sealed class NodeOps permits Node {
      * take_along_axis.
      *
      * <p><code>index</code> has x's rank; off the axis the two broadcast, and on it y has the index's extent. Indices
-     * lie in [0, extent).
+     * lie in [0, extent); with <code>from_end</code>, in [−extent, extent), and negative ones count from the end.
+     * PyTorch's <code>take_along_dim</code>, which takes no negative index, and JAX's <code>take_along_axis</code>,
+     * which does.
      *
      * <p>Gradient: g added where it was read: repeated indices accumulate; none for index.
      *
@@ -5180,6 +5827,24 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
+     * The op trunc_div: y = a / b without its fraction, elementwise, broadcasting: C's /, with the remainder
+     * <code>rem</code>. An integer by 0 is 0.
+     *
+     * <p>PyTorch's <code>div</code> with rounding_mode trunc; JAX's <code>lax.div</code> of integers, which gives −1
+     * for one by 0.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Of its operands, a is this node.
+     *
+     * @param b an operand
+     * @return the node
+     */
+    public Node truncDiv(Node b) {
+        return append("trunc_div", new Attrs(), operands(b));
+    }
+
+    /**
      * The op unsqueeze: y = x with axes of extent 1 put in; <code>axes</code> are their positions in the result.
      *
      * <p>Gradient: g, reshaped back.
@@ -5210,6 +5875,28 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node updateSlice(Node update, long... starts) {
         return append("update_slice", new Attrs().with("starts", starts), operands(update));
+    }
+
+    /**
+     * The op update_slice_at: y = x, with <code>updates</code> in place of the box of its shape that begins at
+     * <code>starts</code>: int64 [rank], which are computed.
+     *
+     * <p>Each start is moved into [0, extent − size], negative ones too, so that all of updates lies within. The result
+     * has the common dtype of x and updates. JAX's <code>lax.dynamic_update_slice</code>, which first counts negative
+     * starts from the end; PyTorch's <code>slice_scatter</code> takes a start on one axis, as a number.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = g, zero where the updates lie; d updates = g there; none for starts.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param updates an operand
+     * @param starts an operand
+     * @return the node
+     */
+    public Node updateSliceAt(Node updates, Node starts) {
+        return append("update_slice_at", new Attrs(), operands(updates, starts));
     }
 
     /** What var takes beside what is required. */

@@ -72,6 +72,11 @@ final class Ops {
                 s.number("min", o::min);
                 s.number("max", o::max);
             });
+            case "compress" -> s.operand(0).compress(s.operand(1), s.whole("k"), o -> {
+                s.whole("axis", o::axis);
+                s.number("fill", o::fill);
+                s.text("fill_as", o::fillAs);
+            });
             case "cond" -> graph.cond(s.function("then"), s.function("otherwise"), s.operand(0), s.operandsFrom(1).toArray(Node[]::new));
             case "constant" -> graph.constant(s.tensor("value"));
             case "conv1d" -> s.operand(0).conv1d(s.operand(1), o -> {
@@ -115,14 +120,18 @@ final class Ops {
             case "cos" -> s.operand(0).cos();
             case "cosh" -> s.operand(0).cosh();
             case "cross_entropy" -> s.operand(0).crossEntropy(s.operand(1), o -> s.text("reduction", o::reduction));
-            case "cumsum" -> s.operand(0).cumsum(s.whole("axis"));
+            case "cumlogsumexp" -> s.operand(0).cumlogsumexp(s.whole("axis"), o -> s.truth("reverse", o::reverse));
+            case "cummax" -> s.operand(0).cummax(s.whole("axis"), o -> s.truth("reverse", o::reverse));
+            case "cummin" -> s.operand(0).cummin(s.whole("axis"), o -> s.truth("reverse", o::reverse));
+            case "cumprod" -> s.operand(0).cumprod(s.whole("axis"), o -> s.truth("reverse", o::reverse));
+            case "cumsum" -> s.operand(0).cumsum(s.whole("axis"), o -> s.truth("reverse", o::reverse));
             case "diag" -> s.operand(0).diag(o -> s.whole("offset", o::offset));
             case "digamma" -> s.operand(0).digamma();
             case "div" -> s.operand(0).div(s.operand(1));
             case "div_scalar" -> s.operand(0).divScalar(s.real("scalar"));
             case "einsum" -> graph.einsum(s.text("equation"), s.operand(0), s.operandsFrom(1).toArray(Node[]::new));
             case "elu" -> s.operand(0).elu(o -> s.real("alpha", o::alpha));
-            case "embedding" -> s.operand(0).embedding(s.operand(1));
+            case "embedding" -> s.operand(0).embedding(s.operand(1), o -> s.truth("from_end", o::fromEnd));
             case "equal" -> s.operand(0).equal(s.operand(1));
             case "erf" -> s.operand(0).erf();
             case "erfc" -> s.operand(0).erfc();
@@ -133,14 +142,17 @@ final class Ops {
             case "flatten" -> s.operand(0).flatten(s.wholes("axes"));
             case "flip" -> s.operand(0).flip(s.wholes("axes"));
             case "floor" -> s.operand(0).floor();
+            case "floor_div" -> s.operand(0).floorDiv(s.operand(1));
             case "full" -> graph.full(s.wholes("shape"), o -> {
                 s.number("fill", o::fill);
                 s.dtype("dtype", o::dtype);
+                s.text("fill_as", o::fillAs);
             });
             case "gather" -> s.operand(0).gather(o -> {
                 s.operand(1, o::index);
                 s.whole("axis", o::axis);
                 s.wholes("indices", o::indices);
+                s.truth("from_end", o::fromEnd);
             });
             case "gelu" -> s.operand(0).gelu(o -> s.text("approximate", o::approximate));
             case "get_output" -> s.operand(0).getOutput(s.whole("index"));
@@ -154,6 +166,18 @@ final class Ops {
             case "identity" -> s.operand(0).identity();
             case "igamma" -> s.operand(0).igamma(s.operand(1));
             case "igammac" -> s.operand(0).igammac(s.operand(1));
+            case "index" -> graph.index(s.operand(0), s.operandsFrom(1), o -> {
+                s.wholes("axes", o::axes);
+                s.truth("from_end", o::fromEnd);
+            });
+            case "index_add" -> graph.indexAdd(s.operand(0), s.operandsFrom(1), o -> {
+                s.wholes("axes", o::axes);
+                s.truth("from_end", o::fromEnd);
+            });
+            case "index_set" -> graph.indexSet(s.operand(0), s.operandsFrom(1), o -> {
+                s.wholes("axes", o::axes);
+                s.truth("from_end", o::fromEnd);
+            });
             case "input" -> graph.input(s.name(), o -> {
                 s.dtype("dtype", o::dtype);
                 s.wholes("shape", o::shape);
@@ -228,13 +252,17 @@ final class Ops {
             case "mul" -> s.operand(0).mul(s.operand(1));
             case "mul_scalar" -> s.operand(0).mulScalar(s.real("scalar"));
             case "neg" -> s.operand(0).neg();
+            case "nonzero" -> s.operand(0).nonzero(s.whole("k"));
             case "norm" -> s.operand(0).norm(o -> {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
             });
             case "not_equal" -> s.operand(0).notEqual(s.operand(1));
             case "one_hot" -> s.operand(0).oneHot(s.whole("classes"), o -> s.dtype("dtype", o::dtype));
-            case "pad" -> s.operand(0).pad(s.wholes("pad_width"), o -> s.number("fill", o::fill));
+            case "pad" -> s.operand(0).pad(s.wholes("pad_width"), o -> {
+                s.number("fill", o::fill);
+                s.text("fill_as", o::fillAs);
+            });
             case "parameter" -> graph.parameter(s.name(), o -> {
                 s.dtype("dtype", o::dtype);
                 s.wholes("shape", o::shape);
@@ -263,6 +291,7 @@ final class Ops {
             case "random_uniform" -> s.operand(0).randomUniform(s.wholes("shape"), s.dtype("dtype"));
             case "reciprocal" -> s.operand(0).reciprocal();
             case "relu" -> s.operand(0).relu(o -> s.real("at_zero", o::atZero));
+            case "rem" -> s.operand(0).rem(s.operand(1));
             case "reshape" -> s.operand(0).reshape(s.wholes("shape"), o -> s.wholes("original_shape", o::originalShape));
             case "rms_norm" -> s.operand(0).rmsNorm(o -> {
                 s.operand(1, o::weight);
@@ -278,7 +307,14 @@ final class Ops {
                 s.whole("length", o::length);
                 s.truth("reverse", o::reverse);
             });
-            case "scatter_add" -> s.operand(0).scatterAdd(s.operand(1), s.operand(2), o -> s.whole("axis", o::axis));
+            case "scatter_add" -> s.operand(0).scatterAdd(s.operand(1), s.operand(2), o -> {
+                s.whole("axis", o::axis);
+                s.truth("from_end", o::fromEnd);
+            });
+            case "segment_max" -> s.operand(0).segmentMax(s.operand(1), s.whole("segments"));
+            case "segment_mean" -> s.operand(0).segmentMean(s.operand(1), s.whole("segments"));
+            case "segment_min" -> s.operand(0).segmentMin(s.operand(1), s.whole("segments"));
+            case "segment_prod" -> s.operand(0).segmentProd(s.operand(1), s.whole("segments"));
             case "segment_sum" -> s.operand(0).segmentSum(s.operand(1), s.whole("segments"));
             case "select" -> s.operand(0).select(s.whole("index"), o -> s.whole("axis", o::axis));
             case "selu" -> s.operand(0).selu();
@@ -293,6 +329,7 @@ final class Ops {
                 s.wholes("stops", o::stops);
                 s.wholes("steps", o::steps);
             });
+            case "slice_at" -> s.operand(0).sliceAt(s.operand(1), s.wholes("sizes"));
             case "slogdet" -> s.operand(0).slogdet();
             case "softmax" -> s.operand(0).softmax(o -> s.whole("axis", o::axis));
             case "softplus" -> s.operand(0).softplus();
@@ -311,7 +348,10 @@ final class Ops {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
             });
-            case "take_along" -> s.operand(0).takeAlong(s.operand(1), o -> s.whole("axis", o::axis));
+            case "take_along" -> s.operand(0).takeAlong(s.operand(1), o -> {
+                s.whole("axis", o::axis);
+                s.truth("from_end", o::fromEnd);
+            });
             case "tan" -> s.operand(0).tan();
             case "tanh" -> s.operand(0).tanh();
             case "tile" -> s.operand(0).tile(s.wholes("repeats"));
@@ -323,8 +363,10 @@ final class Ops {
             });
             case "tril" -> s.operand(0).tril(o -> s.whole("offset", o::offset));
             case "triu" -> s.operand(0).triu(o -> s.whole("offset", o::offset));
+            case "trunc_div" -> s.operand(0).truncDiv(s.operand(1));
             case "unsqueeze" -> s.operand(0).unsqueeze(s.wholes("axes"));
             case "update_slice" -> s.operand(0).updateSlice(s.operand(1), s.wholes("starts"));
+            case "update_slice_at" -> s.operand(0).updateSliceAt(s.operand(1), s.operand(2));
             case "var" -> s.operand(0).var(o -> {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
