@@ -147,3 +147,14 @@ def test_nothing_that_a_job_needs_is_forgotten_for_the_rest_of_it(
     assert [name for name, *_ in said(store.replica.news(names))] == ["a", "b", "c", "d"]
     store.place(V)
     assert [number for _, number, _ in said(store.replica.news([V]))] == [5, 0, 0, 0]
+
+
+def test_bytes_of_what_is_shown_are_bounded_where_versions_never_change(memory: TensorMemory) -> None:
+    """As where each is known under a name of its own, and nobody says that it is over."""
+    store = Store(memory)
+    store.replica = Replica(store.current, most_mapped=3 * COPIED)
+    for name in "abc":
+        store.place(("", name), COPIED + 1)
+        news = store.replica.news([("", name)])
+    assert ([name for name, *_ in said(news)], len(news.hidden)) == (["c", "a"], 1)
+    assert said(store.replica.news([("", "b")])) == []

@@ -1,0 +1,143 @@
+"""Who has a shard, on virtual time: taken when asked for, asked, replaced, kept in peace, and left to others."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from service.cluster.directory import PEACE
+from service.cluster.shared_store import WINDOW
+from tests.simulation.checker import Operation
+from tests.simulation.member import Member
+from tests.simulation.server import Request
+from tests.simulation.store import Store
+from tests.simulation.virtual import World
+
+#: seconds of a lease, and those that a successor waits
+LEASE = 1.0
+WAIT = 1.2 * LEASE
+
+
+class Trial:
+    """Some servers at one place, and what they answered, when."""
+
+    def __init__(self, count: int = 3) -> None:
+        self.world = World(7)
+        self.store = Store(self.world, 0.0)
+        self.peers: dict[str, Member] = {}
+        self.members = [self.begin(number) for number in range(count)]
+
+    def begin(self, number: int) -> Member:
+        return Member(self.world, self.store, LEASE, f"server {number}", self.peers)
+
+    def asked(self, member: Member, operation: Operation, seconds: float = 20.0) -> tuple[object, float]:
+        """The answer, and after how many seconds."""
+        told: list[tuple[object, float]] = []
+        began = self.world.now
+        request = Request(operation, None, seconds)
+        self.world.at(began, lambda: member.ask(request, lambda answer: told.append((answer, self.world.now - began))))
+        while not told:
+            assert self.world.now < began + 2 * seconds
+            self.wait(0.01)
+        return told[0]
+
+    def wait(self, seconds: float) -> None:
+        """Let time pass."""
+        end = self.world.now + seconds
+        self.world.run(end)
+        self.world.now = end
+
+    def read(self, member: Member) -> tuple[object, float]:
+        (answer, seconds) = self.asked(member, Operation("read", 0.0, ("x",)))
+        return answer, seconds
+
+    def write(self, member: Member, value: int) -> tuple[object, float]:
+        return self.asked(member, Operation("write", 0.0, (), {"x": value}))
+
+    def owner(self) -> list[int]:
+        """Who has the shard, as each knows of itself."""
+        return [number for number, member in enumerate(self.members) if list(member.owners.owning)]
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.CRITICAL)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def test_it_is_taken_by_who_is_asked_first_and_then_asked() -> None:
+    trial = Trial()
+    first, second, third = trial.members
+    answer, seconds = trial.write(second, 1)
+    assert (answer, trial.owner()) == ("ok", [1])
+    assert seconds < LEASE, "nobody was there before"
+    assert [trial.read(member)[0] for member in (first, third, second)] == [(1,)] * 3
+    assert trial.write(first, 2)[0] == "ok"
+    assert (trial.read(third)[0], trial.owner()) == ((2,), [1])
+    assert first.store.passed_on == {"versions": 1, "proposal": 1}
+
+
+def test_one_that_is_gone_is_replaced() -> None:
+    trial = Trial()
+    first, second, _ = trial.members
+    trial.write(first, 1)
+    trial.wait(PEACE)
+    first.kill()
+    answer, seconds = trial.read(second)
+    assert answer == (1,)
+    assert WAIT < seconds < WAIT + 1, "the leases of the one before are waited for"
+    assert second.owners.takeovers == 1
+    trial.members[0] = back = trial.begin(0)
+    assert trial.read(back)[0] == (1,)
+    assert trial.owner() == [1]
+
+
+def test_for_some_seconds_after_an_opening_there_is_no_other() -> None:
+    trial = Trial()
+    first, second, _ = trial.members
+    trial.write(first, 1)
+    first.kill()
+    answer, seconds = trial.read(second)
+    assert answer == (1,)
+    assert PEACE < seconds + 1 < PEACE + WAIT + 2
+
+
+def test_one_that_is_paused_answers_nothing_of_what_it_had() -> None:
+    trial = Trial()
+    first, second, _ = trial.members
+    trial.write(first, 1)
+    trial.wait(PEACE)
+    first.process.paused = trial.world.now + 10
+    assert trial.write(second, 2)[0] == "unconfirmed", "it may have reached the one that is paused"
+    assert trial.write(second, 3)[0] == "ok"
+    assert trial.world.now < first.process.paused
+    trial.wait(10)
+    assert trial.read(first)[0] == (3,)
+    assert trial.owner() == [1]
+
+
+def test_one_that_ends_leaves_what_it_has() -> None:
+    trial = Trial()
+    first, second, _ = trial.members
+    trial.write(first, 1)
+    first.release()
+    answer, seconds = trial.read(second)
+    assert answer == (1,)
+    assert seconds < LEASE, "it has said that it answers no more"
+    assert (trial.owner(), second.owners.takeovers) == ([1], 0)
+
+
+def test_it_goes_to_where_it_is_asked_for() -> None:
+    trial = Trial()
+    first, second, _ = trial.members
+    trial.write(first, 1)
+    while trial.world.now < 4 * WINDOW and trial.owner() == [0]:
+        assert trial.read(second)[0] == (1,)
+    for _ in range(5):
+        assert trial.read(second)[0] == (1,)
+    assert trial.owner() == [1]
+    assert second.owners.takeovers == 0
+    assert trial.read(first)[0] == (1,)
