@@ -29,7 +29,7 @@ from service.settings import (
     shown,
     variable,
 )
-from service.state.opening import SHARED, WHOLE
+from service.state.opening import SHARED_FORMAT, WHOLE_FORMAT
 from service.wire.answers import VERSIONS
 
 _logger = logging.getLogger("gradserve")
@@ -168,7 +168,7 @@ def _restore(options: Options) -> None:
 
     file = _file(options)
     settings = _read(options)
-    state, form = settings.state, SHARED if settings.cluster == "on" else WHOLE
+    state, form = settings.state, SHARED_FORMAT if settings.cluster == "on" else WHOLE_FORMAT
     with _failing_with(f"cannot restore {file} into {state}"):
         print(f"{state} has {restore(file, state, form)} commits of {file}")
 

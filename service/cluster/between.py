@@ -23,10 +23,10 @@ from service.cluster.protocol import (
     PROTOCOL_HEADER,
     SECRET_HEADER,
     caller_of,
-    packed,
+    message_of,
+    read_message,
     row_of_refusal,
     speaks,
-    unpacked,
 )
 from service.cluster.questions import Questions
 from service.errors import Refusal, fault
@@ -71,18 +71,18 @@ class Between:
         return compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret)
 
     async def _answer(self, what: str, receive: Receive, send: Send) -> None:
-        status, pieces = 200, packed({})
+        status, pieces = 200, message_of({})
         try:
-            said, blobs = unpacked(await _body(counting(receive, self._most)))
+            said, blobs = read_message(await _body(counting(receive, self._most)))
             answer = self._questions.by_name[what]
-            pieces = packed(*await answer(said, blobs, time.monotonic() + float(said["left"])))
+            pieces = message_of(*await answer(said, blobs, time.monotonic() + float(said["left"])))
         except Moved as moved:
             status, pieces = _MISDIRECTED, [orjson.dumps({"owner": moved.owner})]
         except Refusal as refusal:
-            status, pieces = refusal.status, packed({"refused": row_of_refusal(refusal)})
+            status, pieces = refusal.status, message_of({"refused": row_of_refusal(refusal)})
         except Exception:
             _logger.exception("a question of another server could not be answered: %s", what)
-            status, pieces = 500, packed({"refused": row_of_refusal(fault())})
+            status, pieces = 500, message_of({"refused": row_of_refusal(fault())})
         await _say(send, status, pieces)
 
     async def _serve_passed(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:

@@ -17,15 +17,15 @@ from service.cluster.protocol import (
     PROTOCOL,
     PROTOCOL_HEADER,
     SECRET_HEADER,
-    packed,
+    message_of,
+    read_message,
     refusal_of_row,
     speaks,
-    unpacked,
 )
 from service.errors import Refusal
 
 #: seconds without an answer after which a server is asked whether it lives, and that it has to say so
-SILENCE: Final = 1.0
+PEER_SILENCE: Final = 1.0
 #: connections to all servers together, and seconds for which one is kept that nobody uses
 _CONNECTIONS: Final = 256
 _KEPT_SECONDS: Final = 20.0
@@ -41,7 +41,7 @@ class HttpPeers:
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for each request
         self._client = httpx.AsyncClient(
             headers={SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL)},
-            timeout=httpx.Timeout(None, connect=SILENCE),
+            timeout=httpx.Timeout(None, connect=PEER_SILENCE),
             limits=httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS),
             trust_env=False,  # no proxy is between servers
         )
@@ -50,11 +50,11 @@ class HttpPeers:
         self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
         """As `Peers` has it."""
-        body = b"".join(packed({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs))
+        body = b"".join(message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs))
         request = self._client.build_request("POST", f"{address}{BETWEEN}{what}", content=body)
         response = await self.watched(address, self._client.send(request), expires)
         check(response, address)
-        said, rest = unpacked(response.content)
+        said, rest = read_message(response.content)
         if "refused" in said:
             raise refusal_of_row(said["refused"])
         return Answer(said, rest)
@@ -83,7 +83,7 @@ class HttpPeers:
         """What is answered, as long as the server lives. Raises Unreachable, Silent, Slow."""
         task = asyncio.ensure_future(answering)
         try:
-            while not (await asyncio.wait([task], timeout=SILENCE))[0]:
+            while not (await asyncio.wait([task], timeout=PEER_SILENCE))[0]:
                 if time.monotonic() >= expires:
                     raise Slow(address)
                 if not await self._lives(address):
@@ -98,7 +98,7 @@ class HttpPeers:
 
     async def _lives(self, address: str) -> bool:
         try:
-            response = await self._client.get(f"{address}{BETWEEN}{ALIVE}", timeout=SILENCE)
+            response = await self._client.get(f"{address}{BETWEEN}{ALIVE}", timeout=PEER_SILENCE)
         except httpx.TransportError:
             return False
         return response.status_code == httpx.codes.OK

@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from typing import Final, TypeVar
 
 from service.cluster.directory import Directory, Owner
-from service.cluster.owning import Owning, over
+from service.cluster.owning import Owning, task_over
 from service.cluster.peers import Moved, Silent, Slow, Unreachable
 from service.errors import Refusal
 from service.state.commits import unconfirmed
@@ -49,7 +49,8 @@ class Owners:
         self.address, self.owning = address, owning
         self._directory, self._executor = directory, executor
         self.clock, self._today = clock, today
-        self._known: dict[int, Owner] = {}
+        #: the other servers that have shards, as far as that is known
+        self.known: dict[int, Owner] = {}
         self._looking: dict[int, asyncio.Task[Owner | None]] = {}
         self.takeovers = 0
         #: questions of this server to owners, and those that it answered as one, by their shards
@@ -69,7 +70,7 @@ class Owners:
         if (store := await self._own(shard, expires)) is not None:
             self.served[shard] += 1
             return store
-        owner = self._known.get(shard) or await self._look_up(shard, expires)
+        owner = self.known.get(shard) or await self._look_up(shard, expires)
         if owner is None or owner.address == self.address:
             return await self._in_time(self.owning.open(shard), expires)
         self.asked[shard] += 1
@@ -149,11 +150,11 @@ class Owners:
     ) -> None:
         if isinstance(error, Slow):
             raise _nobody()
-        if self._known.get(shard) == owner:
-            del self._known[shard]
+        if self.known.get(shard) == owner:
+            del self.known[shard]
         if isinstance(error, Moved):
             if error.owner not in (None, owner.address, self.address):
-                self._known[shard] = Owner(str(error.owner), owner.began)
+                self.known[shard] = Owner(str(error.owner), owner.began)
             await asyncio.sleep(_AGAIN)
             return
         now = await self._look_up(shard, expires)
@@ -165,10 +166,6 @@ class Owners:
         _logger.warning("%s does not answer, and shard %d is taken over from it", owner.address, shard)
         self.takeovers += 1
         await self._in_time(self.owning.open(shard), expires)
-
-    def known(self, shard: int) -> Owner | None:
-        """The other server that has a shard, as far as that is known."""
-        return self._known.get(shard)
 
     def begin_window(self) -> None:
         """Count anew; what was counted so far is what owners go by when others ask for a shard."""
@@ -183,14 +180,14 @@ class Owners:
         """What is here of a shard, or will be."""
         if (store := self.owning.get(shard)) is not None:
             return store
-        opening = self.owning.opening(shard)
+        opening = self.owning.opening.get(shard)
         return None if opening is None else await self._in_time(asyncio.shield(opening), expires)
 
     async def _look_up(self, shard: int, expires: float) -> Owner | None:
         """Who has a shard by its last commit; one look for all that wait."""
         if shard not in self._looking:
             self._looking[shard] = asyncio.get_running_loop().create_task(self._looked_up(shard))
-            self._looking[shard].add_done_callback(partial(over, self._looking, shard))
+            self._looking[shard].add_done_callback(partial(task_over, self._looking, shard))
         return await self._in_time(asyncio.shield(self._looking[shard]), expires)
 
     async def _looked_up(self, shard: int) -> Owner | None:
@@ -199,9 +196,9 @@ class Owners:
         except (OSError, Damaged) as error:
             _logger.warning("it cannot be seen who has shard %d: %s", shard, error)
             raise _nobody() from None
-        self._known.pop(shard, None)
+        self.known.pop(shard, None)
         if found is not None and found.address != self.address:
-            self._known[shard] = found
+            self.known[shard] = found
         return found
 
     async def _in_time(self, awaited: Awaitable[_T], expires: float) -> _T:

@@ -35,7 +35,8 @@ class Owning:
         """`executor` has a thread for each shard that is being taken."""
         self._make, self._executor = make, executor
         self._owned: dict[int, StoreService] = {}
-        self._opening: dict[int, asyncio.Task[StoreService]] = {}
+        #: shards that are being taken
+        self.opening: dict[int, asyncio.Task[StoreService]] = {}
         self._leaving: dict[int, asyncio.Task[bool]] = {}
         self._draining = False
         self._looked = 0
@@ -56,20 +57,16 @@ class Owning:
             return None
         return store
 
-    def opening(self, shard: int) -> asyncio.Task[StoreService] | None:
-        """The taking of a shard that is under way, if one is."""
-        return self._opening.get(shard)
-
     async def open(self, shard: int) -> StoreService:
         """Take a shard; of several who ask, one opening is made. Raises Refusal: not_ready."""
         if (store := self.get(shard)) is not None:
             return store
         if self._draining:
             raise stopping()
-        if shard not in self._opening:
-            self._opening[shard] = asyncio.get_running_loop().create_task(self._opened(shard))
-            self._opening[shard].add_done_callback(partial(over, self._opening, shard))
-        return await asyncio.shield(self._opening[shard])
+        if shard not in self.opening:
+            self.opening[shard] = asyncio.get_running_loop().create_task(self._opened(shard))
+            self.opening[shard].add_done_callback(partial(task_over, self.opening, shard))
+        return await asyncio.shield(self.opening[shard])
 
     async def release(self, shard: int, seconds: float) -> bool:
         """Write what is behind, answer nothing more, and leave the shard to others; whether that was done in time."""
@@ -82,7 +79,7 @@ class Owning:
     def drain(self, seconds: float) -> None:
         """Take no more, and begin to leave those that are here."""
         self._draining = True
-        for opening in self._opening.values():
+        for opening in self.opening.values():
             opening.cancel()
         for shard in [*self._owned]:
             self._leave(shard, self._owned.pop(shard), seconds)
@@ -135,7 +132,7 @@ class Owning:
         return Quota(sum(table.count for table in tables), sum(table.held for table in tables))
 
 
-def over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:
+def task_over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:
     """A task of a shard is done; nobody may wait any more for what it raises."""
     del tasks[shard]
     if not task.cancelled():

@@ -29,13 +29,13 @@ ALIVE: Final = "alive"
 _LENGTH: Final = 4
 
 
-def packed(head: Mapping[str, Any], blobs: Sequence[bytes | memoryview] = ()) -> list[bytes | memoryview]:
+def message_of(head: Mapping[str, Any], blobs: Sequence[bytes | memoryview] = ()) -> list[bytes | memoryview]:
     """The pieces of a message."""
     text = orjson.dumps(head)
     return [len(text).to_bytes(_LENGTH, "little"), text, *blobs]
 
 
-def unpacked(message: bytes) -> tuple[dict[str, Any], memoryview]:
+def read_message(message: bytes) -> tuple[dict[str, Any], memoryview]:
     """What a message says, and the bytes behind that. Raises ValueError."""
     end = _LENGTH + int.from_bytes(message[:_LENGTH], "little")
     if end > len(message):

@@ -201,7 +201,7 @@ class SharedStore:
             asked, self._owners.asked = self._owners.asked, Counter()
             self._owners.begin_window()
             for shard, count in asked.items():
-                owner = self._owners.known(shard)
+                owner = self._owners.known.get(shard)
                 if owner is not None and count >= _MANY:
                     with suppress(Refusal, Moved, Unreachable, Silent, Slow):
                         expires = self._owners.clock() + WINDOW

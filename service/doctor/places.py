@@ -21,7 +21,7 @@ from service.machine import WRITABLE_BY_OTHERS
 from service.pool.incidents import incidents_in
 from service.settings import NO_STATE, Settings, flag
 from service.state.objects import Exists, Objects
-from service.state.opening import described, form_of, seen
+from service.state.opening import described, place_format, seen
 from service.web.listening import bound, keep_to_this_machine, tls_context
 
 #: who race for an object in the cloud, and how often
@@ -100,7 +100,7 @@ def _state_folder(folder: Path) -> Diagnosis:
 def _look(place: str) -> None:
     """Raises RuntimeError where there is something else than state, or state of another format; OSError."""
     with closing(seen(place)) as objects:
-        form_of(objects, described(place))
+        place_format(objects, described(place))
 
 
 def _winners(place: str) -> int:

@@ -24,9 +24,9 @@ from typing import IO, Final
 from service.settings import NO_STATE
 from service.state.folder import flush_folder
 from service.state.holds import HOLDS, put_hold
-from service.state.moving import Member, joined, sharded
+from service.state.moving import CommitObject, joined_journals, sharded_journals
 from service.state.objects import Missing, Objects
-from service.state.opening import FORMAT_KEY, SHARED, WHOLE, described, form_of, mark, seen, taken
+from service.state.opening import FORMAT_KEY, SHARED_FORMAT, WHOLE_FORMAT, described, place_format, mark, seen, taken
 from service.state.packing import Damaged, decoded, require_whole
 from service.state.reading import COMMITS, Reading, commit_key
 from service.state.shards import SHARDS, ShardObjects, folder_of, split_key
@@ -44,7 +44,7 @@ def backup(place: str, file: Path) -> int:
         raise RuntimeError("a state in memory ends with its server, and cannot be backed up")
     objects, name = seen(place), described(place)
     try:
-        form = form_of(objects, name)
+        form = place_format(objects, name)
         if form is None:
             raise RuntimeError(f"{name} is empty: there is nothing to back up")
         with _beside(file) as (part, stream):
@@ -70,7 +70,7 @@ def _beside(file: Path) -> Iterator[tuple[Path, IO[bytes]]]:
         part.unlink(missing_ok=True)
 
 
-def restore(file: Path, place: str, form: bytes = WHOLE) -> int:
+def restore(file: Path, place: str, form: bytes = WHOLE_FORMAT) -> int:
     """Fill an empty place with what a backup has, in this form; how many commits that is.
 
     The place is marked as ours last: one that was not filled to the end is refused by a server. Raises RuntimeError
@@ -83,7 +83,7 @@ def restore(file: Path, place: str, form: bytes = WHOLE) -> int:
     try:
         if found:
             raise RuntimeError(f"{described(place)} has state already; restore into an empty place")
-        if form == SHARED and objects.exclusive:
+        if form == SHARED_FORMAT and objects.exclusive:
             raise RuntimeError(f"{described(place)} is no place that servers can share; name one in s3:// or the like")
         for key, data in _in_form(file, form):
             written.append(key)
@@ -98,18 +98,18 @@ def restore(file: Path, place: str, form: bytes = WHOLE) -> int:
         objects.close()
 
 
-def _in_form(file: Path, form: bytes) -> Iterable[Member]:
+def _in_form(file: Path, form: bytes) -> Iterable[CommitObject]:
     """The commits of a backup as a place of this form has them."""
     stated, members = _opened(file)
     if stated == form:
         return members
-    return sharded(members) if form == SHARED else joined(members)
+    return sharded_journals(members) if form == SHARED_FORMAT else joined_journals(members)
 
 
 def _write(objects: Objects, name: str, form: bytes, stream: IO[bytes]) -> int:
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
         _add(archive, FORMAT_KEY, form)
-        if form == WHOLE:
+        if form == WHOLE_FORMAT:
             count = _write_journal(objects, name, "", archive)
         else:
             shards = ((ShardObjects(objects, shard), folder_of(shard)) for shard in range(SHARDS))
@@ -182,7 +182,7 @@ def _add(archive: tarfile.TarFile, name: str, data: bytes) -> None:
     archive.addfile(member, BytesIO(data))
 
 
-def _opened(file: Path) -> tuple[bytes, Iterator[Member]]:
+def _opened(file: Path) -> tuple[bytes, Iterator[CommitObject]]:
     """The form of what was backed up, and its commits by their keys, each checked.
 
     They raise RuntimeError where it is no backup, or not whole.
@@ -191,12 +191,12 @@ def _opened(file: Path) -> tuple[bytes, Iterator[Member]]:
     first = next(members, None)
     if first is not None and first[0] == FORMAT_KEY:
         return first[1], members
-    return WHOLE, chain(() if first is None else (first,), members)
+    return WHOLE_FORMAT, chain(() if first is None else (first,), members)
 
 
-def _members(file: Path) -> Iterator[Member]:
+def _members(file: Path) -> Iterator[CommitObject]:
     """The form, where it is not that of one journal, and the commits, each checked."""
-    count, form = 0, WHOLE
+    count, form = 0, WHOLE_FORMAT
     try:
         with tarfile.open(file, "r:") as archive:
             end = file.stat().st_size
@@ -204,9 +204,9 @@ def _members(file: Path) -> Iterator[Member]:
                 _require_there(member, end)
                 content = archive.extractfile(member)
                 data = content.read() if content else b""
-                if member.name == FORMAT_KEY and data == WHOLE:
+                if member.name == FORMAT_KEY and data == WHOLE_FORMAT:
                     continue
-                if member.name == FORMAT_KEY and data == SHARED and not count:
+                if member.name == FORMAT_KEY and data == SHARED_FORMAT and not count:
                     form = data
                     yield FORMAT_KEY, data
                     continue
@@ -229,7 +229,7 @@ def _require_there(member: tarfile.TarInfo, end: int) -> None:
 
 
 def _sequence(name: str, form: bytes) -> int:
-    key = name if form == WHOLE else split_key(name)[1]
+    key = name if form == WHOLE_FORMAT else split_key(name)[1]
     number = key.removeprefix(COMMITS)
     if not number.isdigit() or key != commit_key(int(number)):
         raise ValueError(f"it has {name!r}")

@@ -15,10 +15,10 @@ from service.state.reading import commit_key
 from service.state.shards import folder_of, shard_of, split_key
 
 #: the key of an object, and its bytes
-Member = tuple[str, bytes]
+CommitObject = tuple[str, bytes]
 
 
-def sharded(members: Iterable[Member]) -> Iterator[Member]:
+def sharded_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
     """The commits of one journal, as those of shards."""
     for _, data in members:
         head = decoded(data)
@@ -28,7 +28,7 @@ def sharded(members: Iterable[Member]) -> Iterator[Member]:
             yield folder_of(shard) + commit_key(head.sequence), b"".join(pieces)
 
 
-def joined(members: Iterable[Member]) -> Iterator[Member]:
+def joined_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
     """The commits of shards, one shard after the other, as those of one journal."""
     shard, before, last = -1, 0, 0
     for key, data in members:

@@ -17,8 +17,8 @@ from service.state.remote import open_remote
 
 FORMAT_KEY: Final = "FORMAT"
 #: what a place says of itself: one journal, for one server; or shards, which servers share
-WHOLE: Final = b"gradserve state 1\n"
-SHARED: Final = b"gradserve state 2\n"
+WHOLE_FORMAT: Final = b"gradserve state 1\n"
+SHARED_FORMAT: Final = b"gradserve state 2\n"
 
 
 def open_state(place: str | None, lease: float = 1.0) -> Journal:
@@ -39,21 +39,21 @@ def open_state(place: str | None, lease: float = 1.0) -> Journal:
 
 def open_shared(place: str) -> Objects:
     """The objects of a place that servers share, in shards. Raises RuntimeError with one sentence."""
-    objects, found = taken(place, SHARED)
+    objects, found = taken(place, SHARED_FORMAT)
     with _sentences(place, objects):
         if not found:
-            mark(objects, SHARED)
+            mark(objects, SHARED_FORMAT)
     return objects
 
 
-def taken(place: str, form: bytes = WHOLE) -> tuple[Objects, bool]:
+def taken(place: str, form: bytes = WHOLE_FORMAT) -> tuple[Objects, bool]:
     """The objects of a place, had alone where that can be granted, and whether there is state; else it is empty.
 
     Raises RuntimeError with one sentence, also where that is of another form. What is not ours is left as it is.
     """
     objects = seen(place, make=True)
     with _sentences(place, objects):
-        found = form_of(objects, described(place))
+        found = place_format(objects, described(place))
         if found is not None and found != form:
             raise RuntimeError(_of_another_form(place, found))
         if isinstance(objects, Folder):
@@ -81,8 +81,8 @@ def described(place: str) -> str:
     return f"the state at {place}" if "://" in place else f"the state folder {place}"
 
 
-def form_of(objects: Objects, name: str) -> bytes | None:
-    """The form that state has there, WHOLE or SHARED; None where there is nothing.
+def place_format(objects: Objects, name: str) -> bytes | None:
+    """The form that state has there, WHOLE_FORMAT or SHARED_FORMAT; None where there is nothing.
 
     Raises RuntimeError where there is something else, and OSError.
     """
@@ -95,8 +95,8 @@ def form_of(objects: Objects, name: str) -> bytes | None:
     if stated is None:
         problem = f"{name} is none of gradserve's: it has {stranger!r} but no {FORMAT_KEY}"
         raise RuntimeError(f"{problem}; name an empty one, or another, with --state")
-    if stated not in (WHOLE, SHARED):
-        known = " and ".join(repr(form.decode().strip()) for form in (WHOLE, SHARED))
+    if stated not in (WHOLE_FORMAT, SHARED_FORMAT):
+        known = " and ".join(repr(form.decode().strip()) for form in (WHOLE_FORMAT, SHARED_FORMAT))
         shown = stated.decode("ascii", "replace").strip()
         raise RuntimeError(f"{name} is in the format {shown!r}, and this version of gradserve reads {known} alone")
     return stated
@@ -110,7 +110,7 @@ def _stated(objects: Objects) -> bytes | None:
         return None
 
 
-def mark(objects: Objects, form: bytes = WHOLE) -> None:
+def mark(objects: Objects, form: bytes = WHOLE_FORMAT) -> None:
     """Say that the place is ours, and in which form."""
     with suppress(Exists):  # by a server that has just begun as well
         objects.put_new(FORMAT_KEY, [form])
@@ -120,7 +120,7 @@ def _of_another_form(place: str, found: bytes) -> str:
     """A sentence on a place of the form that was not expected."""
     advice = "gradserve backup and restore move it into an empty place"
     form = found.decode().strip()
-    if found == SHARED:
+    if found == SHARED_FORMAT:
         return f"{described(place)} is in the format {form!r}, which servers share by --cluster on; {advice}"
     return f"{described(place)} is in the format {form!r}, which is one server's, and not for --cluster on; {advice}"
 

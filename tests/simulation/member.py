@@ -12,7 +12,7 @@ from service.cluster.lending import Lending
 from service.cluster.owners import Owners
 from service.cluster.owning import Owning
 from service.cluster.peers import Answer, Moved, Silent, Slow, Unreachable
-from service.cluster.protocol import packed, refusal_of_row, row_of_refusal, unpacked
+from service.cluster.protocol import message_of, read_message, refusal_of_row, row_of_refusal
 from service.cluster.questions import Questions, Said
 from service.cluster.shared_store import SharedStore
 from service.errors import Refusal
@@ -179,7 +179,7 @@ class _Links:
         world, process = self._process.world, self._process
         peer = self._peers[address]
         answered: asyncio.Future[bytes] = process.create_future()
-        message = b"".join(packed({**head, "left": expires - process.now()}, blobs))
+        message = b"".join(message_of({**head, "left": expires - process.now()}, blobs))
         await asyncio.sleep(world.chance.uniform(0.001, 0.02))
         if peer.process.dead:
             raise Unreachable(address)
@@ -191,7 +191,7 @@ class _Links:
                 raise Silent(address)
             if process.now() >= expires:
                 raise Slow(address)
-        said, rest = unpacked(answered.result())
+        said, rest = read_message(answered.result())
         if "moved" in said:
             raise Moved(said["moved"])
         if "refused" in said:
@@ -205,14 +205,14 @@ class _Links:
         peer.process.create_task(self._served(peer, what, message, answered))
 
     async def _served(self, peer: Member, what: str, message: bytes, answered: asyncio.Future[bytes]) -> None:
-        said, rest = unpacked(message)
+        said, rest = read_message(message)
         try:
             head, blobs = await peer.questions[what](said, rest, peer.process.now() + said["left"])
         except Moved as moved:
             head, blobs = {"moved": moved.owner}, ()
         except Refusal as refusal:
             head, blobs = {"refused": row_of_refusal(refusal)}, ()
-        message = b"".join(packed(head, blobs))
+        message = b"".join(message_of(head, blobs))
         if peer.process.cut or self._process.cut:
             return
         world = peer.process.world

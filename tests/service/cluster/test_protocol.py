@@ -6,7 +6,8 @@ import pytest
 
 from service.cluster.protocol import (
     caller_of,
-    packed,
+    message_of,
+    read_message,
     record_of,
     refusal_of_row,
     row_of_caller,
@@ -15,7 +16,6 @@ from service.cluster.protocol import (
     row_of_stored,
     speaks,
     stored_of,
-    unpacked,
 )
 from service.errors import Refusal
 from service.keys.caller import ANYONE, Caller, KeyScope
@@ -24,14 +24,14 @@ from service.state.values import AnswerRecord, Stored
 
 def test_a_message() -> None:
     head = {"namespace": "ä\n", "names": ["w"], "number": 1.5, "none": None}
-    said, blobs = unpacked(b"".join(packed(head, [b"one", memoryview(b"two"), b""])))
+    said, blobs = read_message(b"".join(message_of(head, [b"one", memoryview(b"two"), b""])))
     assert (said, bytes(blobs)) == (head, b"onetwo")
 
 
 @pytest.mark.parametrize("message", [b"", b"\x05\0\0\0{}", b"\x02\0\0\0[]x"[:5], b"\xff\xff\xff\xff{}"])
 def test_what_is_no_message(message: bytes) -> None:
     with pytest.raises(ValueError, match=r"cut off|unexpected|sequence"):
-        unpacked(message)
+        read_message(message)
 
 
 def test_values() -> None:

@@ -11,7 +11,7 @@ import pytest
 from service.state.backup import backup, restore
 from service.state.journal import Loaded
 from service.state.object_journal import ObjectJournal
-from service.state.opening import SHARED, WHOLE, open_shared, open_state
+from service.state.opening import SHARED_FORMAT, WHOLE_FORMAT, open_shared, open_state
 from service.state.shards import SHARDS, ShardObjects, shard_of
 from service.state.values import AnswerRecord, Commit, GraphWrite, TensorWrite
 
@@ -66,12 +66,12 @@ def test_there_and_back(s3_place: str, tmp_path: Path) -> None:
     before = read_whole(folder)
     assert len(before[0]) == len(NAMESPACES) - 1  # type: ignore[arg-type]
     backup(folder, tmp_path / "whole.tar")
-    restore(tmp_path / "whole.tar", shared, SHARED)
+    restore(tmp_path / "whole.tar", shared, SHARED_FORMAT)
     assert read_shared(shared) == before
     backup(shared, tmp_path / "shared.tar")
-    for form, place in [(SHARED, f"{s3_place}/again"), (WHOLE, str(tmp_path / "back"))]:
+    for form, place in [(SHARED_FORMAT, f"{s3_place}/again"), (WHOLE_FORMAT, str(tmp_path / "back"))]:
         restore(tmp_path / "shared.tar", place, form)
-        assert (read_shared if form == SHARED else read_whole)(place) == before
+        assert (read_shared if form == SHARED_FORMAT else read_whole)(place) == before
 
 
 def test_each_form_refuses_the_other(s3_place: str) -> None:
@@ -87,7 +87,7 @@ def test_shards_are_not_restored_into_a_folder(s3_place: str, tmp_path: Path) ->
     open_shared(s3_place).close()
     backup(s3_place, tmp_path / "shared.tar")
     with pytest.raises(RuntimeError, match="is no place that servers can share"):
-        restore(tmp_path / "shared.tar", str(tmp_path / "folder"), SHARED)
+        restore(tmp_path / "shared.tar", str(tmp_path / "folder"), SHARED_FORMAT)
 
 
 def test_a_namespace_stays_in_its_shard() -> None:
