@@ -16,7 +16,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.cluster.peers import Moved
 from service.cluster.protocol import (
     ALIVE,
-    BETWEEN,
     CALLER_HEADER,
     PASSED,
     PROTOCOL,
@@ -30,7 +29,7 @@ from service.cluster.protocol import (
 )
 from service.cluster.questions import Questions
 from service.errors import Refusal, fault
-from service.prefix import path_within
+from service.prefix import BETWEEN_SERVERS, path_within
 from service.web.middleware.guard import counting
 from service.web.routing import route_path
 from service.web.sending import PIECE
@@ -55,17 +54,17 @@ class Between:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve one request."""
         path = path_within(scope) if scope["type"] == "http" else ""
-        if not path.startswith(BETWEEN) or not self._knows_the_secret(headers := Headers(scope=scope)):
+        if not path.startswith(BETWEEN_SERVERS) or not self._knows_the_secret(headers := Headers(scope=scope)):
             await self._app(scope, receive, send)
         elif not speaks(stated := headers.get(PROTOCOL_HEADER, "")):
             _logger.error("another server speaks version %r between servers, and this one %d", stated, PROTOCOL)
             await _say(send, _CONFLICT, [b""])
         elif path.startswith(f"{PASSED}/"):
             await self._serve_passed(scope, receive, send, headers)
-        elif path == BETWEEN + ALIVE:
+        elif path == BETWEEN_SERVERS + ALIVE:
             await _say(send, 200, [b""])
         else:
-            await self._answer(path.removeprefix(BETWEEN), receive, send)
+            await self._answer(path.removeprefix(BETWEEN_SERVERS), receive, send)
 
     def _knows_the_secret(self, headers: Headers) -> bool:
         return compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret)

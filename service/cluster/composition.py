@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from service.cluster.between import Between
-from service.cluster.directory import Directory
+from service.cluster.directory import OwnerDirectory
 from service.cluster.http_peers import HttpPeers
 from service.cluster.lending import Lending
 from service.cluster.owners import Owners
@@ -56,7 +56,7 @@ class Cluster:
         def make(shard: int) -> StoreService:
             return StoreService(self._settings, self.pool, self._journal(shard), on_commit, stated)
 
-        self._owners = Owners(self._address, Owning(make, threads), Directory(self._objects), threads)
+        self._owners = Owners(self._address, Owning(make, threads), OwnerDirectory(self._objects), threads)
         self.store = SharedStore(self._settings, self.pool, self._owners, self._peers, self._lending)
         self.pool.find = self.store.versions
         return self.store

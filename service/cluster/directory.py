@@ -27,7 +27,7 @@ class Owner(NamedTuple):
         return min(max(0.0, self.began + PEACE - today), PEACE)
 
 
-class Directory:
+class OwnerDirectory:
     """Reads last commits; it blocks."""
 
     def __init__(self, objects: Objects) -> None:

@@ -13,7 +13,6 @@ import httpx
 from service.cluster.peers import Answer, Moved, Silent, Slow, Unreachable
 from service.cluster.protocol import (
     ALIVE,
-    BETWEEN,
     PROTOCOL,
     PROTOCOL_HEADER,
     SECRET_HEADER,
@@ -23,6 +22,7 @@ from service.cluster.protocol import (
     speaks,
 )
 from service.errors import Refusal
+from service.prefix import BETWEEN_SERVERS
 
 #: seconds without an answer after which a server is asked whether it lives, and that it has to say so
 PEER_SILENCE: Final = 1.0
@@ -51,7 +51,7 @@ class HttpPeers:
     ) -> Answer:
         """As `Peers` has it."""
         body = b"".join(message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs))
-        request = self._client.build_request("POST", f"{address}{BETWEEN}{what}", content=body)
+        request = self._client.build_request("POST", f"{address}{BETWEEN_SERVERS}{what}", content=body)
         response = await self.watched(address, self._client.send(request), expires)
         check(response, address)
         said, rest = read_message(response.content)
@@ -98,7 +98,7 @@ class HttpPeers:
 
     async def _lives(self, address: str) -> bool:
         try:
-            response = await self._client.get(f"{address}{BETWEEN}{ALIVE}", timeout=PEER_SILENCE)
+            response = await self._client.get(f"{address}{BETWEEN_SERVERS}{ALIVE}", timeout=PEER_SILENCE)
         except httpx.TransportError:
             return False
         return response.status_code == httpx.codes.OK

@@ -16,7 +16,7 @@ from concurrent.futures import Executor
 from functools import lru_cache, partial
 from typing import Final, TypeVar
 
-from service.cluster.directory import Directory, Owner
+from service.cluster.directory import Owner, OwnerDirectory
 from service.cluster.owning import Owning, task_over
 from service.cluster.peers import Moved, Silent, Slow, Unreachable
 from service.errors import Refusal
@@ -41,7 +41,7 @@ class Owners:
         self,
         address: str,
         owning: Owning,
-        directory: Directory,
+        directory: OwnerDirectory,
         executor: Executor,
         clock: Callable[[], float] = time.monotonic,
         today: Callable[[], float] = time.time,

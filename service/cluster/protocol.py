@@ -11,19 +11,18 @@ import orjson
 
 from service.errors import Refusal
 from service.keys.caller import Caller, KeyScope
+from service.prefix import BETWEEN_SERVERS
 from service.state.tensors import TensorVersion
 from service.state.values import AnswerRecord, Stored
 
 #: the version of these messages; servers of neighbouring versions understand each other
 PROTOCOL: Final = 1
-#: what the paths begin with that servers alone use
-BETWEEN: Final = "/cluster/"
 #: header fields: the secret, the version, and for whom a request was passed on
 SECRET_HEADER: Final = "Gradserve-Cluster-Secret"  # noqa: S105 - its name
 PROTOCOL_HEADER: Final = "Gradserve-Cluster-Protocol"
 CALLER_HEADER: Final = "Gradserve-Cluster-Caller"
 #: where whole requests are passed on to
-PASSED: Final = f"{BETWEEN}passed"
+PASSED: Final = f"{BETWEEN_SERVERS}passed"
 ALIVE: Final = "alive"
 
 _LENGTH: Final = 4

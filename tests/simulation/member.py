@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
-from service.cluster.directory import Directory
+from service.cluster.directory import OwnerDirectory
 from service.cluster.lending import Lending
 from service.cluster.owners import Owners
 from service.cluster.owning import Owning
@@ -48,7 +48,7 @@ class Member:
         self.process = process = Process(world)
         self._lease, self._address = lease, address
         self._remote = Remote(store, process)
-        directory = Directory(self._remote)
+        directory = OwnerDirectory(self._remote)
         owning = Owning(self._make, process.threads(4))
         self.owners = Owners(address, owning, directory, process.threads(4), process.now, process.today)
         links = _Links(self, peers)
