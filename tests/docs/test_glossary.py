@@ -41,7 +41,14 @@ REPLACED_WORDS = (
     "prison", "shelf", "shelve", "shelved", "slab", "spoilt", "staff", "staffed", "twin",
 )  # fmt: skip
 #: where a lease is one: of a place that several servers reach
-LEASES = ("service/state/", "service/settings.py", "service/app.py", "service/cluster/", "tests/service/state/")
+LEASES = (
+    "service/state/",
+    "service/settings.py",
+    "service/app.py",
+    "service/cluster/",
+    "tests/service/state/",
+    "tests/service/cluster/",
+)
 
 
 def test_there_is_a_glossary() -> None:
