@@ -3,13 +3,15 @@
 The data are the 1,797 scanned digits of the UCI repository, 8 × 8 pixels each, as scikit-learn ships them.
 This program holds the parameters and steps them; the server keeps nothing. Graph, batch and parameters go
 there, gradients come back. With --store it is the other way round: the server keeps graph, parameters and
-the optimiser's averages, and steps them; a batch goes there, the loss comes back.
+the optimiser's averages, and steps them; a batch goes there, the loss comes back. With --reduce the data stay
+there, too: a step names rows of them, over which the loss of one digit is added up, and keeps the gradient.
 
     python examples/digits.py                 starts a server of its own, and stops it
     python examples/digits.py --url URL       uses one that is running
     python examples/digits.py --picture FILE  keeps the loss curve there, in the format that its name ends with
     python examples/digits.py --store         has the server keep the parameters: each step on disk before its answer
     python examples/digits.py --store behind  or within a second, as what was computed may be computed again
+    python examples/digits.py --reduce        has the server keep the data as well, and add up over rows of them
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from adam import Adam
@@ -36,8 +39,11 @@ from gradserve_client.tensors import Array
 
 PICTURE = Path(__file__).parents[1] / "build" / "digits-loss.png"
 HIDDEN, BATCH, RATE = 64, 128, 3e-3
+#: of gradient descent
+DESCENT = 0.5
 
 Data = tuple[Array, Array]  # images [n, 64] between 0 and 1, labels [n]
+Batch = tuple[Array | gs.Rows, Array | gs.Rows]
 
 
 class Classifier:
@@ -58,7 +64,15 @@ class Classifier:
         }
         self.adam = Adam(self.parameters, rate=RATE)
 
-    def train_on(self, client: gs.Client, images: Array, labels: Array) -> float:
+    def batches(self, data: Data, epochs: int, rng: np.random.Generator) -> Iterator[Batch]:
+        """Every epoch's batches, in a new order each time; the last, smaller one is left out."""
+        images, labels = data
+        for _ in range(epochs):
+            order = rng.permutation(len(images))
+            for i in range(0, len(order) - BATCH + 1, BATCH):
+                yield images[order[i : i + BATCH]], labels[order[i : i + BATCH]]
+
+    def train_on(self, client: gs.Client, images: Any, labels: Any) -> float:
         """One step on one batch. Returns the loss before it."""
         feeds = {self.images: images, self.labels: labels, **self.parameters}
         answer = client.gradients(self.graph, feeds, of=self.loss)
@@ -84,7 +98,7 @@ class StoredClassifier(Classifier):
         self.names = {leaf: f"digits.{i}" for i, leaf in enumerate(self.parameters)}
         self.resident = ResidentAdam(client, self.loss, self.parameters, self.names, RATE)
 
-    def train_on(self, client: gs.Client, images: Array, labels: Array) -> float:
+    def train_on(self, client: gs.Client, images: Any, labels: Any) -> float:
         """One step on one batch, in one call. Returns the loss before it."""
         return self.resident.step({self.images: images, self.labels: labels}, durable=self.durable)
 
@@ -94,21 +108,71 @@ class StoredClassifier(Classifier):
         self.resident.end()
 
 
+class SummedClassifier(Classifier):
+    """The same, of which the server keeps parameters and data: a graph of one digit, and one of a step."""
+
+    def __init__(self, rng: np.random.Generator, client: gs.Client) -> None:
+        super().__init__(rng)
+        self.client = client
+        one = gs.Graph()
+        self.image, self.label = one.input(), one.input()
+        self.leaves = [one.parameter() for _ in self.parameters]
+        w1, b1, w2, b2 = self.leaves
+        logits = self.image.reshape(shape=[1, 64]).linear(w1, b1, activation="relu").linear(w2, b2)
+        self.digit_loss = logits.cross_entropy(self.label.reshape(shape=[1]))
+        self.kept = [client.put(f"digits.{i}", value) for i, value in enumerate(self.parameters.values())]
+        self.data: list[gs.Resident] = []
+        step = gs.Graph()
+        self.before, self.gradients = ([step.input() for _ in self.kept] for _ in range(2))
+        self.after = [w - DESCENT * g for w, g in zip(self.before, self.gradients, strict=True)]
+
+    def batches(self, data: Data, epochs: int, rng: np.random.Generator) -> Iterator[Batch]:
+        """Every epoch's batches, in a new order each time: neighbouring rows of what the server keeps from now on."""
+        self.data = [self.client.put(name, array) for name, array in zip(("images", "labels"), data, strict=True)]
+        images, labels = self.data
+        for _ in range(epochs):
+            for start in BATCH * rng.permutation(len(data[0]) // BATCH):
+                rows = int(start), int(start) + BATCH
+                yield images.rows(*rows), labels.rows(*rows)
+
+    def train_on(self, client: gs.Client, images: Any, labels: Any) -> float:
+        """The gradient of the mean over the rows, which stays there, and a step against it."""
+        stores = [gs.Store(f"digits.{i}.gradient", durable=False, gradient=True) for i in range(len(self.kept))]
+        feeds = {self.image: images, self.label: labels, **dict(zip(self.leaves, self.kept, strict=True))}
+        answer = client.batch(
+            self.image.graph,
+            feeds,
+            mapped=[self.image, self.label],
+            of=self.digit_loss,
+            reduce="mean",
+            store=dict(zip(self.leaves, stores, strict=True)),
+        )
+        before = dict(zip(self.before, self.kept, strict=True))
+        gradients = {g: answer.stored[leaf] for g, leaf in zip(self.gradients, self.leaves, strict=True)}
+        kept = [gs.Store(tensor.name, durable=False) for tensor in self.kept]
+        client.forward(
+            self.after[0].graph,
+            before | gradients,
+            outputs=[self.after[1]],
+            store=dict(zip(self.after, kept, strict=True)),
+        )
+        return float(answer.value)
+
+    def finish(self, client: gs.Client) -> None:
+        """Fetch the parameters, and leave nothing behind."""
+        self.parameters = {leaf: client.get(t).array for leaf, t in zip(self.parameters, self.kept, strict=True)}
+        for tensor in (*self.kept, *self.data):
+            client.delete(tensor)
+        for tensor in self.kept:
+            client.delete(f"{tensor.name}.gradient")
+
+
 def digits() -> tuple[Data, Data]:
     """Four fifths to train on, one fifth to test on, each digit equally represented in both."""
     images, labels = load_digits(return_X_y=True)
     images, labels = (images / 16).astype(np.float32), labels.astype(np.int64)
     x, x_test, y, y_test = train_test_split(images, labels, test_size=0.2, random_state=0, stratify=labels)
     return (x, y), (x_test, y_test)
-
-
-def batches(data: Data, epochs: int, rng: np.random.Generator) -> Iterator[Data]:
-    """Every epoch's batches, in a new order each time; the last, smaller one is left out."""
-    images, labels = data
-    for _ in range(epochs):
-        order = rng.permutation(len(images))
-        for i in range(0, len(order) - BATCH + 1, BATCH):
-            yield images[order[i : i + BATCH]], labels[order[i : i + BATCH]]
 
 
 def show_one_call(url: str) -> None:
@@ -128,12 +192,21 @@ def show_one_call(url: str) -> None:
     print("POST /v1/gradients", json.dumps(request), "200 OK", json.dumps(answer), sep="\n", end="\n\n")
 
 
-def train(client: gs.Client, epochs: int, picture: Path = PICTURE, store: str | None = None) -> list[float]:
+def classifier_of(rng: np.random.Generator, client: gs.Client, store: str | None, *, reduce: bool) -> Classifier:
+    """The one that these options are for."""
+    if reduce:
+        return SummedClassifier(rng, client)
+    return StoredClassifier(rng, client, durable=store == "durable") if store else Classifier(rng)
+
+
+def train(
+    client: gs.Client, epochs: int, picture: Path = PICTURE, store: str | None = None, *, reduce: bool = False
+) -> list[float]:
     """The whole job. Prints the accuracy on the test images; returns the loss of every step."""
     rng = np.random.default_rng(0)
     training, test = digits()
-    classifier = StoredClassifier(rng, client, durable=store == "durable") if store else Classifier(rng)
-    steps = list(batches(training, epochs, rng))
+    classifier = classifier_of(rng, client, store, reduce=reduce)
+    steps = list(classifier.batches(training, epochs, rng))
     losses = []
     every = 0.1 if sys.stderr.isatty() else 5.0  # a log keeps every state of the bar
     with tqdm(steps, desc="training", unit="step", mininterval=every) as progress:
@@ -179,12 +252,15 @@ def main() -> None:
         choices=["durable", "behind"],
         help="have the server keep the parameters, each step on disk before its answer, or behind it",
     )
+    parser.add_argument(
+        "--reduce", action="store_true", help="have the server keep the data, too, and add up over rows"
+    )
     options = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the server is stopped then, too
     with nullcontext(options.url) if options.url else running_server() as url, gs.Client(url) as client:
         print(f"server: {url}\n", flush=True)
         show_one_call(url)
-        train(client, options.epochs, options.picture, options.store)
+        train(client, options.epochs, options.picture, options.store, reduce=options.reduce)
 
 
 if __name__ == "__main__":

@@ -44,6 +44,14 @@ def test_it_learns_the_digits() -> None:
     assert float(found[1]) >= 0.95
 
 
+def test_so_it_does_where_data_and_gradients_stay_with_the_server(url: str) -> None:
+    """Which has nothing left of them when it is over."""
+    run = demo("--reduce", "--epochs", "12", "--url", url)
+    assert run.returncode == 0, run.stderr
+    assert float(run.stdout.strip().rpartition(" ")[2]) >= 0.93
+    assert httpx.get(f"{url}/v1/tensors").json() == {"tensors": []}
+
+
 def test_it_shows_one_request_and_draws_the_loss(url: str) -> None:
     run = demo("--epochs", "1", "--url", url)
     assert run.returncode == 0, run.stderr
