@@ -64,7 +64,9 @@ def test_the_known_request_is_found_by_the_number_of_rows() -> None:
         whole = answer(ask(graph | {"feeds": [resident(0, "y")]}, kept))
         assert part["values"][0]["tensor"]["data"] == [np.sum(X[4:7] ** 2)]
         assert whole["values"][0]["tensor"]["data"] == [np.sum((X[:3] + 100) ** 2)]
-    refused(ask(graph | {"feeds": [resident(0, "x") | {"rows": 3}]}, kept), 422, "invalid_field")
+    for count in (3, 10):
+        assert ask(graph | {"feeds": [rows(0, "x", 0, count)]}, kept).status == 200
+        refused(ask(graph | {"feeds": [resident(0, "x") | {"rows": count}]}, kept), 422, "invalid_field")
 
 
 def test_a_tensor_that_has_become_shorter_is_looked_at_again() -> None:
