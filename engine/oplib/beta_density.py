@@ -18,7 +18,8 @@ _NOTHING: Final = 45.0
 
 def beta_density(a: Value, b: Value, x: Value) -> Value:
     """xᵃ⁻¹ (1 − x)ᵇ⁻¹ / B(a, b), for 0 ≤ x ≤ 1."""
-    return _terms(a, b, x, 1.0 - x, 1.0)
+    most = float(np.finfo(x.dtype).max) / 4
+    return _terms(a.clamp(max=most), b.clamp(max=most), x, 1.0 - x, 1.0)
 
 
 def slope_by_first(a: Value, b: Value, x: Value, rest: Value) -> Value:

@@ -91,6 +91,7 @@ Files:
     whole_division    Quotients that are whole numbers, rounded down or towards 0, and the latter's remainder; the
                       other's is `mod`
     xlogy             Products with a logarithm that are 0 where the factor is: terms of entropies and likelihoods
+    zeta              The Hurwitz zeta function
 """
 
 from __future__ import annotations

@@ -30,13 +30,17 @@ def _has_no_quotient(x: float, y: float) -> bool:
 NO_LIMIT: dict[str, tuple[Callable[..., bool], str]] = {
     "atan2": (lambda a, b: a == b == 0, "every direction has its own"),
     "betaln": (lambda a, b: min(a, b) <= 0 or a == b == INF, "poles on the left; at the end, it depends on a / b"),
-    "betainc": (lambda a, b, x: min(a, b, x) <= 0 or max(a, b) == INF or x >= 1, "there is none but between these"),
+    "betainc": (
+        lambda a, b, x: min(a, b) <= 0 or not 0 <= x <= 1,
+        "there is no value, or a shape of 0 has none beside it",
+    ),
     "igamma": (lambda a, x: min(a, x) < 0, "there is no value"),
     "igammac": (lambda a, x: min(a, x) < 0, "there is no value"),
     "lgamma": (lambda x: x < 0, "poles at the whole numbers, however far"),
     "mod": (lambda a, b: abs(a) == INF, "it goes to and fro"),
     "mul": (lambda a, b: {abs(a), abs(b)} == {0, INF}, "a product of IEEE 754: NaN"),
     "pow": (lambda a, b=1.0: a < 0, "by b there is none: between whole numbers the power is NaN"),
+    "zeta": (lambda s, q: s <= 1 or q < 0, "poles, and whole numbers alone beyond them"),
     "xlog1py": (lambda x, y: _has_no_quotient(x, 1 + y), "x / (1 + y) and x · log (1 + y) have many"),
     "xlogy": (_has_no_quotient, "x / y and x · log y have many"),
 }

@@ -59,6 +59,7 @@ SAME: Final[Mapping[str, str]] = {
     "stop_gradient": "stop_gradient",
     "tan": "tan",
     "tanh": "tanh",
+    "zeta": "zeta",
 }
 
 

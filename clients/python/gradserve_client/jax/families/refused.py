@@ -30,7 +30,6 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
             "scaled_dot",
             "select_and_gather_add",
             "tridiagonal_solve",
-            "zeta",
         ),
         _NO_OP,
     ),

@@ -1,0 +1,115 @@
+"""zeta and its derivatives against forty digits, at its poles and between them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.engine.ops.derivatives import derivatives
+from tests.engine.ops.run import run
+
+mp = pytest.importorskip("mpmath")
+exactly = pytest.importorskip("tests.engine.ops.exactly")
+
+Array = np.ndarray[Any, Any]
+INF, NAN = math.inf, math.nan
+
+
+def points() -> tuple[Array, Array]:
+    """Next to the pole in s, and far from it; q from 10⁻³ to 10⁵."""
+    rng = np.random.default_rng(2)
+    s = np.concatenate([1 + 10 ** rng.uniform(-6, 2, 40), rng.uniform(1.05, 12, 30)])
+    q = np.concatenate([10 ** rng.uniform(-3, 5, 40), rng.uniform(0.1, 40, 30)])
+    inside = s * np.abs(np.log(q)) < 600
+    return s[inside], q[inside]
+
+
+S, Q = points()
+with mp.workdps(60):
+    #: Bernoulli's numbers B₂ₖ over (2k)!
+    WEIGHTS = [mp.bernoulli(2 * k) / mp.factorial(2 * k) for k in range(1, 25)]
+
+
+def exact(s: Any, q: Any, order: int = 0) -> Any:
+    """ζ and its derivatives by s: some terms, and of the rest the formula of Euler and Maclaurin, in many digits."""
+    with mp.workdps(60):
+        s, q = mp.mpf(s), mp.mpf(q)
+
+        def value(z: Any) -> Any:
+            w = q + 60
+            head = mp.fsum((q + k) ** -z for k in range(60))
+            tail = w ** (1 - z) / (z - 1) + w**-z / 2
+            weights = [mp.bernoulli(2 * k) / mp.factorial(2 * k) for k in range(1, 25)]
+            return (
+                head + tail + mp.fsum(b * mp.rf(z, 2 * k - 1) * w ** (1 - z - 2 * k) for k, b in enumerate(weights, 1))
+            )
+
+        step = (s - 1) * mp.mpf(10) ** -15
+        if order == 0:
+            return value(s)
+        if order == 1:
+            return (value(s + step) - value(s - step)) / (2 * step)
+        return (value(s + step) - 2 * value(s) + value(s - step)) / step**2
+
+
+def parts(order: int) -> Array:
+    """Of what derivatives are sums: all terms as positive ones, but for the first, whose logarithm may be negative."""
+    return np.abs(np.log(Q)) ** order * Q**-S
+
+
+def test_values() -> None:
+    errors = exactly.units(run("zeta", S, Q), exact, S, Q)
+    assert errors.max() <= 8, exactly.worst(errors, S, Q)
+
+
+def test_derivatives_by_q() -> None:
+    _, first, second = derivatives("zeta", S, Q, by=(1, 1))
+    for found, order in ((first, 1), (second, 2)):
+        factor = (-1) ** order * np.prod([S + i for i in range(order)], axis=0)
+        wanted = [float(exact(s + order, q)) for s, q in zip(S.tolist(), Q.tolist(), strict=True)]
+        np.testing.assert_allclose(found, factor * wanted, 1e-12)
+
+
+def test_derivatives_by_s() -> None:
+    _, first, second = derivatives("zeta", S, Q, by=(0, 0))
+    for found, order in ((first, 1), (second, 2)):
+        wanted = np.array([float(exact(s, q, order)) for s, q in zip(S.tolist(), Q.tolist(), strict=True)])
+        off = np.abs(found - wanted) / (np.abs(wanted) + parts(order))
+        assert off.max() <= 1e-12, np.column_stack([S, Q, off, wanted])[np.argsort(-off)[:4]]
+
+
+def test_mixed_derivatives() -> None:
+    """∂²ζ/∂s∂q = −ζ(s + 1, q) − s ζ′(s + 1, q), in either order; by s first, 1 / (s − 1) cancels."""
+    pairs = [*zip(S.tolist(), Q.tolist(), strict=True)]
+    values = [(float(exact(s + 1, q)), float(exact(s + 1, q, 1))) for s, q in pairs]
+    wanted = np.array([-y - s * slope for (s, _), (y, slope) in zip(pairs, values, strict=True)])
+    for by, lost in (((0, 1), 2.0**-51 / (S - 1)), ((1, 0), 0.0)):
+        off = np.abs(derivatives("zeta", S, Q, by=by)[2] - wanted) / (np.abs(wanted) + S * parts(1) / Q)
+        assert (off <= 1e-12 + lost).all(), np.column_stack([S, Q, off, wanted])[np.argsort(-off)[:4]]
+
+
+def test_it_is_polygamma_of_whole_exponents_below_zero_as_well() -> None:
+    q = np.array([0.25, 3.5, -0.25, -1.5, -29.4, -1e9 - 0.25])
+    for n, factorial in ((1, 1.0), (2, 2.0), (5, 120.0)):
+        wanted = run("polygamma", q, order=n) * (-1) ** (n + 1) / factorial
+        np.testing.assert_allclose(run("zeta", np.full(6, n + 1.0), q), wanted, 1e-14)
+
+
+def test_at_its_poles_and_beyond() -> None:
+    s = np.array([1.0, 0.5, 2.0, 2.0, 2.5, 2.0, 3.0, 0.5, NAN, 2.0, 2.0])
+    q = np.array([1.0, 1.0, 0.0, -3.0, -0.5, -1e17, -1e300, -2.0, 1.0, NAN, INF])
+    np.testing.assert_array_equal(run("zeta", s, q), [INF, NAN, INF, INF, NAN, INF, INF, NAN, NAN, NAN, 0])
+    assert derivatives("zeta", s[:1], q[:1], by=0)[1] == -INF
+    assert derivatives("zeta", s[2:3], q[2:3], by=1)[1] == -INF
+    for by in (0, 1):
+        np.testing.assert_allclose(derivatives("zeta", s[-1:], q[-1:], by=by)[1], 0, atol=1e-300)
+
+
+def test_narrow_floats_are_rounded_once() -> None:
+    s, q = S.astype("float32"), Q.astype("float32")
+    with np.errstate(over="ignore"):
+        wanted = run("zeta", s.astype("float64"), q.astype("float64")).astype("float32")
+    np.testing.assert_array_equal(run("zeta", s, q), wanted)
