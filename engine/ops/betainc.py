@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from engine.bodies.entrywise import entrywise
 from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.truth import Truth
 from engine.oplib.beta_density import beta_density, slope_by_first
 from engine.oplib.library_function import LibraryUfunc
+
+
+def _by_first(a: Value, b: Value, x: Value) -> Value:
+    return slope_by_first(a, b, x, 1.0 - x)
 
 
 def _by_second(a: Value, b: Value, x: Value) -> Value:
@@ -49,7 +54,7 @@ class Betainc(LibraryUfunc):
         ),
     )
     partials = (
-        lambda y, a, b, x: slope_by_first(a, b, x, 1.0 - x),
-        lambda y, a, b, x: _by_second(a, b, x),
+        lambda y, a, b, x: entrywise(_by_first, a, b, x),
+        lambda y, a, b, x: entrywise(_by_second, a, b, x),
         lambda y, a, b, x: beta_density(a, b, x),
     )

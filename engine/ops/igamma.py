@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from engine.bodies.entrywise import entrywise
 from engine.graph.errors import NotDifferentiable
 from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
@@ -36,7 +37,7 @@ _ONCE = ShapeOnce()
 
 def _by_shape(a: Value, x: Value) -> Value:
     """The derivative of P by a, where x is constant or not."""
-    return slope_by_shape(a.builder.emit(_ONCE, (a,), {}), x)
+    return entrywise(slope_by_shape, a.builder.emit(_ONCE, (a,), {}), x)
 
 
 _AT = ([0.5, 1.0, 3.5, 12.0], [0.25, 2.0, 2.0, 13.0])

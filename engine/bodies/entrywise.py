@@ -1,0 +1,35 @@
+"""What takes much memory an element, as a map of elements: so many at a time as fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from engine.graph.body import Body
+from engine.graph.ir import Builder, Value
+from engine.graph.tensor_type import TensorType, broadcast
+
+#: elements that are not worth a loop
+_FEW: Final = 1 << 10
+
+
+def entrywise(function: Callable[..., Value], *values: Value) -> Value:
+    """`function` of broadcast values of one dtype, which is elementwise: where there are many, by a map of single ones."""
+    shape = broadcast(*(x.shape for x in values))
+    size = TensorType(shape, values[0].dtype).size
+    if size <= _FEW:
+        return function(*values)
+    rows = [_widened(x, shape).reshape(shape=(size,)) for x in values]
+    body = _body_of(function, values)
+    first, *others = rows
+    return first.map(*others, body=body, sequences=len(rows), at_once=None).output(0).reshape(shape=shape)
+
+
+def _widened(x: Value, shape: tuple[int, ...]) -> Value:
+    return x if x.shape == shape else x.broadcast_to(shape=shape)
+
+
+def _body_of(function: Callable[..., Value], values: tuple[Value, ...]) -> Body:
+    builder = Builder(values[0].builder.registry)
+    types = [TensorType((), x.dtype) for x in values]
+    return Body(builder.graph([function(*(builder.leaf(type, i) for i, type in enumerate(types)))]), types)
