@@ -204,4 +204,5 @@ export const SIGNATURES: { readonly [op: string]: readonly string[] } = {
   while: ["...operands", "=condition", "=body", "=max_steps"],
   xlog1py: ["x", "y"],
   xlogy: ["x", "y"],
+  zeta: ["s", "q"],
 };

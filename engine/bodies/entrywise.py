@@ -14,7 +14,7 @@ _FEW: Final = 1 << 10
 
 
 def entrywise(function: Callable[..., Value], *values: Value) -> Value:
-    """`function` of broadcast values of one dtype, which is elementwise: where there are many, by a map of single ones."""
+    """An elementwise function of broadcast values of one dtype: where there are many, by a map of single ones."""
     shape = broadcast(*(x.shape for x in values))
     size = TensorType(shape, values[0].dtype).size
     if size <= _FEW:

@@ -900,6 +900,9 @@ static const std::map<std::string, Append>& methods() {
         {"xlogy", [](gs::Graph& graph, const Step& step) {
             return graph.xlogy(step.operand(0), step.operand(1));
         }},
+        {"zeta", [](gs::Graph& graph, const Step& step) {
+            return graph.zeta(step.operand(0), step.operand(1));
+        }},
     };
     return all;
 }

@@ -55,6 +55,7 @@ std::int64_t opset_of_op(std::string_view op) {
         {"while", 2},
         {"xlog1py", 2},
         {"xlogy", 2},
+        {"zeta", 2},
     };
     const auto found = since.find(op);
     return found == since.end() ? first_opset : found->second;
@@ -956,6 +957,10 @@ Node Ops::xlog1py(const Node& x, const Node& y) {
 
 Node Ops::xlogy(const Node& x, const Node& y) {
     return typed("xlogy", {x, y}, {});
+}
+
+Node Ops::zeta(const Node& s, const Node& q) {
+    return typed("zeta", {s, q}, {});
 }
 
 }  // namespace gradserve

@@ -51,6 +51,7 @@ pub(crate) fn since(op: &str) -> usize {
         "while" => 2,
         "xlog1py" => 2,
         "xlogy" => 2,
+        "zeta" => 2,
         _ => 1,
     }
 }
@@ -2117,6 +2118,20 @@ impl Node {
     /// Gradient: dx = g · log y, and 0 where x = y = 0; dy = g · x / y.
     pub fn xlogy(&self, y: &Node) -> Node {
         self.graph().typed("xlogy", [self, y], Options::default())
+    }
+
+    /// y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, broadcasting, for s \> 1: SciPy's, `torch.special.zeta`, JAX's `zeta`.
+    ///
+    /// ∞ at s = 1 and at q = 0, −1, −2, …; NaN for s \< 1, and where q \< 0 and s is no whole number. To 8 units where
+    /// q \> 0, SciPy's own on NumPy; below, as `polygamma`. Derivatives are of any order: those by q as accurate, those
+    /// by s, of which PyTorch and JAX have none, to 1e-12 of the terms that they add up; by s and then by q, to a unit
+    /// over s − 1.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: ds = −g · Σ log(q + k) (q + k)⁻ˢ, dq = −g · s · zeta(s + 1, q).
+    pub fn zeta(&self, q: &Node) -> Node {
+        self.graph().typed("zeta", [self, q], Options::default())
     }
 }
 

@@ -60,6 +60,7 @@ export const SINCE: { readonly [op: string]: number } = {
   while: 2,
   xlog1py: 2,
   xlogy: 2,
+  zeta: 2,
 };
 
 /** A whole number; a bigint where a number would not hold it. */
@@ -2827,5 +2828,21 @@ export abstract class Ops {
    */
   xlogy(x: Node, y: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("xlogy", [x, y], {}, options.name);
+  }
+
+  /**
+   * y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, broadcasting, for s > 1: SciPy's, `torch.special.zeta`, JAX's `zeta`.
+   *
+   * ∞ at s = 1 and at q = 0, −1, −2, …; NaN for s < 1, and where q < 0 and s is no whole number. To 8 units where q >
+   * 0, SciPy's own on NumPy; below, as `polygamma`. Derivatives are of any order: those by q as accurate, those by s,
+   * of which PyTorch and JAX have none, to 1e-12 of the terms that they add up; by s and then by q, to a unit over s −
+   * 1.
+   *
+   * Since opset 2.
+   *
+   * Gradient: ds = −g · Σ log(q + k) (q + k)⁻ˢ, dq = −g · s · zeta(s + 1, q).
+   */
+  zeta(s: Node, q: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("zeta", [s, q], {}, options.name);
   }
 }

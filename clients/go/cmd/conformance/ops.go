@@ -655,6 +655,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Xlog1py(s.operand(0), s.operand(1))
 	case "xlogy":
 		return g.Xlogy(s.operand(0), s.operand(1))
+	case "zeta":
+		return g.Zeta(s.operand(0), s.operand(1))
 	}
 	return s.any(g)
 }

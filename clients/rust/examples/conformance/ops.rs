@@ -650,6 +650,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         }
         "xlog1py" => step.operand(0).xlog1py(step.operand(1)),
         "xlogy" => step.operand(0).xlogy(step.operand(1)),
+        "zeta" => step.operand(0).zeta(step.operand(1)),
         _ => step.any(graph)?,
     })
 }

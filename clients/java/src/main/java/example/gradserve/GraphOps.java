@@ -66,6 +66,7 @@ public abstract sealed class GraphOps permits Graph {
             case "while" -> 2;
             case "xlog1py" -> 2;
             case "xlogy" -> 2;
+            case "zeta" -> 2;
             default -> 1;
         };
     }

@@ -6028,4 +6028,26 @@ public abstract sealed class NodeOps permits Node {
     public Node xlogy(Node y) {
         return append("xlogy", new Attrs(), operands(y));
     }
+
+    /**
+     * The op zeta: y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, broadcasting, for s &gt; 1: SciPy's,
+     * <code>torch.special.zeta</code>, JAX's <code>zeta</code>.
+     *
+     * <p>∞ at s = 1 and at q = 0, −1, −2, …; NaN for s &lt; 1, and where q &lt; 0 and s is no whole number. To 8 units
+     * where q &gt; 0, SciPy's own on NumPy; below, as <code>polygamma</code>. Derivatives are of any order: those by q
+     * as accurate, those by s, of which PyTorch and JAX have none, to 1e-12 of the terms that they add up; by s and
+     * then by q, to a unit over s − 1.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: ds = −g · Σ log(q + k) (q + k)⁻ˢ, dq = −g · s · zeta(s + 1, q).
+     *
+     * <p>Of its operands, s is this node.
+     *
+     * @param q an operand
+     * @return the node
+     */
+    public Node zeta(Node q) {
+        return append("zeta", new Attrs(), operands(q));
+    }
 }

@@ -376,6 +376,7 @@ final class Ops {
             case "while" -> graph.while_(s.function("condition"), s.function("body"), s.whole("max_steps"), s.operandsFrom(0), o -> s.whole("carries", o::carries));
             case "xlog1py" -> s.operand(0).xlog1py(s.operand(1));
             case "xlogy" -> s.operand(0).xlogy(s.operand(1));
+            case "zeta" -> s.operand(0).zeta(s.operand(1));
             default -> s.any(graph);
         };
     }
