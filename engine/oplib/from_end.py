@@ -70,10 +70,10 @@ def from_front(index: Value, extent: int, operand: int, from_end: bool) -> Value
     """The index, which is this operand of a client's node, as one that is never negative where it is to be."""
     if not from_end or index.dtype.kind == "u":
         return index
-    return checked(index, extent, operand, from_end)
+    return within_extent(index, extent, operand, from_end)
 
 
-def checked(index: Value, extent: int, operand: int, from_end: bool) -> Value:
+def within_extent(index: Value, extent: int, operand: int, from_end: bool) -> Value:
     """The same as int64, and known to be in [0, extent) from here on."""
     negative = from_end and index.dtype.kind != "u"
     return index.builder.emit(FROM_END_OP, (index,), {"extent": extent, "operand": operand, "negative": negative})

@@ -13,7 +13,7 @@ from engine.graph.attributes import Attr
 from engine.graph.errors import BadAttribute, OperandCount, ShapeMismatch, counted
 from engine.graph.ir import Value
 from engine.graph.tensor_type import Shape, TensorType, normalise_axes, show_shape
-from engine.oplib.from_end import checked
+from engine.oplib.from_end import within_extent
 from engine.oplib.indices import require_integer
 from engine.oplib.permutation import permute, unpermute
 
@@ -106,7 +106,7 @@ class IndexedAxes:
         """The place that each entry is of, int64 [entries]."""
         place: Value | None = None
         for i, (axis, index) in enumerate(zip(self.axes, indices, strict=True), 1):
-            own = checked(index, self.shape[axis], i, from_end)
+            own = within_extent(index, self.shape[axis], i, from_end)
             wide = own if own.shape == self.index else own.broadcast_to(shape=self.index)
             if place is not None:
                 wide = place.mul(own.builder.full((), self.shape[axis], own.dtype)) + wide

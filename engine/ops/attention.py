@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from engine.graph.attributes import Attr
@@ -13,6 +13,7 @@ from engine.graph.ir import Value
 from engine.graph.op import ResultTypes, wrong_dtype
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import FLOAT32, DType, Shape, TensorType, broadcast, promote, show_shape
+from engine.graph.truth import Truth
 from engine.oplib.attention_formula import Masking
 from engine.oplib.attention_half import HALF_ROWS, is_half_attention
 from engine.oplib.attention_rows import ROWS
@@ -31,7 +32,10 @@ class Attention(Formula):
     q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast. The
     mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from query i
     where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are not held in
-    memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all you need" (2017).
+    memory, but for tangents and second derivatives. With `grouped`, the heads of q, on its axis -3, are a multiple of
+    those of k and v, each of which serves as many, side by side: PyTorch's enable_gqa, and what JAX's
+    dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all you need" (2017); J. Ainslie
+    et al., "GQA" (2023).
     """
 
     name = "attention"
@@ -39,6 +43,7 @@ class Attention(Formula):
     attrs: ClassVar[Mapping[str, Attr]] = {
         "scale": Attr("float", None, "what q kᵀ is multiplied by; absent: 1/√d"),
         "causal": Attr("bool", False, "hide key j from query i where j > i"),
+        "grouped": Attr("bool", False, "whether each head of k and v serves several of q, on the axis -3", since=2),
     }
     dtypes = DTYPES
     gradient = (
@@ -49,6 +54,16 @@ class Attention(Formula):
         Sample(Real(3, 2), Real(2, 3, 2), Real(1, 3, 1), Real(3, 3), causal=True),
         Sample(Real(2, 2), Real(3, 2), Real(3, 2), Real(2, 1, 3), scale=0.5),
         Sample(Real(3, 2), Real(2, 2), Real(2, 2), causal=True),
+        Sample(Real(4, 2, 3), Real(2, 3, 3), Real(2, 3, 1), Real(4, 2, 3), grouped=True),
+    )
+    truths = (
+        Truth(
+            operands=[[[[0.0]], [[0.0]]], [[[1.0], [2.0]]], [[[3.0], [5.0]]]],
+            attrs={"grouped": True},
+            value=[[[4.0]], [[4.0]]],
+            gradients=[[[[0.5]], [[0.5]]], [[[0.0], [0.0]]], [[[1.0], [1.0]]]],
+            source="by hand: weights of one half each",
+        ),
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
@@ -60,6 +75,8 @@ class Attention(Formula):
         self, q: TensorType, k: TensorType, v: TensorType, mask: TensorType | None = None, **attrs: Any
     ) -> ResultTypes:
         """[..., queries, width]. Raises ShapeMismatch, DtypeMismatch."""
+        if attrs["grouped"]:
+            return self._grouped_type(*(x for x in (q, k, v, mask) if x is not None))
         for i, (name, type) in enumerate((("q", q), ("k", k), ("v", v))):
             check_matrices(type, i, name)
         require_extent(k, -1, q.shape[-1], 1, "k", "that of q")
@@ -70,7 +87,24 @@ class Attention(Formula):
         lead = leading(*(x for x in (q, k, v, mask) if x is not None))
         return TensorType((*lead, q.shape[-2], v.shape[-1]), promote(*floats))
 
-    def decompose(self, *operands: Value, **attrs: Any) -> Value:
+    def _grouped_type(self, *types: TensorType) -> ResultTypes:
+        check_heads(types)
+        whole = self.infer(*(x.with_shape(_parted(x.shape, i, types)) for i, x in enumerate(types)), grouped=False)
+        assert isinstance(whole, TensorType)
+        *lead, heads, count, rows, width = whole.shape
+        return whole.with_shape((*lead, heads * count, rows, width))
+
+    def decompose(self, *operands: Value, grouped: bool = False, **attrs: Any) -> Value:
+        """Grouped, the heads of k and v broadcast; of others, as is best for their sizes."""
+        if not grouped:
+            return self._decomposed(*operands, **attrs)
+        types = [x.type for x in operands]
+        parted = [x.reshape(shape=_parted(x.shape, i, types)) for i, x in enumerate(operands)]
+        y = parted[0].attention(*parted[1:], **attrs)
+        *lead, heads, count, rows, width = y.shape
+        return y.reshape(shape=(*lead, heads * count, rows, width))
+
+    def _decomposed(self, *operands: Value, **attrs: Any) -> Value:
         """Of halves, where scores are large and libraries of cards compute that, by an op of its own; else widened."""
         types = [x.type for x in operands]
         if is_half_attention(*types) and is_large(_scores(FLOAT32, *types), *types):
@@ -85,6 +119,29 @@ class Attention(Formula):
             return Masking(mask, scale, causal).scores(q, k).softmax() @ v
         operands[:3] = (x if x.dtype == dtype else x.cast(dtype=dtype) for x in (q, k, v))
         return q.builder.emit(ROWS, operands, {"scale": scale, "causal": causal}).output(0)
+
+
+def check_heads(types: Sequence[TensorType]) -> None:
+    """Raise DtypeMismatch, ShapeMismatch unless q has a multiple of the heads of k and v."""
+    for i, (name, type) in enumerate(zip(("q", "k", "v"), types, strict=False)):
+        check_matrices(type, i, name)
+        if type.ndim < 3:
+            raise wrong_shape(i, name, "at least 3 axes, the first of the last three of heads", type)
+    q, k = types[0].shape[-3], types[1].shape[-3]
+    if not k or q % k:
+        raise wrong_shape(1, "k", f"a divisor of {q} heads, those of q, on its axis -3", types[1])
+    require_extent(types[2], -3, k, 2, "v", "the heads of k")
+    if len(types) > 3 and types[3].ndim > 2 and types[3].shape[-3] not in (1, q):
+        raise wrong_shape(3, "mask", f"1 or {q} heads, those of q, on its axis -3", types[3])
+
+
+def _parted(shape: Shape, i: int, types: Sequence[TensorType]) -> Shape:
+    """The shape of operand `i` with an axis of the heads of k, and one of those of q that each serves."""
+    heads, count = types[1].shape[-3], types[0].shape[-3] // types[1].shape[-3]
+    if len(shape) < 3:
+        return shape
+    own = (heads, count) if shape[-3] == heads * count and i in (0, 3) else (shape[-3], 1)
+    return (*shape[:-3], *own, *shape[-2:])
 
 
 def _scores(dtype: DType, *types: TensorType) -> TensorType:

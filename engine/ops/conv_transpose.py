@@ -1,4 +1,4 @@
-"""The adjoint of convolution, on two and three spatial axes."""
+"""The adjoint of convolution, on one, two and three spatial axes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Value
-from engine.graph.op import Array, ResultTypes
+from engine.graph.op import Array, Composite, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType
+from engine.graph.truth import Truth
 from engine.oplib.col2im import add_windows, add_windows_workspace
 from engine.oplib.convolution import Convolution, correlated, placing_transposed, typed
 from engine.oplib.kernel_gradient import kernel_gradient
@@ -83,6 +84,43 @@ class TransposedConvolution(Convolution):
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Products and the padded result, a chunk at a time."""
         return add_windows_workspace(self.laid_out(out, *types, **attrs), *types)
+
+
+class ConvTranspose1D(Composite, TransposedConvolution):
+    """y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of conv1d.
+
+    x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with
+    w' = (w − 1)·s − 2p + d·(kw − 1) + 1 + output_padding. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with
+    transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it widens.
+    """
+
+    name = "conv_transpose1d"
+    rank = 1
+    since = 2
+    attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(1)
+    gradient = "dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed"
+    samples = (
+        Sample(Real(2, 2, 3), Real(2, 3, 2)),
+        Sample(Real(1, 2, 3), Real(2, 2, 3), Real(2), stride=[2], padding=[1], output_padding=[1]),
+        Sample(Real(2, 4, 3), Real(4, 1, 2), stride=[2], dilation=[3], output_padding=[2], groups=2),
+    )
+    truths = (
+        Truth(
+            operands=([[[1.0, 2.0]]], [[[3.0, 5.0, 7.0]]]),
+            attrs={"stride": [2]},
+            value=[[[3.0, 5.0, 13.0, 10.0, 14.0]]],
+            gradients=[[[[15.0, 15.0]]], [[[3.0, 3.0, 3.0]]]],
+            source="by hand",
+        ),
+    )
+
+    def decompose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value:
+        """That of images of height 1."""
+        windows = Windows(kernel.shape[2:], *(attrs[name] for name in ("stride", "padding", "dilation")))
+        images, taps = (v.unsqueeze(axes=(2,)) for v in (x, kernel))
+        biases = () if bias is None else (bias,)
+        more = {"output_padding": (0, *attrs["output_padding"]), "groups": attrs["groups"]}
+        return images.conv_transpose2d(taps, *biases, **more, **windows.on_axes(2).placing).squeeze(axes=(2,))
 
 
 class ConvTranspose2D(TransposedConvolution):

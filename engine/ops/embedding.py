@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, NoGradient, Op, ResultTypes
 from engine.graph.run_context import RunContext
@@ -22,19 +23,24 @@ class Embedding(Composite):
 
     weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
     `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's `functional.embedding`,
-    which takes no negative index; JAX's weight[indices], which does, and moves those outside to the nearest row.
+    which takes no negative index, and has `padding_idx`; JAX's weight[indices], which takes negative ones, and moves
+    those outside to the nearest row.
     """
 
     name = "embedding"
     aliases: ClassVar[Mapping[str, str]] = {"EmbeddingOp": "born", "Embedding": "born"}
     operands = ("weight", "indices")
-    attrs: ClassVar[Mapping[str, Attr]] = {"from_end": FROM_END}
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "from_end": FROM_END,
+        "padding_idx": Attr("int", None, "a row that gets no gradient, read as others are; absent: none", since=2),
+    }
     gradient = "d weight = g added to the rows that were read, repeated ones accumulating; none for indices"
     samples = (
         Sample(Real(4, 3), Ints(2, 5, high=4)),
         Sample(Real(4, 2, 3), Ints(3, high=4)),
         Sample(Real(4), Ints(high=4)),
         Sample(Real(4, 3), Ints(2, 5, low=-4, high=4), from_end=True),
+        Sample(Real(4), Ints(5, high=3), padding_idx=-1),
     )
     truths = (
         Truth(
@@ -44,7 +50,20 @@ class Embedding(Composite):
             gradients=[[[1.0, 1.0], [2.0, 2.0]], None],
             source="by hand",
         ),
+        Truth(
+            operands=[[1.0, 2.0, 4.0], [1, 2, 1]],
+            attrs={"padding_idx": 1},
+            value=[2.0, 4.0, 2.0],
+            gradients=[[0.0, 0.0, 1.0], None],
+            source="by hand: row 1 gets none",
+        ),
     )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """The padding row counted from the front. Raises BadAttribute."""
+        row, weight = attrs["padding_idx"], types[0]
+        require_axes(weight, 1, "to look up rows")
+        return {**attrs, "padding_idx": None if row is None else _row(row, weight.shape[0])}
 
     def infer(self, weight: TensorType, indices: TensorType, **attrs: Any) -> ResultTypes:
         """The rows' shape for each index. Raises DtypeMismatch, ShapeMismatch."""
@@ -52,13 +71,28 @@ class Embedding(Composite):
         require_axes(weight, 1, "to look up rows")
         return weight.with_shape((*indices.shape, *weight.shape[1:]))
 
-    def decompose(self, weight: Value, indices: Value, *, from_end: bool) -> Value:
-        """A gather of whole rows."""
+    def decompose(self, weight: Value, indices: Value, *, from_end: bool, padding_idx: int | None) -> Value:
+        """A gather of whole rows; of the padding row, of which nothing goes back."""
         indices = from_front(indices, weight.shape[0], 1, from_end)
+        y = self._rows(weight, indices)
+        if padding_idx is None:
+            return y
+        is_padding = indices.equal(indices.builder.full((), padding_idx, indices.dtype))
+        column = is_padding.reshape(shape=(*indices.shape, *[1] * (weight.ndim - 1)))
+        return column.where(y.stop_gradient(), y)
+
+    def _rows(self, weight: Value, indices: Value) -> Value:
         count, features = indices.type.size, weight.shape[1:]
         column = indices.reshape(shape=(count, *[1] * len(features)))
         rows = weight.gather(column.broadcast_to(shape=(count, *features)), axis=0)
         return rows.reshape(shape=(*indices.shape, *features))
+
+
+def _row(row: int, rows: int) -> int:
+    if not -rows <= row < rows:
+        wanted = f"in [{-rows}, {rows})"
+        raise BadAttribute(f"attribute padding_idx must lie {wanted}, but is {row}", expected=wanted, got=str(row))
+    return row % rows
 
 
 class OneHot(Op):

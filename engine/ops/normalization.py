@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -12,8 +13,10 @@ from engine.graph.ir import Value
 from engine.graph.op import ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, normalise_axes, normalise_axis, promote
+from engine.graph.truth import Truth
 from engine.oplib.formula import Formula
-from engine.oplib.operands import require_shape
+from engine.oplib.operands import require_axes, require_shape
+from engine.oplib.spatial import check_groups
 
 _AXES = Attr("ints", (-1,), "axes to normalise over")
 EPS = Attr("float", 1e-5, "added to the variance or mean square; positive")
@@ -124,6 +127,58 @@ class BatchNorm(Normalization):
         if x.ndim == 1:
             return standardised(x.reshape(shape=(1, *x.shape)), (0,), eps).reshape(shape=x.shape)
         return standardised(x, [i for i in range(x.ndim) if i != axis], eps)
+
+
+class GroupNorm(Normalization):
+    """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups of channels.
+
+    x [n, channels, …]; weight and bias [channels], which are cut into `groups` equal parts. n in the denominator.
+    Y. Wu, K. He, "Group normalization" (2018). PyTorch's `group_norm`, Flax's `GroupNorm`, whose channels are last.
+    """
+
+    name = "group_norm"
+    since = 2
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "groups": Attr("int", doc="how many equal parts the channels are cut into", minimum=1),
+        "eps": EPS,
+    }
+    gradient = "as of layer_norm, over each group"
+    samples = (
+        Sample(Real(2, 4, 3), groups=2),
+        Sample(Real(2, 3, 2, 2), Real(3), groups=1, eps=0.1),
+        Sample(Real(3, 4, 2), Real(4), Real(4), groups=4),
+    )
+    truths = (
+        Truth(
+            operands=[[[1.0, 3.0, 10.0, 10.0]], [2.0, 2.0, 5.0, 5.0], [0.5, 0.5, 7.0, 7.0]],
+            attrs={"groups": 2, "eps": 3.0},
+            value=[[-0.5, 1.5, 7.0, 7.0]],
+            cotangent=[[4.0, 0.0, 1.0, 2.0]],
+            gradients=[
+                [[1.5, -1.5, -2.5 / 3**0.5, 2.5 / 3**0.5]],
+                [-2.0, 0.0, 0.0, 0.0],
+                [4.0, 0.0, 1.0, 2.0],
+            ],
+            source="by hand: deviations of 1 and 0",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute for groups that do not divide the channels, ShapeMismatch where there are none."""
+        check_eps(attrs["eps"])
+        require_axes(types[0], 2, "examples and channels")
+        check_groups(attrs["groups"], types[0].shape[1], "channels of x")
+        return attrs
+
+    def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
+        """That of the channels."""
+        return (1,)
+
+    def normalised(self, x: Value, *, groups: int, eps: float) -> Value:
+        """Over all of a group."""
+        n, count = x.shape[0], math.prod(x.shape[1:])
+        parts = x.reshape(shape=(n, groups, count // groups))
+        return standardised(parts, (2,), eps).reshape(shape=x.shape)
 
 
 class RMSNorm(Normalization):
