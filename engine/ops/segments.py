@@ -157,7 +157,7 @@ class SegmentProd(SegmentReduction):
 
     x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
     int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
-    JAX's `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+    JAX's `ops.segment_prod`, which has no gradient; PyTorch's `scatter_reduce` with prod.
     """
 
     name = "segment_prod"
