@@ -64,6 +64,8 @@ Files:
     product              The type of a matrix product, by NumPy's rules, and what BLAS can read
     reduction            Base of the reductions: `axes` and `keepdims`, their shapes, their batching, and g brought back
                          to x's shape
+    resampling           Weights by which an axis is brought to another extent: computed like all else, so that a plan
+                         holds no tables
     residues             The adjoint of a correlation with a stride, as correlations without one
     rows                 Short rows on the CPU. NumPy starts anew for each row of a reduction, which takes longer than a
                          short row itself
@@ -89,6 +91,8 @@ Files:
     tiling               Tiling of convolutions: how much of one is laid out at a time, so that it stays in the cache,
                          and in which order
     widening             float16 in the course of a computation: in float32, and rounded once at its end
+    window_axes          Windows along one axis as an axis of their own: what pools of any number of axes take one after
+                         the other
     windows              Sliding windows over the trailing axes of a tensor: how many there are, and which elements each
                          of them sees
 """

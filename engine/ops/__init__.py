@@ -12,18 +12,20 @@ Files:
     attention         Scaled dot-product attention
     bessel            Modified Bessel functions of the first kind, as they are and scaled by exp(−|x|)
     betainc           The incomplete beta function, regularised: the distribution function of the beta distribution
+    batch_statistics  Batch norm by statistics that are given, and with running ones that it moves on
     betaln            The logarithm of the beta function
     call              A function in the place of a node, perhaps with a derivative of its own, or computed once more on
                       the way back
     cast              A tensor in another dtype
     cat               Tensors joined: along an axis they have, or along a new one
+    cdist             Distances of all pairs of rows
     cholesky          The Cholesky decomposition
     comparison        Comparisons of two operands. They broadcast as NumPy; the result is bool and carries no gradient
     cond              A choice between two functions, of which only one runs
     containers        Records and maps kept as one tensor, whose leading axis is cut into equal parts
     conv              Convolution on one, two and three spatial axes. It and its adjoint are each the derivative of the
                       other
-    conv_transpose    The adjoint of convolution, on two and three spatial axes
+    conv_transpose    The adjoint of convolution, on one, two and three spatial axes
     cumsum            Running sums
     cumulative        Running products, extremes and logarithms of sums. The gradients are runs from the other end
     diag              Triangles and diagonals of the last two axes
@@ -59,9 +61,12 @@ Files:
     normalization     Normalisation: x brought to mean 0 and variance 1, or to mean square 1, then scaled and moved by
                       parameters
     pooling           Pooling: one number for each window of a plane, its maximum or its mean
+    pooling_axes      Pools over one axis and over three, dilated and with a ceiling; and pools that give a stated
+                      number of windows
     power             Powers and roots. Derivatives lower the exponent, and stay finite at 0 where they are
     prod              Products
     reshape           Movement that re-labels axes: reshape, broadcast_to, transpose
+    resize            Tensors brought to other extents by interpolation
     rounding          Rounding to whole numbers: of a float in its own dtype, and of an integer nothing
     scalar            Arithmetic with a constant. The scalar is weak, as a Python float in NumPy 2: it does not widen a
                       float dtype
