@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from engine import Graph, Program, Statement, TensorType, registry
+from engine import LATEST, Graph, Program, Statement, TensorType, registry
 from engine.graph.op import Definition
 from engine.graph.sample import Sample
 from scripts.drawings.drawn import Drawn, of_nodes
@@ -35,7 +35,7 @@ def _written(op: Definition) -> Iterator[tuple[Graph, Mapping[int, str]]]:
     for sample in op.samples:
         count = len(sample.operands)
         leaves = [Statement(registry().ops["input"], (), {})] * count
-        program = Program(registry(), [*leaves, Statement(op, tuple(range(count)), sample.attrs)], opset=op.since)
+        program = Program(registry(), [*leaves, Statement(op, tuple(range(count)), sample.attrs)], opset=LATEST)
         builder, values = program.build(dict(enumerate(_types(sample))), [count])
         yield builder.graph([values[count]]), {i: op.operand_name(i) for i in range(count)}
 
