@@ -10,9 +10,9 @@ Files:
     arange            Ranges: numbers that are counted instead of sent
     arithmetic        Arithmetic of two operands. Each gradient is one line a partial derivative
     attention         Scaled dot-product attention
+    batch_statistics  Batch norm by statistics that are given, and with running ones that it moves on
     bessel            Modified Bessel functions of the first kind, as they are and scaled by exp(−|x|)
     betainc           The incomplete beta function, regularised: the distribution function of the beta distribution
-    batch_statistics  Batch norm by statistics that are given, and with running ones that it moves on
     betaln            The logarithm of the beta function
     call              A function in the place of a node, perhaps with a derivative of its own, or computed once more on
                       the way back
