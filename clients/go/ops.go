@@ -4,16 +4,25 @@ package gradserve
 
 // opsSince has the opset that graphs have an op since, where it is not the first.
 var opsSince = map[string]int{
+	"adaptive_avg_pool":  2,
+	"adaptive_max_pool":  2,
+	"avg_pool1d":         2,
+	"avg_pool3d":         2,
+	"batch_norm_given":   2,
+	"batch_norm_running": 2,
 	"betainc":            2,
 	"call":               2,
+	"cdist":              2,
 	"compress":           2,
 	"cond":               2,
+	"conv_transpose1d":   2,
 	"cumlogsumexp":       2,
 	"cummax":             2,
 	"cummin":             2,
 	"cumprod":            2,
 	"fixed_point":        2,
 	"floor_div":          2,
+	"group_norm":         2,
 	"i0":                 2,
 	"i0e":                2,
 	"i1":                 2,
@@ -24,6 +33,8 @@ var opsSince = map[string]int{
 	"index_add":          2,
 	"index_set":          2,
 	"map":                2,
+	"max_pool1d":         2,
+	"max_pool3d":         2,
 	"nonzero":            2,
 	"random_bernoulli":   2,
 	"random_bits":        2,
@@ -37,6 +48,7 @@ var opsSince = map[string]int{
 	"random_split":       2,
 	"random_uniform":     2,
 	"rem":                2,
+	"resize":             2,
 	"scan":               2,
 	"segment_max":        2,
 	"segment_mean":       2,
@@ -71,6 +83,36 @@ func (g *Graph) Acos(x *Node) *Node {
 // Gradient: g / sinh y = g / √(x² − 1).
 func (g *Graph) Acosh(x *Node) *Node {
 	return g.typed("acosh", 1, []*Node{x}, Attrs{})
+}
+
+// AdaptiveAvgPool is the op adaptive_avg_pool: y[…, i] = the mean of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n /
+// size⌉. Integers give float64.
+//
+// As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_avg_pool1d`, 2d and 3d; JAX has
+// none.
+//
+// Since opset 2.
+//
+// Gradient: g / (elements of the window) to each of these.
+//
+// sizes: how many windows there are on each of the last axes.
+func (g *Graph) AdaptiveAvgPool(x *Node, sizes []int) *Node {
+	return g.typed("adaptive_avg_pool", 1, []*Node{x}, Attrs{"sizes": sizes})
+}
+
+// AdaptiveMaxPool is the op adaptive_max_pool: y[…, i] = the largest element of window i, from ⌊i · n / size⌋ to ⌈(i +
+// 1) · n / size⌉; NaN where it holds one.
+//
+// As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_max_pool1d`, 2d and 3d; JAX has
+// none.
+//
+// Since opset 2.
+//
+// Gradient: g, added at the first maximum (in row-major order) of each window.
+//
+// sizes: how many windows there are on each of the last axes.
+func (g *Graph) AdaptiveMaxPool(x *Node, sizes []int) *Node {
+	return g.typed("adaptive_max_pool", 1, []*Node{x}, Attrs{"sizes": sizes})
 }
 
 // Add is the op add: y = a + b, elementwise, broadcasting as NumPy.
@@ -231,6 +273,9 @@ type AttentionOptions struct {
 
 	// Causal: hide key j from query i where j > i; false unless stated.
 	Causal *bool
+
+	// Grouped: whether each head of k and v serves several of q, on the axis -3; since opset 2; false unless stated.
+	Grouped *bool
 }
 
 // Attention is the op attention: y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by
@@ -239,14 +284,51 @@ type AttentionOptions struct {
 // q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast. The
 // mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from query i
 // where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are not held in
-// memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all you need" (2017).
+// memory, but for tangents and second derivatives. With `grouped`, the heads of q, on its axis -3, are a multiple of
+// those of k and v, each of which serves as many, side by side: PyTorch's enable_gqa, and what JAX's
+// dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all you need" (2017); J. Ainslie
+// et al., "GQA" (2023).
 //
 // Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ g.
 func (g *Graph) Attention(q *Node, k *Node, v *Node, options ...AttentionOptions) *Node {
 	o := given(options)
 	return g.typed("attention", 3, []*Node{q, k, v, o.Mask}, Attrs{
-		"scale":  o.Scale,
-		"causal": o.Causal,
+		"scale":   o.Scale,
+		"causal":  o.Causal,
+		"grouped": o.Grouped,
+	})
+}
+
+// AvgPool1DOptions are what AvgPool1D takes beside what is required.
+type AvgPool1DOptions struct {
+	// Stride: distance of the windows along each spatial axis; absent: the kernel size.
+	Stride []int
+
+	// Padding: added on both sides of each axis, at most half the kernel size; [0] unless stated.
+	Padding []int
+
+	// Ceiling: whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+	Ceiling *bool
+}
+
+// AvgPool1D is the op avg_pool1d: y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers
+// give float64.
+//
+// Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not count. PyTorch's
+// `avg_pool1d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+//
+// Since opset 2.
+//
+// Gradient: g / (taps of the window) to each of its elements.
+//
+// kernelSize: extents of the windows along each spatial axis.
+func (g *Graph) AvgPool1D(x *Node, kernelSize []int, options ...AvgPool1DOptions) *Node {
+	o := given(options)
+	return g.typed("avg_pool1d", 1, []*Node{x}, Attrs{
+		"kernel_size": kernelSize,
+		"stride":      o.Stride,
+		"padding":     o.Padding,
+		"ceiling":     o.Ceiling,
 	})
 }
 
@@ -276,6 +358,39 @@ func (g *Graph) AvgPool2D(x *Node, kernelSize []int, options ...AvgPool2DOptions
 	})
 }
 
+// AvgPool3DOptions are what AvgPool3D takes beside what is required.
+type AvgPool3DOptions struct {
+	// Stride: distance of the windows along each spatial axis; absent: the kernel size.
+	Stride []int
+
+	// Padding: added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated.
+	Padding []int
+
+	// Ceiling: whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+	Ceiling *bool
+}
+
+// AvgPool3D is the op avg_pool3d: y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts
+// as zeros.
+//
+// Integers give float64. Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not
+// count. PyTorch's `avg_pool3d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+//
+// Since opset 2.
+//
+// Gradient: g / (taps of the window) to each of its elements.
+//
+// kernelSize: extents of the windows along each spatial axis.
+func (g *Graph) AvgPool3D(x *Node, kernelSize []int, options ...AvgPool3DOptions) *Node {
+	o := given(options)
+	return g.typed("avg_pool3d", 1, []*Node{x}, Attrs{
+		"kernel_size": kernelSize,
+		"stride":      o.Stride,
+		"padding":     o.Padding,
+		"ceiling":     o.Ceiling,
+	})
+}
+
 // BatchNormOptions are what BatchNorm takes beside what is required.
 type BatchNormOptions struct {
 	Weight *Node
@@ -302,6 +417,74 @@ func (g *Graph) BatchNorm(x *Node, options ...BatchNormOptions) *Node {
 	return g.typed("batch_norm", 1, []*Node{x, o.Weight, o.Bias}, Attrs{
 		"axis": o.Axis,
 		"eps":  o.Eps,
+	})
+}
+
+// BatchNormGivenOptions are what BatchNormGiven takes beside what is required.
+type BatchNormGivenOptions struct {
+	Weight *Node
+
+	Bias *Node
+
+	// Axis: the axis of the features; 1 unless stated.
+	Axis *int
+
+	// Eps: added to the variance or mean square; positive; 1e-05 unless stated.
+	Eps *float64
+}
+
+// BatchNormGiven is the op batch_norm_given: y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are
+// given, as when a network is used.
+//
+// `axis` is that of the features; all other operands have its extent. PyTorch's `batch_norm` with training false;
+// Flax's `BatchNorm` with use_running_average, whose features are last.
+//
+// Since opset 2.
+//
+// Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+func (g *Graph) BatchNormGiven(x *Node, mean *Node, variance *Node, options ...BatchNormGivenOptions) *Node {
+	o := given(options)
+	return g.typed("batch_norm_given", 3, []*Node{x, mean, variance, o.Weight, o.Bias}, Attrs{
+		"axis": o.Axis,
+		"eps":  o.Eps,
+	})
+}
+
+// BatchNormRunningOptions are what BatchNormRunning takes beside what is required.
+type BatchNormRunningOptions struct {
+	Weight *Node
+
+	Bias *Node
+
+	// Axis: the axis of the features; 1 unless stated.
+	Axis *int
+
+	// Eps: added to the variance or mean square; positive; 1e-05 unless stated.
+	Eps *float64
+
+	// Momentum: how much of the new statistics the running ones take; 0.1 unless stated.
+	Momentum *float64
+}
+
+// BatchNormRunning is the op batch_norm_running: y of `batch_norm`, and the running mean and variance, moved on: (1 −
+// momentum) · old + momentum · this batch's.
+//
+// `axis` is that of the features; all other operands have its extent. The variance that is moved to has n − 1 in the
+// denominator, that of y has n. Three results, read through get_output. PyTorch's `batch_norm` with training true,
+// whose running statistics are written in place, and carry no gradient; Flax's `BatchNorm`, whose momentum is 1 − this
+// one, and whose running variance has n.
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: as of batch_norm; of the running statistics as their formula.
+func (g *Graph) BatchNormRunning(x *Node, mean *Node, variance *Node, options ...BatchNormRunningOptions) *Node {
+	o := given(options)
+	return g.typed("batch_norm_running", 3, []*Node{x, mean, variance, o.Weight, o.Bias}, Attrs{
+		"axis":     o.Axis,
+		"eps":      o.Eps,
+		"momentum": o.Momentum,
 	})
 }
 
@@ -423,6 +606,27 @@ type CatOptions struct {
 func (g *Graph) Cat(x []*Node, options ...CatOptions) *Node {
 	o := given(options)
 	return g.typed("cat", len(x), x, Attrs{"axis": o.Axis, "sizes": o.Sizes})
+}
+
+// CdistOptions are what Cdist takes beside what is required.
+type CdistOptions struct {
+	// P: the exponent; positive; 2.0 unless stated.
+	P *float64
+}
+
+// Cdist is the op cdist: y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from
+// each of b.
+//
+// a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient is 0, and
+// so is that of the gradient. Differences are taken before they are squared, so that no digits are lost: PyTorch's
+// `cdist` with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+//
+// Since opset 2.
+//
+// Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0.
+func (g *Graph) Cdist(a *Node, b *Node, options ...CdistOptions) *Node {
+	o := given(options)
+	return g.typed("cdist", 2, []*Node{a, b}, Attrs{"p": o.P})
 }
 
 // Ceil is the op ceil: y = ⌈x⌉: up to the next whole number.
@@ -651,6 +855,47 @@ func (g *Graph) Conv3D(x *Node, kernel *Node, options ...Conv3DOptions) *Node {
 		"padding":  o.Padding,
 		"dilation": o.Dilation,
 		"groups":   o.Groups,
+	})
+}
+
+// ConvTranspose1DOptions are what ConvTranspose1D takes beside what is required.
+type ConvTranspose1DOptions struct {
+	Bias *Node
+
+	// Stride: distance of the windows along each spatial axis; [1] unless stated.
+	Stride []int
+
+	// Padding: zeros put on both sides of each spatial axis; [0] unless stated.
+	Padding []int
+
+	// Dilation: distance of the kernel's taps along each spatial axis; [1] unless stated.
+	Dilation []int
+
+	// Groups: how many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+	Groups *int
+
+	// OutputPadding: extent added at the end of each spatial axis of the result; [0] unless stated.
+	OutputPadding []int
+}
+
+// ConvTranspose1D is the op conv_transpose1d: y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the
+// adjoint of conv1d.
+//
+// x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p + d·(kw −
+// 1) + 1 + output_padding. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with transpose_kernel, which has
+// the kernel's axes in another order, and paddings of the convolution that it widens.
+//
+// Since opset 2.
+//
+// Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
+func (g *Graph) ConvTranspose1D(x *Node, kernel *Node, options ...ConvTranspose1DOptions) *Node {
+	o := given(options)
+	return g.typed("conv_transpose1d", 2, []*Node{x, kernel, o.Bias}, Attrs{
+		"stride":         o.Stride,
+		"padding":        o.Padding,
+		"dilation":       o.Dilation,
+		"groups":         o.Groups,
+		"output_padding": o.OutputPadding,
 	})
 }
 
@@ -962,18 +1207,25 @@ func (g *Graph) Elu(x *Node, options ...EluOptions) *Node {
 type EmbeddingOptions struct {
 	// FromEnd: whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
 	FromEnd *bool
+
+	// PaddingIdx: a row that gets no gradient, read as others are; absent: none; since opset 2.
+	PaddingIdx *int
 }
 
 // Embedding is the op embedding: y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
 //
 // weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
 // `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's `functional.embedding`,
-// which takes no negative index; JAX's weight[indices], which does, and moves those outside to the nearest row.
+// which takes no negative index, and has `padding_idx`; JAX's weight[indices], which takes negative ones, and moves
+// those outside to the nearest row.
 //
 // Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
 func (g *Graph) Embedding(weight *Node, indices *Node, options ...EmbeddingOptions) *Node {
 	o := given(options)
-	return g.typed("embedding", 2, []*Node{weight, indices}, Attrs{"from_end": o.FromEnd})
+	return g.typed("embedding", 2, []*Node{weight, indices}, Attrs{
+		"from_end":    o.FromEnd,
+		"padding_idx": o.PaddingIdx,
+	})
 }
 
 // Equal is the op equal: y = (a = b), elementwise; NaN equals nothing.
@@ -1203,6 +1455,35 @@ func (g *Graph) Greater(a *Node, b *Node) *Node {
 // GreaterEqual is the op greater_equal: y = (a ≥ b), elementwise; false beside NaN.
 func (g *Graph) GreaterEqual(a *Node, b *Node) *Node {
 	return g.typed("greater_equal", 2, []*Node{a, b}, Attrs{})
+}
+
+// GroupNormOptions are what GroupNorm takes beside what is required.
+type GroupNormOptions struct {
+	Weight *Node
+
+	Bias *Node
+
+	// Eps: added to the variance or mean square; positive; 1e-05 unless stated.
+	Eps *float64
+}
+
+// GroupNorm is the op group_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each
+// example's groups of channels.
+//
+// x [n, channels, …]; weight and bias [channels], which are cut into `groups` equal parts. n in the denominator. Y. Wu,
+// K. He, "Group normalization" (2018). PyTorch's `group_norm`, Flax's `GroupNorm`, whose channels are last.
+//
+// Since opset 2.
+//
+// Gradient: as of layer_norm, over each group.
+//
+// groups: how many equal parts the channels are cut into.
+func (g *Graph) GroupNorm(x *Node, groups int, options ...GroupNormOptions) *Node {
+	o := given(options)
+	return g.typed("group_norm", 1, []*Node{x, o.Weight, o.Bias}, Attrs{
+		"groups": groups,
+		"eps":    o.Eps,
+	})
 }
 
 // I0 is the op i0: y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| =
@@ -1675,6 +1956,43 @@ func (g *Graph) Max(x *Node, options ...MaxOptions) *Node {
 	return g.typed("max", 1, []*Node{x}, Attrs{"axes": o.Axes, "keepdims": o.KeepDims})
 }
 
+// MaxPool1DOptions are what MaxPool1D takes beside what is required.
+type MaxPool1DOptions struct {
+	// Stride: distance of the windows along each spatial axis; absent: the kernel size.
+	Stride []int
+
+	// Padding: added on both sides of each axis, at most half the kernel size; [0] unless stated.
+	Padding []int
+
+	// Dilation: distance of a window's taps along each axis; [1] unless stated.
+	Dilation []int
+
+	// Ceiling: whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+	Ceiling *bool
+}
+
+// MaxPool1D is the op max_pool1d: y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w];
+// padding counts as −∞.
+//
+// w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with `ceiling`, ⌈…⌉ + 1. PyTorch's
+// `max_pool1d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window` with window_dilation, without a ceiling.
+//
+// Since opset 2.
+//
+// Gradient: g, added at the first maximum (in row-major order) of each window.
+//
+// kernelSize: extents of the windows along each spatial axis.
+func (g *Graph) MaxPool1D(x *Node, kernelSize []int, options ...MaxPool1DOptions) *Node {
+	o := given(options)
+	return g.typed("max_pool1d", 1, []*Node{x}, Attrs{
+		"kernel_size": kernelSize,
+		"stride":      o.Stride,
+		"padding":     o.Padding,
+		"dilation":    o.Dilation,
+		"ceiling":     o.Ceiling,
+	})
+}
+
 // MaxPool2DOptions are what MaxPool2D takes beside what is required.
 type MaxPool2DOptions struct {
 	// Stride: distance of the windows along each spatial axis; absent: the kernel size.
@@ -1747,6 +2065,43 @@ func (g *Graph) MaxPool2DIndices(x *Node, kernelSize []int, options ...MaxPool2D
 		"kernel_size": kernelSize,
 		"stride":      o.Stride,
 		"padding":     o.Padding,
+	})
+}
+
+// MaxPool3DOptions are what MaxPool3D takes beside what is required.
+type MaxPool3DOptions struct {
+	// Stride: distance of the windows along each spatial axis; absent: the kernel size.
+	Stride []int
+
+	// Padding: added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated.
+	Padding []int
+
+	// Dilation: distance of a window's taps along each axis; [1, 1, 1] unless stated.
+	Dilation []int
+
+	// Ceiling: whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+	Ceiling *bool
+}
+
+// MaxPool3D is the op max_pool3d: y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds
+// one. x [..., d, h, w].
+//
+// Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is one
+// whose first kernel size is 1. PyTorch's `max_pool3d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window`.
+//
+// Since opset 2.
+//
+// Gradient: g, added at the first maximum (in row-major order) of each window.
+//
+// kernelSize: extents of the windows along each spatial axis.
+func (g *Graph) MaxPool3D(x *Node, kernelSize []int, options ...MaxPool3DOptions) *Node {
+	o := given(options)
+	return g.typed("max_pool3d", 1, []*Node{x}, Attrs{
+		"kernel_size": kernelSize,
+		"stride":      o.Stride,
+		"padding":     o.Padding,
+		"dilation":    o.Dilation,
+		"ceiling":     o.Ceiling,
 	})
 }
 
@@ -2232,6 +2587,46 @@ func (g *Graph) Reshape(x *Node, options ...ReshapeOptions) *Node {
 	})
 }
 
+// ResizeOptions are what Resize takes beside what is required.
+type ResizeOptions struct {
+	// Axes: the axes that have them; absent: the last ones.
+	Axes []int
+
+	// Method: how entries are found; one of nearest, linear, cubic; linear unless stated.
+	Method string
+
+	// Antialias: whether all of what shrinks counts; of linear and cubic; false unless stated.
+	Antialias *bool
+
+	// Corners: whether the middles of the first and last entries stay; without antialias; false unless stated.
+	Corners *bool
+}
+
+// Resize is the op resize: y = x with other extents on some axes, each new entry interpolated from those around its
+// place.
+//
+// The middle of new entry i lies at (i + ½) · extent / size − ½; with `corners`, at i · (extent − 1) / (size − 1).
+// `nearest` takes the entry that is nearest, `linear` two, `cubic` four, by Keys's kernel with a = −0.75; beyond an end
+// there is what is at the end. With `antialias`, kernels are wider where the tensor shrinks, a is −0.5, and what is
+// beyond an end does not count. PyTorch's `interpolate` with modes nearest-exact, linear, bilinear, trilinear and
+// bicubic, and align_corners; JAX's `image.resize`, whose cubic has a = −0.5 always, and which has no corners.
+//
+// Since opset 2.
+//
+// Gradient: g, each entry's shares added where they were read.
+//
+// sizes: the new extents.
+func (g *Graph) Resize(x *Node, sizes []int, options ...ResizeOptions) *Node {
+	o := given(options)
+	return g.typed("resize", 1, []*Node{x}, Attrs{
+		"sizes":     sizes,
+		"axes":      o.Axes,
+		"method":    o.Method,
+		"antialias": o.Antialias,
+		"corners":   o.Corners,
+	})
+}
+
 // RMSNormOptions are what RMSNorm takes beside what is required.
 type RMSNormOptions struct {
 	Weight *Node
@@ -2404,7 +2799,7 @@ func (g *Graph) SegmentMin(x *Node, segmentIds *Node, segments int) *Node {
 //
 // x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in int64,
 // float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order. JAX's
-// `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+// `ops.segment_prod`, which has no gradient; PyTorch's `scatter_reduce` with prod.
 //
 // Since opset 2.
 //

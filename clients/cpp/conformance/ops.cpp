@@ -20,6 +20,12 @@ static const std::map<std::string, Append>& methods() {
         {"acosh", [](gs::Graph& graph, const Step& step) {
             return graph.acosh(step.operand(0));
         }},
+        {"adaptive_avg_pool", [](gs::Graph& graph, const Step& step) {
+            return graph.adaptive_avg_pool(step.operand(0), step.attr<std::vector<std::int64_t>>("sizes"));
+        }},
+        {"adaptive_max_pool", [](gs::Graph& graph, const Step& step) {
+            return graph.adaptive_max_pool(step.operand(0), step.attr<std::vector<std::int64_t>>("sizes"));
+        }},
         {"add", [](gs::Graph& graph, const Step& step) {
             return graph.add(step.operand(0), step.operand(1));
         }},
@@ -78,13 +84,28 @@ static const std::map<std::string, Append>& methods() {
             options.mask = step.operand_if_any(3);
             step.read("scale", options.scale);
             step.read("causal", options.causal);
+            step.read("grouped", options.grouped);
             return graph.attention(step.operand(0), step.operand(1), step.operand(2), options);
+        }},
+        {"avg_pool1d", [](gs::Graph& graph, const Step& step) {
+            gs::AvgPool1dOptions options;
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            step.read("ceiling", options.ceiling);
+            return graph.avg_pool1d(step.operand(0), step.attr<std::vector<std::int64_t>>("kernel_size"), options);
         }},
         {"avg_pool2d", [](gs::Graph& graph, const Step& step) {
             gs::AvgPool2dOptions options;
             step.read("stride", options.stride);
             step.read("padding", options.padding);
             return graph.avg_pool2d(step.operand(0), step.attr<std::vector<std::int64_t>>("kernel_size"), options);
+        }},
+        {"avg_pool3d", [](gs::Graph& graph, const Step& step) {
+            gs::AvgPool3dOptions options;
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            step.read("ceiling", options.ceiling);
+            return graph.avg_pool3d(step.operand(0), step.attr<std::vector<std::int64_t>>("kernel_size"), options);
         }},
         {"batch_norm", [](gs::Graph& graph, const Step& step) {
             gs::BatchNormOptions options;
@@ -93,6 +114,23 @@ static const std::map<std::string, Append>& methods() {
             step.read("axis", options.axis);
             step.read("eps", options.eps);
             return graph.batch_norm(step.operand(0), options);
+        }},
+        {"batch_norm_given", [](gs::Graph& graph, const Step& step) {
+            gs::BatchNormGivenOptions options;
+            options.weight = step.operand_if_any(3);
+            options.bias = step.operand_if_any(4);
+            step.read("axis", options.axis);
+            step.read("eps", options.eps);
+            return graph.batch_norm_given(step.operand(0), step.operand(1), step.operand(2), options);
+        }},
+        {"batch_norm_running", [](gs::Graph& graph, const Step& step) {
+            gs::BatchNormRunningOptions options;
+            options.weight = step.operand_if_any(3);
+            options.bias = step.operand_if_any(4);
+            step.read("axis", options.axis);
+            step.read("eps", options.eps);
+            step.read("momentum", options.momentum);
+            return graph.batch_norm_running(step.operand(0), step.operand(1), step.operand(2), options);
         }},
         {"bce_with_logits", [](gs::Graph& graph, const Step& step) {
             gs::BceWithLogitsOptions options;
@@ -124,6 +162,11 @@ static const std::map<std::string, Append>& methods() {
             step.read("axis", options.axis);
             step.read("sizes", options.sizes);
             return graph.cat(step.operands_from(0), options);
+        }},
+        {"cdist", [](gs::Graph& graph, const Step& step) {
+            gs::CdistOptions options;
+            step.read("p", options.p);
+            return graph.cdist(step.operand(0), step.operand(1), options);
         }},
         {"ceil", [](gs::Graph& graph, const Step& step) {
             return graph.ceil(step.operand(0));
@@ -185,6 +228,16 @@ static const std::map<std::string, Append>& methods() {
             step.read("dilation", options.dilation);
             step.read("groups", options.groups);
             return graph.conv3d(step.operand(0), step.operand(1), options);
+        }},
+        {"conv_transpose1d", [](gs::Graph& graph, const Step& step) {
+            gs::ConvTranspose1dOptions options;
+            options.bias = step.operand_if_any(2);
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            step.read("dilation", options.dilation);
+            step.read("groups", options.groups);
+            step.read("output_padding", options.output_padding);
+            return graph.conv_transpose1d(step.operand(0), step.operand(1), options);
         }},
         {"conv_transpose2d", [](gs::Graph& graph, const Step& step) {
             gs::ConvTranspose2dOptions options;
@@ -270,6 +323,7 @@ static const std::map<std::string, Append>& methods() {
         {"embedding", [](gs::Graph& graph, const Step& step) {
             gs::EmbeddingOptions options;
             step.read("from_end", options.from_end);
+            step.read("padding_idx", options.padding_idx);
             return graph.embedding(step.operand(0), step.operand(1), options);
         }},
         {"equal", [](gs::Graph& graph, const Step& step) {
@@ -350,6 +404,13 @@ static const std::map<std::string, Append>& methods() {
         }},
         {"greater_equal", [](gs::Graph& graph, const Step& step) {
             return graph.greater_equal(step.operand(0), step.operand(1));
+        }},
+        {"group_norm", [](gs::Graph& graph, const Step& step) {
+            gs::GroupNormOptions options;
+            options.weight = step.operand_if_any(1);
+            options.bias = step.operand_if_any(2);
+            step.read("eps", options.eps);
+            return graph.group_norm(step.operand(0), step.attr<std::int64_t>("groups"), options);
         }},
         {"i0", [](gs::Graph& graph, const Step& step) {
             return graph.i0(step.operand(0));
@@ -495,6 +556,14 @@ static const std::map<std::string, Append>& methods() {
             step.read("keepdims", options.keepdims);
             return graph.max(step.operand(0), options);
         }},
+        {"max_pool1d", [](gs::Graph& graph, const Step& step) {
+            gs::MaxPool1dOptions options;
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            step.read("dilation", options.dilation);
+            step.read("ceiling", options.ceiling);
+            return graph.max_pool1d(step.operand(0), step.attr<std::vector<std::int64_t>>("kernel_size"), options);
+        }},
         {"max_pool2d", [](gs::Graph& graph, const Step& step) {
             gs::MaxPool2dOptions options;
             step.read("stride", options.stride);
@@ -519,6 +588,14 @@ static const std::map<std::string, Append>& methods() {
                 step.operand(0),
                 step.attr<std::vector<std::int64_t>>("kernel_size"),
                 options);
+        }},
+        {"max_pool3d", [](gs::Graph& graph, const Step& step) {
+            gs::MaxPool3dOptions options;
+            step.read("stride", options.stride);
+            step.read("padding", options.padding);
+            step.read("dilation", options.dilation);
+            step.read("ceiling", options.ceiling);
+            return graph.max_pool3d(step.operand(0), step.attr<std::vector<std::int64_t>>("kernel_size"), options);
         }},
         {"maximum", [](gs::Graph& graph, const Step& step) {
             return graph.maximum(step.operand(0), step.operand(1));
@@ -673,6 +750,14 @@ static const std::map<std::string, Append>& methods() {
             step.read("shape", options.shape);
             step.read("original_shape", options.original_shape);
             return graph.reshape(step.operand(0), options);
+        }},
+        {"resize", [](gs::Graph& graph, const Step& step) {
+            gs::ResizeOptions options;
+            step.read("axes", options.axes);
+            step.read("method", options.method);
+            step.read("antialias", options.antialias);
+            step.read("corners", options.corners);
+            return graph.resize(step.operand(0), step.attr<std::vector<std::int64_t>>("sizes"), options);
         }},
         {"rms_norm", [](gs::Graph& graph, const Step& step) {
             gs::RmsNormOptions options;

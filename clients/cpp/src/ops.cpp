@@ -10,16 +10,25 @@ namespace gradserve {
 
 std::int64_t opset_of_op(std::string_view op) {
     static const std::map<std::string_view, std::int64_t> since{
+        {"adaptive_avg_pool", 2},
+        {"adaptive_max_pool", 2},
+        {"avg_pool1d", 2},
+        {"avg_pool3d", 2},
+        {"batch_norm_given", 2},
+        {"batch_norm_running", 2},
         {"betainc", 2},
         {"call", 2},
+        {"cdist", 2},
         {"compress", 2},
         {"cond", 2},
+        {"conv_transpose1d", 2},
         {"cumlogsumexp", 2},
         {"cummax", 2},
         {"cummin", 2},
         {"cumprod", 2},
         {"fixed_point", 2},
         {"floor_div", 2},
+        {"group_norm", 2},
         {"i0", 2},
         {"i0e", 2},
         {"i1", 2},
@@ -30,6 +39,8 @@ std::int64_t opset_of_op(std::string_view op) {
         {"index_add", 2},
         {"index_set", 2},
         {"map", 2},
+        {"max_pool1d", 2},
+        {"max_pool3d", 2},
         {"nonzero", 2},
         {"random_bernoulli", 2},
         {"random_bits", 2},
@@ -43,6 +54,7 @@ std::int64_t opset_of_op(std::string_view op) {
         {"random_split", 2},
         {"random_uniform", 2},
         {"rem", 2},
+        {"resize", 2},
         {"scan", 2},
         {"segment_max", 2},
         {"segment_mean", 2},
@@ -71,6 +83,14 @@ Node Ops::acos(const Node& x) {
 
 Node Ops::acosh(const Node& x) {
     return typed("acosh", {x}, {});
+}
+
+Node Ops::adaptive_avg_pool(const Node& x, const std::vector<std::int64_t>& sizes) {
+    return typed("adaptive_avg_pool", {x}, {{"sizes", sizes}});
+}
+
+Node Ops::adaptive_max_pool(const Node& x, const std::vector<std::int64_t>& sizes) {
+    return typed("adaptive_max_pool", {x}, {{"sizes", sizes}});
 }
 
 Node Ops::add(const Node& a, const Node& b) {
@@ -130,7 +150,18 @@ Node Ops::atanh(const Node& x) {
 }
 
 Node Ops::attention(const Node& q, const Node& k, const Node& v, const AttentionOptions& options) {
-    return typed("attention", {q, k, v, options.mask}, {{"scale", options.scale}, {"causal", options.causal}});
+    return typed("attention", {q, k, v, options.mask}, {
+        {"scale", options.scale},
+        {"causal", options.causal},
+        {"grouped", options.grouped}});
+}
+
+Node Ops::avg_pool1d(const Node& x, const std::vector<std::int64_t>& kernel_size, const AvgPool1dOptions& options) {
+    return typed("avg_pool1d", {x}, {
+        {"kernel_size", kernel_size},
+        {"stride", options.stride},
+        {"padding", options.padding},
+        {"ceiling", options.ceiling}});
 }
 
 Node Ops::avg_pool2d(const Node& x, const std::vector<std::int64_t>& kernel_size, const AvgPool2dOptions& options) {
@@ -140,8 +171,37 @@ Node Ops::avg_pool2d(const Node& x, const std::vector<std::int64_t>& kernel_size
         {"padding", options.padding}});
 }
 
+Node Ops::avg_pool3d(const Node& x, const std::vector<std::int64_t>& kernel_size, const AvgPool3dOptions& options) {
+    return typed("avg_pool3d", {x}, {
+        {"kernel_size", kernel_size},
+        {"stride", options.stride},
+        {"padding", options.padding},
+        {"ceiling", options.ceiling}});
+}
+
 Node Ops::batch_norm(const Node& x, const BatchNormOptions& options) {
     return typed("batch_norm", {x, options.weight, options.bias}, {{"axis", options.axis}, {"eps", options.eps}});
+}
+
+Node Ops::batch_norm_given(
+    const Node& x,
+    const Node& mean,
+    const Node& variance,
+    const BatchNormGivenOptions& options) {
+    return typed("batch_norm_given", {x, mean, variance, options.weight, options.bias}, {
+        {"axis", options.axis},
+        {"eps", options.eps}});
+}
+
+Node Ops::batch_norm_running(
+    const Node& x,
+    const Node& mean,
+    const Node& variance,
+    const BatchNormRunningOptions& options) {
+    return typed("batch_norm_running", {x, mean, variance, options.weight, options.bias}, {
+        {"axis", options.axis},
+        {"eps", options.eps},
+        {"momentum", options.momentum}});
 }
 
 Node Ops::bce_with_logits(const Node& x, const Node& y, const BceWithLogitsOptions& options) {
@@ -173,6 +233,10 @@ Node Ops::cast(const Node& x, const DType& dtype) {
 
 Node Ops::cat(const std::vector<Node>& x, const CatOptions& options) {
     return typed("cat", x, {{"axis", options.axis}, {"sizes", options.sizes}});
+}
+
+Node Ops::cdist(const Node& a, const Node& b, const CdistOptions& options) {
+    return typed("cdist", {a, b}, {{"p", options.p}});
 }
 
 Node Ops::ceil(const Node& x) {
@@ -235,6 +299,15 @@ Node Ops::conv3d(const Node& x, const Node& kernel, const Conv3dOptions& options
         {"padding", options.padding},
         {"dilation", options.dilation},
         {"groups", options.groups}});
+}
+
+Node Ops::conv_transpose1d(const Node& x, const Node& kernel, const ConvTranspose1dOptions& options) {
+    return typed("conv_transpose1d", {x, kernel, options.bias}, {
+        {"stride", options.stride},
+        {"padding", options.padding},
+        {"dilation", options.dilation},
+        {"groups", options.groups},
+        {"output_padding", options.output_padding}});
 }
 
 Node Ops::conv_transpose2d(const Node& x, const Node& kernel, const ConvTranspose2dOptions& options) {
@@ -318,7 +391,9 @@ Node Ops::elu(const Node& x, const EluOptions& options) {
 }
 
 Node Ops::embedding(const Node& weight, const Node& indices, const EmbeddingOptions& options) {
-    return typed("embedding", {weight, indices}, {{"from_end", options.from_end}});
+    return typed("embedding", {weight, indices}, {
+        {"from_end", options.from_end},
+        {"padding_idx", options.padding_idx}});
 }
 
 Node Ops::equal(const Node& a, const Node& b) {
@@ -407,6 +482,10 @@ Node Ops::greater(const Node& a, const Node& b) {
 
 Node Ops::greater_equal(const Node& a, const Node& b) {
     return typed("greater_equal", {a, b}, {});
+}
+
+Node Ops::group_norm(const Node& x, std::int64_t groups, const GroupNormOptions& options) {
+    return typed("group_norm", {x, options.weight, options.bias}, {{"groups", groups}, {"eps", options.eps}});
 }
 
 Node Ops::i0(const Node& x) {
@@ -558,6 +637,15 @@ Node Ops::max(const Node& x, const MaxOptions& options) {
     return typed("max", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
 }
 
+Node Ops::max_pool1d(const Node& x, const std::vector<std::int64_t>& kernel_size, const MaxPool1dOptions& options) {
+    return typed("max_pool1d", {x}, {
+        {"kernel_size", kernel_size},
+        {"stride", options.stride},
+        {"padding", options.padding},
+        {"dilation", options.dilation},
+        {"ceiling", options.ceiling}});
+}
+
 Node Ops::max_pool2d(const Node& x, const std::vector<std::int64_t>& kernel_size, const MaxPool2dOptions& options) {
     return typed("max_pool2d", {x}, {
         {"kernel_size", kernel_size},
@@ -584,6 +672,15 @@ Node Ops::max_pool2d_indices(
         {"kernel_size", kernel_size},
         {"stride", options.stride},
         {"padding", options.padding}});
+}
+
+Node Ops::max_pool3d(const Node& x, const std::vector<std::int64_t>& kernel_size, const MaxPool3dOptions& options) {
+    return typed("max_pool3d", {x}, {
+        {"kernel_size", kernel_size},
+        {"stride", options.stride},
+        {"padding", options.padding},
+        {"dilation", options.dilation},
+        {"ceiling", options.ceiling}});
 }
 
 Node Ops::maximum(const Node& a, const Node& b) {
@@ -727,6 +824,15 @@ Node Ops::rem(const Node& a, const Node& b) {
 
 Node Ops::reshape(const Node& x, const ReshapeOptions& options) {
     return typed("reshape", {x}, {{"shape", options.shape}, {"original_shape", options.original_shape}});
+}
+
+Node Ops::resize(const Node& x, const std::vector<std::int64_t>& sizes, const ResizeOptions& options) {
+    return typed("resize", {x}, {
+        {"sizes", sizes},
+        {"axes", options.axes},
+        {"method", options.method},
+        {"antialias", options.antialias},
+        {"corners", options.corners}});
 }
 
 Node Ops::rms_norm(const Node& x, const RmsNormOptions& options) {

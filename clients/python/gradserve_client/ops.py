@@ -14,16 +14,25 @@ if TYPE_CHECKING:
 TENSOR_ATTRIBUTES: Final = frozenset({"value"})
 #: the opset that graphs have an op since, where it is not the first
 SINCE: Final = {
+    "adaptive_avg_pool": 2,
+    "adaptive_max_pool": 2,
+    "avg_pool1d": 2,
+    "avg_pool3d": 2,
+    "batch_norm_given": 2,
+    "batch_norm_running": 2,
     "betainc": 2,
     "call": 2,
+    "cdist": 2,
     "compress": 2,
     "cond": 2,
+    "conv_transpose1d": 2,
     "cumlogsumexp": 2,
     "cummax": 2,
     "cummin": 2,
     "cumprod": 2,
     "fixed_point": 2,
     "floor_div": 2,
+    "group_norm": 2,
     "i0": 2,
     "i0e": 2,
     "i1": 2,
@@ -34,6 +43,8 @@ SINCE: Final = {
     "index_add": 2,
     "index_set": 2,
     "map": 2,
+    "max_pool1d": 2,
+    "max_pool3d": 2,
     "nonzero": 2,
     "random_bernoulli": 2,
     "random_bits": 2,
@@ -47,6 +58,7 @@ SINCE: Final = {
     "random_split": 2,
     "random_uniform": 2,
     "rem": 2,
+    "resize": 2,
     "scan": 2,
     "segment_max": 2,
     "segment_mean": 2,
@@ -90,6 +102,37 @@ class NodeOps:
         Gradient: g / sinh y = g / √(x² − 1).
         """
         return self._op("acosh", name=name)
+
+    def adaptive_avg_pool(self, sizes: Sequence[int], *, name: str | None = None) -> Node:
+        """y[…, i] = the mean of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉. Integers give float64.
+
+        As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_avg_pool1d`, 2d and 3d;
+        JAX has none.
+
+        Since opset 2.
+
+        Gradient: g / (elements of the window) to each of these.
+
+        Attributes:
+            sizes: how many windows there are on each of the last axes
+        """
+        return self._op("adaptive_avg_pool", name=name, sizes=sizes)
+
+    def adaptive_max_pool(self, sizes: Sequence[int], *, name: str | None = None) -> Node:
+        """y[…, i] = the largest element of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉; NaN where it holds
+        one.
+
+        As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_max_pool1d`, 2d and 3d;
+        JAX has none.
+
+        Since opset 2.
+
+        Gradient: g, added at the first maximum (in row-major order) of each window.
+
+        Attributes:
+            sizes: how many windows there are on each of the last axes
+        """
+        return self._op("adaptive_max_pool", name=name, sizes=sizes)
 
     def add(self, b: Node, *, name: str | None = None) -> Node:
         """y = a + b, elementwise, broadcasting as NumPy.
@@ -200,6 +243,7 @@ class NodeOps:
         *,
         scale: float | None = None,
         causal: bool | None = None,
+        grouped: bool | None = None,
         name: str | None = None,
     ) -> Node:
         """y = softmax(q kᵀ · scale + mask) v, for each query the mean of the values weighted by how its key fits.
@@ -207,8 +251,10 @@ class NodeOps:
         q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes
         broadcast. The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also
         hides key j from query i where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that
-        outweigh q, k and v are not held in memory, but for tangents and second derivatives. A. Vaswani et al.,
-        "Attention is all you need" (2017).
+        outweigh q, k and v are not held in memory, but for tangents and second derivatives. With `grouped`, the
+        heads of q, on its axis -3, are a multiple of those of k and v, each of which serves as many, side by
+        side: PyTorch's enable_gqa, and what JAX's dot_product_attention does where there are fewer. A. Vaswani et
+        al., "Attention is all you need" (2017); J. Ainslie et al., "GQA" (2023).
 
         Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q,
         dv = pᵀ g.
@@ -216,8 +262,39 @@ class NodeOps:
         Attributes:
             scale: what q kᵀ is multiplied by; absent: 1/√d
             causal: hide key j from query i where j > i; False unless stated
+            grouped: whether each head of k and v serves several of q, on the axis -3; since opset 2; False unless
+                stated
         """
-        return self._op("attention", k, v, mask, name=name, scale=scale, causal=causal)
+        return self._op("attention", k, v, mask, name=name, scale=scale, causal=causal, grouped=grouped)
+
+    def avg_pool1d(
+        self,
+        kernel_size: Sequence[int],
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        ceiling: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers give float64.
+
+        Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not count.
+        PyTorch's `avg_pool1d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+
+        Since opset 2.
+
+        Gradient: g / (taps of the window) to each of its elements.
+
+        Attributes:
+            kernel_size: extents of the windows along each spatial axis
+            stride: distance of the windows along each spatial axis; absent: the kernel size
+            padding: added on both sides of each axis, at most half the kernel size; [0] unless stated
+            ceiling: whether a window that reaches beyond the padding counts, if it begins before that; False
+                unless stated
+        """
+        return self._op(
+            "avg_pool1d", name=name, kernel_size=kernel_size, stride=stride, padding=padding, ceiling=ceiling
+        )
 
     def avg_pool2d(
         self,
@@ -239,6 +316,36 @@ class NodeOps:
             padding: added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated
         """
         return self._op("avg_pool2d", name=name, kernel_size=kernel_size, stride=stride, padding=padding)
+
+    def avg_pool3d(
+        self,
+        kernel_size: Sequence[int],
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        ceiling: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts as zeros.
+
+        Integers give float64. Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding
+        does not count. PyTorch's `avg_pool3d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a
+        ceiling.
+
+        Since opset 2.
+
+        Gradient: g / (taps of the window) to each of its elements.
+
+        Attributes:
+            kernel_size: extents of the windows along each spatial axis
+            stride: distance of the windows along each spatial axis; absent: the kernel size
+            padding: added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated
+            ceiling: whether a window that reaches beyond the padding counts, if it begins before that; False
+                unless stated
+        """
+        return self._op(
+            "avg_pool3d", name=name, kernel_size=kernel_size, stride=stride, padding=padding, ceiling=ceiling
+        )
 
     def batch_norm(
         self,
@@ -262,6 +369,69 @@ class NodeOps:
             eps: added to the variance or mean square; positive; 1e-05 unless stated
         """
         return self._op("batch_norm", weight, bias, name=name, axis=axis, eps=eps)
+
+    def batch_norm_given(
+        self,
+        mean: Node,
+        variance: Node,
+        weight: Node | None = None,
+        bias: Node | None = None,
+        *,
+        axis: int | None = None,
+        eps: float | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as when a network is
+        used.
+
+        `axis` is that of the features; all other operands have its extent. PyTorch's `batch_norm` with training
+        false; Flax's `BatchNorm` with use_running_average, whose features are last.
+
+        Since opset 2.
+
+        Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula
+        says.
+
+        Attributes:
+            axis: the axis of the features; 1 unless stated
+            eps: added to the variance or mean square; positive; 1e-05 unless stated
+        """
+        return self._op("batch_norm_given", mean, variance, weight, bias, name=name, axis=axis, eps=eps)
+
+    def batch_norm_running(
+        self,
+        mean: Node,
+        variance: Node,
+        weight: Node | None = None,
+        bias: Node | None = None,
+        *,
+        axis: int | None = None,
+        eps: float | None = None,
+        momentum: float | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y of `batch_norm`, and the running mean and variance, moved on: (1 − momentum) · old + momentum · this
+        batch's.
+
+        `axis` is that of the features; all other operands have its extent. The variance that is moved to has n −
+        1 in the denominator, that of y has n. Three results, read through get_output. PyTorch's `batch_norm` with
+        training true, whose running statistics are written in place, and carry no gradient; Flax's `BatchNorm`,
+        whose momentum is 1 − this one, and whose running variance has n.
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: as of batch_norm; of the running statistics as their formula.
+
+        Attributes:
+            axis: the axis of the features; 1 unless stated
+            eps: added to the variance or mean square; positive; 1e-05 unless stated
+            momentum: how much of the new statistics the running ones take; 0.1 unless stated
+        """
+        return self._op(
+            "batch_norm_running", mean, variance, weight, bias, name=name, axis=axis, eps=eps, momentum=momentum
+        )
 
     def bce_with_logits(
         self, y: Node, *, reduction: Literal["mean", "sum", "none"] | None = None, name: str | None = None
@@ -326,6 +496,22 @@ class NodeOps:
             dtype: the result's dtype
         """
         return self._op("cast", name=name, dtype=dtype)
+
+    def cdist(self, b: Node, *, p: float | None = None, name: str | None = None) -> Node:
+        """y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from each of b.
+
+        a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient
+        is 0, and so is that of the gradient. Differences are taken before they are squared, so that no digits are
+        lost: PyTorch's `cdist` with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+
+        Since opset 2.
+
+        Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0.
+
+        Attributes:
+            p: the exponent; positive; 2.0 unless stated
+        """
+        return self._op("cdist", b, name=name, p=p)
 
     def ceil(self, *, name: str | None = None) -> Node:
         """y = ⌈x⌉: up to the next whole number."""
@@ -489,6 +675,48 @@ class NodeOps:
         """
         return self._op(
             "conv3d", kernel, bias, name=name, stride=stride, padding=padding, dilation=dilation, groups=groups
+        )
+
+    def conv_transpose1d(
+        self,
+        kernel: Node,
+        bias: Node | None = None,
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        dilation: Sequence[int] | None = None,
+        groups: int | None = None,
+        output_padding: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of conv1d.
+
+        x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p
+        + d·(kw − 1) + 1 + output_padding. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with
+        transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it
+        widens.
+
+        Since opset 2.
+
+        Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
+
+        Attributes:
+            stride: distance of the windows along each spatial axis; [1] unless stated
+            padding: zeros put on both sides of each spatial axis; [0] unless stated
+            dilation: distance of the kernel's taps along each spatial axis; [1] unless stated
+            groups: how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+            output_padding: extent added at the end of each spatial axis of the result; [0] unless stated
+        """
+        return self._op(
+            "conv_transpose1d",
+            kernel,
+            bias,
+            name=name,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            groups=groups,
+            output_padding=output_padding,
         )
 
     def conv_transpose2d(
@@ -742,21 +970,24 @@ class NodeOps:
         """
         return self._op("elu", name=name, alpha=alpha)
 
-    def embedding(self, indices: Node, *, from_end: bool | None = None, name: str | None = None) -> Node:
+    def embedding(
+        self, indices: Node, *, from_end: bool | None = None, padding_idx: int | None = None, name: str | None = None
+    ) -> Node:
         """y[i, j, …, :] = weight[indices[i, j, …], :]: rows of a table.
 
         weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…,
         features…]. With `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
-        `functional.embedding`, which takes no negative index; JAX's weight[indices], which does, and moves those
-        outside to the nearest row.
+        `functional.embedding`, which takes no negative index, and has `padding_idx`; JAX's weight[indices], which
+        takes negative ones, and moves those outside to the nearest row.
 
         Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
 
         Attributes:
             from_end: whether a negative index counts from the end: −1 is the last; since opset 2; False unless
                 stated
+            padding_idx: a row that gets no gradient, read as others are; absent: none; since opset 2
         """
-        return self._op("embedding", indices, name=name, from_end=from_end)
+        return self._op("embedding", indices, name=name, from_end=from_end, padding_idx=padding_idx)
 
     def equal(self, b: Node, *, name: str | None = None) -> Node:
         """y = (a = b), elementwise; NaN equals nothing."""
@@ -898,6 +1129,32 @@ class NodeOps:
     def greater_equal(self, b: Node, *, name: str | None = None) -> Node:
         """y = (a ≥ b), elementwise; false beside NaN."""
         return self._op("greater_equal", b, name=name)
+
+    def group_norm(
+        self,
+        weight: Node | None = None,
+        bias: Node | None = None,
+        *,
+        groups: int,
+        eps: float | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups of
+        channels.
+
+        x [n, channels, …]; weight and bias [channels], which are cut into `groups` equal parts. n in the
+        denominator. Y. Wu, K. He, "Group normalization" (2018). PyTorch's `group_norm`, Flax's `GroupNorm`, whose
+        channels are last.
+
+        Since opset 2.
+
+        Gradient: as of layer_norm, over each group.
+
+        Attributes:
+            groups: how many equal parts the channels are cut into
+            eps: added to the variance or mean square; positive; 1e-05 unless stated
+        """
+        return self._op("group_norm", weight, bias, name=name, groups=groups, eps=eps)
 
     def i0(self, *, name: str | None = None) -> Node:
         """y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| =
@@ -1191,6 +1448,45 @@ class NodeOps:
         """
         return self._op("max", name=name, axes=axes, keepdims=keepdims)
 
+    def max_pool1d(
+        self,
+        kernel_size: Sequence[int],
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        dilation: Sequence[int] | None = None,
+        ceiling: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding counts as
+        −∞.
+
+        w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with `ceiling`, ⌈…⌉ + 1.
+        PyTorch's `max_pool1d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window` with window_dilation,
+        without a ceiling.
+
+        Since opset 2.
+
+        Gradient: g, added at the first maximum (in row-major order) of each window.
+
+        Attributes:
+            kernel_size: extents of the windows along each spatial axis
+            stride: distance of the windows along each spatial axis; absent: the kernel size
+            padding: added on both sides of each axis, at most half the kernel size; [0] unless stated
+            dilation: distance of a window's taps along each axis; [1] unless stated
+            ceiling: whether a window that reaches beyond the padding counts, if it begins before that; False
+                unless stated
+        """
+        return self._op(
+            "max_pool1d",
+            name=name,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            ceiling=ceiling,
+        )
+
     def max_pool2d(
         self,
         kernel_size: Sequence[int],
@@ -1254,6 +1550,44 @@ class NodeOps:
             padding: added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated
         """
         return self._op("max_pool2d_indices", name=name, kernel_size=kernel_size, stride=stride, padding=padding)
+
+    def max_pool3d(
+        self,
+        kernel_size: Sequence[int],
+        *,
+        stride: Sequence[int] | None = None,
+        padding: Sequence[int] | None = None,
+        dilation: Sequence[int] | None = None,
+        ceiling: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds one. x [..., d, h, w].
+
+        Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling,
+        is one whose first kernel size is 1. PyTorch's `max_pool3d`, whose `ceil_mode` is `ceiling`; JAX's
+        `lax.reduce_window`.
+
+        Since opset 2.
+
+        Gradient: g, added at the first maximum (in row-major order) of each window.
+
+        Attributes:
+            kernel_size: extents of the windows along each spatial axis
+            stride: distance of the windows along each spatial axis; absent: the kernel size
+            padding: added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated
+            dilation: distance of a window's taps along each axis; [1, 1, 1] unless stated
+            ceiling: whether a window that reaches beyond the padding counts, if it begins before that; False
+                unless stated
+        """
+        return self._op(
+            "max_pool3d",
+            name=name,
+            kernel_size=kernel_size,
+            stride=stride,
+            padding=padding,
+            dilation=dilation,
+            ceiling=ceiling,
+        )
 
     def maximum(self, b: Node, *, name: str | None = None) -> Node:
         """y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN.
@@ -1635,6 +1969,41 @@ class NodeOps:
         """
         return self._op("reshape", name=name, shape=shape, original_shape=original_shape)
 
+    def resize(
+        self,
+        sizes: Sequence[int],
+        *,
+        axes: Sequence[int] | None = None,
+        method: Literal["nearest", "linear", "cubic"] | None = None,
+        antialias: bool | None = None,
+        corners: bool | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y = x with other extents on some axes, each new entry interpolated from those around its place.
+
+        The middle of new entry i lies at (i + ½) · extent / size − ½; with `corners`, at i · (extent − 1) / (size
+        − 1). `nearest` takes the entry that is nearest, `linear` two, `cubic` four, by Keys's kernel with a =
+        −0.75; beyond an end there is what is at the end. With `antialias`, kernels are wider where the tensor
+        shrinks, a is −0.5, and what is beyond an end does not count. PyTorch's `interpolate` with modes
+        nearest-exact, linear, bilinear, trilinear and bicubic, and align_corners; JAX's `image.resize`, whose
+        cubic has a = −0.5 always, and which has no corners.
+
+        Since opset 2.
+
+        Gradient: g, each entry's shares added where they were read.
+
+        Attributes:
+            sizes: the new extents
+            axes: the axes that have them; absent: the last ones
+            method: how entries are found; 'linear' unless stated
+            antialias: whether all of what shrinks counts; of linear and cubic; False unless stated
+            corners: whether the middles of the first and last entries stay; without antialias; False unless
+                stated
+        """
+        return self._op(
+            "resize", name=name, sizes=sizes, axes=axes, method=method, antialias=antialias, corners=corners
+        )
+
     def rms_norm(
         self,
         weight: Node | None = None,
@@ -1758,7 +2127,8 @@ class NodeOps:
 
         x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool
         multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are
-        those of higher order. JAX's `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+        those of higher order. JAX's `ops.segment_prod`, which has no gradient; PyTorch's `scatter_reduce` with
+        prod.
 
         Since opset 2.
 

@@ -6,16 +6,25 @@ use crate::{DType, Graph, GraphFunction, Node, Number, Tensor};
 /// The opset that graphs have an op since.
 pub(crate) fn since(op: &str) -> usize {
     match op {
+        "adaptive_avg_pool" => 2,
+        "adaptive_max_pool" => 2,
+        "avg_pool1d" => 2,
+        "avg_pool3d" => 2,
+        "batch_norm_given" => 2,
+        "batch_norm_running" => 2,
         "betainc" => 2,
         "call" => 2,
+        "cdist" => 2,
         "compress" => 2,
         "cond" => 2,
+        "conv_transpose1d" => 2,
         "cumlogsumexp" => 2,
         "cummax" => 2,
         "cummin" => 2,
         "cumprod" => 2,
         "fixed_point" => 2,
         "floor_div" => 2,
+        "group_norm" => 2,
         "i0" => 2,
         "i0e" => 2,
         "i1" => 2,
@@ -26,6 +35,8 @@ pub(crate) fn since(op: &str) -> usize {
         "index_add" => 2,
         "index_set" => 2,
         "map" => 2,
+        "max_pool1d" => 2,
+        "max_pool3d" => 2,
         "nonzero" => 2,
         "random_bernoulli" => 2,
         "random_bits" => 2,
@@ -39,6 +50,7 @@ pub(crate) fn since(op: &str) -> usize {
         "random_split" => 2,
         "random_uniform" => 2,
         "rem" => 2,
+        "resize" => 2,
         "scan" => 2,
         "segment_max" => 2,
         "segment_mean" => 2,
@@ -76,6 +88,35 @@ impl Node {
     /// Gradient: g / sinh y = g / √(x² − 1).
     pub fn acosh(&self) -> Node {
         self.graph().typed("acosh", [self], Options::default())
+    }
+
+    /// y\[…, i\] = the mean of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉. Integers give float64.
+    ///
+    /// As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_avg_pool1d`, 2d and 3d; JAX has
+    /// none.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g / (elements of the window) to each of these.
+    ///
+    /// `sizes`: how many windows there are on each of the last axes.
+    pub fn adaptive_avg_pool(&self, sizes: impl Into<Vec<i64>>) -> Node {
+        self.graph().typed("adaptive_avg_pool", [self], Options::default().made::<Vec<i64>>("sizes", sizes))
+    }
+
+    /// y\[…, i\] = the largest element of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉; NaN where it holds
+    /// one.
+    ///
+    /// As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_max_pool1d`, 2d and 3d; JAX has
+    /// none.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g, added at the first maximum (in row-major order) of each window.
+    ///
+    /// `sizes`: how many windows there are on each of the last axes.
+    pub fn adaptive_max_pool(&self, sizes: impl Into<Vec<i64>>) -> Node {
+        self.graph().typed("adaptive_max_pool", [self], Options::default().made::<Vec<i64>>("sizes", sizes))
     }
 
     /// y = a + b, elementwise, broadcasting as NumPy.
@@ -187,8 +228,10 @@ impl Node {
     /// q \[..., queries, d\], k \[..., keys, d\], v \[..., keys, width\], y \[..., queries, width\]; leading axes
     /// broadcast. The mask broadcasts to \[..., queries, keys\]: bool (true = keep) or float (added). `causal` also
     /// hides key j from query i where j \> i. A query that is left no key has NaN. Scores of 16 MiB and more that
-    /// outweigh q, k and v are not held in memory, but for tangents and second derivatives. A. Vaswani et al.,
-    /// "Attention is all you need" (2017).
+    /// outweigh q, k and v are not held in memory, but for tangents and second derivatives. With `grouped`, the heads
+    /// of q, on its axis -3, are a multiple of those of k and v, each of which serves as many, side by side: PyTorch's
+    /// enable_gqa, and what JAX's dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is
+    /// all you need" (2017); J. Ainslie et al., "GQA" (2023).
     ///
     /// Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ
     /// g.
@@ -199,6 +242,25 @@ impl Node {
     /// [`attention`](Self::attention) with options.
     pub fn attention_with(&self, k: &Node, v: &Node, options: AttentionOptions) -> Node {
         self.graph().typed("attention", [self, k, v], options.0)
+    }
+
+    /// y\[…, i\] = the mean of the window at i. x \[..., w\]; padding counts as zeros. Integers give float64.
+    ///
+    /// Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not count. PyTorch's
+    /// `avg_pool1d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g / (taps of the window) to each of its elements.
+    ///
+    /// `kernel_size`: extents of the windows along each spatial axis.
+    pub fn avg_pool1d(&self, kernel_size: impl Into<Vec<i64>>) -> Node {
+        self.avg_pool1d_with(kernel_size, AvgPool1dOptions::new())
+    }
+
+    /// [`avg_pool1d`](Self::avg_pool1d) with options.
+    pub fn avg_pool1d_with(&self, kernel_size: impl Into<Vec<i64>>, options: AvgPool1dOptions) -> Node {
+        self.graph().typed("avg_pool1d", [self], options.0.made::<Vec<i64>>("kernel_size", kernel_size))
     }
 
     /// y\[…, i, j\] = the sum of the window at (i, j), divided by the kernel size; padding counts as zeros.
@@ -217,6 +279,25 @@ impl Node {
         self.graph().typed("avg_pool2d", [self], options.0.made::<Vec<i64>>("kernel_size", kernel_size))
     }
 
+    /// y\[…, i, j, k\] = the mean of the window at (i, j, k). x \[..., d, h, w\]; padding counts as zeros.
+    ///
+    /// Integers give float64. Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does
+    /// not count. PyTorch's `avg_pool3d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g / (taps of the window) to each of its elements.
+    ///
+    /// `kernel_size`: extents of the windows along each spatial axis.
+    pub fn avg_pool3d(&self, kernel_size: impl Into<Vec<i64>>) -> Node {
+        self.avg_pool3d_with(kernel_size, AvgPool3dOptions::new())
+    }
+
+    /// [`avg_pool3d`](Self::avg_pool3d) with options.
+    pub fn avg_pool3d_with(&self, kernel_size: impl Into<Vec<i64>>, options: AvgPool3dOptions) -> Node {
+        self.graph().typed("avg_pool3d", [self], options.0.made::<Vec<i64>>("kernel_size", kernel_size))
+    }
+
     /// y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all other axes.
     ///
     /// `axis` is that of the features; weight and bias have its extent. These are the statistics of the operand (as in
@@ -231,6 +312,44 @@ impl Node {
     /// [`batch_norm`](Self::batch_norm) with options.
     pub fn batch_norm_with(&self, options: BatchNormOptions) -> Node {
         self.graph().typed("batch_norm", [self], options.0)
+    }
+
+    /// y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as when a network is used.
+    ///
+    /// `axis` is that of the features; all other operands have its extent. PyTorch's `batch_norm` with training false;
+    /// Flax's `BatchNorm` with use_running_average, whose features are last.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+    pub fn batch_norm_given(&self, mean: &Node, variance: &Node) -> Node {
+        self.batch_norm_given_with(mean, variance, BatchNormGivenOptions::new())
+    }
+
+    /// [`batch_norm_given`](Self::batch_norm_given) with options.
+    pub fn batch_norm_given_with(&self, mean: &Node, variance: &Node, options: BatchNormGivenOptions) -> Node {
+        self.graph().typed("batch_norm_given", [self, mean, variance], options.0)
+    }
+
+    /// y of `batch_norm`, and the running mean and variance, moved on: (1 − momentum) · old + momentum · this batch's.
+    ///
+    /// `axis` is that of the features; all other operands have its extent. The variance that is moved to has n − 1 in
+    /// the denominator, that of y has n. Three results, read through get_output. PyTorch's `batch_norm` with training
+    /// true, whose running statistics are written in place, and carry no gradient; Flax's `BatchNorm`, whose momentum
+    /// is 1 − this one, and whose running variance has n.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: as of batch_norm; of the running statistics as their formula.
+    pub fn batch_norm_running(&self, mean: &Node, variance: &Node) -> Node {
+        self.batch_norm_running_with(mean, variance, BatchNormRunningOptions::new())
+    }
+
+    /// [`batch_norm_running`](Self::batch_norm_running) with options.
+    pub fn batch_norm_running_with(&self, mean: &Node, variance: &Node, options: BatchNormRunningOptions) -> Node {
+        self.graph().typed("batch_norm_running", [self, mean, variance], options.0)
     }
 
     /// loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal shapes; then the mean.
@@ -293,6 +412,24 @@ impl Node {
     /// `dtype`: the result's dtype.
     pub fn cast(&self, dtype: impl Into<DType>) -> Node {
         self.graph().typed("cast", [self], Options::default().made::<DType>("dtype", dtype))
+    }
+
+    /// y\[…, i, j\] = (Σ |a\[…, i, k\] − b\[…, j, k\]|ᵖ)^(1/p) over k: the distance of each row of a from each of b.
+    ///
+    /// a \[..., m, d\], b \[..., n, d\], y \[..., m, n\]; leading axes broadcast. Where two rows coincide, the gradient
+    /// is 0, and so is that of the gradient. Differences are taken before they are squared, so that no digits are lost:
+    /// PyTorch's `cdist` with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0.
+    pub fn cdist(&self, b: &Node) -> Node {
+        self.cdist_with(b, CdistOptions::new())
+    }
+
+    /// [`cdist`](Self::cdist) with options.
+    pub fn cdist_with(&self, b: &Node, options: CdistOptions) -> Node {
+        self.graph().typed("cdist", [self, b], options.0)
     }
 
     /// y = ⌈x⌉: up to the next whole number.
@@ -414,6 +551,24 @@ impl Node {
     /// [`conv3d`](Self::conv3d) with options.
     pub fn conv3d_with(&self, kernel: &Node, options: Conv3dOptions) -> Node {
         self.graph().typed("conv3d", [self, kernel], options.0)
+    }
+
+    /// y\[n, o, i·s + a·d − p\] = Σ x\[n, c, i\] · kernel\[c, o, a\] + bias\[o\]: the adjoint of conv1d.
+    ///
+    /// x \[n, channels, w\]; kernel \[channels, features / groups, kw\]; y \[n, features, w'\] with w' = (w − 1)·s − 2p
+    /// + d·(kw − 1) + 1 + output_padding. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with
+    /// transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it widens.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
+    pub fn conv_transpose1d(&self, kernel: &Node) -> Node {
+        self.conv_transpose1d_with(kernel, ConvTranspose1dOptions::new())
+    }
+
+    /// [`conv_transpose1d`](Self::conv_transpose1d) with options.
+    pub fn conv_transpose1d_with(&self, kernel: &Node, options: ConvTranspose1dOptions) -> Node {
+        self.graph().typed("conv_transpose1d", [self, kernel], options.0)
     }
 
     /// y\[n, o, i·s + a·d − p, j·s + b·d − p\] = Σ x\[n, c, i, j\] · kernel\[c, o, a, b\] + bias\[o\]: the adjoint of
@@ -639,8 +794,8 @@ impl Node {
     ///
     /// weight \[rows, features…\], indices of any shape with entries in \[0, rows); y \[shape of indices…, features…\].
     /// With `from_end`, entries lie in \[−rows, rows), and negative ones count from the end. PyTorch's
-    /// `functional.embedding`, which takes no negative index; JAX's weight\[indices\], which does, and moves those
-    /// outside to the nearest row.
+    /// `functional.embedding`, which takes no negative index, and has `padding_idx`; JAX's weight\[indices\], which
+    /// takes negative ones, and moves those outside to the nearest row.
     ///
     /// Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
     pub fn embedding(&self, indices: &Node) -> Node {
@@ -794,6 +949,26 @@ impl Node {
     /// y = (a ≥ b), elementwise; false beside NaN.
     pub fn greater_equal(&self, b: &Node) -> Node {
         self.graph().typed("greater_equal", [self, b], Options::default())
+    }
+
+    /// y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups of channels.
+    ///
+    /// x \[n, channels, …\]; weight and bias \[channels\], which are cut into `groups` equal parts. n in the
+    /// denominator. Y. Wu, K. He, "Group normalization" (2018). PyTorch's `group_norm`, Flax's `GroupNorm`, whose
+    /// channels are last.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: as of layer_norm, over each group.
+    ///
+    /// `groups`: how many equal parts the channels are cut into.
+    pub fn group_norm(&self, groups: i64) -> Node {
+        self.group_norm_with(groups, GroupNormOptions::new())
+    }
+
+    /// [`group_norm`](Self::group_norm) with options.
+    pub fn group_norm_with(&self, groups: i64, options: GroupNormOptions) -> Node {
+        self.graph().typed("group_norm", [self], options.0.with("groups", groups))
     }
 
     /// y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| = 713.98.
@@ -1087,6 +1262,25 @@ impl Node {
         self.graph().typed("max", [self], options.0)
     }
 
+    /// y\[…, i\] = the largest element of the window at i; NaN where it holds one. x \[..., w\]; padding counts as −∞.
+    ///
+    /// w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with `ceiling`, ⌈…⌉ + 1. PyTorch's
+    /// `max_pool1d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window` with window_dilation, without a ceiling.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g, added at the first maximum (in row-major order) of each window.
+    ///
+    /// `kernel_size`: extents of the windows along each spatial axis.
+    pub fn max_pool1d(&self, kernel_size: impl Into<Vec<i64>>) -> Node {
+        self.max_pool1d_with(kernel_size, MaxPool1dOptions::new())
+    }
+
+    /// [`max_pool1d`](Self::max_pool1d) with options.
+    pub fn max_pool1d_with(&self, kernel_size: impl Into<Vec<i64>>, options: MaxPool1dOptions) -> Node {
+        self.graph().typed("max_pool1d", [self], options.0.made::<Vec<i64>>("kernel_size", kernel_size))
+    }
+
     /// y\[…, i, j\] = the largest element of the window at (i, j); NaN where it holds one.
     ///
     /// x \[..., h, w\]; padding counts as −∞. As PyTorch's max_pool2d.
@@ -1138,6 +1332,25 @@ impl Node {
     /// [`max_pool2d_indices`](Self::max_pool2d_indices) with options.
     pub fn max_pool2d_indices_with(&self, kernel_size: impl Into<Vec<i64>>, options: MaxPool2dIndicesOptions) -> Node {
         self.graph().typed("max_pool2d_indices", [self], options.0.made::<Vec<i64>>("kernel_size", kernel_size))
+    }
+
+    /// y\[…, i, j, k\] = the largest element of the window at (i, j, k); NaN where it holds one. x \[..., d, h, w\].
+    ///
+    /// Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is one
+    /// whose first kernel size is 1. PyTorch's `max_pool3d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g, added at the first maximum (in row-major order) of each window.
+    ///
+    /// `kernel_size`: extents of the windows along each spatial axis.
+    pub fn max_pool3d(&self, kernel_size: impl Into<Vec<i64>>) -> Node {
+        self.max_pool3d_with(kernel_size, MaxPool3dOptions::new())
+    }
+
+    /// [`max_pool3d`](Self::max_pool3d) with options.
+    pub fn max_pool3d_with(&self, kernel_size: impl Into<Vec<i64>>, options: MaxPool3dOptions) -> Node {
+        self.graph().typed("max_pool3d", [self], options.0.made::<Vec<i64>>("kernel_size", kernel_size))
     }
 
     /// y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN.
@@ -1526,6 +1739,29 @@ impl Node {
         self.graph().typed("reshape", [self], options.0)
     }
 
+    /// y = x with other extents on some axes, each new entry interpolated from those around its place.
+    ///
+    /// The middle of new entry i lies at (i + ½) · extent / size − ½; with `corners`, at i · (extent − 1) / (size − 1).
+    /// `nearest` takes the entry that is nearest, `linear` two, `cubic` four, by Keys's kernel with a = −0.75; beyond
+    /// an end there is what is at the end. With `antialias`, kernels are wider where the tensor shrinks, a is −0.5, and
+    /// what is beyond an end does not count. PyTorch's `interpolate` with modes nearest-exact, linear, bilinear,
+    /// trilinear and bicubic, and align_corners; JAX's `image.resize`, whose cubic has a = −0.5 always, and which has
+    /// no corners.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g, each entry's shares added where they were read.
+    ///
+    /// `sizes`: the new extents.
+    pub fn resize(&self, sizes: impl Into<Vec<i64>>) -> Node {
+        self.resize_with(sizes, ResizeOptions::new())
+    }
+
+    /// [`resize`](Self::resize) with options.
+    pub fn resize_with(&self, sizes: impl Into<Vec<i64>>, options: ResizeOptions) -> Node {
+        self.graph().typed("resize", [self], options.0.made::<Vec<i64>>("sizes", sizes))
+    }
+
     /// y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
     ///
     /// B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
@@ -1633,7 +1869,7 @@ impl Node {
     ///
     /// x \[n, …\]; segment_ids \[n\], in any order, each in \[0, segments); y \[segments, …\]. Integers and bool
     /// multiply in int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of
-    /// higher order. JAX's `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+    /// higher order. JAX's `ops.segment_prod`, which has no gradient; PyTorch's `scatter_reduce` with prod.
     ///
     /// Since opset 2.
     ///
@@ -2627,6 +2863,37 @@ impl AttentionOptions {
     pub fn causal(self, causal: bool) -> Self {
         Self(self.0.with("causal", causal))
     }
+
+    /// Whether each head of k and v serves several of q, on the axis -3; since opset 2; false unless stated.
+    pub fn grouped(self, grouped: bool) -> Self {
+        Self(self.0.with("grouped", grouped))
+    }
+}
+
+/// What [`Node::avg_pool1d_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct AvgPool1dOptions(Options);
+
+impl AvgPool1dOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    pub fn stride(self, stride: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("stride", stride))
+    }
+
+    /// Added on both sides of each axis, at most half the kernel size; \[0\] unless stated.
+    pub fn padding(self, padding: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("padding", padding))
+    }
+
+    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    pub fn ceiling(self, ceiling: bool) -> Self {
+        Self(self.0.with("ceiling", ceiling))
+    }
 }
 
 /// What [`Node::avg_pool2d_with`] takes beside what is required.
@@ -2647,6 +2914,32 @@ impl AvgPool2dOptions {
     /// Added on both sides of each spatial axis, at most half the kernel size; \[0, 0\] unless stated.
     pub fn padding(self, padding: impl Into<Vec<i64>>) -> Self {
         Self(self.0.made::<Vec<i64>>("padding", padding))
+    }
+}
+
+/// What [`Node::avg_pool3d_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct AvgPool3dOptions(Options);
+
+impl AvgPool3dOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    pub fn stride(self, stride: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("stride", stride))
+    }
+
+    /// Added on both sides of each axis, at most half the kernel size; \[0, 0, 0\] unless stated.
+    pub fn padding(self, padding: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("padding", padding))
+    }
+
+    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    pub fn ceiling(self, ceiling: bool) -> Self {
+        Self(self.0.with("ceiling", ceiling))
     }
 }
 
@@ -2678,6 +2971,73 @@ impl BatchNormOptions {
     /// Added to the variance or mean square; positive; 1e-05 unless stated.
     pub fn eps(self, eps: f64) -> Self {
         Self(self.0.with("eps", eps))
+    }
+}
+
+/// What [`Node::batch_norm_given_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct BatchNormGivenOptions(Options);
+
+impl BatchNormGivenOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The operand 3, which may be left out.
+    pub fn weight(self, weight: &Node) -> Self {
+        Self(self.0.operand(3, weight))
+    }
+
+    /// The operand 4, which may be left out.
+    pub fn bias(self, bias: &Node) -> Self {
+        Self(self.0.operand(4, bias))
+    }
+
+    /// The axis of the features; 1 unless stated.
+    pub fn axis(self, axis: i64) -> Self {
+        Self(self.0.with("axis", axis))
+    }
+
+    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    pub fn eps(self, eps: f64) -> Self {
+        Self(self.0.with("eps", eps))
+    }
+}
+
+/// What [`Node::batch_norm_running_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct BatchNormRunningOptions(Options);
+
+impl BatchNormRunningOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The operand 3, which may be left out.
+    pub fn weight(self, weight: &Node) -> Self {
+        Self(self.0.operand(3, weight))
+    }
+
+    /// The operand 4, which may be left out.
+    pub fn bias(self, bias: &Node) -> Self {
+        Self(self.0.operand(4, bias))
+    }
+
+    /// The axis of the features; 1 unless stated.
+    pub fn axis(self, axis: i64) -> Self {
+        Self(self.0.with("axis", axis))
+    }
+
+    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    pub fn eps(self, eps: f64) -> Self {
+        Self(self.0.with("eps", eps))
+    }
+
+    /// How much of the new statistics the running ones take; 0.1 unless stated.
+    pub fn momentum(self, momentum: f64) -> Self {
+        Self(self.0.with("momentum", momentum))
     }
 }
 
@@ -2752,6 +3112,22 @@ impl CatOptions {
     /// The operands' extents on the axis, checked where given.
     pub fn sizes(self, sizes: impl Into<Vec<i64>>) -> Self {
         Self(self.0.made::<Vec<i64>>("sizes", sizes))
+    }
+}
+
+/// What [`Node::cdist_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct CdistOptions(Options);
+
+impl CdistOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The exponent; positive; 2.0 unless stated.
+    pub fn p(self, p: f64) -> Self {
+        Self(self.0.with("p", p))
     }
 }
 
@@ -2923,6 +3299,47 @@ impl Conv3dOptions {
     /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
     pub fn groups(self, groups: i64) -> Self {
         Self(self.0.with("groups", groups))
+    }
+}
+
+/// What [`Node::conv_transpose1d_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct ConvTranspose1dOptions(Options);
+
+impl ConvTranspose1dOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The operand 2, which may be left out.
+    pub fn bias(self, bias: &Node) -> Self {
+        Self(self.0.operand(2, bias))
+    }
+
+    /// Distance of the windows along each spatial axis; \[1\] unless stated.
+    pub fn stride(self, stride: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("stride", stride))
+    }
+
+    /// Zeros put on both sides of each spatial axis; \[0\] unless stated.
+    pub fn padding(self, padding: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("padding", padding))
+    }
+
+    /// Distance of the kernel's taps along each spatial axis; \[1\] unless stated.
+    pub fn dilation(self, dilation: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("dilation", dilation))
+    }
+
+    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    pub fn groups(self, groups: i64) -> Self {
+        Self(self.0.with("groups", groups))
+    }
+
+    /// Extent added at the end of each spatial axis of the result; \[0\] unless stated.
+    pub fn output_padding(self, output_padding: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("output_padding", output_padding))
     }
 }
 
@@ -3150,6 +3567,11 @@ impl EmbeddingOptions {
     pub fn from_end(self, from_end: bool) -> Self {
         Self(self.0.with("from_end", from_end))
     }
+
+    /// A row that gets no gradient, read as others are; absent: none; since opset 2.
+    pub fn padding_idx(self, padding_idx: i64) -> Self {
+        Self(self.0.with("padding_idx", padding_idx))
+    }
 }
 
 /// What [`Graph::fixed_point_with`] takes beside what is required.
@@ -3291,6 +3713,32 @@ impl GradOptions {
     /// The operand 2, which may be left out.
     pub fn cotangent(self, cotangent: &Node) -> Self {
         Self(self.0.operand(2, cotangent))
+    }
+}
+
+/// What [`Node::group_norm_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct GroupNormOptions(Options);
+
+impl GroupNormOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The operand 1, which may be left out.
+    pub fn weight(self, weight: &Node) -> Self {
+        Self(self.0.operand(1, weight))
+    }
+
+    /// The operand 2, which may be left out.
+    pub fn bias(self, bias: &Node) -> Self {
+        Self(self.0.operand(2, bias))
+    }
+
+    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    pub fn eps(self, eps: f64) -> Self {
+        Self(self.0.with("eps", eps))
     }
 }
 
@@ -3547,6 +3995,37 @@ impl MaxOptions {
     }
 }
 
+/// What [`Node::max_pool1d_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct MaxPool1dOptions(Options);
+
+impl MaxPool1dOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    pub fn stride(self, stride: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("stride", stride))
+    }
+
+    /// Added on both sides of each axis, at most half the kernel size; \[0\] unless stated.
+    pub fn padding(self, padding: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("padding", padding))
+    }
+
+    /// Distance of a window's taps along each axis; \[1\] unless stated.
+    pub fn dilation(self, dilation: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("dilation", dilation))
+    }
+
+    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    pub fn ceiling(self, ceiling: bool) -> Self {
+        Self(self.0.with("ceiling", ceiling))
+    }
+}
+
 /// What [`Node::max_pool2d_with`] takes beside what is required.
 #[derive(Clone, Debug, Default)]
 pub struct MaxPool2dOptions(Options);
@@ -3607,6 +4086,37 @@ impl MaxPool2dIndicesOptions {
     /// Added on both sides of each spatial axis, at most half the kernel size; \[0, 0\] unless stated.
     pub fn padding(self, padding: impl Into<Vec<i64>>) -> Self {
         Self(self.0.made::<Vec<i64>>("padding", padding))
+    }
+}
+
+/// What [`Node::max_pool3d_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct MaxPool3dOptions(Options);
+
+impl MaxPool3dOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    pub fn stride(self, stride: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("stride", stride))
+    }
+
+    /// Added on both sides of each axis, at most half the kernel size; \[0, 0, 0\] unless stated.
+    pub fn padding(self, padding: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("padding", padding))
+    }
+
+    /// Distance of a window's taps along each axis; \[1, 1, 1\] unless stated.
+    pub fn dilation(self, dilation: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("dilation", dilation))
+    }
+
+    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    pub fn ceiling(self, ceiling: bool) -> Self {
+        Self(self.0.with("ceiling", ceiling))
     }
 }
 
@@ -3877,6 +4387,37 @@ impl ReshapeOptions {
     /// X's shape, checked where given.
     pub fn original_shape(self, original_shape: impl Into<Vec<i64>>) -> Self {
         Self(self.0.made::<Vec<i64>>("original_shape", original_shape))
+    }
+}
+
+/// What [`Node::resize_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct ResizeOptions(Options);
+
+impl ResizeOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The axes that have them; absent: the last ones.
+    pub fn axes(self, axes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("axes", axes))
+    }
+
+    /// How entries are found; one of nearest, linear, cubic; linear unless stated.
+    pub fn method(self, method: &str) -> Self {
+        Self(self.0.with("method", method))
+    }
+
+    /// Whether all of what shrinks counts; of linear and cubic; false unless stated.
+    pub fn antialias(self, antialias: bool) -> Self {
+        Self(self.0.with("antialias", antialias))
+    }
+
+    /// Whether the middles of the first and last entries stay; without antialias; false unless stated.
+    pub fn corners(self, corners: bool) -> Self {
+        Self(self.0.with("corners", corners))
     }
 }
 

@@ -10,21 +10,30 @@ export const TENSOR_ATTRIBUTES: ReadonlySet<string> = new Set(["value"]);
 export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
   "at_once", "axes", "axis", "carries", "chunks", "classes", "ddof", "dilation", "field_index", "groups", "index",
   "indices", "k", "kernel_size", "key_index", "length", "max_steps", "offset", "order", "original_shape",
-  "output_padding", "pad_width", "padding", "repeats", "segments", "sequences", "shape", "shifts", "sizes", "starts",
-  "steps", "stops", "stride", "total_fields", "total_keys",
+  "output_padding", "pad_width", "padding", "padding_idx", "repeats", "segments", "sequences", "shape", "shifts",
+  "sizes", "starts", "steps", "stops", "stride", "total_fields", "total_keys",
 ]);
 /** The opset that graphs have an op since, where it is not the first. */
 export const SINCE: { readonly [op: string]: number } = {
+  adaptive_avg_pool: 2,
+  adaptive_max_pool: 2,
+  avg_pool1d: 2,
+  avg_pool3d: 2,
+  batch_norm_given: 2,
+  batch_norm_running: 2,
   betainc: 2,
   call: 2,
+  cdist: 2,
   compress: 2,
   cond: 2,
+  conv_transpose1d: 2,
   cumlogsumexp: 2,
   cummax: 2,
   cummin: 2,
   cumprod: 2,
   fixed_point: 2,
   floor_div: 2,
+  group_norm: 2,
   i0: 2,
   i0e: 2,
   i1: 2,
@@ -35,6 +44,8 @@ export const SINCE: { readonly [op: string]: number } = {
   index_add: 2,
   index_set: 2,
   map: 2,
+  max_pool1d: 2,
+  max_pool3d: 2,
   nonzero: 2,
   random_bernoulli: 2,
   random_bits: 2,
@@ -48,6 +59,7 @@ export const SINCE: { readonly [op: string]: number } = {
   random_split: 2,
   random_uniform: 2,
   rem: 2,
+  resize: 2,
   scan: 2,
   segment_max: 2,
   segment_mean: 2,
@@ -108,6 +120,38 @@ export abstract class Ops {
    */
   acosh(x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("acosh", [x], {}, options.name);
+  }
+
+  /**
+   * y[…, i] = the mean of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉. Integers give float64.
+   *
+   * As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_avg_pool1d`, 2d and 3d; JAX has
+   * none.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g / (elements of the window) to each of these.
+   *
+   * @param sizes how many windows there are on each of the last axes
+   */
+  adaptiveAvgPool(x: Node, sizes: Ints, options: Optional<{ name: string }> = {}): Node {
+    return this.append("adaptive_avg_pool", [x], { sizes }, options.name);
+  }
+
+  /**
+   * y[…, i] = the largest element of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉; NaN where it holds one.
+   *
+   * As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_max_pool1d`, 2d and 3d; JAX has
+   * none.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g, added at the first maximum (in row-major order) of each window.
+   *
+   * @param sizes how many windows there are on each of the last axes
+   */
+  adaptiveMaxPool(x: Node, sizes: Ints, options: Optional<{ name: string }> = {}): Node {
+    return this.append("adaptive_max_pool", [x], { sizes }, options.name);
   }
 
   /**
@@ -252,21 +296,60 @@ export abstract class Ops {
    * q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast. The
    * mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from query
    * i where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are not held
-   * in memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all you need" (2017).
+   * in memory, but for tangents and second derivatives. With `grouped`, the heads of q, on its axis -3, are a multiple
+   * of those of k and v, each of which serves as many, side by side: PyTorch's enable_gqa, and what JAX's
+   * dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all you need" (2017); J. Ainslie
+   * et al., "GQA" (2023).
    *
    * Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ g.
    *
    * @param options.scale what q kᵀ is multiplied by; absent: 1/√d
    * @param options.causal hide key j from query i where j > i; false unless stated
+   * @param options.grouped whether each head of k and v serves several of q, on the axis -3; since opset 2; false
+   *   unless stated
    */
   attention(
     q: Node,
     k: Node,
     v: Node,
     mask?: Node,
-    options: Optional<{ scale: Float; causal: boolean; name: string }> = {},
+    options: Optional<{ scale: Float; causal: boolean; grouped: boolean; name: string }> = {},
   ): Node {
-    return this.append("attention", [q, k, v, mask], { scale: options.scale, causal: options.causal }, options.name);
+    return this.append(
+      "attention",
+      [q, k, v, mask],
+      { scale: options.scale, causal: options.causal, grouped: options.grouped },
+      options.name,
+    );
+  }
+
+  /**
+   * y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers give float64.
+   *
+   * Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not count. PyTorch's
+   * `avg_pool1d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g / (taps of the window) to each of its elements.
+   *
+   * @param kernelSize extents of the windows along each spatial axis
+   * @param options.stride distance of the windows along each spatial axis; absent: the kernel size
+   * @param options.padding added on both sides of each axis, at most half the kernel size; [0] unless stated
+   * @param options.ceiling whether a window that reaches beyond the padding counts, if it begins before that; false
+   *   unless stated
+   */
+  avgPool1d(
+    x: Node,
+    kernelSize: Ints,
+    options: Optional<{ stride: Ints; padding: Ints; ceiling: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "avg_pool1d",
+      [x],
+      { kernel_size: kernelSize, stride: options.stride, padding: options.padding, ceiling: options.ceiling },
+      options.name,
+    );
   }
 
   /**
@@ -290,6 +373,35 @@ export abstract class Ops {
   }
 
   /**
+   * y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts as zeros.
+   *
+   * Integers give float64. Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not
+   * count. PyTorch's `avg_pool3d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g / (taps of the window) to each of its elements.
+   *
+   * @param kernelSize extents of the windows along each spatial axis
+   * @param options.stride distance of the windows along each spatial axis; absent: the kernel size
+   * @param options.padding added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated
+   * @param options.ceiling whether a window that reaches beyond the padding counts, if it begins before that; false
+   *   unless stated
+   */
+  avgPool3d(
+    x: Node,
+    kernelSize: Ints,
+    options: Optional<{ stride: Ints; padding: Ints; ceiling: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "avg_pool3d",
+      [x],
+      { kernel_size: kernelSize, stride: options.stride, padding: options.padding, ceiling: options.ceiling },
+      options.name,
+    );
+  }
+
+  /**
    * y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all other axes.
    *
    * `axis` is that of the features; weight and bias have its extent. These are the statistics of the operand (as in
@@ -308,6 +420,69 @@ export abstract class Ops {
     options: Optional<{ axis: Int; eps: Float; name: string }> = {},
   ): Node {
     return this.append("batch_norm", [x, weight, bias], { axis: options.axis, eps: options.eps }, options.name);
+  }
+
+  /**
+   * y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as when a network is used.
+   *
+   * `axis` is that of the features; all other operands have its extent. PyTorch's `batch_norm` with training false;
+   * Flax's `BatchNorm` with use_running_average, whose features are last.
+   *
+   * Since opset 2.
+   *
+   * Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+   *
+   * @param options.axis the axis of the features; 1 unless stated
+   * @param options.eps added to the variance or mean square; positive; 1e-05 unless stated
+   */
+  batchNormGiven(
+    x: Node,
+    mean: Node,
+    variance: Node,
+    weight?: Node,
+    bias?: Node,
+    options: Optional<{ axis: Int; eps: Float; name: string }> = {},
+  ): Node {
+    return this.append(
+      "batch_norm_given",
+      [x, mean, variance, weight, bias],
+      { axis: options.axis, eps: options.eps },
+      options.name,
+    );
+  }
+
+  /**
+   * y of `batch_norm`, and the running mean and variance, moved on: (1 − momentum) · old + momentum · this batch's.
+   *
+   * `axis` is that of the features; all other operands have its extent. The variance that is moved to has n − 1 in the
+   * denominator, that of y has n. Three results, read through get_output. PyTorch's `batch_norm` with training true,
+   * whose running statistics are written in place, and carry no gradient; Flax's `BatchNorm`, whose momentum is 1 −
+   * this one, and whose running variance has n.
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: as of batch_norm; of the running statistics as their formula.
+   *
+   * @param options.axis the axis of the features; 1 unless stated
+   * @param options.eps added to the variance or mean square; positive; 1e-05 unless stated
+   * @param options.momentum how much of the new statistics the running ones take; 0.1 unless stated
+   */
+  batchNormRunning(
+    x: Node,
+    mean: Node,
+    variance: Node,
+    weight?: Node,
+    bias?: Node,
+    options: Optional<{ axis: Int; eps: Float; momentum: Float; name: string }> = {},
+  ): Node {
+    return this.append(
+      "batch_norm_running",
+      [x, mean, variance, weight, bias],
+      { axis: options.axis, eps: options.eps, momentum: options.momentum },
+      options.name,
+    );
   }
 
   /**
@@ -419,6 +594,23 @@ export abstract class Ops {
    */
   cat(x: readonly Node[], options: Optional<{ axis: Int; sizes: Ints; name: string }> = {}): Node {
     return this.append("cat", [...x], { axis: options.axis, sizes: options.sizes }, options.name);
+  }
+
+  /**
+   * y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from each of b.
+   *
+   * a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient is 0,
+   * and so is that of the gradient. Differences are taken before they are squared, so that no digits are lost:
+   * PyTorch's `cdist` with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+   *
+   * Since opset 2.
+   *
+   * Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0.
+   *
+   * @param options.p the exponent; positive; 2.0 unless stated
+   */
+  cdist(a: Node, b: Node, options: Optional<{ p: Float; name: string }> = {}): Node {
+    return this.append("cdist", [a, b], { p: options.p }, options.name);
   }
 
   /** y = ⌈x⌉: up to the next whole number. */
@@ -614,6 +806,50 @@ export abstract class Ops {
       "conv3d",
       [x, kernel, bias],
       { stride: options.stride, padding: options.padding, dilation: options.dilation, groups: options.groups },
+      options.name,
+    );
+  }
+
+  /**
+   * y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of conv1d.
+   *
+   * x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p + d·(kw
+   * − 1) + 1 + output_padding. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with transpose_kernel, which
+   * has the kernel's axes in another order, and paddings of the convolution that it widens.
+   *
+   * Since opset 2.
+   *
+   * Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
+   *
+   * @param options.stride distance of the windows along each spatial axis; [1] unless stated
+   * @param options.padding zeros put on both sides of each spatial axis; [0] unless stated
+   * @param options.dilation distance of the kernel's taps along each spatial axis; [1] unless stated
+   * @param options.groups how many equal parts the channels are cut into, each with its own kernels; 1 unless stated
+   * @param options.outputPadding extent added at the end of each spatial axis of the result; [0] unless stated
+   */
+  convTranspose1d(
+    x: Node,
+    kernel: Node,
+    bias?: Node,
+    options: Optional<{
+      stride: Ints;
+      padding: Ints;
+      dilation: Ints;
+      groups: Int;
+      outputPadding: Ints;
+      name: string;
+    }> = {},
+  ): Node {
+    return this.append(
+      "conv_transpose1d",
+      [x, kernel, bias],
+      {
+        stride: options.stride,
+        padding: options.padding,
+        dilation: options.dilation,
+        groups: options.groups,
+        output_padding: options.outputPadding,
+      },
       options.name,
     );
   }
@@ -913,15 +1149,26 @@ export abstract class Ops {
    *
    * weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
    * `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's `functional.embedding`,
-   * which takes no negative index; JAX's weight[indices], which does, and moves those outside to the nearest row.
+   * which takes no negative index, and has `padding_idx`; JAX's weight[indices], which takes negative ones, and moves
+   * those outside to the nearest row.
    *
    * Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
    *
    * @param options.fromEnd whether a negative index counts from the end: −1 is the last; since opset 2; false unless
    *   stated
+   * @param options.paddingIdx a row that gets no gradient, read as others are; absent: none; since opset 2
    */
-  embedding(weight: Node, indices: Node, options: Optional<{ fromEnd: boolean; name: string }> = {}): Node {
-    return this.append("embedding", [weight, indices], { from_end: options.fromEnd }, options.name);
+  embedding(
+    weight: Node,
+    indices: Node,
+    options: Optional<{ fromEnd: boolean; paddingIdx: Int; name: string }> = {},
+  ): Node {
+    return this.append(
+      "embedding",
+      [weight, indices],
+      { from_end: options.fromEnd, padding_idx: options.paddingIdx },
+      options.name,
+    );
   }
 
   /** y = (a = b), elementwise; NaN equals nothing. */
@@ -1144,6 +1391,29 @@ export abstract class Ops {
   /** y = (a ≥ b), elementwise; false beside NaN. */
   greaterEqual(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("greater_equal", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups of channels.
+   *
+   * x [n, channels, …]; weight and bias [channels], which are cut into `groups` equal parts. n in the denominator.
+   * Y. Wu, K. He, "Group normalization" (2018). PyTorch's `group_norm`, Flax's `GroupNorm`, whose channels are last.
+   *
+   * Since opset 2.
+   *
+   * Gradient: as of layer_norm, over each group.
+   *
+   * @param groups how many equal parts the channels are cut into
+   * @param options.eps added to the variance or mean square; positive; 1e-05 unless stated
+   */
+  groupNorm(
+    x: Node,
+    groups: Int,
+    weight?: Node,
+    bias?: Node,
+    options: Optional<{ eps: Float; name: string }> = {},
+  ): Node {
+    return this.append("group_norm", [x, weight, bias], { groups, eps: options.eps }, options.name);
   }
 
   /**
@@ -1592,6 +1862,42 @@ export abstract class Ops {
   }
 
   /**
+   * y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding counts as −∞.
+   *
+   * w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with `ceiling`, ⌈…⌉ + 1. PyTorch's
+   * `max_pool1d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window` with window_dilation, without a ceiling.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g, added at the first maximum (in row-major order) of each window.
+   *
+   * @param kernelSize extents of the windows along each spatial axis
+   * @param options.stride distance of the windows along each spatial axis; absent: the kernel size
+   * @param options.padding added on both sides of each axis, at most half the kernel size; [0] unless stated
+   * @param options.dilation distance of a window's taps along each axis; [1] unless stated
+   * @param options.ceiling whether a window that reaches beyond the padding counts, if it begins before that; false
+   *   unless stated
+   */
+  maxPool1d(
+    x: Node,
+    kernelSize: Ints,
+    options: Optional<{ stride: Ints; padding: Ints; dilation: Ints; ceiling: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "max_pool1d",
+      [x],
+      {
+        kernel_size: kernelSize,
+        stride: options.stride,
+        padding: options.padding,
+        dilation: options.dilation,
+        ceiling: options.ceiling,
+      },
+      options.name,
+    );
+  }
+
+  /**
    * y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one.
    *
    * x [..., h, w]; padding counts as −∞. As PyTorch's max_pool2d.
@@ -1655,6 +1961,42 @@ export abstract class Ops {
       "max_pool2d_indices",
       [x],
       { kernel_size: kernelSize, stride: options.stride, padding: options.padding },
+      options.name,
+    );
+  }
+
+  /**
+   * y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds one. x [..., d, h, w].
+   *
+   * Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is one
+   * whose first kernel size is 1. PyTorch's `max_pool3d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window`.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g, added at the first maximum (in row-major order) of each window.
+   *
+   * @param kernelSize extents of the windows along each spatial axis
+   * @param options.stride distance of the windows along each spatial axis; absent: the kernel size
+   * @param options.padding added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated
+   * @param options.dilation distance of a window's taps along each axis; [1, 1, 1] unless stated
+   * @param options.ceiling whether a window that reaches beyond the padding counts, if it begins before that; false
+   *   unless stated
+   */
+  maxPool3d(
+    x: Node,
+    kernelSize: Ints,
+    options: Optional<{ stride: Ints; padding: Ints; dilation: Ints; ceiling: boolean; name: string }> = {},
+  ): Node {
+    return this.append(
+      "max_pool3d",
+      [x],
+      {
+        kernel_size: kernelSize,
+        stride: options.stride,
+        padding: options.padding,
+        dilation: options.dilation,
+        ceiling: options.ceiling,
+      },
       options.name,
     );
   }
@@ -2083,6 +2425,45 @@ export abstract class Ops {
   }
 
   /**
+   * y = x with other extents on some axes, each new entry interpolated from those around its place.
+   *
+   * The middle of new entry i lies at (i + ½) · extent / size − ½; with `corners`, at i · (extent − 1) / (size − 1).
+   * `nearest` takes the entry that is nearest, `linear` two, `cubic` four, by Keys's kernel with a = −0.75; beyond an
+   * end there is what is at the end. With `antialias`, kernels are wider where the tensor shrinks, a is −0.5, and what
+   * is beyond an end does not count. PyTorch's `interpolate` with modes nearest-exact, linear, bilinear, trilinear and
+   * bicubic, and align_corners; JAX's `image.resize`, whose cubic has a = −0.5 always, and which has no corners.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g, each entry's shares added where they were read.
+   *
+   * @param sizes the new extents
+   * @param options.axes the axes that have them; absent: the last ones
+   * @param options.method how entries are found; "linear" unless stated
+   * @param options.antialias whether all of what shrinks counts; of linear and cubic; false unless stated
+   * @param options.corners whether the middles of the first and last entries stay; without antialias; false unless
+   *   stated
+   */
+  resize(
+    x: Node,
+    sizes: Ints,
+    options: Optional<{
+      axes: Ints;
+      method: "nearest" | "linear" | "cubic";
+      antialias: boolean;
+      corners: boolean;
+      name: string;
+    }> = {},
+  ): Node {
+    return this.append(
+      "resize",
+      [x],
+      { sizes, axes: options.axes, method: options.method, antialias: options.antialias, corners: options.corners },
+      options.name,
+    );
+  }
+
+  /**
    * y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
    *
    * B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
@@ -2245,7 +2626,7 @@ export abstract class Ops {
    *
    * x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
    * int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
-   * JAX's `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+   * JAX's `ops.segment_prod`, which has no gradient; PyTorch's `scatter_reduce` with prod.
    *
    * Since opset 2.
    *

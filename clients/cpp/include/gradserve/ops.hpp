@@ -62,6 +62,18 @@ struct AttentionOptions {
     std::optional<double> scale{};
     /// Hide key j from query i where j > i; false unless stated.
     std::optional<bool> causal{};
+    /// Whether each head of k and v serves several of q, on the axis -3; since opset 2; false unless stated.
+    std::optional<bool> grouped{};
+};
+
+/// What avg_pool1d takes beside what is required.
+struct AvgPool1dOptions {
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    Ints stride{};
+    /// Added on both sides of each axis, at most half the kernel size; [0] unless stated.
+    Ints padding{};
+    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    std::optional<bool> ceiling{};
 };
 
 /// What avg_pool2d takes beside what is required.
@@ -72,6 +84,16 @@ struct AvgPool2dOptions {
     Ints padding{};
 };
 
+/// What avg_pool3d takes beside what is required.
+struct AvgPool3dOptions {
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    Ints stride{};
+    /// Added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated.
+    Ints padding{};
+    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    std::optional<bool> ceiling{};
+};
+
 /// What batch_norm takes beside what is required.
 struct BatchNormOptions {
     std::optional<Node> weight{};
@@ -80,6 +102,28 @@ struct BatchNormOptions {
     std::optional<std::int64_t> axis{};
     /// Added to the variance or mean square; positive; 1e-05 unless stated.
     std::optional<double> eps{};
+};
+
+/// What batch_norm_given takes beside what is required.
+struct BatchNormGivenOptions {
+    std::optional<Node> weight{};
+    std::optional<Node> bias{};
+    /// The axis of the features; 1 unless stated.
+    std::optional<std::int64_t> axis{};
+    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    std::optional<double> eps{};
+};
+
+/// What batch_norm_running takes beside what is required.
+struct BatchNormRunningOptions {
+    std::optional<Node> weight{};
+    std::optional<Node> bias{};
+    /// The axis of the features; 1 unless stated.
+    std::optional<std::int64_t> axis{};
+    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    std::optional<double> eps{};
+    /// How much of the new statistics the running ones take; 0.1 unless stated.
+    std::optional<double> momentum{};
 };
 
 /// What bce_with_logits takes beside what is required.
@@ -108,6 +152,12 @@ struct CatOptions {
     std::optional<std::int64_t> axis{};
     /// The operands' extents on the axis, checked where given.
     Ints sizes{};
+};
+
+/// What cdist takes beside what is required.
+struct CdistOptions {
+    /// The exponent; positive; 2.0 unless stated.
+    std::optional<double> p{};
 };
 
 /// What chunk takes beside what is required.
@@ -171,6 +221,21 @@ struct Conv3dOptions {
     Ints dilation{};
     /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
     std::optional<std::int64_t> groups{};
+};
+
+/// What conv_transpose1d takes beside what is required.
+struct ConvTranspose1dOptions {
+    std::optional<Node> bias{};
+    /// Distance of the windows along each spatial axis; [1] unless stated.
+    Ints stride{};
+    /// Zeros put on both sides of each spatial axis; [0] unless stated.
+    Ints padding{};
+    /// Distance of the kernel's taps along each spatial axis; [1] unless stated.
+    Ints dilation{};
+    /// How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+    std::optional<std::int64_t> groups{};
+    /// Extent added at the end of each spatial axis of the result; [0] unless stated.
+    Ints output_padding{};
 };
 
 /// What conv_transpose2d takes beside what is required.
@@ -255,6 +320,8 @@ struct EluOptions {
 struct EmbeddingOptions {
     /// Whether a negative index counts from the end: −1 is the last; since opset 2; false unless stated.
     std::optional<bool> from_end{};
+    /// A row that gets no gradient, read as others are; absent: none; since opset 2.
+    std::optional<std::int64_t> padding_idx{};
 };
 
 /// What fixed_point takes beside what is required.
@@ -307,6 +374,14 @@ struct GeluOptions {
 /// What grad takes beside what is required.
 struct GradOptions {
     std::optional<Node> cotangent{};
+};
+
+/// What group_norm takes beside what is required.
+struct GroupNormOptions {
+    std::optional<Node> weight{};
+    std::optional<Node> bias{};
+    /// Added to the variance or mean square; positive; 1e-05 unless stated.
+    std::optional<double> eps{};
 };
 
 /// What index takes beside what is required.
@@ -403,6 +478,18 @@ struct MaxOptions {
     std::optional<bool> keepdims{};
 };
 
+/// What max_pool1d takes beside what is required.
+struct MaxPool1dOptions {
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    Ints stride{};
+    /// Added on both sides of each axis, at most half the kernel size; [0] unless stated.
+    Ints padding{};
+    /// Distance of a window's taps along each axis; [1] unless stated.
+    Ints dilation{};
+    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    std::optional<bool> ceiling{};
+};
+
 /// What max_pool2d takes beside what is required.
 struct MaxPool2dOptions {
     /// Distance of the windows along each spatial axis; absent: the kernel size.
@@ -425,6 +512,18 @@ struct MaxPool2dIndicesOptions {
     Ints stride{};
     /// Added on both sides of each spatial axis, at most half the kernel size; [0, 0] unless stated.
     Ints padding{};
+};
+
+/// What max_pool3d takes beside what is required.
+struct MaxPool3dOptions {
+    /// Distance of the windows along each spatial axis; absent: the kernel size.
+    Ints stride{};
+    /// Added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated.
+    Ints padding{};
+    /// Distance of a window's taps along each axis; [1, 1, 1] unless stated.
+    Ints dilation{};
+    /// Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+    std::optional<bool> ceiling{};
 };
 
 /// What mean takes beside what is required.
@@ -527,6 +626,18 @@ struct ReshapeOptions {
     Ints shape{};
     /// X's shape, checked where given.
     Ints original_shape{};
+};
+
+/// What resize takes beside what is required.
+struct ResizeOptions {
+    /// The axes that have them; absent: the last ones.
+    Ints axes{};
+    /// How entries are found; one of nearest, linear, cubic; linear unless stated.
+    std::optional<std::string> method{};
+    /// Whether all of what shrinks counts; of linear and cubic; false unless stated.
+    std::optional<bool> antialias{};
+    /// Whether the middles of the first and last entries stay; without antialias; false unless stated.
+    std::optional<bool> corners{};
 };
 
 /// What rms_norm takes beside what is required.
@@ -692,6 +803,30 @@ public:
     /// Gradient: g / sinh y = g / √(x² − 1).
     Node acosh(const Node& x);
 
+    /// y[…, i] = the mean of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉. Integers give float64.
+    ///
+    /// As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_avg_pool1d`, 2d and 3d; JAX has
+    /// none.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g / (elements of the window) to each of these.
+    ///
+    /// sizes: how many windows there are on each of the last axes.
+    Node adaptive_avg_pool(const Node& x, const std::vector<std::int64_t>& sizes);
+
+    /// y[…, i] = the largest element of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉; NaN where it holds one.
+    ///
+    /// As many windows as `sizes` say, on as many of the last axes. PyTorch's `adaptive_max_pool1d`, 2d and 3d; JAX has
+    /// none.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g, added at the first maximum (in row-major order) of each window.
+    ///
+    /// sizes: how many windows there are on each of the last axes.
+    Node adaptive_max_pool(const Node& x, const std::vector<std::int64_t>& sizes);
+
     /// y = a + b, elementwise, broadcasting as NumPy.
     ///
     /// Gradient: da = g, db = g.
@@ -765,12 +900,26 @@ public:
     /// q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast.
     /// The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). `causal` also hides key j from
     /// query i where j > i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh q, k and v are
-    /// not held in memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all you need"
-    /// (2017).
+    /// not held in memory, but for tangents and second derivatives. With `grouped`, the heads of q, on its axis -3, are
+    /// a multiple of those of k and v, each of which serves as many, side by side: PyTorch's enable_gqa, and what JAX's
+    /// dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all you need" (2017); J.
+    /// Ainslie et al., "GQA" (2023).
     ///
     /// Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ
     /// g.
     Node attention(const Node& q, const Node& k, const Node& v, const AttentionOptions& options = {});
+
+    /// y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers give float64.
+    ///
+    /// Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does not count. PyTorch's
+    /// `avg_pool1d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g / (taps of the window) to each of its elements.
+    ///
+    /// kernel_size: extents of the windows along each spatial axis.
+    Node avg_pool1d(const Node& x, const std::vector<std::int64_t>& kernel_size, const AvgPool1dOptions& options = {});
 
     /// y[…, i, j] = the sum of the window at (i, j), divided by the kernel size; padding counts as zeros.
     ///
@@ -781,6 +930,18 @@ public:
     /// kernel_size: extents of the windows along each spatial axis.
     Node avg_pool2d(const Node& x, const std::vector<std::int64_t>& kernel_size, const AvgPool2dOptions& options = {});
 
+    /// y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts as zeros.
+    ///
+    /// Integers give float64. Extents as those of max_pool1d. What a window of a `ceiling` has beyond the padding does
+    /// not count. PyTorch's `avg_pool3d`, whose `ceil_mode` is `ceiling`; Flax's `avg_pool`, without a ceiling.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g / (taps of the window) to each of its elements.
+    ///
+    /// kernel_size: extents of the windows along each spatial axis.
+    Node avg_pool3d(const Node& x, const std::vector<std::int64_t>& kernel_size, const AvgPool3dOptions& options = {});
+
     /// y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each feature over all other axes.
     ///
     /// `axis` is that of the features; weight and bias have its extent. These are the statistics of the operand (as in
@@ -789,6 +950,38 @@ public:
     ///
     /// Gradient: as of layer_norm, over all axes but the features'.
     Node batch_norm(const Node& x, const BatchNormOptions& options = {});
+
+    /// y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as when a network is used.
+    ///
+    /// `axis` is that of the features; all other operands have its extent. PyTorch's `batch_norm` with training false;
+    /// Flax's `BatchNorm` with use_running_average, whose features are last.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+    Node batch_norm_given(
+        const Node& x,
+        const Node& mean,
+        const Node& variance,
+        const BatchNormGivenOptions& options = {});
+
+    /// y of `batch_norm`, and the running mean and variance, moved on: (1 − momentum) · old + momentum · this batch's.
+    ///
+    /// `axis` is that of the features; all other operands have its extent. The variance that is moved to has n − 1 in
+    /// the denominator, that of y has n. Three results, read through get_output. PyTorch's `batch_norm` with training
+    /// true, whose running statistics are written in place, and carry no gradient; Flax's `BatchNorm`, whose momentum
+    /// is 1 − this one, and whose running variance has n.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: as of batch_norm; of the running statistics as their formula.
+    Node batch_norm_running(
+        const Node& x,
+        const Node& mean,
+        const Node& variance,
+        const BatchNormRunningOptions& options = {});
 
     /// loss = −y · log σ(x) − (1 − y) · log σ(−x), binary cross-entropy, elementwise on equal shapes; then the mean.
     ///
@@ -853,6 +1046,17 @@ public:
     ///
     /// Gradient: g, cut apart.
     Node cat(const std::vector<Node>& x, const CatOptions& options = {});
+
+    /// y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from each of b.
+    ///
+    /// a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient is 0,
+    /// and so is that of the gradient. Differences are taken before they are squared, so that no digits are lost:
+    /// PyTorch's `cdist` with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0.
+    Node cdist(const Node& a, const Node& b, const CdistOptions& options = {});
 
     /// y = ⌈x⌉: up to the next whole number.
     Node ceil(const Node& x);
@@ -949,6 +1153,17 @@ public:
     ///
     /// Gradient: dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed.
     Node conv3d(const Node& x, const Node& kernel, const Conv3dOptions& options = {});
+
+    /// y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of conv1d.
+    ///
+    /// x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p +
+    /// d·(kw − 1) + 1 + output_padding. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with transpose_kernel,
+    /// which has the kernel's axes in another order, and paddings of the convolution that it widens.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
+    Node conv_transpose1d(const Node& x, const Node& kernel, const ConvTranspose1dOptions& options = {});
 
     /// y[n, o, i·s + a·d − p, j·s + b·d − p] = Σ x[n, c, i, j] · kernel[c, o, a, b] + bias[o]: the adjoint of conv2d.
     ///
@@ -1104,8 +1319,8 @@ public:
     ///
     /// weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…]. With
     /// `from_end`, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
-    /// `functional.embedding`, which takes no negative index; JAX's weight[indices], which does, and moves those
-    /// outside to the nearest row.
+    /// `functional.embedding`, which takes no negative index, and has `padding_idx`; JAX's weight[indices], which takes
+    /// negative ones, and moves those outside to the nearest row.
     ///
     /// Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
     Node embedding(const Node& weight, const Node& indices, const EmbeddingOptions& options = {});
@@ -1225,6 +1440,18 @@ public:
 
     /// y = (a ≥ b), elementwise; false beside NaN.
     Node greater_equal(const Node& a, const Node& b);
+
+    /// y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups of channels.
+    ///
+    /// x [n, channels, …]; weight and bias [channels], which are cut into `groups` equal parts. n in the denominator.
+    /// Y. Wu, K. He, "Group normalization" (2018). PyTorch's `group_norm`, Flax's `GroupNorm`, whose channels are last.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: as of layer_norm, over each group.
+    ///
+    /// groups: how many equal parts the channels are cut into.
+    Node group_norm(const Node& x, std::int64_t groups, const GroupNormOptions& options = {});
 
     /// y = I₀(x): NumPy's, `torch.special.i0`, JAX's `scipy.special.i0`. To 5 units; infinite beyond |x| = 713.98.
     ///
@@ -1470,6 +1697,18 @@ public:
     /// Gradient: g / k to each of the k elements equal to y, or NaN where y is; zero to the others.
     Node max(const Node& x, const MaxOptions& options = {});
 
+    /// y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding counts as −∞.
+    ///
+    /// w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with `ceiling`, ⌈…⌉ + 1. PyTorch's
+    /// `max_pool1d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window` with window_dilation, without a ceiling.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g, added at the first maximum (in row-major order) of each window.
+    ///
+    /// kernel_size: extents of the windows along each spatial axis.
+    Node max_pool1d(const Node& x, const std::vector<std::int64_t>& kernel_size, const MaxPool1dOptions& options = {});
+
     /// y[…, i, j] = the largest element of the window at (i, j); NaN where it holds one.
     ///
     /// x [..., h, w]; padding counts as −∞. As PyTorch's max_pool2d.
@@ -1502,6 +1741,18 @@ public:
         const Node& x,
         const std::vector<std::int64_t>& kernel_size,
         const MaxPool2dIndicesOptions& options = {});
+
+    /// y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds one. x [..., d, h, w].
+    ///
+    /// Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is one
+    /// whose first kernel size is 1. PyTorch's `max_pool3d`, whose `ceil_mode` is `ceiling`; JAX's `lax.reduce_window`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g, added at the first maximum (in row-major order) of each window.
+    ///
+    /// kernel_size: extents of the windows along each spatial axis.
+    Node max_pool3d(const Node& x, const std::vector<std::int64_t>& kernel_size, const MaxPool3dOptions& options = {});
 
     /// y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN.
     ///
@@ -1744,6 +1995,22 @@ public:
     /// Gradient: g, reshaped back.
     Node reshape(const Node& x, const ReshapeOptions& options = {});
 
+    /// y = x with other extents on some axes, each new entry interpolated from those around its place.
+    ///
+    /// The middle of new entry i lies at (i + ½) · extent / size − ½; with `corners`, at i · (extent − 1) / (size − 1).
+    /// `nearest` takes the entry that is nearest, `linear` two, `cubic` four, by Keys's kernel with a = −0.75; beyond
+    /// an end there is what is at the end. With `antialias`, kernels are wider where the tensor shrinks, a is −0.5, and
+    /// what is beyond an end does not count. PyTorch's `interpolate` with modes nearest-exact, linear, bilinear,
+    /// trilinear and bicubic, and align_corners; JAX's `image.resize`, whose cubic has a = −0.5 always, and which has
+    /// no corners.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g, each entry's shares added where they were read.
+    ///
+    /// sizes: the new extents.
+    Node resize(const Node& x, const std::vector<std::int64_t>& sizes, const ResizeOptions& options = {});
+
     /// y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
     ///
     /// B. Zhang, R. Sennrich, "Root mean square layer normalization" (2019).
@@ -1836,7 +2103,7 @@ public:
     ///
     /// x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
     /// int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
-    /// JAX's `ops.segment_prod`, PyTorch's `scatter_reduce` with prod.
+    /// JAX's `ops.segment_prod`, which has no gradient; PyTorch's `scatter_reduce` with prod.
     ///
     /// Since opset 2.
     ///

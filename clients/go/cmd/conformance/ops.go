@@ -13,6 +13,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Acos(s.operand(0))
 	case "acosh":
 		return g.Acosh(s.operand(0))
+	case "adaptive_avg_pool":
+		return g.AdaptiveAvgPool(s.operand(0), attr[[]int](s, "sizes"))
+	case "adaptive_max_pool":
+		return g.AdaptiveMaxPool(s.operand(0), attr[[]int](s, "sizes"))
 	case "add":
 		return g.Add(s.operand(0), s.operand(1))
 	case "add_scalar":
@@ -58,12 +62,25 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Mask = s.operand(3)
 		o.Scale = optional[float64](s, "scale")
 		o.Causal = optional[bool](s, "causal")
+		o.Grouped = optional[bool](s, "grouped")
 		return g.Attention(s.operand(0), s.operand(1), s.operand(2), o)
+	case "avg_pool1d":
+		var o gs.AvgPool1DOptions
+		o.Stride = attr[[]int](s, "stride")
+		o.Padding = attr[[]int](s, "padding")
+		o.Ceiling = optional[bool](s, "ceiling")
+		return g.AvgPool1D(s.operand(0), attr[[]int](s, "kernel_size"), o)
 	case "avg_pool2d":
 		var o gs.AvgPool2DOptions
 		o.Stride = attr[[]int](s, "stride")
 		o.Padding = attr[[]int](s, "padding")
 		return g.AvgPool2D(s.operand(0), attr[[]int](s, "kernel_size"), o)
+	case "avg_pool3d":
+		var o gs.AvgPool3DOptions
+		o.Stride = attr[[]int](s, "stride")
+		o.Padding = attr[[]int](s, "padding")
+		o.Ceiling = optional[bool](s, "ceiling")
+		return g.AvgPool3D(s.operand(0), attr[[]int](s, "kernel_size"), o)
 	case "batch_norm":
 		var o gs.BatchNormOptions
 		o.Weight = s.operand(1)
@@ -71,6 +88,21 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Axis = optional[int](s, "axis")
 		o.Eps = optional[float64](s, "eps")
 		return g.BatchNorm(s.operand(0), o)
+	case "batch_norm_given":
+		var o gs.BatchNormGivenOptions
+		o.Weight = s.operand(3)
+		o.Bias = s.operand(4)
+		o.Axis = optional[int](s, "axis")
+		o.Eps = optional[float64](s, "eps")
+		return g.BatchNormGiven(s.operand(0), s.operand(1), s.operand(2), o)
+	case "batch_norm_running":
+		var o gs.BatchNormRunningOptions
+		o.Weight = s.operand(3)
+		o.Bias = s.operand(4)
+		o.Axis = optional[int](s, "axis")
+		o.Eps = optional[float64](s, "eps")
+		o.Momentum = optional[float64](s, "momentum")
+		return g.BatchNormRunning(s.operand(0), s.operand(1), s.operand(2), o)
 	case "bce_with_logits":
 		var o gs.BCEWithLogitsOptions
 		o.Reduction = attr[string](s, "reduction")
@@ -95,6 +127,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Axis = optional[int](s, "axis")
 		o.Sizes = attr[[]int](s, "sizes")
 		return g.Cat(s.nodes[0:], o)
+	case "cdist":
+		var o gs.CdistOptions
+		o.P = optional[float64](s, "p")
+		return g.Cdist(s.operand(0), s.operand(1), o)
 	case "ceil":
 		return g.Ceil(s.operand(0))
 	case "cholesky":
@@ -142,6 +178,15 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Dilation = attr[[]int](s, "dilation")
 		o.Groups = optional[int](s, "groups")
 		return g.Conv3D(s.operand(0), s.operand(1), o)
+	case "conv_transpose1d":
+		var o gs.ConvTranspose1DOptions
+		o.Bias = s.operand(2)
+		o.Stride = attr[[]int](s, "stride")
+		o.Padding = attr[[]int](s, "padding")
+		o.Dilation = attr[[]int](s, "dilation")
+		o.Groups = optional[int](s, "groups")
+		o.OutputPadding = attr[[]int](s, "output_padding")
+		return g.ConvTranspose1D(s.operand(0), s.operand(1), o)
 	case "conv_transpose2d":
 		var o gs.ConvTranspose2DOptions
 		o.Bias = s.operand(2)
@@ -209,6 +254,7 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 	case "embedding":
 		var o gs.EmbeddingOptions
 		o.FromEnd = optional[bool](s, "from_end")
+		o.PaddingIdx = optional[int](s, "padding_idx")
 		return g.Embedding(s.operand(0), s.operand(1), o)
 	case "equal":
 		return g.Equal(s.operand(0), s.operand(1))
@@ -266,6 +312,12 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Greater(s.operand(0), s.operand(1))
 	case "greater_equal":
 		return g.GreaterEqual(s.operand(0), s.operand(1))
+	case "group_norm":
+		var o gs.GroupNormOptions
+		o.Weight = s.operand(1)
+		o.Bias = s.operand(2)
+		o.Eps = optional[float64](s, "eps")
+		return g.GroupNorm(s.operand(0), attr[int](s, "groups"), o)
 	case "i0":
 		return g.I0(s.operand(0))
 	case "i0e":
@@ -372,6 +424,13 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Axes = attr[[]int](s, "axes")
 		o.KeepDims = optional[bool](s, "keepdims")
 		return g.Max(s.operand(0), o)
+	case "max_pool1d":
+		var o gs.MaxPool1DOptions
+		o.Stride = attr[[]int](s, "stride")
+		o.Padding = attr[[]int](s, "padding")
+		o.Dilation = attr[[]int](s, "dilation")
+		o.Ceiling = optional[bool](s, "ceiling")
+		return g.MaxPool1D(s.operand(0), attr[[]int](s, "kernel_size"), o)
 	case "max_pool2d":
 		var o gs.MaxPool2DOptions
 		o.Stride = attr[[]int](s, "stride")
@@ -387,6 +446,13 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Stride = attr[[]int](s, "stride")
 		o.Padding = attr[[]int](s, "padding")
 		return g.MaxPool2DIndices(s.operand(0), attr[[]int](s, "kernel_size"), o)
+	case "max_pool3d":
+		var o gs.MaxPool3DOptions
+		o.Stride = attr[[]int](s, "stride")
+		o.Padding = attr[[]int](s, "padding")
+		o.Dilation = attr[[]int](s, "dilation")
+		o.Ceiling = optional[bool](s, "ceiling")
+		return g.MaxPool3D(s.operand(0), attr[[]int](s, "kernel_size"), o)
 	case "maximum":
 		return g.Maximum(s.operand(0), s.operand(1))
 	case "mean":
@@ -494,6 +560,13 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Shape = attr[[]int](s, "shape")
 		o.OriginalShape = attr[[]int](s, "original_shape")
 		return g.Reshape(s.operand(0), o)
+	case "resize":
+		var o gs.ResizeOptions
+		o.Axes = attr[[]int](s, "axes")
+		o.Method = attr[string](s, "method")
+		o.Antialias = optional[bool](s, "antialias")
+		o.Corners = optional[bool](s, "corners")
+		return g.Resize(s.operand(0), attr[[]int](s, "sizes"), o)
 	case "rms_norm":
 		var o gs.RMSNormOptions
 		o.Weight = s.operand(1)

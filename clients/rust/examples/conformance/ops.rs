@@ -11,6 +11,8 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "abs" => step.operand(0).abs(),
         "acos" => step.operand(0).acos(),
         "acosh" => step.operand(0).acosh(),
+        "adaptive_avg_pool" => step.operand(0).adaptive_avg_pool(step.attr::<Vec<i64>>("sizes")?),
+        "adaptive_max_pool" => step.operand(0).adaptive_max_pool(step.attr::<Vec<i64>>("sizes")?),
         "add" => step.operand(0).add(step.operand(1)),
         "add_scalar" => step.operand(0).add_scalar(step.attr::<f64>("scalar")?),
         "all" => {
@@ -53,13 +55,28 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set_operand(o, 3, |o, node| o.mask(node));
             let o = step.set(o, "scale", |o, v: f64| o.scale(v))?;
             let o = step.set(o, "causal", |o, v: bool| o.causal(v))?;
+            let o = step.set(o, "grouped", |o, v: bool| o.grouped(v))?;
             step.operand(0).attention_with(step.operand(1), step.operand(2), o)
+        }
+        "avg_pool1d" => {
+            let o = AvgPool1dOptions::new();
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            let o = step.set(o, "ceiling", |o, v: bool| o.ceiling(v))?;
+            step.operand(0).avg_pool1d_with(step.attr::<Vec<i64>>("kernel_size")?, o)
         }
         "avg_pool2d" => {
             let o = AvgPool2dOptions::new();
             let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
             let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
             step.operand(0).avg_pool2d_with(step.attr::<Vec<i64>>("kernel_size")?, o)
+        }
+        "avg_pool3d" => {
+            let o = AvgPool3dOptions::new();
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            let o = step.set(o, "ceiling", |o, v: bool| o.ceiling(v))?;
+            step.operand(0).avg_pool3d_with(step.attr::<Vec<i64>>("kernel_size")?, o)
         }
         "batch_norm" => {
             let o = BatchNormOptions::new();
@@ -68,6 +85,23 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
             let o = step.set(o, "eps", |o, v: f64| o.eps(v))?;
             step.operand(0).batch_norm_with(o)
+        }
+        "batch_norm_given" => {
+            let o = BatchNormGivenOptions::new();
+            let o = step.set_operand(o, 3, |o, node| o.weight(node));
+            let o = step.set_operand(o, 4, |o, node| o.bias(node));
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            let o = step.set(o, "eps", |o, v: f64| o.eps(v))?;
+            step.operand(0).batch_norm_given_with(step.operand(1), step.operand(2), o)
+        }
+        "batch_norm_running" => {
+            let o = BatchNormRunningOptions::new();
+            let o = step.set_operand(o, 3, |o, node| o.weight(node));
+            let o = step.set_operand(o, 4, |o, node| o.bias(node));
+            let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
+            let o = step.set(o, "eps", |o, v: f64| o.eps(v))?;
+            let o = step.set(o, "momentum", |o, v: f64| o.momentum(v))?;
+            step.operand(0).batch_norm_running_with(step.operand(1), step.operand(2), o)
         }
         "bce_with_logits" => {
             let o = BceWithLogitsOptions::new();
@@ -93,6 +127,11 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
             let o = step.set(o, "sizes", |o, v: Vec<i64>| o.sizes(v))?;
             graph.cat_with(&step.nodes[0..], o)
+        }
+        "cdist" => {
+            let o = CdistOptions::new();
+            let o = step.set(o, "p", |o, v: f64| o.p(v))?;
+            step.operand(0).cdist_with(step.operand(1), o)
         }
         "ceil" => step.operand(0).ceil(),
         "cholesky" => step.operand(0).cholesky(),
@@ -147,6 +186,16 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "dilation", |o, v: Vec<i64>| o.dilation(v))?;
             let o = step.set(o, "groups", |o, v: i64| o.groups(v))?;
             step.operand(0).conv3d_with(step.operand(1), o)
+        }
+        "conv_transpose1d" => {
+            let o = ConvTranspose1dOptions::new();
+            let o = step.set_operand(o, 2, |o, node| o.bias(node));
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            let o = step.set(o, "dilation", |o, v: Vec<i64>| o.dilation(v))?;
+            let o = step.set(o, "groups", |o, v: i64| o.groups(v))?;
+            let o = step.set(o, "output_padding", |o, v: Vec<i64>| o.output_padding(v))?;
+            step.operand(0).conv_transpose1d_with(step.operand(1), o)
         }
         "conv_transpose2d" => {
             let o = ConvTranspose2dOptions::new();
@@ -218,6 +267,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "embedding" => {
             let o = EmbeddingOptions::new();
             let o = step.set(o, "from_end", |o, v: bool| o.from_end(v))?;
+            let o = step.set(o, "padding_idx", |o, v: i64| o.padding_idx(v))?;
             step.operand(0).embedding_with(step.operand(1), o)
         }
         "equal" => step.operand(0).equal(step.operand(1)),
@@ -278,6 +328,13 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         }
         "greater" => step.operand(0).greater(step.operand(1)),
         "greater_equal" => step.operand(0).greater_equal(step.operand(1)),
+        "group_norm" => {
+            let o = GroupNormOptions::new();
+            let o = step.set_operand(o, 1, |o, node| o.weight(node));
+            let o = step.set_operand(o, 2, |o, node| o.bias(node));
+            let o = step.set(o, "eps", |o, v: f64| o.eps(v))?;
+            step.operand(0).group_norm_with(step.attr::<i64>("groups")?, o)
+        }
         "i0" => step.operand(0).i0(),
         "i0e" => step.operand(0).i0e(),
         "i1" => step.operand(0).i1(),
@@ -373,6 +430,14 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
             step.operand(0).max_with(o)
         }
+        "max_pool1d" => {
+            let o = MaxPool1dOptions::new();
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            let o = step.set(o, "dilation", |o, v: Vec<i64>| o.dilation(v))?;
+            let o = step.set(o, "ceiling", |o, v: bool| o.ceiling(v))?;
+            step.operand(0).max_pool1d_with(step.attr::<Vec<i64>>("kernel_size")?, o)
+        }
         "max_pool2d" => {
             let o = MaxPool2dOptions::new();
             let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
@@ -390,6 +455,14 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
             let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
             step.operand(0).max_pool2d_indices_with(step.attr::<Vec<i64>>("kernel_size")?, o)
+        }
+        "max_pool3d" => {
+            let o = MaxPool3dOptions::new();
+            let o = step.set(o, "stride", |o, v: Vec<i64>| o.stride(v))?;
+            let o = step.set(o, "padding", |o, v: Vec<i64>| o.padding(v))?;
+            let o = step.set(o, "dilation", |o, v: Vec<i64>| o.dilation(v))?;
+            let o = step.set(o, "ceiling", |o, v: bool| o.ceiling(v))?;
+            step.operand(0).max_pool3d_with(step.attr::<Vec<i64>>("kernel_size")?, o)
         }
         "maximum" => step.operand(0).maximum(step.operand(1)),
         "mean" => {
@@ -494,6 +567,14 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "shape", |o, v: Vec<i64>| o.shape(v))?;
             let o = step.set(o, "original_shape", |o, v: Vec<i64>| o.original_shape(v))?;
             step.operand(0).reshape_with(o)
+        }
+        "resize" => {
+            let o = ResizeOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "method", |o, v: String| o.method(&v))?;
+            let o = step.set(o, "antialias", |o, v: bool| o.antialias(v))?;
+            let o = step.set(o, "corners", |o, v: bool| o.corners(v))?;
+            step.operand(0).resize_with(step.attr::<Vec<i64>>("sizes")?, o)
         }
         "rms_norm" => {
             let o = RmsNormOptions::new();

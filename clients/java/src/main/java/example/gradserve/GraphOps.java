@@ -21,16 +21,25 @@ public abstract sealed class GraphOps permits Graph {
     /** The opset that graphs have an op since. */
     static int since(String op) {
         return switch (op) {
+            case "adaptive_avg_pool" -> 2;
+            case "adaptive_max_pool" -> 2;
+            case "avg_pool1d" -> 2;
+            case "avg_pool3d" -> 2;
+            case "batch_norm_given" -> 2;
+            case "batch_norm_running" -> 2;
             case "betainc" -> 2;
             case "call" -> 2;
+            case "cdist" -> 2;
             case "compress" -> 2;
             case "cond" -> 2;
+            case "conv_transpose1d" -> 2;
             case "cumlogsumexp" -> 2;
             case "cummax" -> 2;
             case "cummin" -> 2;
             case "cumprod" -> 2;
             case "fixed_point" -> 2;
             case "floor_div" -> 2;
+            case "group_norm" -> 2;
             case "i0" -> 2;
             case "i0e" -> 2;
             case "i1" -> 2;
@@ -41,6 +50,8 @@ public abstract sealed class GraphOps permits Graph {
             case "index_add" -> 2;
             case "index_set" -> 2;
             case "map" -> 2;
+            case "max_pool1d" -> 2;
+            case "max_pool3d" -> 2;
             case "nonzero" -> 2;
             case "random_bernoulli" -> 2;
             case "random_bits" -> 2;
@@ -54,6 +65,7 @@ public abstract sealed class GraphOps permits Graph {
             case "random_split" -> 2;
             case "random_uniform" -> 2;
             case "rem" -> 2;
+            case "resize" -> 2;
             case "scan" -> 2;
             case "segment_max" -> 2;
             case "segment_mean" -> 2;

@@ -59,6 +59,46 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
+     * The op adaptive_avg_pool: y[…, i] = the mean of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉. Integers
+     * give float64.
+     *
+     * <p>As many windows as <code>sizes</code> say, on as many of the last axes. PyTorch's
+     * <code>adaptive_avg_pool1d</code>, 2d and 3d; JAX has none.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g / (elements of the window) to each of these.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param sizes how many windows there are on each of the last axes
+     * @return the node
+     */
+    public Node adaptiveAvgPool(long... sizes) {
+        return append("adaptive_avg_pool", new Attrs().with("sizes", sizes), operands());
+    }
+
+    /**
+     * The op adaptive_max_pool: y[…, i] = the largest element of window i, from ⌊i · n / size⌋ to ⌈(i + 1) · n / size⌉;
+     * NaN where it holds one.
+     *
+     * <p>As many windows as <code>sizes</code> say, on as many of the last axes. PyTorch's
+     * <code>adaptive_max_pool1d</code>, 2d and 3d; JAX has none.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param sizes how many windows there are on each of the last axes
+     * @return the node
+     */
+    public Node adaptiveMaxPool(long... sizes) {
+        return append("adaptive_max_pool", new Attrs().with("sizes", sizes), operands());
+    }
+
+    /**
      * The op add: y = a + b, elementwise, broadcasting as NumPy.
      *
      * <p>Gradient: da = g, db = g.
@@ -393,6 +433,17 @@ public abstract sealed class NodeOps permits Node {
             attrs.with("causal", causal);
             return this;
         }
+
+        /**
+         * Whether each head of k and v serves several of q, on the axis -3; since opset 2; false unless stated.
+         *
+         * @param grouped the value
+         * @return these options
+         */
+        public AttentionOptions grouped(boolean grouped) {
+            attrs.with("grouped", grouped);
+            return this;
+        }
     }
 
     /**
@@ -402,8 +453,10 @@ public abstract sealed class NodeOps permits Node {
      * <p>q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast.
      * The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). <code>causal</code> also hides
      * key j from query i where j &gt; i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh
-     * q, k and v are not held in memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all
-     * you need" (2017).
+     * q, k and v are not held in memory, but for tangents and second derivatives. With <code>grouped</code>, the heads
+     * of q, on its axis -3, are a multiple of those of k and v, each of which serves as many, side by side: PyTorch's
+     * enable_gqa, and what JAX's dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all
+     * you need" (2017); J. Ainslie et al., "GQA" (2023).
      *
      * <p>Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv =
      * pᵀ g.
@@ -425,8 +478,10 @@ public abstract sealed class NodeOps permits Node {
      * <p>q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast.
      * The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). <code>causal</code> also hides
      * key j from query i where j &gt; i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh
-     * q, k and v are not held in memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all
-     * you need" (2017).
+     * q, k and v are not held in memory, but for tangents and second derivatives. With <code>grouped</code>, the heads
+     * of q, on its axis -3, are a multiple of those of k and v, each of which serves as many, side by side: PyTorch's
+     * enable_gqa, and what JAX's dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all
+     * you need" (2017); J. Ainslie et al., "GQA" (2023).
      *
      * <p>Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv =
      * pᵀ g.
@@ -449,8 +504,10 @@ public abstract sealed class NodeOps permits Node {
      * <p>q [..., queries, d], k [..., keys, d], v [..., keys, width], y [..., queries, width]; leading axes broadcast.
      * The mask broadcasts to [..., queries, keys]: bool (true = keep) or float (added). <code>causal</code> also hides
      * key j from query i where j &gt; i. A query that is left no key has NaN. Scores of 16 MiB and more that outweigh
-     * q, k and v are not held in memory, but for tangents and second derivatives. A. Vaswani et al., "Attention is all
-     * you need" (2017).
+     * q, k and v are not held in memory, but for tangents and second derivatives. With <code>grouped</code>, the heads
+     * of q, on its axis -3, are a multiple of those of k and v, each of which serves as many, side by side: PyTorch's
+     * enable_gqa, and what JAX's dot_product_attention does where there are fewer. A. Vaswani et al., "Attention is all
+     * you need" (2017); J. Ainslie et al., "GQA" (2023).
      *
      * <p>Gradient: with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv =
      * pᵀ g.
@@ -465,6 +522,90 @@ public abstract sealed class NodeOps permits Node {
     public Node attention(Node k, Node v, Consumer<AttentionOptions> options) {
         AttentionOptions given = given(new AttentionOptions(), options);
         return append("attention", given.attrs, operands(k, v, given.mask));
+    }
+
+    /** What avgPool1d takes beside what is required. */
+    public static final class AvgPool1dOptions {
+        private final Attrs attrs = new Attrs();
+
+        private AvgPool1dOptions() {}
+
+        /**
+         * Distance of the windows along each spatial axis; absent: the kernel size.
+         *
+         * @param stride the value
+         * @return these options
+         */
+        public AvgPool1dOptions stride(long... stride) {
+            attrs.with("stride", stride);
+            return this;
+        }
+
+        /**
+         * Added on both sides of each axis, at most half the kernel size; [0] unless stated.
+         *
+         * @param padding the value
+         * @return these options
+         */
+        public AvgPool1dOptions padding(long... padding) {
+            attrs.with("padding", padding);
+            return this;
+        }
+
+        /**
+         * Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+         *
+         * @param ceiling the value
+         * @return these options
+         */
+        public AvgPool1dOptions ceiling(boolean ceiling) {
+            attrs.with("ceiling", ceiling);
+            return this;
+        }
+    }
+
+    /**
+     * The op avg_pool1d: y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers give
+     * float64.
+     *
+     * <p>Extents as those of max_pool1d. What a window of a <code>ceiling</code> has beyond the padding does not count.
+     * PyTorch's <code>avg_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>; Flax's
+     * <code>avg_pool</code>, without a ceiling.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g / (taps of the window) to each of its elements.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernelSize extents of the windows along each spatial axis
+     * @return the node
+     */
+    public Node avgPool1d(long... kernelSize) {
+        return append("avg_pool1d", new Attrs().with("kernel_size", kernelSize), operands());
+    }
+
+    /**
+     * The op avg_pool1d: y[…, i] = the mean of the window at i. x [..., w]; padding counts as zeros. Integers give
+     * float64.
+     *
+     * <p>Extents as those of max_pool1d. What a window of a <code>ceiling</code> has beyond the padding does not count.
+     * PyTorch's <code>avg_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>; Flax's
+     * <code>avg_pool</code>, without a ceiling.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g / (taps of the window) to each of its elements.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernelSize extents of the windows along each spatial axis
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node avgPool1d(long[] kernelSize, Consumer<AvgPool1dOptions> options) {
+        AvgPool1dOptions given = given(new AvgPool1dOptions(), options);
+        return append("avg_pool1d", given.attrs.with("kernel_size", kernelSize), operands());
     }
 
     /** What avgPool2d takes beside what is required. */
@@ -530,6 +671,90 @@ public abstract sealed class NodeOps permits Node {
     public Node avgPool2d(long[] kernelSize, Consumer<AvgPool2dOptions> options) {
         AvgPool2dOptions given = given(new AvgPool2dOptions(), options);
         return append("avg_pool2d", given.attrs.with("kernel_size", kernelSize), operands());
+    }
+
+    /** What avgPool3d takes beside what is required. */
+    public static final class AvgPool3dOptions {
+        private final Attrs attrs = new Attrs();
+
+        private AvgPool3dOptions() {}
+
+        /**
+         * Distance of the windows along each spatial axis; absent: the kernel size.
+         *
+         * @param stride the value
+         * @return these options
+         */
+        public AvgPool3dOptions stride(long... stride) {
+            attrs.with("stride", stride);
+            return this;
+        }
+
+        /**
+         * Added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated.
+         *
+         * @param padding the value
+         * @return these options
+         */
+        public AvgPool3dOptions padding(long... padding) {
+            attrs.with("padding", padding);
+            return this;
+        }
+
+        /**
+         * Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+         *
+         * @param ceiling the value
+         * @return these options
+         */
+        public AvgPool3dOptions ceiling(boolean ceiling) {
+            attrs.with("ceiling", ceiling);
+            return this;
+        }
+    }
+
+    /**
+     * The op avg_pool3d: y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts as
+     * zeros.
+     *
+     * <p>Integers give float64. Extents as those of max_pool1d. What a window of a <code>ceiling</code> has beyond the
+     * padding does not count. PyTorch's <code>avg_pool3d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>;
+     * Flax's <code>avg_pool</code>, without a ceiling.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g / (taps of the window) to each of its elements.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernelSize extents of the windows along each spatial axis
+     * @return the node
+     */
+    public Node avgPool3d(long... kernelSize) {
+        return append("avg_pool3d", new Attrs().with("kernel_size", kernelSize), operands());
+    }
+
+    /**
+     * The op avg_pool3d: y[…, i, j, k] = the mean of the window at (i, j, k). x [..., d, h, w]; padding counts as
+     * zeros.
+     *
+     * <p>Integers give float64. Extents as those of max_pool1d. What a window of a <code>ceiling</code> has beyond the
+     * padding does not count. PyTorch's <code>avg_pool3d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>;
+     * Flax's <code>avg_pool</code>, without a ceiling.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g / (taps of the window) to each of its elements.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernelSize extents of the windows along each spatial axis
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node avgPool3d(long[] kernelSize, Consumer<AvgPool3dOptions> options) {
+        AvgPool3dOptions given = given(new AvgPool3dOptions(), options);
+        return append("avg_pool3d", given.attrs.with("kernel_size", kernelSize), operands());
     }
 
     /** What batchNorm takes beside what is required. */
@@ -639,6 +864,272 @@ public abstract sealed class NodeOps permits Node {
     public Node batchNorm(Consumer<BatchNormOptions> options) {
         BatchNormOptions given = given(new BatchNormOptions(), options);
         return append("batch_norm", given.attrs, operands(given.weight, given.bias));
+    }
+
+    /** What batchNormGiven takes beside what is required. */
+    public static final class BatchNormGivenOptions {
+        private final Attrs attrs = new Attrs();
+        private Node weight;
+        private Node bias;
+
+        private BatchNormGivenOptions() {}
+
+        /**
+         * An operand.
+         *
+         * @param weight a node of the same graph
+         * @return these options
+         */
+        public BatchNormGivenOptions weight(Node weight) {
+            this.weight = weight;
+            return this;
+        }
+
+        /**
+         * An operand.
+         *
+         * @param bias a node of the same graph
+         * @return these options
+         */
+        public BatchNormGivenOptions bias(Node bias) {
+            this.bias = bias;
+            return this;
+        }
+
+        /**
+         * The axis of the features; 1 unless stated.
+         *
+         * @param axis the value
+         * @return these options
+         */
+        public BatchNormGivenOptions axis(long axis) {
+            attrs.with("axis", axis);
+            return this;
+        }
+
+        /**
+         * Added to the variance or mean square; positive; 1e-05 unless stated.
+         *
+         * @param eps the value
+         * @return these options
+         */
+        public BatchNormGivenOptions eps(double eps) {
+            attrs.with("eps", eps);
+            return this;
+        }
+    }
+
+    /**
+     * The op batch_norm_given: y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as
+     * when a network is used.
+     *
+     * <p><code>axis</code> is that of the features; all other operands have its extent. PyTorch's
+     * <code>batch_norm</code> with training false; Flax's <code>BatchNorm</code> with use_running_average, whose
+     * features are last.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param mean an operand
+     * @param variance an operand
+     * @return the node
+     */
+    public Node batchNormGiven(Node mean, Node variance) {
+        return append("batch_norm_given", new Attrs(), operands(mean, variance));
+    }
+
+    /**
+     * The op batch_norm_given: y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as
+     * when a network is used.
+     *
+     * <p><code>axis</code> is that of the features; all other operands have its extent. PyTorch's
+     * <code>batch_norm</code> with training false; Flax's <code>BatchNorm</code> with use_running_average, whose
+     * features are last.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param mean an operand
+     * @param variance an operand
+     * @param weight an operand; null where it is absent
+     * @param bias an operand; null where it is absent
+     * @return the node
+     */
+    public Node batchNormGiven(Node mean, Node variance, Node weight, Node bias) {
+        return append("batch_norm_given", new Attrs(), operands(mean, variance, weight, bias));
+    }
+
+    /**
+     * The op batch_norm_given: y = (x − mean) / √(variance + eps) · weight + bias, by statistics that are given, as
+     * when a network is used.
+     *
+     * <p><code>axis</code> is that of the features; all other operands have its extent. PyTorch's
+     * <code>batch_norm</code> with training false; Flax's <code>BatchNorm</code> with use_running_average, whose
+     * features are last.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param mean an operand
+     * @param variance an operand
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node batchNormGiven(Node mean, Node variance, Consumer<BatchNormGivenOptions> options) {
+        BatchNormGivenOptions given = given(new BatchNormGivenOptions(), options);
+        return append("batch_norm_given", given.attrs, operands(mean, variance, given.weight, given.bias));
+    }
+
+    /** What batchNormRunning takes beside what is required. */
+    public static final class BatchNormRunningOptions {
+        private final Attrs attrs = new Attrs();
+        private Node weight;
+        private Node bias;
+
+        private BatchNormRunningOptions() {}
+
+        /**
+         * An operand.
+         *
+         * @param weight a node of the same graph
+         * @return these options
+         */
+        public BatchNormRunningOptions weight(Node weight) {
+            this.weight = weight;
+            return this;
+        }
+
+        /**
+         * An operand.
+         *
+         * @param bias a node of the same graph
+         * @return these options
+         */
+        public BatchNormRunningOptions bias(Node bias) {
+            this.bias = bias;
+            return this;
+        }
+
+        /**
+         * The axis of the features; 1 unless stated.
+         *
+         * @param axis the value
+         * @return these options
+         */
+        public BatchNormRunningOptions axis(long axis) {
+            attrs.with("axis", axis);
+            return this;
+        }
+
+        /**
+         * Added to the variance or mean square; positive; 1e-05 unless stated.
+         *
+         * @param eps the value
+         * @return these options
+         */
+        public BatchNormRunningOptions eps(double eps) {
+            attrs.with("eps", eps);
+            return this;
+        }
+
+        /**
+         * How much of the new statistics the running ones take; 0.1 unless stated.
+         *
+         * @param momentum the value
+         * @return these options
+         */
+        public BatchNormRunningOptions momentum(double momentum) {
+            attrs.with("momentum", momentum);
+            return this;
+        }
+    }
+
+    /**
+     * The op batch_norm_running: y of <code>batch_norm</code>, and the running mean and variance, moved on: (1 −
+     * momentum) · old + momentum · this batch's.
+     *
+     * <p><code>axis</code> is that of the features; all other operands have its extent. The variance that is moved to
+     * has n − 1 in the denominator, that of y has n. Three results, read through get_output. PyTorch's
+     * <code>batch_norm</code> with training true, whose running statistics are written in place, and carry no gradient;
+     * Flax's <code>BatchNorm</code>, whose momentum is 1 − this one, and whose running variance has n.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: as of batch_norm; of the running statistics as their formula.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param mean an operand
+     * @param variance an operand
+     * @return the node
+     */
+    public Node batchNormRunning(Node mean, Node variance) {
+        return append("batch_norm_running", new Attrs(), operands(mean, variance));
+    }
+
+    /**
+     * The op batch_norm_running: y of <code>batch_norm</code>, and the running mean and variance, moved on: (1 −
+     * momentum) · old + momentum · this batch's.
+     *
+     * <p><code>axis</code> is that of the features; all other operands have its extent. The variance that is moved to
+     * has n − 1 in the denominator, that of y has n. Three results, read through get_output. PyTorch's
+     * <code>batch_norm</code> with training true, whose running statistics are written in place, and carry no gradient;
+     * Flax's <code>BatchNorm</code>, whose momentum is 1 − this one, and whose running variance has n.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: as of batch_norm; of the running statistics as their formula.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param mean an operand
+     * @param variance an operand
+     * @param weight an operand; null where it is absent
+     * @param bias an operand; null where it is absent
+     * @return the node
+     */
+    public Node batchNormRunning(Node mean, Node variance, Node weight, Node bias) {
+        return append("batch_norm_running", new Attrs(), operands(mean, variance, weight, bias));
+    }
+
+    /**
+     * The op batch_norm_running: y of <code>batch_norm</code>, and the running mean and variance, moved on: (1 −
+     * momentum) · old + momentum · this batch's.
+     *
+     * <p><code>axis</code> is that of the features; all other operands have its extent. The variance that is moved to
+     * has n − 1 in the denominator, that of y has n. Three results, read through get_output. PyTorch's
+     * <code>batch_norm</code> with training true, whose running statistics are written in place, and carry no gradient;
+     * Flax's <code>BatchNorm</code>, whose momentum is 1 − this one, and whose running variance has n.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: as of batch_norm; of the running statistics as their formula.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param mean an operand
+     * @param variance an operand
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node batchNormRunning(Node mean, Node variance, Consumer<BatchNormRunningOptions> options) {
+        BatchNormRunningOptions given = given(new BatchNormRunningOptions(), options);
+        return append("batch_norm_running", given.attrs, operands(mean, variance, given.weight, given.bias));
     }
 
     /** What bceWithLogits takes beside what is required. */
@@ -767,6 +1258,68 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node cast(DType dtype) {
         return append("cast", new Attrs().with("dtype", dtype), operands());
+    }
+
+    /** What cdist takes beside what is required. */
+    public static final class CdistOptions {
+        private final Attrs attrs = new Attrs();
+
+        private CdistOptions() {}
+
+        /**
+         * The exponent; positive; 2.0 unless stated.
+         *
+         * @param p the value
+         * @return these options
+         */
+        public CdistOptions p(double p) {
+            attrs.with("p", p);
+            return this;
+        }
+    }
+
+    /**
+     * The op cdist: y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from each
+     * of b.
+     *
+     * <p>a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient is
+     * 0, and so is that of the gradient. Differences are taken before they are squared, so that no digits are lost:
+     * PyTorch's <code>cdist</code> with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0.
+     *
+     * <p>Of its operands, a is this node.
+     *
+     * @param b an operand
+     * @return the node
+     */
+    public Node cdist(Node b) {
+        return append("cdist", new Attrs(), operands(b));
+    }
+
+    /**
+     * The op cdist: y[…, i, j] = (Σ |a[…, i, k] − b[…, j, k]|ᵖ)^(1/p) over k: the distance of each row of a from each
+     * of b.
+     *
+     * <p>a [..., m, d], b [..., n, d], y [..., m, n]; leading axes broadcast. Where two rows coincide, the gradient is
+     * 0, and so is that of the gradient. Differences are taken before they are squared, so that no digits are lost:
+     * PyTorch's <code>cdist</code> with compute_mode donot_use_mm_for_euclid_dist; JAX has none.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: da = Σ g · sign(a − b) · (|a − b| / y)^(p − 1), db likewise, and 0 where y = 0.
+     *
+     * <p>Of its operands, a is this node.
+     *
+     * @param b an operand
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node cdist(Node b, Consumer<CdistOptions> options) {
+        CdistOptions given = given(new CdistOptions(), options);
+        return append("cdist", given.attrs, operands(b));
     }
 
     /**
@@ -1361,6 +1914,149 @@ public abstract sealed class NodeOps permits Node {
     public Node conv3d(Node kernel, Consumer<Conv3dOptions> options) {
         Conv3dOptions given = given(new Conv3dOptions(), options);
         return append("conv3d", given.attrs, operands(kernel, given.bias));
+    }
+
+    /** What convTranspose1d takes beside what is required. */
+    public static final class ConvTranspose1dOptions {
+        private final Attrs attrs = new Attrs();
+        private Node bias;
+
+        private ConvTranspose1dOptions() {}
+
+        /**
+         * An operand.
+         *
+         * @param bias a node of the same graph
+         * @return these options
+         */
+        public ConvTranspose1dOptions bias(Node bias) {
+            this.bias = bias;
+            return this;
+        }
+
+        /**
+         * Distance of the windows along each spatial axis; [1] unless stated.
+         *
+         * @param stride the value
+         * @return these options
+         */
+        public ConvTranspose1dOptions stride(long... stride) {
+            attrs.with("stride", stride);
+            return this;
+        }
+
+        /**
+         * Zeros put on both sides of each spatial axis; [0] unless stated.
+         *
+         * @param padding the value
+         * @return these options
+         */
+        public ConvTranspose1dOptions padding(long... padding) {
+            attrs.with("padding", padding);
+            return this;
+        }
+
+        /**
+         * Distance of the kernel's taps along each spatial axis; [1] unless stated.
+         *
+         * @param dilation the value
+         * @return these options
+         */
+        public ConvTranspose1dOptions dilation(long... dilation) {
+            attrs.with("dilation", dilation);
+            return this;
+        }
+
+        /**
+         * How many equal parts the channels are cut into, each with its own kernels; 1 unless stated.
+         *
+         * @param groups the value
+         * @return these options
+         */
+        public ConvTranspose1dOptions groups(long groups) {
+            attrs.with("groups", groups);
+            return this;
+        }
+
+        /**
+         * Extent added at the end of each spatial axis of the result; [0] unless stated.
+         *
+         * @param outputPadding the value
+         * @return these options
+         */
+        public ConvTranspose1dOptions outputPadding(long... outputPadding) {
+            attrs.with("output_padding", outputPadding);
+            return this;
+        }
+    }
+
+    /**
+     * The op conv_transpose1d: y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of
+     * conv1d.
+     *
+     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p +
+     * d·(kw − 1) + 1 + output_padding. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
+     * with transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it
+     * widens.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernel an operand
+     * @return the node
+     */
+    public Node convTranspose1d(Node kernel) {
+        return append("conv_transpose1d", new Attrs(), operands(kernel));
+    }
+
+    /**
+     * The op conv_transpose1d: y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of
+     * conv1d.
+     *
+     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p +
+     * d·(kw − 1) + 1 + output_padding. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
+     * with transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it
+     * widens.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernel an operand
+     * @param bias an operand; null where it is absent
+     * @return the node
+     */
+    public Node convTranspose1d(Node kernel, Node bias) {
+        return append("conv_transpose1d", new Attrs(), operands(kernel, bias));
+    }
+
+    /**
+     * The op conv_transpose1d: y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of
+     * conv1d.
+     *
+     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p +
+     * d·(kw − 1) + 1 + output_padding. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
+     * with transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it
+     * widens.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: dx = conv1d(g, kernel), d kernel = conv1d(g, x) over images, d bias = g summed.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernel an operand
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node convTranspose1d(Node kernel, Consumer<ConvTranspose1dOptions> options) {
+        ConvTranspose1dOptions given = given(new ConvTranspose1dOptions(), options);
+        return append("conv_transpose1d", given.attrs, operands(kernel, given.bias));
     }
 
     /** What convTranspose2d takes beside what is required. */
@@ -2176,6 +2872,17 @@ public abstract sealed class NodeOps permits Node {
             attrs.with("from_end", fromEnd);
             return this;
         }
+
+        /**
+         * A row that gets no gradient, read as others are; absent: none; since opset 2.
+         *
+         * @param paddingIdx the value
+         * @return these options
+         */
+        public EmbeddingOptions paddingIdx(long paddingIdx) {
+            attrs.with("padding_idx", paddingIdx);
+            return this;
+        }
     }
 
     /**
@@ -2183,8 +2890,8 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
      * With <code>from_end</code>, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
-     * <code>functional.embedding</code>, which takes no negative index; JAX's weight[indices], which does, and moves
-     * those outside to the nearest row.
+     * <code>functional.embedding</code>, which takes no negative index, and has <code>padding_idx</code>; JAX's
+     * weight[indices], which takes negative ones, and moves those outside to the nearest row.
      *
      * <p>Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
      *
@@ -2202,8 +2909,8 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>weight [rows, features…], indices of any shape with entries in [0, rows); y [shape of indices…, features…].
      * With <code>from_end</code>, entries lie in [−rows, rows), and negative ones count from the end. PyTorch's
-     * <code>functional.embedding</code>, which takes no negative index; JAX's weight[indices], which does, and moves
-     * those outside to the nearest row.
+     * <code>functional.embedding</code>, which takes no negative index, and has <code>padding_idx</code>; JAX's
+     * weight[indices], which takes negative ones, and moves those outside to the nearest row.
      *
      * <p>Gradient: d weight = g added to the rows that were read, repeated ones accumulating; none for indices.
      *
@@ -2574,6 +3281,115 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node greaterEqual(Node b) {
         return append("greater_equal", new Attrs(), operands(b));
+    }
+
+    /** What groupNorm takes beside what is required. */
+    public static final class GroupNormOptions {
+        private final Attrs attrs = new Attrs();
+        private Node weight;
+        private Node bias;
+
+        private GroupNormOptions() {}
+
+        /**
+         * An operand.
+         *
+         * @param weight a node of the same graph
+         * @return these options
+         */
+        public GroupNormOptions weight(Node weight) {
+            this.weight = weight;
+            return this;
+        }
+
+        /**
+         * An operand.
+         *
+         * @param bias a node of the same graph
+         * @return these options
+         */
+        public GroupNormOptions bias(Node bias) {
+            this.bias = bias;
+            return this;
+        }
+
+        /**
+         * Added to the variance or mean square; positive; 1e-05 unless stated.
+         *
+         * @param eps the value
+         * @return these options
+         */
+        public GroupNormOptions eps(double eps) {
+            attrs.with("eps", eps);
+            return this;
+        }
+    }
+
+    /**
+     * The op group_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups
+     * of channels.
+     *
+     * <p>x [n, channels, …]; weight and bias [channels], which are cut into <code>groups</code> equal parts. n in the
+     * denominator. Y. Wu, K. He, "Group normalization" (2018). PyTorch's <code>group_norm</code>, Flax's
+     * <code>GroupNorm</code>, whose channels are last.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: as of layer_norm, over each group.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param groups how many equal parts the channels are cut into
+     * @return the node
+     */
+    public Node groupNorm(long groups) {
+        return append("group_norm", new Attrs().with("groups", groups), operands());
+    }
+
+    /**
+     * The op group_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups
+     * of channels.
+     *
+     * <p>x [n, channels, …]; weight and bias [channels], which are cut into <code>groups</code> equal parts. n in the
+     * denominator. Y. Wu, K. He, "Group normalization" (2018). PyTorch's <code>group_norm</code>, Flax's
+     * <code>GroupNorm</code>, whose channels are last.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: as of layer_norm, over each group.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param groups how many equal parts the channels are cut into
+     * @param weight an operand; null where it is absent
+     * @param bias an operand; null where it is absent
+     * @return the node
+     */
+    public Node groupNorm(long groups, Node weight, Node bias) {
+        return append("group_norm", new Attrs().with("groups", groups), operands(weight, bias));
+    }
+
+    /**
+     * The op group_norm: y = (x − mean) / √(variance + eps) · weight + bias, mean and variance of each example's groups
+     * of channels.
+     *
+     * <p>x [n, channels, …]; weight and bias [channels], which are cut into <code>groups</code> equal parts. n in the
+     * denominator. Y. Wu, K. He, "Group normalization" (2018). PyTorch's <code>group_norm</code>, Flax's
+     * <code>GroupNorm</code>, whose channels are last.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: as of layer_norm, over each group.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param groups how many equal parts the channels are cut into
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node groupNorm(long groups, Consumer<GroupNormOptions> options) {
+        GroupNormOptions given = given(new GroupNormOptions(), options);
+        return append("group_norm", given.attrs.with("groups", groups), operands(given.weight, given.bias));
     }
 
     /**
@@ -3339,6 +4155,101 @@ public abstract sealed class NodeOps permits Node {
         return append("max", given.attrs, operands());
     }
 
+    /** What maxPool1d takes beside what is required. */
+    public static final class MaxPool1dOptions {
+        private final Attrs attrs = new Attrs();
+
+        private MaxPool1dOptions() {}
+
+        /**
+         * Distance of the windows along each spatial axis; absent: the kernel size.
+         *
+         * @param stride the value
+         * @return these options
+         */
+        public MaxPool1dOptions stride(long... stride) {
+            attrs.with("stride", stride);
+            return this;
+        }
+
+        /**
+         * Added on both sides of each axis, at most half the kernel size; [0] unless stated.
+         *
+         * @param padding the value
+         * @return these options
+         */
+        public MaxPool1dOptions padding(long... padding) {
+            attrs.with("padding", padding);
+            return this;
+        }
+
+        /**
+         * Distance of a window's taps along each axis; [1] unless stated.
+         *
+         * @param dilation the value
+         * @return these options
+         */
+        public MaxPool1dOptions dilation(long... dilation) {
+            attrs.with("dilation", dilation);
+            return this;
+        }
+
+        /**
+         * Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+         *
+         * @param ceiling the value
+         * @return these options
+         */
+        public MaxPool1dOptions ceiling(boolean ceiling) {
+            attrs.with("ceiling", ceiling);
+            return this;
+        }
+    }
+
+    /**
+     * The op max_pool1d: y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding
+     * counts as −∞.
+     *
+     * <p>w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with <code>ceiling</code>, ⌈…⌉ + 1.
+     * PyTorch's <code>max_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>; JAX's
+     * <code>lax.reduce_window</code> with window_dilation, without a ceiling.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernelSize extents of the windows along each spatial axis
+     * @return the node
+     */
+    public Node maxPool1d(long... kernelSize) {
+        return append("max_pool1d", new Attrs().with("kernel_size", kernelSize), operands());
+    }
+
+    /**
+     * The op max_pool1d: y[…, i] = the largest element of the window at i; NaN where it holds one. x [..., w]; padding
+     * counts as −∞.
+     *
+     * <p>w' = ⌊(w + 2 · padding − dilation · (kernel_size − 1) − 1) / stride⌋ + 1; with <code>ceiling</code>, ⌈…⌉ + 1.
+     * PyTorch's <code>max_pool1d</code>, whose <code>ceil_mode</code> is <code>ceiling</code>; JAX's
+     * <code>lax.reduce_window</code> with window_dilation, without a ceiling.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernelSize extents of the windows along each spatial axis
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node maxPool1d(long[] kernelSize, Consumer<MaxPool1dOptions> options) {
+        MaxPool1dOptions given = given(new MaxPool1dOptions(), options);
+        return append("max_pool1d", given.attrs.with("kernel_size", kernelSize), operands());
+    }
+
     /** What maxPool2d takes beside what is required. */
     public static final class MaxPool2dOptions {
         private final Attrs attrs = new Attrs();
@@ -3530,6 +4441,101 @@ public abstract sealed class NodeOps permits Node {
     public Node maxPool2dIndices(long[] kernelSize, Consumer<MaxPool2dIndicesOptions> options) {
         MaxPool2dIndicesOptions given = given(new MaxPool2dIndicesOptions(), options);
         return append("max_pool2d_indices", given.attrs.with("kernel_size", kernelSize), operands());
+    }
+
+    /** What maxPool3d takes beside what is required. */
+    public static final class MaxPool3dOptions {
+        private final Attrs attrs = new Attrs();
+
+        private MaxPool3dOptions() {}
+
+        /**
+         * Distance of the windows along each spatial axis; absent: the kernel size.
+         *
+         * @param stride the value
+         * @return these options
+         */
+        public MaxPool3dOptions stride(long... stride) {
+            attrs.with("stride", stride);
+            return this;
+        }
+
+        /**
+         * Added on both sides of each axis, at most half the kernel size; [0, 0, 0] unless stated.
+         *
+         * @param padding the value
+         * @return these options
+         */
+        public MaxPool3dOptions padding(long... padding) {
+            attrs.with("padding", padding);
+            return this;
+        }
+
+        /**
+         * Distance of a window's taps along each axis; [1, 1, 1] unless stated.
+         *
+         * @param dilation the value
+         * @return these options
+         */
+        public MaxPool3dOptions dilation(long... dilation) {
+            attrs.with("dilation", dilation);
+            return this;
+        }
+
+        /**
+         * Whether a window that reaches beyond the padding counts, if it begins before that; false unless stated.
+         *
+         * @param ceiling the value
+         * @return these options
+         */
+        public MaxPool3dOptions ceiling(boolean ceiling) {
+            attrs.with("ceiling", ceiling);
+            return this;
+        }
+    }
+
+    /**
+     * The op max_pool3d: y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds one. x
+     * [..., d, h, w].
+     *
+     * <p>Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is
+     * one whose first kernel size is 1. PyTorch's <code>max_pool3d</code>, whose <code>ceil_mode</code> is
+     * <code>ceiling</code>; JAX's <code>lax.reduce_window</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernelSize extents of the windows along each spatial axis
+     * @return the node
+     */
+    public Node maxPool3d(long... kernelSize) {
+        return append("max_pool3d", new Attrs().with("kernel_size", kernelSize), operands());
+    }
+
+    /**
+     * The op max_pool3d: y[…, i, j, k] = the largest element of the window at (i, j, k); NaN where it holds one. x
+     * [..., d, h, w].
+     *
+     * <p>Padding counts as −∞; extents as those of max_pool1d. A pool of planes that is dilated, or has a ceiling, is
+     * one whose first kernel size is 1. PyTorch's <code>max_pool3d</code>, whose <code>ceil_mode</code> is
+     * <code>ceiling</code>; JAX's <code>lax.reduce_window</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g, added at the first maximum (in row-major order) of each window.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param kernelSize extents of the windows along each spatial axis
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node maxPool3d(long[] kernelSize, Consumer<MaxPool3dOptions> options) {
+        MaxPool3dOptions given = given(new MaxPool3dOptions(), options);
+        return append("max_pool3d", given.attrs.with("kernel_size", kernelSize), operands());
     }
 
     /**
@@ -4588,6 +5594,105 @@ public abstract sealed class NodeOps permits Node {
         return append("reshape", given.attrs.with("shape", shape), operands());
     }
 
+    /** What resize takes beside what is required. */
+    public static final class ResizeOptions {
+        private final Attrs attrs = new Attrs();
+
+        private ResizeOptions() {}
+
+        /**
+         * The axes that have them; absent: the last ones.
+         *
+         * @param axes the value
+         * @return these options
+         */
+        public ResizeOptions axes(long... axes) {
+            attrs.with("axes", axes);
+            return this;
+        }
+
+        /**
+         * How entries are found; one of nearest, linear, cubic; linear unless stated.
+         *
+         * @param method the value
+         * @return these options
+         */
+        public ResizeOptions method(String method) {
+            attrs.with("method", method);
+            return this;
+        }
+
+        /**
+         * Whether all of what shrinks counts; of linear and cubic; false unless stated.
+         *
+         * @param antialias the value
+         * @return these options
+         */
+        public ResizeOptions antialias(boolean antialias) {
+            attrs.with("antialias", antialias);
+            return this;
+        }
+
+        /**
+         * Whether the middles of the first and last entries stay; without antialias; false unless stated.
+         *
+         * @param corners the value
+         * @return these options
+         */
+        public ResizeOptions corners(boolean corners) {
+            attrs.with("corners", corners);
+            return this;
+        }
+    }
+
+    /**
+     * The op resize: y = x with other extents on some axes, each new entry interpolated from those around its place.
+     *
+     * <p>The middle of new entry i lies at (i + ½) · extent / size − ½; with <code>corners</code>, at i · (extent − 1)
+     * / (size − 1). <code>nearest</code> takes the entry that is nearest, <code>linear</code> two, <code>cubic</code>
+     * four, by Keys's kernel with a = −0.75; beyond an end there is what is at the end. With <code>antialias</code>,
+     * kernels are wider where the tensor shrinks, a is −0.5, and what is beyond an end does not count. PyTorch's
+     * <code>interpolate</code> with modes nearest-exact, linear, bilinear, trilinear and bicubic, and align_corners;
+     * JAX's <code>image.resize</code>, whose cubic has a = −0.5 always, and which has no corners.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g, each entry's shares added where they were read.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param sizes the new extents
+     * @return the node
+     */
+    public Node resize(long... sizes) {
+        return append("resize", new Attrs().with("sizes", sizes), operands());
+    }
+
+    /**
+     * The op resize: y = x with other extents on some axes, each new entry interpolated from those around its place.
+     *
+     * <p>The middle of new entry i lies at (i + ½) · extent / size − ½; with <code>corners</code>, at i · (extent − 1)
+     * / (size − 1). <code>nearest</code> takes the entry that is nearest, <code>linear</code> two, <code>cubic</code>
+     * four, by Keys's kernel with a = −0.75; beyond an end there is what is at the end. With <code>antialias</code>,
+     * kernels are wider where the tensor shrinks, a is −0.5, and what is beyond an end does not count. PyTorch's
+     * <code>interpolate</code> with modes nearest-exact, linear, bilinear, trilinear and bicubic, and align_corners;
+     * JAX's <code>image.resize</code>, whose cubic has a = −0.5 always, and which has no corners.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g, each entry's shares added where they were read.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param sizes the new extents
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node resize(long[] sizes, Consumer<ResizeOptions> options) {
+        ResizeOptions given = given(new ResizeOptions(), options);
+        return append("resize", given.attrs.with("sizes", sizes), operands());
+    }
+
     /** What rmsNorm takes beside what is required. */
     public static final class RmsNormOptions {
         private final Attrs attrs = new Attrs();
@@ -4893,7 +5998,7 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>x [n, …]; segment_ids [n], in any order, each in [0, segments); y [segments, …]. Integers and bool multiply in
      * int64, float16 in float32. The gradient is exact whatever the number of zeros, and so are those of higher order.
-     * JAX's <code>ops.segment_prod</code>, PyTorch's <code>scatter_reduce</code> with prod.
+     * JAX's <code>ops.segment_prod</code>, which has no gradient; PyTorch's <code>scatter_reduce</code> with prod.
      *
      * <p>Since opset 2.
      *

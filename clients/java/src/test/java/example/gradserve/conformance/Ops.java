@@ -14,6 +14,8 @@ final class Ops {
             case "abs" -> s.operand(0).abs();
             case "acos" -> s.operand(0).acos();
             case "acosh" -> s.operand(0).acosh();
+            case "adaptive_avg_pool" -> s.operand(0).adaptiveAvgPool(s.wholes("sizes"));
+            case "adaptive_max_pool" -> s.operand(0).adaptiveMaxPool(s.wholes("sizes"));
             case "add" -> s.operand(0).add(s.operand(1));
             case "add_scalar" -> s.operand(0).addScalar(s.real("scalar"));
             case "all" -> s.operand(0).all(o -> {
@@ -41,16 +43,40 @@ final class Ops {
                 s.operand(3, o::mask);
                 s.real("scale", o::scale);
                 s.truth("causal", o::causal);
+                s.truth("grouped", o::grouped);
+            });
+            case "avg_pool1d" -> s.operand(0).avgPool1d(s.wholes("kernel_size"), o -> {
+                s.wholes("stride", o::stride);
+                s.wholes("padding", o::padding);
+                s.truth("ceiling", o::ceiling);
             });
             case "avg_pool2d" -> s.operand(0).avgPool2d(s.wholes("kernel_size"), o -> {
                 s.wholes("stride", o::stride);
                 s.wholes("padding", o::padding);
+            });
+            case "avg_pool3d" -> s.operand(0).avgPool3d(s.wholes("kernel_size"), o -> {
+                s.wholes("stride", o::stride);
+                s.wholes("padding", o::padding);
+                s.truth("ceiling", o::ceiling);
             });
             case "batch_norm" -> s.operand(0).batchNorm(o -> {
                 s.operand(1, o::weight);
                 s.operand(2, o::bias);
                 s.whole("axis", o::axis);
                 s.real("eps", o::eps);
+            });
+            case "batch_norm_given" -> s.operand(0).batchNormGiven(s.operand(1), s.operand(2), o -> {
+                s.operand(3, o::weight);
+                s.operand(4, o::bias);
+                s.whole("axis", o::axis);
+                s.real("eps", o::eps);
+            });
+            case "batch_norm_running" -> s.operand(0).batchNormRunning(s.operand(1), s.operand(2), o -> {
+                s.operand(3, o::weight);
+                s.operand(4, o::bias);
+                s.whole("axis", o::axis);
+                s.real("eps", o::eps);
+                s.real("momentum", o::momentum);
             });
             case "bce_with_logits" -> s.operand(0).bceWithLogits(s.operand(1), o -> s.text("reduction", o::reduction));
             case "betainc" -> s.operand(0).betainc(s.operand(1), s.operand(2));
@@ -65,6 +91,7 @@ final class Ops {
                 s.whole("axis", o::axis);
                 s.wholes("sizes", o::sizes);
             });
+            case "cdist" -> s.operand(0).cdist(s.operand(1), o -> s.real("p", o::p));
             case "ceil" -> s.operand(0).ceil();
             case "cholesky" -> s.operand(0).cholesky();
             case "chunk" -> s.operand(0).chunk(s.whole("chunks"), o -> s.whole("axis", o::axis));
@@ -100,6 +127,14 @@ final class Ops {
                 s.wholes("dilation", o::dilation);
                 s.whole("groups", o::groups);
             });
+            case "conv_transpose1d" -> s.operand(0).convTranspose1d(s.operand(1), o -> {
+                s.operand(2, o::bias);
+                s.wholes("stride", o::stride);
+                s.wholes("padding", o::padding);
+                s.wholes("dilation", o::dilation);
+                s.whole("groups", o::groups);
+                s.wholes("output_padding", o::outputPadding);
+            });
             case "conv_transpose2d" -> s.operand(0).convTranspose2d(s.operand(1), o -> {
                 s.operand(2, o::bias);
                 s.wholes("stride", o::stride);
@@ -131,7 +166,10 @@ final class Ops {
             case "div_scalar" -> s.operand(0).divScalar(s.real("scalar"));
             case "einsum" -> graph.einsum(s.text("equation"), s.operand(0), s.operandsFrom(1).toArray(Node[]::new));
             case "elu" -> s.operand(0).elu(o -> s.real("alpha", o::alpha));
-            case "embedding" -> s.operand(0).embedding(s.operand(1), o -> s.truth("from_end", o::fromEnd));
+            case "embedding" -> s.operand(0).embedding(s.operand(1), o -> {
+                s.truth("from_end", o::fromEnd);
+                s.whole("padding_idx", o::paddingIdx);
+            });
             case "equal" -> s.operand(0).equal(s.operand(1));
             case "erf" -> s.operand(0).erf();
             case "erfc" -> s.operand(0).erfc();
@@ -159,6 +197,11 @@ final class Ops {
             case "grad" -> s.operand(0).grad(s.operand(1), s.operand(2));
             case "greater" -> s.operand(0).greater(s.operand(1));
             case "greater_equal" -> s.operand(0).greaterEqual(s.operand(1));
+            case "group_norm" -> s.operand(0).groupNorm(s.whole("groups"), o -> {
+                s.operand(1, o::weight);
+                s.operand(2, o::bias);
+                s.real("eps", o::eps);
+            });
             case "i0" -> s.operand(0).i0();
             case "i0e" -> s.operand(0).i0e();
             case "i1" -> s.operand(0).i1();
@@ -224,6 +267,12 @@ final class Ops {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
             });
+            case "max_pool1d" -> s.operand(0).maxPool1d(s.wholes("kernel_size"), o -> {
+                s.wholes("stride", o::stride);
+                s.wholes("padding", o::padding);
+                s.wholes("dilation", o::dilation);
+                s.truth("ceiling", o::ceiling);
+            });
             case "max_pool2d" -> s.operand(0).maxPool2d(s.wholes("kernel_size"), o -> {
                 s.wholes("stride", o::stride);
                 s.wholes("padding", o::padding);
@@ -235,6 +284,12 @@ final class Ops {
             case "max_pool2d_indices" -> s.operand(0).maxPool2dIndices(s.wholes("kernel_size"), o -> {
                 s.wholes("stride", o::stride);
                 s.wholes("padding", o::padding);
+            });
+            case "max_pool3d" -> s.operand(0).maxPool3d(s.wholes("kernel_size"), o -> {
+                s.wholes("stride", o::stride);
+                s.wholes("padding", o::padding);
+                s.wholes("dilation", o::dilation);
+                s.truth("ceiling", o::ceiling);
             });
             case "maximum" -> s.operand(0).maximum(s.operand(1));
             case "mean" -> s.operand(0).mean(o -> {
@@ -293,6 +348,12 @@ final class Ops {
             case "relu" -> s.operand(0).relu(o -> s.real("at_zero", o::atZero));
             case "rem" -> s.operand(0).rem(s.operand(1));
             case "reshape" -> s.operand(0).reshape(s.wholes("shape"), o -> s.wholes("original_shape", o::originalShape));
+            case "resize" -> s.operand(0).resize(s.wholes("sizes"), o -> {
+                s.wholes("axes", o::axes);
+                s.text("method", o::method);
+                s.truth("antialias", o::antialias);
+                s.truth("corners", o::corners);
+            });
             case "rms_norm" -> s.operand(0).rmsNorm(o -> {
                 s.operand(1, o::weight);
                 s.wholes("axes", o::axes);
