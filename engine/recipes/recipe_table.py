@@ -13,6 +13,7 @@ from engine.microkernels.product import Product
 from engine.microkernels.recipe import Recipe
 from engine.microkernels.windows import DirectedPool
 from engine.oplib.elementwise import Elementwise
+from engine.oplib.library_function import LibraryUfunc
 from engine.ops.cast import Cast
 from engine.ops.cholesky import Cholesky
 from engine.ops.cumsum import CumSum
@@ -36,6 +37,7 @@ from engine.recipes.ufuncs import (
     cast_recipe,
     cholesky_recipe,
     erfinv_recipe,
+    library_recipe,
     matrix_recipe,
     power_recipe,
     running_recipe,
@@ -80,6 +82,7 @@ BODY_RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProx
             Erfinv: erfinv_recipe,
             Gather: body_gather_recipe,
             Inv: matrix_recipe,
+            LibraryUfunc: library_recipe,
             Pow: power_recipe,
             PowScalar: power_recipe,
             ScatterAdd: body_scatter_recipe,

@@ -18,6 +18,7 @@ from engine.microkernels.substitution import substitution
 from engine.microkernels.ufunc_calls import SO_FAR, UfuncCall, ufunc_calls
 from engine.oplib.elementwise import Elementwise
 from engine.oplib.lapack import is_for_lapack
+from engine.oplib.library_function import LibraryUfunc
 from engine.oplib.matrices import unchecked
 from engine.ops.max_min import ArgExtremum
 
@@ -42,6 +43,13 @@ def erfinv_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
     if out.dtype != FLOAT64:
         return None
     return ufunc_calls([UfuncCall(library(np).erfinv, (0,)), UfuncCall(np.copysign, (SO_FAR, 0))], out, [x])
+
+
+def library_recipe(op: LibraryUfunc, out: TensorType, *types: TensorType) -> Recipe | None:
+    """SciPy's, in float64, which that computes in."""
+    if out.dtype != FLOAT64:
+        return None
+    return ufunc_calls([UfuncCall(getattr(library(np), op.function), tuple(range(len(types))))], out, types)
 
 
 def cast_recipe(_: Kernel, out: TensorType, x: TensorType, **attrs: Any) -> Recipe | None:  # noqa: ARG001 - is in the type of out

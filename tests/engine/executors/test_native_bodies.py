@@ -38,6 +38,7 @@ PYTHON: Final = {
     "slogdet": "two results",
     "sort": "an order is NumPy's",
     "topk": "an order is NumPy's",
+    "zeta": "SciPy's, mended below 0",
 }
 #: samples of others, whose numbers are whole, and are computed with as such, and the like
 SAMPLES: Final = {
