@@ -60,6 +60,8 @@ GRADIENTS: Final = {
     "gather(real[3,4],int[2,5],axis=-1)",
     "logsumexp(real[])",
 }
+#: ops that SciPy's functions make, whose gradients are written with digamma and lgamma
+BESIDE: Final = {"betainc", "igamma", "igammac"}
 ADDED_IN_PART: Final = {"scatter_add(real[3,4],int[2,5],real[2,5],axis=-1)"}
 #: of floats, what is moved, or called
 EXACT: Final = {
@@ -140,7 +142,7 @@ def test_a_body_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) 
 @pytest.mark.parametrize("case", list(filter(has_rule, CASES)), ids=str)
 def test_the_way_back_is_one_native_call(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = looped(case)
-    by_python = case.op.name in PYTHON or str(case) in SAMPLES | GRADIENTS | ADDED_IN_PART
+    by_python = case.op.name in PYTHON.keys() | BESIDE or str(case) in SAMPLES | GRADIENTS | ADDED_IN_PART
     judge(asked, Gradients.of_program(asked.program), monkeypatch, by_python, exactly=False)
 
 
