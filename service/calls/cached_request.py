@@ -12,7 +12,7 @@ from engine import HostArray, Label, TensorType
 from engine.graph.run_report import RunReport
 from service.calls.estimate import Estimate
 from service.wire.answers import AnswerBody, RunStats, write_result
-from service.wire.resident_feed import ResidentFeed, cut
+from service.wire.resident_feed import ResidentFeed, rows_from
 from service.wire.storing import Kept, Storing
 from service.wire.template import AnswerTemplate
 from service.wire.tensors import decode_again
@@ -99,4 +99,4 @@ def _resident(resident: ResidentFeed, type: TensorType, start: int | None, find:
     version = find(resident.name)
     if version is None or resident.is_cut != (start is not None):
         return None
-    return version.array if start is None else cut(version.array, start, type.shape[0])
+    return version.array if start is None else rows_from(version.array, start, type.shape[0])

@@ -18,7 +18,7 @@ from service.wire.json_reader import admit_nodes
 from service.wire.message import Message
 from service.wire.node_place import NodePlace
 from service.wire.precision_choice import PrecisionChoice
-from service.wire.resident_feed import ResidentFeed, rows_of, rows_refusal
+from service.wire.resident_feed import ResidentFeed, fed_rows, rows_refusal
 from service.wire.tensors import type_of
 from service.wire.translate import Translator, located, read_array, unexpected_tensor
 from service.wire.validation import validate
@@ -123,7 +123,7 @@ class ParsedRequest:
         version = self.find(name)
         if version is None:
             raise unknown_tensor(name, place, one["node"])
-        return rows_of(version.array, one, role, i) if "rows" in one else version.array
+        return fed_rows(version.array, one, role, i) if "rows" in one else version.array
 
     def residents(self, role: str) -> dict[int, ResidentFeed]:
         """The resident tensors of one role, by node."""

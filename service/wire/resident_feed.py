@@ -16,7 +16,7 @@ class ResidentFeed(NamedTuple):
     is_cut: bool
 
 
-def rows_of(array: HostArray, one: Feed, role: str, i: int) -> HostArray:
+def fed_rows(array: HostArray, one: Feed, role: str, i: int) -> HostArray:
     """The rows that a feed states, as a view. Raises Refusal where it states no two whole numbers within the axis."""
     rows = one["rows"]
     if len(rows) != 2:
@@ -30,7 +30,7 @@ def rows_of(array: HostArray, one: Feed, role: str, i: int) -> HostArray:
     return array[start:stop]
 
 
-def cut(array: HostArray, start: int, count: int) -> HostArray | None:
+def rows_from(array: HostArray, start: int, count: int) -> HostArray | None:
     """So many rows from `start`, as a view; None where there are not as many."""
     if not array.ndim or not 0 <= start <= start + count <= array.shape[0]:
         return None
