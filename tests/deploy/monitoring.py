@@ -13,7 +13,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from service.observe.exposition import Exposition
-from service.observe.tally import Tally
+from service.observe.tally import ClusterFigures, Tally
 from service.pool.stats import Stats
 from service.settings import Settings
 from service.transport.job import Reply
@@ -85,6 +85,7 @@ def exposed() -> dict[str, frozenset[str]]:
     tally.count("gradients", 200, 1, 1, 0.1)
     tally.count_work(Reply(200, "", []))
     tally.committed("written", 0.1)
+    tally.cluster = lambda: ClusterFigures(1, 0, 0, {})
     text, _ = Exposition(tally, pool, settings).text("")
     found = {"up": frozenset(_OF_THE_SCRAPE)}
     for family in text_string_to_metric_families(text.decode()):
