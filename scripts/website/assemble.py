@@ -41,7 +41,7 @@ NAVIGATION: Final = (
     ),
     ("Examples", ("gallery", "examples")),
     ("Reference", ("wire", "ops/index", "errors/index", "reference/*", "porting", "coming-from")),
-    ("Operation", ("deploy", "operations", "keys", "state", "guide/limits-and-operations", "gpu", "guide/*")),
+    ("Operation", ("deploy", "scale", "operations", "keys", "state", "guide/limits-and-operations", "gpu", "guide/*")),
     ("Inside", ("architecture", "adr/README", "contributing", "changelog", "*")),
 )
 _OPS: Final = PurePosixPath(

@@ -30,8 +30,8 @@ _GLANCE: Final = 0.1
 class ServerChild:
     """A server on an address of its own.
 
-    The thread that starts it stays with it: the kernel ends a child with the thread that made it, and no other thread of
-    a replica is known to last.
+    The thread that starts it stays with it: the kernel ends a child with the thread that made it, and no other thread
+    of a replica is known to last.
     """
 
     def __init__(self, host: str, settings: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""deploy/kubernetes: each overlay is made by kubectl, read strictly, and agrees with the settings, without a cluster."""
+"""deploy/kubernetes: each overlay is made by kubectl, read strictly, and agrees with the settings; no cluster."""
 
 from __future__ import annotations
 
