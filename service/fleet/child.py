@@ -41,7 +41,8 @@ class ServerChild:
         self._begun = Event()
         self._process: subprocess.Popen[str] | None = None
         self._said = ""
-        Thread(target=self._keep, daemon=True, name="gradserve server").start()
+        self._keeping = Thread(target=self._keep, daemon=True, name="gradserve server")
+        self._keeping.start()
         self._begun.wait()
         self.address: NodeAddress = (host, self._port())
         self._await_ready()
@@ -49,15 +50,16 @@ class ServerChild:
     def _keep(self) -> None:
         options = [part for name, value in self._settings.items() for part in (flag(name), str(value))]
         try:
-            self._process = subprocess.Popen(  # noqa: S603 - our own program
+            with subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, "-P", "-m", "service", "serve", *options], stdout=subprocess.PIPE, text=True,
                 env=environment(os.environ), preexec_fn=ending_with_parent(signal.SIGTERM),  # noqa: PLW1509 - see there
-            )  # fmt: skip
-            assert self._process.stdout is not None
-            self._said = self._process.stdout.readline().strip()
+            ) as self._process:  # fmt: skip
+                assert self._process.stdout is not None
+                self._said = self._process.stdout.readline().strip()
+                self._begun.set()
+                self._process.wait()
         finally:
             self._begun.set()
-        self._process.wait()
 
     def _port(self) -> int:
         port = self._said.rpartition(":")[2]
@@ -111,7 +113,7 @@ class ServerChild:
             self._process.wait(grace)
         except subprocess.TimeoutExpired:
             self._process.kill()
-            self._process.wait()
+        self._keeping.join()
 
     def _get(self, path: str) -> httpx.Response:
         host = f"[{self._host}]" if ":" in self._host else self._host

@@ -9,6 +9,7 @@ import json
 import os
 import re
 import signal
+import sys
 import threading
 import time
 from collections import Counter
@@ -125,6 +126,7 @@ def during(what: Callable[[], None], until: Callable[[], bool], name: str) -> di
         await_(until, name)
     finally:
         took, counts = time.monotonic() - began, callers.stop()
+        print(name, round(took, 1), counts, file=sys.stderr, flush=True)
     return {"seconds": round(took, 1), "answers": counts}
 
 
@@ -133,7 +135,8 @@ def kill(pid: int) -> Callable[[], None]:
 
 
 def replaced(before: set[int], after: Callable[[], set[int]]) -> bool:
-    return before.isdisjoint(after()) and ready() == 2
+    """Whether there are two others: HAProxy alone may not have seen yet that one is gone."""
+    return before.isdisjoint(after()) and len(fronts()) == 2 and ready() == 2
 
 
 def main() -> None:
@@ -168,12 +171,16 @@ def main() -> None:
 
 
 def fronts() -> set[int]:
-    """Of the processes of servers, those whose parents are none."""
+    """Of the processes of servers, those that replicas have started."""
     all_ = servers()
-    parents = {
-        pid: int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]) for pid in all_
-    }
-    return {pid for pid, parent in parents.items() if parent not in all_}
+    return {pid for pid in all_ if parent(pid) not in all_}
+
+
+def parent(pid: int) -> int:
+    try:
+        return int(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1])
+    except OSError:
+        return 0
 
 
 if __name__ == "__main__":

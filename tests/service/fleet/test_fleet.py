@@ -34,7 +34,8 @@ def found() -> dict[str, Any]:
     """What callers got while servers, replicas, HAProxy, a machine and the head were lost."""
     done = subprocess.run(
         [*ALONE, sys.executable, "-m", "tests.service.fleet.in_a_cluster"],
-        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False, timeout=540,
+        cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+        timeout=1200,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
     told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

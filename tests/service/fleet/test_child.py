@@ -1,0 +1,77 @@
+"""A server as a child: started, asked, and ended with who started it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from service.fleet.child import ServerChild, environment
+from tests.service.ingress.support import wait_until
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[3]
+SETTINGS = {"workers": 1, "device": "cpu", "state": "memory", "log_level": "error", "cache_dir": "none"}
+
+
+@pytest.fixture(scope="module")
+def child() -> Iterator[ServerChild]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(ROOT))
+        made = ServerChild("127.0.0.1", SETTINGS)
+    yield made
+    made.end(30.0)
+    assert made.status() == 0
+
+
+def test_it_is_a_whole_server(child: ServerChild) -> None:
+    host, port = child.address
+    assert httpx.get(f"http://{host}:{port}/v1/ops", trust_env=False).status_code == 200
+    child.check()
+
+
+def test_it_says_what_it_has_to_do(child: ServerChild) -> None:
+    assert child.work() == {"running": 0.0, "queued": 0.0, "workers": 1.0}
+
+
+def test_what_means_the_replica_is_not_handed_down() -> None:
+    given = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3", "PATH": "/bin"}
+    assert environment(given) == {"CUDA_VISIBLE_DEVICES": "3", "PATH": "/bin"}
+
+
+def test_one_that_has_ended_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    made = ServerChild("127.0.0.1", SETTINGS)
+    os.kill(made.pid, signal.SIGKILL)
+    wait_until(lambda: made.status() is not None)
+    with pytest.raises(RuntimeError, match=r"^the server ended with status -9$"):
+        made.check()
+
+
+def test_one_that_cannot_start_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with pytest.raises(RuntimeError, match=r"^the server does not start; the log of the replica has what it said$"):
+        ServerChild("127.0.0.1", {**SETTINGS, "device": "abacus"})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere no process is told of its parent's end")
+def test_it_does_not_outlive_what_started_it() -> None:
+    program = (
+        "from service.fleet.child import ServerChild\n"
+        f"print(ServerChild('127.0.0.1', {SETTINGS!r}).pid, flush=True)\ninput()\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+    ) as parent:  # fmt: skip
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        parent.kill()
+    wait_until(lambda: not Path(f"/proc/{pid}").exists())
