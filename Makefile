@@ -132,7 +132,6 @@ $(DOCS)/pages: $(call files,engine schemas service scripts clients/printers clie
   docs/porting_notes.toml $(call files,benchmarks/card) $(wildcard docs/card_report.json) | $(VENV)/.dev
 	$(BIN)/python -m clients.ops
 	$(BIN)/python -m scripts.build_docs
-	$(BIN)/python -m scripts.haproxy_files
 	$(BIN)/python -m benchmarks.card.page
 	@mkdir -p $(@D) && touch $@
 

@@ -13,7 +13,7 @@ import orjson
 
 from engine import describe, registry
 from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
-from scripts import gallery_page, job_states, loop_picture, python_page, rooms
+from scripts import gallery_page, haproxy_files, job_states, loop_picture, python_page, rooms
 from scripts.calls_table import PAGE, page_of_calls
 from scripts.write_openapi import made_document
 from service.pages.documents import SHIPPED
@@ -319,6 +319,7 @@ def pages() -> dict[Path, str]:
         gallery_page.GALLERY_PAGE: gallery_page.gallery_page(),
         gallery_page.EXAMPLES_PAGE: gallery_page.examples_page(),
         LOOPS: loop_picture.with_loops(LOOPS.read_text(encoding="utf-8")),
+        **haproxy_files.pages(),
         **of_rooms,
         rooms.PAGE: job_states.with_states(of_rooms[rooms.PAGE]),
     }
@@ -341,6 +342,7 @@ def main() -> int:
         print(f"not current: {names}; run `make docs`" if behind else "docs are current")
         return bool(behind)
     for path in behind:
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(written[path], encoding="utf-8")
         print(f"wrote {path.relative_to(ROOT)}")
     return 0

@@ -1,7 +1,4 @@
-"""Write the files of HAProxy that the manifests have: what `gradserve ingress` has it read, for containers of its own.
-
-`python -m scripts.haproxy_files`, and `make docs`.
-"""
+"""The files of HAProxy that the manifests have: what `gradserve ingress` has it read, for containers of its own."""
 
 from __future__ import annotations
 
@@ -17,12 +14,6 @@ IN_A_CONTAINER: Final = IngressLayout(
 )
 
 
-def main() -> None:
-    """Write all of them."""
-    FOLDER.mkdir(exist_ok=True)
-    for name, content in files(IN_A_CONTAINER).items():
-        (FOLDER / name).write_bytes(content)
-
-
-if __name__ == "__main__":
-    main()
+def pages() -> dict[Path, str]:
+    """The text of each, by path."""
+    return {FOLDER / name: content.decode() for name, content in files(IN_A_CONTAINER).items()}

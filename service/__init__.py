@@ -17,7 +17,7 @@ Files:
     doctor/     Diagnosis whether a server will do well here: what `gradserve doctor` looks at, one thing after the
                 other
     facades/    Facades: protocols of others, served by our models. What computes are the calls that exist
-    fleet/      The fleet: servers and ingresses as an application of Ray Serve, which starts, watches, replaces and
+    fleet/      The fleet: servers and ingresses as applications of Ray Serve, which starts, watches, replaces and
                 counts them
     ingress/    The ingress: one address for several servers. HAProxy carries the requests; here it is configured,
                 started and told

@@ -1,45 +1,51 @@
-"""Application of Ray Serve: a server on each machine, and before them an ingress.
+"""Applications of Ray Serve: a server on each machine, and before them an ingress.
 
-`serve deploy deploy/ray/gradserve.yaml` names `build`; what stands there of deployments wins over what is said here.
+Two, so that an update of the one leaves the other as it is; the directory is all that they share. `serve deploy
+deploy/ray/gradserve.yaml` names them; what stands there of deployments wins over what is said here. No request goes by
+Serve: its proxies are not needed, and no replica has anything to answer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 try:
     from ray import serve
 except ImportError as error:
     raise ImportError(f"a fleet needs Ray: pip install 'gradserve[ray]' ({error})") from None
 
-from service.fleet.front import Ingress
+from service.fleet.ingress import Ingress
 from service.fleet.node import Node
 
+#: seconds that Serve waits for a replica beyond those that its server, or HAProxy, has to end
+_MORE: Final = 15.0
+_OPTIONS: Final[Mapping[str, Any]] = {
+    "max_replicas_per_node": 1,
+    "health_check_period_s": 1,
+    "health_check_timeout_s": 5,
+    "graceful_shutdown_wait_loop_s": 0.1,
+}
 
-def build(arguments: Mapping[str, Any]) -> serve.Application:
-    """The application, of `settings` of servers by their names, and of the `ingress`, both optional.
 
-    No request goes by Serve: its proxies are not needed, and no replica has anything to answer.
-    """
-    settings, ingress = dict(arguments.get("settings", {})), dict(arguments.get("ingress", {}))
+def servers(settings: Mapping[str, Any]) -> serve.Application:
+    """The application of servers, of these settings of each by their names."""
     node = serve.deployment(
         Node,
         name="Node",
-        max_replicas_per_node=1,
-        health_check_period_s=1,
-        health_check_timeout_s=5,
-        graceful_shutdown_wait_loop_s=0.1,
-        graceful_shutdown_timeout_s=float(settings.get("shutdown_grace", 30)) + 15,
+        graceful_shutdown_timeout_s=float(settings.get("shutdown_grace", 30)) + _MORE,
+        **_OPTIONS,
     )
-    front = serve.deployment(
+    return node.bind(dict(settings))
+
+
+def ingress(arguments: Mapping[str, Any]) -> serve.Application:
+    """The application of ingresses: `host`, `port`, and fields of an IngressLayout."""
+    entrance = serve.deployment(
         Ingress,
         name="Ingress",
-        max_replicas_per_node=1,
         ray_actor_options={"num_cpus": 0.1},
-        health_check_period_s=1,
-        health_check_timeout_s=5,
-        graceful_shutdown_wait_loop_s=0.1,
-        graceful_shutdown_timeout_s=float(ingress.get("grace_seconds", 30)) + 15,
+        graceful_shutdown_timeout_s=float(arguments.get("grace_seconds", 30)) + _MORE,
+        **_OPTIONS,
     )
-    return front.bind(node.bind(settings), **ingress)
+    return entrance.bind(**arguments)

@@ -16,7 +16,7 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from service.ingress.parent import ending_with_parent
-from service.ingress.table import NodeAddress
+from service.ingress.table import NodeAddress, place
 from service.settings import PREFIX, flag
 
 #: what Ray sets for actors by the processors that they reserve; a server divides those of the machine itself
@@ -37,7 +37,6 @@ class ServerChild:
     def __init__(self, host: str, settings: Mapping[str, Any]) -> None:
         """`settings` are those of the server, by their names. Raises RuntimeError where it does not get ready."""
         self._settings = {"metrics": "open", **settings, "host": host, "port": settings.get("port", 0)}
-        self._host = host
         self._begun = Event()
         self._process: subprocess.Popen[str] | None = None
         self._said = ""
@@ -116,10 +115,9 @@ class ServerChild:
         self._keeping.join()
 
     def _get(self, path: str) -> httpx.Response:
-        host = f"[{self._host}]" if ":" in self._host else self._host
         # By name of the loopback: a server that asks for no key answers to no other name.
         stated = {"Host": "localhost"}
-        url = f"http://{host}:{self.address[1]}{path}"
+        url = f"http://{place(self.address)}{path}"
         return httpx.get(url, headers=stated, timeout=_PATIENCE, trust_env=False)
 
 

@@ -79,7 +79,7 @@ def haproxy(
             _await_answer(process, Path(placed.socket or ""))
             for each in inherited:
                 each.close()  # or connections would wait here once HAProxy takes no more
-            yield HaproxyProcess(process, ServerTable(Path(placed.socket or ""), layout.slots, len(layout.nodes)))
+            yield HaproxyProcess(process, ServerTable(Path(placed.socket or ""), layout.slots, layout.nodes))
         finally:
             _end(process)
 

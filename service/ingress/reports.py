@@ -44,13 +44,13 @@ def elsewhere(path: str) -> Refusal:
 
 
 def as_it_is_sent(refusal: Refusal) -> bytes:
-    """The whole response, head and body, as it stands in a file of HAProxy's."""
+    """The whole response, head and body, as it stands in a file of HAProxy's, which ends the lines as HTTP does."""
     body = refusal.body(UNREAD)
     fields = {"content-type": PROBLEM, _HEADER: UNREAD, "content-length": str(len(body)), "connection": "close"}
     fields |= {name.lower(): value for name, value in refusal.headers.items()}
     lines = [f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}"]
     lines += [f"{name}: {value}" for name, value in fields.items()]
-    return "\r\n".join([*lines, "", ""]).encode() + body
+    return "\n".join([*lines, "", ""]).encode() + body
 
 
 def in_format(refusal: Refusal, *filled: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import csv
 import socket
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -22,14 +22,15 @@ _PATIENCE: Final = 5.0
 class ServerTable:
     """The slots of a running HAProxy, and who has which. A server keeps its slot: by that callers are led to it."""
 
-    def __init__(self, runtime: Path, slots: int, stated: int = 0) -> None:
-        """`runtime` is the socket; all slots are free but the first ones, of servers that the configuration states."""
+    def __init__(self, runtime: Path, slots: int, stated: Sequence[str] = ()) -> None:
+        """`runtime` is the socket; the first slots are those of the servers that the configuration states."""
+        names = [f"{SLOT}{number}" for number in range(1, slots + 1)]
         self._runtime = runtime
-        self._free = [f"{SLOT}{number}" for number in range(stated + 1, slots + 1)]
-        self._taken: dict[NodeAddress, str] = {}
+        self._taken = dict(zip(map(_address, stated), names, strict=False))
+        self._free = names[len(stated) :]
 
     def become(self, nodes: Collection[NodeAddress]) -> None:
-        """Send requests to these, beside those that are stated, to each once it is ready. What is under way goes on.
+        """Send requests to these and no others, to each once it is ready. What is under way goes on.
 
         Raises OSError where HAProxy does not answer; RuntimeError where it refuses, or has not as many slots.
         """
@@ -60,6 +61,17 @@ class ServerTable:
         said = ask(self._runtime, change).strip()
         if said and "changed" not in said and "no need" not in said:
             raise RuntimeError(f"HAProxy does not {change}: {said}")
+
+
+def place(address: NodeAddress) -> str:
+    """An address as HAProxy, and URLs, have it."""
+    host, port = address
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _address(place: str) -> NodeAddress:
+    host, _, port = place.rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def ask(runtime: Path, command: str) -> str:

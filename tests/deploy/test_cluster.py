@@ -88,5 +88,6 @@ def test_ray_takes_its_file() -> None:
     yaml = pytest.importorskip("yaml", reason=WHY)
     document = yaml.safe_load((ROOT / "deploy/ray/gradserve.yaml").read_text(encoding="utf-8"))
     read = schema.ServeDeploySchema.model_validate(document)
-    assert read.applications[0].import_path == "service.fleet.application:build"
+    named = [application.import_path for application in read.applications]
+    assert named == ["service.fleet.application:servers", "service.fleet.application:ingress"]
     assert str(read.proxy_location.value) == "Disabled"

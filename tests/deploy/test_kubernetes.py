@@ -183,7 +183,9 @@ def test_rays_configuration_is_the_one_for_its_own_command() -> None:
     yaml = pytest.importorskip("yaml", reason=WHY)
     here = yaml.safe_load(of("ray", "RayService", "gradserve")["spec"]["serveConfigV2"])
     there = yaml.safe_load((ROOT / "deploy/ray/gradserve.yaml").read_text(encoding="utf-8"))
-    for one, other in zip(here["applications"][0]["deployments"], there["applications"][0]["deployments"], strict=True):
-        assert one["name"] == other["name"]
-        assert one.get("autoscaling_config") == other.get("autoscaling_config")
+    for one, other in zip(here["applications"], there["applications"], strict=True):
+        assert (one["name"], one["import_path"]) == (other["name"], other["import_path"])
+        (mine,), (theirs,) = one["deployments"], other["deployments"]
+        assert mine["name"] == theirs["name"]
+        assert mine.get("autoscaling_config") == theirs.get("autoscaling_config")
     assert here["proxy_location"] == there["proxy_location"] == "Disabled"

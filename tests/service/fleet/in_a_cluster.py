@@ -24,7 +24,8 @@ import ray
 from ray import serve
 from ray.cluster_utils import Cluster
 
-from service.fleet.application import build
+from service.fleet.application import ingress
+from service.fleet.application import servers as servers_of
 
 PORT, METRICS = 18_800, 18_805
 CALLERS = 4
@@ -39,12 +40,10 @@ HEADLESS = 31.0
 
 
 def deploy(version: int) -> None:
-    """Two servers and what is before them; another version has another setting, so that all servers are replaced."""
-    ingress = {"port": PORT, "metrics": f"127.0.0.1:{METRICS}"}
-    application = build({"settings": {**SETTINGS, "shutdown_grace": 10 + version}, "ingress": ingress})
-    node = application._bound_deployment.init_args[0]
-    node._bound_deployment = node._bound_deployment.options(num_replicas=2)
-    serve.run(application, name="gradserve", route_prefix=None)
+    """Two servers; another version has another setting, so that both are replaced."""
+    stated = servers_of({**SETTINGS, "shutdown_grace": 10 + version})
+    stated._bound_deployment = stated._bound_deployment.options(num_replicas=2)
+    serve.run(stated, name="servers", route_prefix=None)
 
 
 def processes(like: str) -> set[int]:
@@ -69,7 +68,7 @@ def haproxies() -> set[int]:
 
 
 def nodes() -> set[int]:
-    return processes("ServeReplica:gradserve:Node")
+    return processes("ServeReplica:servers:Node")
 
 
 def ready() -> int:
@@ -86,6 +85,8 @@ class Callers:
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
+        #: what those were told who were not answered
+        self.refused: set[str] = set()
         self._over = threading.Event()
         self._threads = [threading.Thread(target=self._call, args=(number,)) for number in range(CALLERS)]
         for each in self._threads:
@@ -99,6 +100,8 @@ class Callers:
                     got = client.post("/v1/forward", json=REQUEST)
                     right = got.status_code != 200 or got.json()["values"][0]["tensor"]["data"] == [9.0]
                     self.counts[str(got.status_code) if right else "wrong"] += 1
+                    if got.status_code != 200:
+                        self.refused.add(f"{got.status_code} {got.json()['detail']}")
                 except httpx.HTTPError as error:
                     self.counts[type(error).__name__] += 1
                 self._over.wait(0.02)
@@ -126,7 +129,7 @@ def during(what: Callable[[], None], until: Callable[[], bool], name: str) -> di
         await_(until, name)
     finally:
         took, counts = time.monotonic() - began, callers.stop()
-        print(name, round(took, 1), counts, file=sys.stderr, flush=True)
+        print(name, round(took, 1), counts, sorted(callers.refused), file=sys.stderr, flush=True)
     return {"seconds": round(took, 1), "answers": counts}
 
 
@@ -136,7 +139,7 @@ def kill(pid: int) -> Callable[[], None]:
 
 def replaced(before: set[int], after: Callable[[], set[int]]) -> bool:
     """Whether there are two others: HAProxy alone may not have seen yet that one is gone."""
-    return before.isdisjoint(after()) and len(fronts()) == 2 and ready() == 2
+    return before.isdisjoint(after()) and len(whole()) == 2 and ready() == 2
 
 
 def main() -> None:
@@ -145,20 +148,21 @@ def main() -> None:
     second = cluster.add_node(**MACHINE)
     ray.init(address=cluster.address, log_to_driver=False)
     serve.start(proxy_location="Disabled")
+    serve.run(ingress({"port": PORT, "metrics": f"127.0.0.1:{METRICS}"}), name="ingress", route_prefix=None)
     deploy(1)
     await_(lambda: ready() == 2, "two servers")
     found: dict[str, Any] = {}
 
-    gone = fronts()
+    gone = whole()
     first = {min(gone)}
     found["server"] = during(kill(min(gone)), lambda: replaced(first, servers), "a server is replaced")
     actor = {min(nodes())}
     found["replica"] = during(kill(min(actor)), lambda: replaced(actor, nodes), "a replica is replaced")
     before = servers()
     found["update"] = during(lambda: deploy(2), lambda: replaced(before, servers), "an update")
-    ingress = haproxies()
-    kill(min(ingress))()
-    await_(lambda: haproxies().isdisjoint(ingress) and ready() == 2, "HAProxy is replaced")
+    fallen = haproxies()
+    kill(min(fallen))()
+    await_(lambda: haproxies().isdisjoint(fallen) and ready() == 2, "HAProxy is replaced")
     found["raylet"] = during(
         lambda: cluster.remove_node(second, allow_graceful=False), lambda: ready() == 1, "a machine is gone"
     )
@@ -170,7 +174,7 @@ def main() -> None:
     os._exit(0)  # without its head, Ray does not end by itself; all processes end with the namespace
 
 
-def fronts() -> set[int]:
+def whole() -> set[int]:
     """Of the processes of servers, those that replicas have started."""
     all_ = servers()
     return {pid for pid in all_ if parent(pid) not in all_}

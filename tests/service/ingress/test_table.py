@@ -56,12 +56,14 @@ def test_one_that_is_not_ready_yet_gets_nothing() -> None:
         running.settle("gs1")
 
 
-def test_the_stated_ones_stay() -> None:
+def test_the_stated_ones_come_and_go_as_others() -> None:
     with nodes(2) as (stated, more), ingress(nodes=(stated.place,), slots=2) as running:
-        running.process.table.become(places(more))
+        running.process.table.become(places(stated, more))
         running.settle("gs1", "gs2")
+        running.process.table.become(places(more))
+        running.settle("gs2")
         running.process.table.become(())
-        running.settle("gs1")
+        running.settle()
 
 
 def test_more_servers_than_slots() -> None:

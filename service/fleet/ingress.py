@@ -16,6 +16,7 @@ from service.fleet.kv import RayStore
 from service.ingress.configuration import IngressLayout
 from service.ingress.process import HaproxyProcess, haproxy
 from service.ingress.program import haproxy_program
+from service.ingress.table import place
 from service.web.listening import bound
 
 #: seconds within which another ingress of this machine, that is ending, gives up the address
@@ -27,8 +28,8 @@ _logger = logging.getLogger("ray.serve")
 class Ingress:
     """HAProxy on an address, with the servers of the directory in its table."""
 
-    def __init__(self, nodes: object, host: str = "127.0.0.1", port: int = 8000, **layout: Any) -> None:
-        """`nodes` is the deployment of the servers, which Serve starts first; `layout` fields of an IngressLayout.
+    def __init__(self, host: str = "127.0.0.1", port: int = 8000, **layout: Any) -> None:
+        """`layout` are fields of an IngressLayout.
 
         Raises RuntimeError, OSError where HAProxy or the address cannot be had.
         """
@@ -44,13 +45,17 @@ class Ingress:
     def _keep(self, host: str, port: int, layout: Mapping[str, Any]) -> None:
         """Run HAProxy in the thread that makes it: with that it ends."""
         try:
-            stated = IngressLayout(listen="", **layout)
-            with closing(_listening(host, port)) as listening, haproxy(haproxy_program(), stated, listening) as running:
-                self._running = running
-                self._begun.set()
-                self._follow(running, Directory(RayStore()))
-                running.drain()
-                running.wait()
+            directory = Directory(RayStore())
+            with closing(_listening(host, port)) as listening:
+                # Those that live already are sent requests from the first one on.
+                nodes = tuple(map(place, sorted(directory.living())))
+                stated = IngressLayout(listen="", nodes=nodes, **layout)
+                with haproxy(haproxy_program(), stated, listening) as running:
+                    self._running = running
+                    self._begun.set()
+                    self._follow(running, directory)
+                    running.drain()
+                    running.wait()
         except Exception as error:  # noqa: BLE001 - told to whoever asks for the health
             self._failed = error
         finally:
