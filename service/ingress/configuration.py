@@ -108,7 +108,7 @@ def _defaults(layout: IngressLayout) -> Iterator[str]:
     yield "timeout http-request 10s"
     yield "timeout http-keep-alive 75s"
     yield "timeout queue 5s"
-    yield "timeout check 3s"
+    yield "timeout check 5s"
     yield f"timeout server {layout.timeout_ms + 1000 * LATE_SECONDS}ms"
     yield "option http-no-delay"
     yield "option splice-request"
@@ -157,7 +157,7 @@ def _servers(layout: IngressLayout) -> Iterator[str]:
     # Whether a server has done what it did not answer cannot be seen: only what may be done twice is sent again.
     yield f"http-request disable-l7-retry if !{{ method GET HEAD }} !{_ONCE}"
     yield (
-        "default-server check inter 500ms fall 2 rise 1 observe layer4 error-limit 1 on-error mark-down "
+        "default-server check inter 500ms fall 3 rise 1 observe layer4 error-limit 3 on-error mark-down "
         f"init-addr libc,none maxconn {layout.connections_to_each}"
     )
     yield from _places(layout)
