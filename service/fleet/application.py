@@ -16,7 +16,7 @@ except ImportError as error:
     raise ImportError(f"a fleet needs Ray: pip install 'gradserve[ray]' ({error})") from None
 
 from service.fleet.ingress import Ingress
-from service.fleet.node import Node
+from service.fleet.node import NodeReplica
 
 #: seconds that Serve waits for a replica beyond those that its server, or HAProxy, has to end
 _MORE: Final = 15.0
@@ -31,7 +31,7 @@ _OPTIONS: Final[Mapping[str, Any]] = {
 def servers(settings: Mapping[str, Any]) -> serve.Application:
     """The application of servers, of these settings of each by their names."""
     node = serve.deployment(
-        Node,
+        NodeReplica,
         name="Node",
         graceful_shutdown_timeout_s=float(settings.get("shutdown_grace", 30)) + _MORE,
         **_OPTIONS,

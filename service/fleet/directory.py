@@ -18,7 +18,7 @@ from service.ingress.table import NodeAddress
 BEAT: Final = 0.5
 #: seconds without another number after which a server is taken to be gone, and its entry is removed
 GONE: Final = 10.0
-FORGOTTEN: Final = 60.0
+FORGOTTEN_AFTER: Final = 60.0
 _PREFIX: Final = b"gradserve:node:"
 
 
@@ -38,7 +38,7 @@ class KeyValueStore(Protocol):
         """All that begin so."""
 
 
-class Entry:
+class DirectoryEntry:
     """One server's own entry."""
 
     def __init__(self, store: KeyValueStore, name: str, address: NodeAddress) -> None:
@@ -75,7 +75,7 @@ class Directory:
                 continue
             known = self._seen.get(key)
             since = known[1] if known and known[0] == value else now
-            if now - since > FORGOTTEN:
+            if now - since > FORGOTTEN_AFTER:
                 self._store.delete(key)
             else:
                 seen[key] = value, since

@@ -12,7 +12,7 @@ from uuid import uuid4
 import ray
 
 from service.fleet.child import ServerChild
-from service.fleet.directory import BEAT, Entry
+from service.fleet.directory import BEAT, DirectoryEntry
 from service.fleet.kv import RayStore
 
 #: seconds that ingresses need to see that a server is going, and seconds more than a server's own that it has to end
@@ -22,7 +22,7 @@ _MORE: Final = 5.0
 _logger = logging.getLogger("ray.serve")
 
 
-class Node:
+class NodeReplica:
     """One server, on the machine's address, in the directory for as long as it lives."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
@@ -31,7 +31,7 @@ class Node:
         self._grace = float(settings.get("shutdown_grace", 30)) + _MORE
         self._over = Event()
         self._child = ServerChild(host, settings)
-        self._entry = Entry(RayStore(), uuid4().hex, self._child.address)
+        self._entry = DirectoryEntry(RayStore(), uuid4().hex, self._child.address)
         self._entry.renew()
         self._beating = Thread(target=self._beat, daemon=True, name="gradserve entry")
         self._beating.start()

@@ -16,6 +16,8 @@ from tests.architecture.source import Function, files, name, parsed
 PACKAGES = ("engine", "service")
 #: methods that only call another one, and why they are there all the same
 ALLOWED: dict[str, str] = {
+    "service/fleet/node.py:NodeReplica.check_health": "Ray Serve asks by this name",
+    "service/fleet/node.py:NodeReplica.record_autoscaling_stats": "Ray Serve asks by this name",
     "service/state/fence.py:Fence.open": "who asks the fence need not know that a journal holds a place",
     "service/state/surroundings.py:Surroundings.sleep": "the simulation has another clock in its place",
     "service/state/surroundings.py:Surroundings.today": "as above",

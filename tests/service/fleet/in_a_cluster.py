@@ -147,12 +147,18 @@ def replaced(before: set[int], after: Callable[[], set[int]]) -> bool:
 
 def main() -> None:
     """Two machines, and a server on each."""
-    cluster = Cluster(initialize_head=True, head_node_args={**MACHINE, "include_dashboard": False})
+    cluster = Cluster(
+        initialize_head=True, head_node_args={**MACHINE, "resources": {"ingress": 1}, "include_dashboard": False}
+    )
     second = cluster.add_node(**MACHINE)
     ray.init(address=cluster.address, log_to_driver=False)
     serve.start(proxy_location="Disabled")
     stated = {"port": PORT, "metrics": f"127.0.0.1:{METRICS}", "timeout_ms": TIMEOUT_MS}
-    serve.run(ingress(stated), name="ingress", route_prefix=None)
+    front = ingress(stated)
+    # On the head: a machine that is lost has a server alone.
+    placed = {"num_cpus": 0.1, "resources": {"ingress": 1}}
+    front._bound_deployment = front._bound_deployment.options(ray_actor_options=placed)
+    serve.run(front, name="ingress", route_prefix=None)
     deploy(1)
     await_(lambda: ready() == 2, "two servers")
     found: dict[str, Any] = {}

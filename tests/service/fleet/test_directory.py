@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.fleet.directory import FORGOTTEN, GONE, Directory, Entry
+from service.fleet.directory import FORGOTTEN_AFTER, GONE, Directory, DirectoryEntry
 
 FIRST, SECOND = ("10.0.0.7", 8000), ("10.0.0.8", 8001)
 
@@ -33,7 +33,7 @@ class Time:
 def test_servers_are_there_once_they_are_entered_and_until_they_say_that_they_go() -> None:
     store = Store()
     directory = Directory(store, Time())
-    first, second = Entry(store, "a", FIRST), Entry(store, "b", SECOND)
+    first, second = DirectoryEntry(store, "a", FIRST), DirectoryEntry(store, "b", SECOND)
     assert directory.living() == set()
     first.renew()
     second.renew()
@@ -45,9 +45,9 @@ def test_servers_are_there_once_they_are_entered_and_until_they_say_that_they_go
 def test_one_whose_entry_does_not_change_is_gone_and_forgotten_in_the_end() -> None:
     store, clock = Store(), Time()
     directory = Directory(store, clock)
-    silent, steady = Entry(store, "a", FIRST), Entry(store, "b", SECOND)
+    silent, steady = DirectoryEntry(store, "a", FIRST), DirectoryEntry(store, "b", SECOND)
     silent.renew()
-    for _ in range(int(FORGOTTEN) + 2):
+    for _ in range(int(FORGOTTEN_AFTER) + 2):
         steady.renew()
         living = directory.living()
         assert SECOND in living
@@ -61,8 +61,8 @@ def test_one_whose_entry_does_not_change_is_gone_and_forgotten_in_the_end() -> N
 def test_who_begins_to_read_later_gives_each_its_time() -> None:
     """Of clocks nothing is assumed but that they go on."""
     store, clock = Store(), Time()
-    Entry(store, "a", FIRST).renew()
-    clock.now += 10 * FORGOTTEN
+    DirectoryEntry(store, "a", FIRST).renew()
+    clock.now += 10 * FORGOTTEN_AFTER
     assert Directory(store, clock).living() == {FIRST}
 
 
