@@ -54,7 +54,13 @@ class Attention(Formula):
         Sample(Real(3, 2), Real(2, 3, 2), Real(1, 3, 1), Real(3, 3), causal=True),
         Sample(Real(2, 2), Real(3, 2), Real(3, 2), Real(2, 1, 3), scale=0.5),
         Sample(Real(3, 2), Real(2, 2), Real(2, 2), causal=True),
-        Sample(Real(4, 2, 3), Real(2, 3, 3), Real(2, 3, 1), Real(4, 2, 3), grouped=True),
+        Sample(
+            Real(4, 2, 3),
+            Real(2, 3, 3, low=-0.1, high=0.1),
+            Real(2, 3, 1),
+            Real(1, 2, 3, low=-0.1, high=0.1),
+            grouped=True,
+        ),
     )
     truths = (
         Truth(

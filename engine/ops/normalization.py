@@ -146,7 +146,7 @@ class GroupNorm(Normalization):
     samples = (
         Sample(Real(2, 4, 3), groups=2),
         Sample(Real(2, 3, 2, 2), Real(3), groups=1, eps=0.1),
-        Sample(Real(3, 4, 2), Real(4), Real(4), groups=4),
+        Sample(Real(3, 4, 3), Real(4), Real(4), groups=2),
     )
     truths = (
         Truth(
