@@ -36,7 +36,8 @@ def typed(operand: Operand) -> TensorType:
 
 def misuses(op: Definition) -> Iterator[Misuse]:
     """Wrong counts, dtypes, attributes and shapes of the first sample that has operands, and of the largest."""
-    sample = max(op.samples, key=lambda s: (len(s.operands), sum(len(o.shape) for o in s.operands)))
+    first = [sample for sample in op.samples if all(op.attrs[name].since == 1 for name in sample.attrs)]
+    sample = max(first, key=lambda s: (len(s.operands), sum(len(o.shape) for o in s.operands)))
     types, attrs = [typed(o) for o in sample.operands], dict(sample.attrs)
     yield "no operands at all", [], attrs
     yield "nine operands too many", [*types, *[TensorType((), np.dtype("float64"))] * 9], attrs
