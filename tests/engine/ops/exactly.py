@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-import mpmath as mp
 import numpy as np
+import pytest
+
+mp: Any = pytest.importorskip("mpmath")
 
 DIGITS: Final = 40
 #: bits of a number, and the exponent of the least normal one
