@@ -167,7 +167,10 @@ def main() -> None:
     first = {min(gone)}
     found["server"] = during(kill(min(gone)), lambda: replaced(first, servers), "a server is replaced")
     actor = {min(nodes())}
-    found["replica"] = during(kill(min(actor)), lambda: replaced(actor, nodes), "a replica is replaced")
+    child = {pid for pid in whole() if parent(pid) in actor}
+    found["replica"] = during(
+        kill(min(actor)), lambda: replaced(actor, nodes) and child.isdisjoint(servers()), "a replica is replaced"
+    )
     before = servers()
     found["update"] = during(lambda: deploy(2), lambda: replaced(before, servers), "an update")
     fallen = haproxies()

@@ -42,13 +42,20 @@ def found() -> dict[str, Any]:
     return told
 
 
-@pytest.mark.parametrize("what", ["server", "replica", "raylet"])
+@pytest.mark.parametrize("what", ["server", "raylet"])
 def test_callers_lose_at_most_what_was_on_the_way(found: dict[str, Any], what: str) -> None:
     """One request each: without an Idempotency-Key it is not sent again, and they are told so."""
     answers = found[what]["answers"]
     assert answers.keys() <= {"200", "503"}
     assert answers["200"] > 0
     assert answers.get("503", 0) <= 4
+
+
+def test_a_server_whose_replica_is_killed_ends_in_order(found: dict[str, Any]) -> None:
+    """What it has is answered; who still comes is told to come again, 503, until HAProxy sees that it is stopping."""
+    answers = found["replica"]["answers"]
+    assert answers.keys() <= {"200", "503"}
+    assert answers["200"] > 0
 
 
 @pytest.mark.parametrize("what", ["update", "head"])
