@@ -157,8 +157,8 @@ def _servers(layout: IngressLayout) -> Iterator[str]:
     # Whether a server has done what it did not answer cannot be seen: only what may be done twice is sent again.
     yield f"http-request disable-l7-retry if !{{ method GET HEAD }} !{_ONCE}"
     yield (
-        "default-server check inter 500ms fastinter 100ms fall 3 rise 1 observe layer4 error-limit 3 on-error mark-down "
-        f"init-addr libc,none maxconn {layout.connections_to_each}"
+        "default-server check inter 500ms fastinter 100ms fall 3 rise 1 observe layer4 error-limit 3 "
+        f"on-error mark-down init-addr libc,none maxconn {layout.connections_to_each}"
     )
     yield from _places(layout)
 
