@@ -34,6 +34,7 @@ NAVIGATION: Final = (
             "guide/higher-order",
             "guide/loops",
             "guide/random",
+            "guide/masks",
             "guide/memory",
             "guide/calls/*",
             "guide/errors",
