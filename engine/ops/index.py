@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
 from typing import Any, ClassVar
@@ -110,9 +111,9 @@ class WritesAtIndices(Composite):
         whole = updates if updates.shape == at.result else updates.broadcast_to(shape=at.result)
         return at.parted(self.written(at, at.joined(x), at.flat(indices, from_end), at.entries(whole)))
 
+    @abstractmethod
     def written(self, at: IndexedAxes, x: Value, flat: Value, updates: Value) -> Value:
         """x with updates at these places of its axis behind `at.before` others."""
-        raise NotImplementedError
 
 
 def _check_updates(updates: TensorType, at: IndexedAxes, operand: int) -> None:

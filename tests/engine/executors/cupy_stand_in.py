@@ -335,11 +335,11 @@ class ElementwiseKernel:
     """The one kernel of its kind that executors have: it notes the first index outside."""
 
     def __init__(self, inputs: str, outputs: str, body: str, name: str) -> None:
-        assert (inputs, outputs, body) == ("T index, int64 extent, int32 code", "raw int32 flag", _NOTE)
+        assert (inputs, outputs, body) == ("T index, int64 least, int64 extent, int32 code", "raw int32 flag", _NOTE)
 
-    def __call__(self, index: DeviceArray, extent: int, code: int, flag: DeviceArray) -> None:
+    def __call__(self, index: DeviceArray, least: int, extent: int, code: int, flag: DeviceArray) -> None:
         def note(index: np.ndarray[Any, Any], flag: np.ndarray[Any, Any]) -> None:
-            if not flag[0] and ((index < 0) | (index >= extent)).any():
+            if not flag[0] and ((index < least) | (index >= extent)).any():
                 flag[0] = code
 
         written(note, index, flag)
