@@ -21,12 +21,15 @@ _GRID: Final = Real(EDGE, EDGE)
 _ROWS: Final = Ints(EDGE, high=EDGE)
 _CELLS: Final = Ints(EDGE, EDGE, high=EDGE)
 _IMAGES: Final = Real(16, 32, 32, 32)
+_ROWS_OF_CHANNELS: Final = Real(16, 32, 1024)
 _VOLUMES: Final = Real(4, 8, 16, 16, 16)
 _KEY: Final = Words(2)
 _REGULAR: Final = Real(256, 256, diagonal=600)
 
 #: what has shapes among its attributes, costs more than its elements, or is of matrices
 LARGE: Final[dict[str, Sample]] = {
+    "adaptive_avg_pool": Sample(_IMAGES, sizes=[10, 12]),
+    "adaptive_max_pool": Sample(_IMAGES, sizes=[10, 12]),
     "all": Sample(Bools(EDGE, EDGE)),
     "any": Sample(Bools(EDGE, EDGE)),
     "arange": Sample(stop=float(EDGE * EDGE)),
@@ -34,36 +37,54 @@ LARGE: Final[dict[str, Sample]] = {
     "argmin": Sample(_GRID, axis=-1),
     "argsort": Sample(_GRID, axis=-1),
     "attention": Sample(Real(8, 256, 64), Real(8, 256, 64), Real(8, 256, 64)),
+    "avg_pool1d": Sample(_ROWS_OF_CHANNELS, kernel_size=[2]),
     "avg_pool2d": Sample(_IMAGES, kernel_size=[2, 2]),
+    "avg_pool3d": Sample(_VOLUMES, kernel_size=[2, 2, 2]),
     "batch_norm": Sample(Real(4096, 256)),
+    "batch_norm_given": Sample(Real(4096, 256), Real(256), Real(256, low=0.5)),
+    "batch_norm_running": Sample(Real(4096, 256), Real(256), Real(256, low=0.5)),
     "bce_with_logits": Sample(_GRID, Real(EDGE, EDGE, low=0.0, high=1.0)),
     "broadcast_to": Sample(Real(EDGE), shape=[EDGE, EDGE]),
     "cat": Sample(_GRID, _GRID, axis=0),
+    "cdist": Sample(Real(512, 32), Real(512, 32)),
     "cholesky": Sample(_REGULAR),
     "chunk": Sample(_GRID, chunks=2),
+    "compress": Sample(_GRID, Bools(EDGE), k=EDGE // 2),
     "constant": Sample(value=np.ones((EDGE, EDGE), "float32")),
     "conv1d": Sample(Real(16, 32, 1024), Real(32, 32, 3), padding=[1]),
     "conv2d": Sample(_IMAGES, Real(32, 32, 3, 3), padding=[1, 1]),
     "conv3d": Sample(_VOLUMES, Real(8, 8, 3, 3, 3), padding=[1, 1, 1]),
+    "conv_transpose1d": Sample(_ROWS_OF_CHANNELS, Real(32, 32, 3), stride=[2]),
     "conv_transpose2d": Sample(_IMAGES, Real(32, 32, 3, 3), stride=[2, 2]),
     "conv_transpose3d": Sample(_VOLUMES, Real(8, 8, 3, 3, 3)),
     "cross_entropy": Sample(Real(4096, 256), Ints(4096, high=256)),
+    "cumlogsumexp": Sample(_GRID, axis=-1),
+    "cummax": Sample(_GRID, axis=-1),
+    "cummin": Sample(_GRID, axis=-1),
+    "cumprod": Sample(Real(EDGE, EDGE, low=0.9, high=1.1), axis=-1),
     "cumsum": Sample(_GRID, axis=-1),
     "diag": Sample(_GRID),
     "einsum": Sample(Real(16, 128, 128), Real(16, 128, 128), equation="bij,bkj->bik"),
     "embedding": Sample(_GRID, _ROWS),
     "full": Sample(shape=[EDGE, EDGE], fill=1.5),
     "gather": Sample(_GRID, _CELLS),
+    "group_norm": Sample(_IMAGES, groups=8),
+    "index": Sample(_GRID, _ROWS, _ROWS),
+    "index_add": Sample(_GRID, _ROWS, _ROWS, Real(EDGE)),
+    "index_set": Sample(_GRID, _ROWS, _ROWS, Real(EDGE)),
     "inv": Sample(_REGULAR),
     "layer_norm": Sample(Real(4096, 1024), Real(1024), Real(1024)),
     "linear": Sample(Real(512, 512), Real(512, 512), Real(512)),
     "log_softmax": Sample(Real(4096, 1024)),
     "map_lookup": Sample(Real(4 * EDGE, EDGE), key_index=1, total_keys=4),
     "matmul": Sample(Real(512, 512), Real(512, 512)),
+    "max_pool1d": Sample(_ROWS_OF_CHANNELS, kernel_size=[2]),
     "max_pool2d": Sample(_IMAGES, kernel_size=[2, 2]),
     "max_pool2d_back": Sample(Real(16, 32, 16, 16), _IMAGES, kernel_size=[2, 2]),
     "max_pool2d_indices": Sample(_IMAGES, kernel_size=[2, 2]),
+    "max_pool3d": Sample(_VOLUMES, kernel_size=[2, 2, 2]),
     "mlp_layer": Sample(Real(512, 512), Real(512, 512), Real(512)),
+    "nonzero": Sample(Bools(EDGE, EDGE), k=EDGE * EDGE // 2),
     "one_hot": Sample(Ints(4096, high=256), classes=256),
     "pad": Sample(_GRID, pad_width=[1, 1, 1, 1]),
     "polygamma": Sample(Real(256, 256, low=0.5, high=4.0), order=1),
@@ -79,12 +100,18 @@ LARGE: Final[dict[str, Sample]] = {
     "random_split": Sample(_KEY, k=EDGE * EDGE),
     "random_uniform": Sample(_KEY, shape=[EDGE, EDGE], dtype="float32"),
     "reshape": Sample(_GRID, shape=[-1]),
+    "resize": Sample(_IMAGES, sizes=[64, 48]),
     "rms_norm": Sample(Real(4096, 1024), Real(1024)),
     "roll": Sample(_GRID, shifts=[3], axes=[-1]),
     "scatter_add": Sample(_GRID, _CELLS, _GRID),
+    "segment_max": Sample(_GRID, Ints(EDGE, high=64), segments=64),
+    "segment_mean": Sample(_GRID, Ints(EDGE, high=64), segments=64),
+    "segment_min": Sample(_GRID, Ints(EDGE, high=64), segments=64),
+    "segment_prod": Sample(Real(EDGE, EDGE, low=0.9, high=1.1), Ints(EDGE, high=64), segments=64),
     "segment_sum": Sample(_GRID, Ints(EDGE, high=64), segments=64),
     "select": Sample(_GRID, index=1, axis=1),
     "slice": Sample(_GRID, starts=[1, 1]),
+    "slice_at": Sample(_GRID, Ints(2, high=EDGE), sizes=[512, 512]),
     "slogdet": Sample(_REGULAR),
     "softmax": Sample(Real(4096, 1024)),
     "solve": Sample(_REGULAR, Real(256, 256)),
@@ -100,9 +127,10 @@ LARGE: Final[dict[str, Sample]] = {
     "tril": Sample(_GRID),
     "triu": Sample(_GRID),
     "update_slice": Sample(_GRID, Real(512, 512), starts=[256, 256]),
+    "update_slice_at": Sample(_GRID, Real(512, 512), Ints(2, high=EDGE)),
 }
 #: how many results those have that have several
-RESULTS: Final = {"chunk": 2, "slogdet": 2, "split": 2, "topk": 2}
+RESULTS: Final = {"batch_norm_running": 3, "chunk": 2, "compress": 2, "nonzero": 2, "slogdet": 2, "split": 2, "topk": 2}
 #: leaves, what reads one of several results, what is a transform, and what makes one key
 ABSENT: Final = ("input", "parameter", "get_output", "grad", "random_fold_in", "random_key")
 
