@@ -59,6 +59,17 @@ CASES: Final[dict[str, list[Case]]] = {
     "relu": [(torch.relu, [TIES])],
     "special_log_ndtr": [(torch.special.log_ndtr, [3 * X])],
     "sinc": [(torch.sinc, [EDGES / 2])],
+    "i0": [(torch.special.i0, [3 * X])],
+    "special_i0e": [(torch.special.i0e, [3 * X])],
+    "special_i1": [(torch.special.i1, [3 * X])],
+    "special_i1e": [(torch.special.i1e, [3 * X])],
+    # PyTorch has no gradient by the first operand of these
+    "igamma": [(lambda x: torch.special.gammainc(POSITIVE.flip(0), x), [POSITIVE])],
+    "igammac": [(lambda x: torch.special.gammaincc(POSITIVE.flip(0), x), [POSITIVE])],
+    "special_zeta": [(lambda q: torch.special.zeta(POSITIVE.flip(0) + 1.5, q), [POSITIVE])],
+    "special_xlog1py": [(torch.special.xlog1py, [X, POSITIVE])],
+    "cumprod": [(lambda x: torch.cumprod(x, 1), [X]), (lambda a: torch.cumprod(a, 0), [WHOLE])],
+    "logcumsumexp": [(lambda x: torch.logcumsumexp(x, 1), [3 * X])],
     "add.Tensor": [
         (torch.add, [X, Y]),
         (lambda x, y: torch.add(x, y, alpha=3), [X, Y]),

@@ -30,6 +30,7 @@ _FUNCTIONS: Final = {
     "erfinv": "erfinv",
     "exp": "exp",
     "expm1": "expm1",
+    "i0": "i0",
     "lgamma": "lgamma",
     "log": "log",
     "log1p": "log1p",
@@ -38,7 +39,11 @@ _FUNCTIONS: Final = {
     "rsqrt": "rsqrt",
     "sigmoid": "sigmoid",
     "sin": "sin",
+    "sinc": "sinc",
     "sinh": "sinh",
+    "special_i0e": "i0e",
+    "special_i1": "i1",
+    "special_i1e": "i1e",
     "special_log_ndtr": "log_ndtr",
     "sqrt": "sqrt",
     "tan": "tan",
@@ -80,16 +85,6 @@ def log10(call: Call) -> Said:
     return call.converted("self", call.result.dtype).log().div_scalar(math.log(10))
 
 
-@RULES("sinc")
-def sinc(call: Call) -> Said:
-    """sin πx / πx, and 1 at 0, where the slope is 0."""
-    x = call.converted("self", call.result.dtype).mul_scalar(math.pi)
-    zero, one = (call.constant(each, call.result.dtype) for each in (0, 1))
-    at_zero = x.equal(zero)
-    safe = at_zero.where(one, x)
-    return at_zero.where(one, safe.sin().div(safe))
-
-
 @RULES("add.Tensor", "add.Scalar", "sub.Tensor", "sub.Scalar", "rsub.Scalar", "rsub.Tensor")
 def add(call: Call) -> Said:
     """a ± alpha · b; a number is added as one."""
@@ -117,10 +112,23 @@ def mul(call: Call) -> Said:
     return a.logical_and(b) if kind.dtype == "bool" else call.graph.op(op, a, b)
 
 
-@RULES("maximum", "minimum", "atan2", "logaddexp")
+#: ops of two tensors, by their names there, and here
+_BINARY: Final = {
+    "atan2": "atan2",
+    "igamma": "igamma",
+    "igammac": "igammac",
+    "logaddexp": "logaddexp",
+    "maximum": "maximum",
+    "minimum": "minimum",
+    "special_xlog1py": "xlog1py",
+    "special_zeta": "zeta",
+}
+
+
+@RULES(*_BINARY)
 def binary(call: Call) -> Said:
-    """Ops of two tensors that are one of ours."""
-    return call.graph.op(call.op, *call.together(["self", "other"], call.result.dtype))
+    """Ops of two tensors that are one of ours; the incomplete gamma functions have a gradient by their shape here."""
+    return call.graph.op(_BINARY[call.op], *call.together(["self", "other"], call.result.dtype))
 
 
 @RULES("pow.Tensor_Scalar", "pow.Tensor_Tensor", "pow.Scalar")
@@ -145,10 +153,7 @@ def remainder(call: Call) -> Said:
 def fmod(call: Call) -> Said:
     """With the sign of what is divided."""
     a, b = call.together(["self", "other"], call.result.dtype)
-    if call.result.dtype.startswith("uint"):
-        return a.mod(b)
-    rest = a.abs().mod(b.abs())
-    return a.less(call.constant(0, call.result.dtype)).where(rest.neg(), rest)
+    return a.rem(b)
 
 
 @RULES("xlogy.Tensor", "xlogy.Scalar_Self", "xlogy.Scalar_Other")

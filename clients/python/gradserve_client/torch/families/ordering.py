@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from gradserve_client.graph import Node
 from gradserve_client.importing.writing import several
 from gradserve_client.torch.call import Call, Said
 from gradserve_client.torch.families.table import RULES
+
+_RUNNING: Final = {"cumprod": "cumprod", "logcumsumexp": "cumlogsumexp"}
 
 
 @RULES("max.dim", "min.dim")
@@ -67,3 +71,10 @@ def cumsum(call: Call) -> Said:
     """Along an axis, in the dtype of the result."""
     x = call.converted("self", call.result.dtype)
     return x.cumsum(call.axis()) if call.rank() else x
+
+
+@RULES("cumprod", "logcumsumexp")
+def running(call: Call) -> Said:
+    """Along an axis, in the dtype of the result."""
+    x = call.converted("self", call.result.dtype)
+    return call.graph.op(_RUNNING[call.op], x, axis=call.axis()) if call.rank() else x
