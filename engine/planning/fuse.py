@@ -161,7 +161,7 @@ class _Writer:
         self.nodes = storage.graph.nodes
         self.group = group
         self._storage = storage
-        self._members = grouping.members
+        self._grouping = grouping
         self._read = read
         self._order = sorted((*group.nodes, *group.again))
         self._inside = set(self._order)
@@ -194,16 +194,9 @@ class _Writer:
         for i in self._order:
             for operand in self.nodes[i].operands:
                 if operand not in self._inside and self._number(operand) is None:
-                    lacks = self._lacks_axes(operand, i)
+                    lacks = self._grouping.lacks_axes(operand, i)
                     found[operand, lacks] = self._type(operand, lacks)
         return found
-
-    def _lacks_axes(self, operand: int, reader: int) -> bool:
-        """Whether an operand, as one value a row, goes without unit axes for the columns."""
-        node, rank = self.nodes[reader], len(self.group.domain.shape)
-        if isinstance(node.op, Elementwise):
-            return self._member(reader).level == Level.ROW and node.type.ndim < rank
-        return self.nodes[operand].type.ndim < rank
 
     def _type(self, operand: int, lacks_axes: bool) -> TensorType:
         type = self._storage.types[operand]
@@ -230,7 +223,7 @@ class _Writer:
         number = self._number(operand)
         if number is not None:
             return self._builder.constant(number)
-        return loads[operand, self._lacks_axes(operand, reader)]
+        return loads[operand, self._grouping.lacks_axes(operand, reader)]
 
     def _number(self, operand: int) -> float | None:
         """The number that a node holds everywhere, where that is a float of the loop's dtype."""
@@ -257,7 +250,7 @@ class _Writer:
 
     def _stands_at_rows(self, i: int) -> bool:
         """Whether a node has one value a row; not where it has one an element that is the same along the row."""
-        member = self._members[i]
+        member = self._grouping.members[i]
         return member is not None and member.level == Level.ROW
 
     def _store(self, i: int) -> Strides:
@@ -279,7 +272,7 @@ class _Writer:
         return sum(self.nodes[i].work(self._storage.types)[0] for i in self.group.nodes)
 
     def _member(self, i: int) -> Member:
-        member = self._members[i]
+        member = self._grouping.members[i]
         assert member is not None
         return member
 

@@ -91,6 +91,15 @@ class Grouping:
             return False
         return self._takes(member, other, operand)
 
+    def lacks_axes(self, operand: int, reader: int) -> bool:
+        """Whether a member reads an operand as one value a row, which goes without unit axes for the columns."""
+        member, node = self.members[reader], self.graph.nodes[reader]
+        assert member is not None
+        rank = len(member.domain.shape)
+        if isinstance(node.op, Elementwise):
+            return member.level == Level.ROW and node.type.ndim < rank
+        return self.graph.nodes[operand].type.ndim < rank
+
     def groups(self) -> Iterator[Group]:
         """What shares a domain and a stage, as far as it hangs together."""
         together = _Together(len(self.members))

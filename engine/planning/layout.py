@@ -40,10 +40,12 @@ class RowLayout(NamedTuple):
 
 
 def lay_out(shape: Shape, operands: Sequence[TensorType], row_axes: int | None) -> RowLayout | None:
-    """A layout over `shape` for operands that broadcast to it; None where one of them has no rows that can be read.
+    """A layout over `shape` for operands that broadcast to it; None where one of them does not, or has no rows to read.
 
     `row_axes` are the trailing axes that make a row; where that is None, as many as all operands allow.
     """
+    if not all(_broadcasts(operand.shape, shape) for operand in operands):
+        return None  # a kernel would read beside it
     strides = [_over(shape, operand) for operand in operands]
     if row_axes is not None:
         return _in_rows(shape, strides, row_axes)
@@ -55,6 +57,12 @@ def lay_out(shape: Shape, operands: Sequence[TensorType], row_axes: int | None) 
         if found is not None:
             return found
     return None
+
+
+def _broadcasts(operand: Shape, shape: Shape) -> bool:
+    """Whether extents are those of the trailing axes of `shape`, or 1."""
+    lead = len(shape) - len(operand)
+    return lead >= 0 and all(e in (1, extent) for e, extent in zip(operand, shape[lead:], strict=True))
 
 
 def _over(shape: Shape, operand: TensorType) -> Strides:

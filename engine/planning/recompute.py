@@ -2,7 +2,7 @@
 
 The way back through a chain of elementwise nodes reads values of the way there. Where these can be computed from what
 is in memory anyway, or from fewer bytes, they are neither written nor kept in between. What stands at one value a row
-is always read: it costs next to nothing.
+is always read: it costs next to nothing; and so is what a loop reads as that, though elsewhere it is elements.
 """
 
 from __future__ import annotations
@@ -48,11 +48,14 @@ class _Recomputing:
     def _extended(self, group: Group) -> Group:
         """The group with all chains together, or else with each that pays by itself."""
         inside = set(group.nodes)
-        read = {o for i in group.nodes for o in self._nodes[i].operands} - inside
+        reads = [(o, i) for i in group.nodes for o in self._nodes[i].operands if o not in inside]
+        read = {o for o, _ in reads}
         wanted = {o for o in read if self._is_optional(o)}
+        # Computed in this loop, they would be along its columns.
+        at_rows = {o for o, i in reads if self._grouping.lacks_axes(o, i)}
         again: set[int] = set()
-        for values in (wanted, *({o} for o in sorted(wanted))):
-            chain = self._chain(values, inside)
+        for values in (wanted - at_rows, *({o} for o in sorted(wanted - at_rows))):
+            chain = self._chain(values, inside | at_rows)
             if values and not values <= again and self._pays(chain, values, read):
                 again |= chain.nodes
         self._stored.update(wanted - again)

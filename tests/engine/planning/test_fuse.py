@@ -160,6 +160,17 @@ def test_the_way_back_computes_again_what_is_cheap() -> None:
     assert make_plan(fused, Limits()).peak_bytes < make_plan(plain, Limits()).peak_bytes
 
 
+@pytest.mark.parametrize("columns", [2, 3, 14])
+def test_what_a_loop_reads_at_its_rows_is_not_computed_again_along_its_columns(columns: int) -> None:
+    """The kernel read as many numbers as there are columns, of an operand that has as many as there are rows."""
+    builder = Builder(registry())
+    x, v = leaf(builder, 2, dtype="float64"), leaf(builder, 2, columns, dtype="float64")
+    y, rows = x.tanh(), v.square().sum(axes=(1,))
+    graph = builder.graph([y, ((1.0 - y.square()) * (rows + 1.0)).sum()])
+    fused = fuse(graph, 0, compiled=True)
+    assert_same(graph, fused, {0: np.array([0.3, -2.0]), 1: np.arange(2.0 * columns).reshape(2, columns) - 3.0})
+
+
 def test_a_detour_outside_parts_a_loop() -> None:
     builder = Builder(registry())
     x = leaf(builder, 8, 8)

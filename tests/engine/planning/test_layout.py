@@ -32,6 +32,12 @@ def test_dense_tensors_are_cut_into_rows_of_any_length() -> None:
     assert layout.operands == ((ELEMENT, (FLAT_ROW,)), (ROW, (0,)))
 
 
+def test_nothing_is_laid_out_that_does_not_broadcast() -> None:
+    """It would be read beside its end."""
+    for operand in (dense(2), dense(2, 1), dense(1, 2, 14), dense(14, 14)):
+        assert lay_out((2, 14), [dense(2, 14), operand], 1) is None or operand.shape == (2, 1)
+
+
 def test_rows_are_the_axes_that_are_reduced() -> None:
     layout = found((2, 3, 4), [dense(2, 3, 4), dense(4), dense(2, 3, 1)], row_axes=1)
     assert (layout.rows, layout.columns) == ((6,), 4)

@@ -33,7 +33,8 @@ def plans(case: Case) -> list[Plan]:
     result = case.result_types()[0]
     if real and result.is_differentiable and not case.op.several:
         ops = registry().ops
-        summed = Program(registry(), [*program.statements, Statement(ops["sum"], (count,))])
+        statements = [*program.statements, Statement(ops["sum"], (count,))]
+        summed = Program(registry(), statements, opset=program.opset)
         found.append(compiler.gradients(summed, types, wrt=real).plan)
     return found
 
