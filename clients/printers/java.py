@@ -91,8 +91,8 @@ _TYPES: Final = {
     "tensor": "Tensor",
     "function": "GraphFunction",
 }
-#: words of the language that ops have for a name
-_TAKEN: Final = frozenset({"while"})
+#: what ops have for a name and is taken: a word of the language, and what Kotlin calls for %, which is the op mod
+_TAKEN: Final = frozenset({"while", "rem"})
 #: what reads them in a step
 _READERS: Final = {
     "boolean": "truth",

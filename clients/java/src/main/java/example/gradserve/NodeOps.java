@@ -5534,7 +5534,7 @@ public abstract sealed class NodeOps permits Node {
      * @param b an operand
      * @return the node
      */
-    public Node rem(Node b) {
+    public Node rem_(Node b) {
         return append("rem", new Attrs(), operands(b));
     }
 

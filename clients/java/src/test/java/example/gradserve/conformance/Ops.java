@@ -346,7 +346,7 @@ final class Ops {
             case "random_uniform" -> s.operand(0).randomUniform(s.wholes("shape"), s.dtype("dtype"));
             case "reciprocal" -> s.operand(0).reciprocal();
             case "relu" -> s.operand(0).relu(o -> s.real("at_zero", o::atZero));
-            case "rem" -> s.operand(0).rem(s.operand(1));
+            case "rem" -> s.operand(0).rem_(s.operand(1));
             case "reshape" -> s.operand(0).reshape(s.wholes("shape"), o -> s.wholes("original_shape", o::originalShape));
             case "resize" -> s.operand(0).resize(s.wholes("sizes"), o -> {
                 s.wholes("axes", o::axes);
