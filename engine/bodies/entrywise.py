@@ -1,4 +1,4 @@
-"""What takes much memory an element, as a map of elements: so many at a time as fit."""
+"""What takes much memory an element, as a map of elements: some at a time."""
 
 from __future__ import annotations
 
@@ -11,18 +11,25 @@ from engine.graph.tensor_type import TensorType, broadcast
 
 #: elements that are not worth a loop
 _FEW: Final = 1 << 10
+#: those of one step, stated so that none is planned to find out: a hundred numbers of each are in a core's own cache
+_AT_ONCE: Final = 1 << 8
 
 
 def entrywise(function: Callable[..., Value], *values: Value) -> Value:
-    """An elementwise function of broadcast values of one dtype: where there are many, by a map of single ones."""
+    """An elementwise function of broadcast values of one dtype: where there are many, by a map of single ones.
+
+    What it writes has one axis at most, so that many axes cost no more to plan than one.
+    """
     shape = broadcast(*(x.shape for x in values))
     size = TensorType(shape, values[0].dtype).size
-    if size <= _FEW:
+    if size <= _FEW and len(shape) <= 1:
         return function(*values)
     rows = [_widened(x, shape).reshape(shape=(size,)) for x in values]
+    if size <= _FEW:
+        return function(*rows).reshape(shape=shape)
     body = _body_of(function, values)
     first, *others = rows
-    return first.map(*others, body=body, sequences=len(rows), at_once=None).output(0).reshape(shape=shape)
+    return first.map(*others, body=body, sequences=len(rows), at_once=_AT_ONCE).output(0).reshape(shape=shape)
 
 
 def _widened(x: Value, shape: tuple[int, ...]) -> Value:

@@ -13,12 +13,12 @@ from engine.oplib.library_function import LibraryUfunc
 
 
 def _by_first(a: Value, b: Value, x: Value) -> Value:
-    return slope_by_first(a, b, x, 1.0 - x)
+    return entrywise(slope_by_first, a, b, x, 1.0 - x)
 
 
 def _by_second(a: Value, b: Value, x: Value) -> Value:
     """The function is 1 less itself, with both shapes exchanged, at 1 − x (DLMF 8.17.4)."""
-    return -slope_by_first(b, a, 1.0 - x, x)
+    return -entrywise(slope_by_first, b, a, 1.0 - x, x)
 
 
 class Betainc(LibraryUfunc):
@@ -54,7 +54,7 @@ class Betainc(LibraryUfunc):
         ),
     )
     partials = (
-        lambda y, a, b, x: entrywise(_by_first, a, b, x),
-        lambda y, a, b, x: entrywise(_by_second, a, b, x),
+        lambda y, a, b, x: _by_first(a, b, x),
+        lambda y, a, b, x: _by_second(a, b, x),
         lambda y, a, b, x: beta_density(a, b, x),
     )

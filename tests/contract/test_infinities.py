@@ -38,6 +38,7 @@ NO_LIMIT: dict[str, tuple[Callable[..., bool], str]] = {
     "igammac": (lambda a, x: min(a, x) < 0, "there is no value"),
     "lgamma": (lambda x: x < 0, "poles at the whole numbers, however far"),
     "mod": (lambda a, b: abs(a) == INF, "it goes to and fro"),
+    "rem": (lambda a, b: abs(a) == INF, "it goes to and fro"),
     "mul": (lambda a, b: {abs(a), abs(b)} == {0, INF}, "a product of IEEE 754: NaN"),
     "pow": (lambda a, b=1.0: a < 0, "by b there is none: between whole numbers the power is NaN"),
     "zeta": (lambda s, q: s <= 1 or q < 0, "poles, and whole numbers alone beyond them"),
