@@ -12,7 +12,7 @@ from engine.graph.tensor_type import TensorType, broadcast
 #: elements that are not worth a loop
 _FEW: Final = 1 << 10
 #: those of one step, stated so that none is planned to find out: a hundred numbers of each are in a core's own cache
-_AT_ONCE: Final = 1 << 8
+_LEAST, _MOST = 1 << 4, 1 << 8
 
 
 def entrywise(function: Callable[..., Value], *values: Value) -> Value:
@@ -29,7 +29,12 @@ def entrywise(function: Callable[..., Value], *values: Value) -> Value:
         return function(*rows).reshape(shape=shape)
     body = _body_of(function, values)
     first, *others = rows
-    return first.map(*others, body=body, sequences=len(rows), at_once=_AT_ONCE).output(0).reshape(shape=shape)
+    return first.map(*others, body=body, sequences=len(rows), at_once=_at_once(size)).output(0).reshape(shape=shape)
+
+
+def _at_once(size: int) -> int:
+    """As many as leave no rest where that can be, since a rest is one more body to plan."""
+    return max((count for count in range(_LEAST, _MOST + 1) if size % count == 0), default=_MOST)
 
 
 def _widened(x: Value, shape: tuple[int, ...]) -> Value:

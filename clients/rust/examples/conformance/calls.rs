@@ -3,7 +3,9 @@
 use gradserve_client::calls::{
     Call, Compute, HasMapped, HasMemoryBudget, HasOf, HasOutputs, HasPrecision, HasWrt, Kind, Runs,
 };
-use gradserve_client::{Blocking, Client, Feed, Feeds, Graph, Precision, Reduction, Resident, Result, Store, Target, Types};
+use gradserve_client::{
+    Blocking, Client, Feed, Feeds, Graph, Precision, Reduction, Resident, Result, Store, Target, Types,
+};
 use serde_json::Value;
 
 use crate::steps::{node, nodes};
