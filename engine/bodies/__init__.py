@@ -7,7 +7,7 @@ Files:
     bounded         Steps of a loop that has a known length, of which only the first ones are taken: in ops of the
                     registry
     compare         Whole numbers that floats are compared with, as floats: loops of machine code read no others
-    entrywise       What takes much memory an element, as a map of elements: so many at a time as fit
+    entrywise       What takes much memory an element, as a map of elements: some at a time
     hoist           What depends on nothing that changes from step to step, once in front of the loop
     keep            What a loop keeps for its way back, of what each step computes: what is dear to compute again
     lower           Ops that run functions, in terms of those that an executor runs

@@ -15,7 +15,7 @@ from typing import Final
 
 from scripts.build_docs import DOCS, ROOT
 from scripts.website.errors import code_pages
-from scripts.website.ops import op_pages
+from scripts.website.ops import op_pages, place_of
 
 #: pages from outside docs/, and where they stand in the site
 OUTSIDE: Final = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
@@ -131,7 +131,7 @@ def _target(link: str, source: PurePosixPath, places: dict[PurePosixPath, str], 
     path, _, fragment = link.partition("#")
     target = PurePosixPath(os.path.normpath(source.parent / path))
     if target == _OPS:
-        return _relative(f"ops/{fragment or 'index'}.md", places[source])
+        return _relative(place_of(fragment) if fragment else "ops/index.md", places[source])
     if target in places:
         return _relative(places[target], places[source]) + (f"#{fragment}" if fragment else "")
     if not (ROOT / target).exists():

@@ -38,8 +38,13 @@ def op_pages() -> dict[str, str]:
     worker = Worker(Settings(device="cpu"))
     ops = list(registry().ops.values())
     rows = {row["name"]: row for row in describe(registry())}
-    pages = {f"ops/{op.name}.md": page(rows[op.name], example(op, ops, worker)) for op in ops}
+    pages = {place_of(op.name): page(rows[op.name], example(op, ops, worker)) for op in ops}
     return {"ops/index.md": index(ops, rows), **pages}
+
+
+def place_of(op: str) -> str:
+    """The path of an op's page; ops/index.md is that of all of them."""
+    return f"ops/{'index_op' if op == 'index' else op}.md"
 
 
 def page(row: Row, shown: Exchange) -> str:
@@ -76,7 +81,9 @@ def _families(ops: list[Definition], rows: Mapping[str, Row]) -> Iterator[str]:
     by_module = sorted(ops, key=lambda op: (type(op).__module__, op.name))
     for module, members in groupby(by_module, key=lambda op: type(op).__module__):
         title, rest = family(sys.modules[module].__doc__ or "")
-        lines = ((f"[`{op.name}`]({op.name}.md)", rows[op.name]["summary"]) for op in members)
+        lines = (
+            (f"[`{op.name}`]({place_of(op.name).removeprefix('ops/')})", rows[op.name]["summary"]) for op in members
+        )
         yield f"## {title}\n\n{rest}\n" if rest else f"## {title}\n"
         yield table(("op", "what it is"), lines)
 

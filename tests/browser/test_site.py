@@ -13,6 +13,7 @@ from selenium.common.exceptions import WebDriverException
 from selenium.webdriver import Chrome, Keys
 
 from engine import registry
+from scripts.website.ops import place_of
 from service.errors import KINDS
 from tests.browser.chromium import browser, traffic
 from tests.browser.seen import assert_quiet, follow, shown
@@ -46,7 +47,7 @@ def test_the_site_is_built_and_whole(built: tuple[Path, subprocess.CompletedProc
     folder, run = built
     assert run.returncode == 0, run.stdout + run.stderr
     decisions = [f"adr/{path.stem}" for path in (ROOT / "docs/adr").glob("0*.md")]
-    ops = [f"ops/{name}" for name in registry().ops]
+    ops = [place_of(name).removesuffix(".md") for name in registry().ops]
     expected = ["index", *decisions, *ops, *(f"errors/{code}" for code in KINDS)]
     assert not [page for page in expected if not (folder / f"{page}.html").is_file()]
     assert (folder / "_images/architecture.svg").is_file()

@@ -38,7 +38,7 @@ class TestOps:
 
     @pytest.mark.parametrize("name", OPS)
     def test_the_example_is_answered_so(self, client: Client, op_pages: dict[str, str], name: str) -> None:
-        call, body, shown = ops.read_back(op_pages[f"ops/{name}.md"])
+        call, body, shown = ops.read_back(op_pages[ops.place_of(name)])
         answer = client.post(f"/v1/{call}", json=body)
         assert answer.status_code == 200, answer.text
         assert same(shown, without_stats(answer.json()))
@@ -47,8 +47,8 @@ class TestOps:
     @pytest.mark.parametrize("name", OPS)
     def test_the_example_is_a_program_of_python_too(self, op_pages: dict[str, str], name: str) -> None:
         """It sends what the command sends."""
-        call, body, _ = ops.read_back(op_pages[f"ops/{name}.md"])
-        (program,) = re.findall(r"```python\n(.*?)\n```", op_pages[f"ops/{name}.md"], re.DOTALL)
+        call, body, _ = ops.read_back(op_pages[ops.place_of(name)])
+        (program,) = re.findall(r"```python\n(.*?)\n```", op_pages[ops.place_of(name)], re.DOTALL)
         compile(program, name, "exec")
         assert f"/v1/{call}" in program
         (sent,) = re.findall(r"r'''(.*?)'''", program, re.DOTALL)
@@ -56,14 +56,16 @@ class TestOps:
 
     @pytest.mark.parametrize("name", OPS)
     def test_the_example_shows_numbers(self, op_pages: dict[str, str], name: str) -> None:
-        call, _, shown = ops.read_back(op_pages[f"ops/{name}.md"])
+        call, _, shown = ops.read_back(op_pages[ops.place_of(name)])
         assert shown["values"][0]["tensor"]["data"]
         tells = registry().ops[name].gradient
         assert (call == "gradients") == (name == "parameter" or not tells.startswith("none"))
 
     def test_the_index_has_every_op_once(self, op_pages: dict[str, str]) -> None:
-        assert sorted(op_pages) == sorted(["ops/index.md", *(f"ops/{name}.md" for name in OPS)])
-        assert not [name for name in OPS if op_pages["ops/index.md"].count(f"]({name}.md)") != 1]
+        assert sorted(op_pages) == sorted(["ops/index.md", *(ops.place_of(name) for name in OPS)])
+        assert not [
+            name for name in OPS if op_pages["ops/index.md"].count(f"]({ops.place_of(name).removeprefix('ops/')})") != 1
+        ]
 
     @pytest.mark.parametrize(
         ("doc", "heading"),

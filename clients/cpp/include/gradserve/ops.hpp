@@ -1156,8 +1156,8 @@ public:
 
     /// y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of conv1d.
     ///
-    /// x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p +
-    /// d·(kw − 1) + 1 + output_padding. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with transpose_kernel,
+    /// x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'], and w' = (w − 1)·s + d·(kw −
+    /// 1) + 1 + output_padding − 2p. PyTorch's `conv_transpose1d`; JAX's `lax.conv_transpose` with transpose_kernel,
     /// which has the kernel's axes in another order, and paddings of the convolution that it widens.
     ///
     /// Since opset 2.

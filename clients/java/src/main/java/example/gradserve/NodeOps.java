@@ -1994,8 +1994,8 @@ public abstract sealed class NodeOps permits Node {
      * The op conv_transpose1d: y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of
      * conv1d.
      *
-     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p +
-     * d·(kw − 1) + 1 + output_padding. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
+     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'], and w' = (w − 1)·s + d·(kw
+     * − 1) + 1 + output_padding − 2p. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
      * with transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it
      * widens.
      *
@@ -2016,8 +2016,8 @@ public abstract sealed class NodeOps permits Node {
      * The op conv_transpose1d: y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of
      * conv1d.
      *
-     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p +
-     * d·(kw − 1) + 1 + output_padding. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
+     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'], and w' = (w − 1)·s + d·(kw
+     * − 1) + 1 + output_padding − 2p. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
      * with transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it
      * widens.
      *
@@ -2039,8 +2039,8 @@ public abstract sealed class NodeOps permits Node {
      * The op conv_transpose1d: y[n, o, i·s + a·d − p] = Σ x[n, c, i] · kernel[c, o, a] + bias[o]: the adjoint of
      * conv1d.
      *
-     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'] with w' = (w − 1)·s − 2p +
-     * d·(kw − 1) + 1 + output_padding. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
+     * <p>x [n, channels, w]; kernel [channels, features / groups, kw]; y [n, features, w'], and w' = (w − 1)·s + d·(kw
+     * − 1) + 1 + output_padding − 2p. PyTorch's <code>conv_transpose1d</code>; JAX's <code>lax.conv_transpose</code>
      * with transpose_kernel, which has the kernel's axes in another order, and paddings of the convolution that it
      * widens.
      *
