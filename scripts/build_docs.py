@@ -131,7 +131,8 @@ passed, as a const, which comes first. Trees are lists: each leaf is an operand 
   and cotangents. What else it is to be given is one more result of the body.
 - `jax.checkpoint`, `torch.utils.checkpoint`: `call` with `recompute`. Of a loop nothing needs to be said.
 - `jax.random`: [`random_*`](guide/random.md), with the same keys and the same bits.
-- `x[mask]`, `nonzero`, `jnp.nonzero(mask, size=k)`, `jnp.compress`: [`compress` and `nonzero`](guide/masks.md), which state k.
+- `x[mask]`, `nonzero`, `jnp.nonzero(mask, size=k)`, `jnp.compress`: [`compress` and `nonzero`](guide/masks.md), which
+  state k.
 - `x[i, j]`, `x.at[i, j].add`, `index_put`: [`index`, `index_add`, `index_set`](guide/masks.md); `lax.dynamic_slice`:
   [`slice_at`](ops.md#slice_at).
 - ONNX's `Scan`: `scan`. State variables are carries; the last `num_scan_inputs` operands are sequences, along axis 0.

@@ -206,8 +206,8 @@ CASES: list[tuple[str, Json, str, str]] = [
         {"feeds": [ONE]},
         "invalid_field",
         (
-            "the request has no field “feeds” (known: block, call, encoding, graph, mapped, memory_budget, of, outputs, "
-            "precision, reduce, types, wrt)"
+            "the request has no field “feeds” (known: block, call, encoding, graph, mapped, memory_budget, of, "
+            "outputs, precision, reduce, types, wrt)"
         ),
     ),
     (
