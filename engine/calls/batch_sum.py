@@ -41,7 +41,7 @@ class BatchSum(Batch):
     ) -> Self:
         """Defaults as `Batch`. Raises as that does, and InvalidField for a node of `wrt` that examples differ in."""
         call = replace(cls.of_program(program, types, mapped, of, wrt, outputs), is_mean=is_mean, block=block)
-        differing = _dependent(program, [node for node, _ in call.mapped])
+        differing = program.dependent(node for node, _ in call.mapped)
         for node in call.wrt_nodes:
             if node in differing:
                 detail = "wrt names this node, which examples differ in: a sum over them has no gradient by it"
@@ -82,12 +82,3 @@ def _require_float(scope: Scope, node: int) -> None:
             got=dtype.name,
         )
         raise scope.program.statements[node].located(error, node)
-
-
-def _dependent(program: Program, mapped: Sequence[int]) -> set[int]:
-    """The nodes that depend on one of these, and these."""
-    reached = set(mapped)
-    for node, statement in enumerate(program.statements):
-        if not reached.isdisjoint(statement.operands):
-            reached.add(node)
-    return reached

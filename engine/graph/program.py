@@ -146,6 +146,14 @@ class Program:
                     marks[i] = 1
         return list(compress(range(len(marks)), marks))
 
+    def dependent(self, nodes: Iterable[int]) -> set[int]:
+        """The nodes that depend on one of these, and these."""
+        reached = set(nodes)
+        for node, statement in enumerate(self.statements):
+            if not reached.isdisjoint(statement.operands):
+                reached.add(node)
+        return reached
+
     def used(
         self, types: Mapping[int, TensorType], roots: Sequence[int], deadline: Deadline = NO_DEADLINE
     ) -> dict[int, TensorType]:

@@ -10,7 +10,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, NoGradient, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import INT64, TensorType
-from engine.oplib.indices import check_indices
+from engine.oplib.indices import check_indices, column_of
 
 
 class ApartIndices(Op):
@@ -35,7 +35,7 @@ class ApartIndices(Op):
         """After the range check: what is outside would be of another example."""
         check_indices(index, extent, operand=operand)
         offsets = extent * run.xp.arange(index.shape[axis])
-        run.xp.add(index, offsets.reshape(_column(index, axis)), out=out)
+        run.xp.add(index, offsets.reshape(column_of(index.ndim, axis)), out=out)
 
     def batch(self, mapped: Sequence[bool], index: Value, *, axis: int, **attrs: Any) -> Value:
         """The next axis."""
@@ -44,9 +44,8 @@ class ApartIndices(Op):
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
         """As a sum."""
         (index,), axis = operands, attrs["axis"]
-        extent = index.builder.full((), attrs["extent"], INT64)  # a number alone would make floats
-        offsets = index.builder.arange(index.shape[axis]).mul(extent)
-        return (index.cast(dtype=INT64) + offsets.reshape(shape=_column(index, axis)),)
+        offsets = index.builder.arange(index.shape[axis]).mul(attrs["extent"])
+        return (index.cast(dtype=INT64) + offsets.reshape(shape=column_of(index.ndim, axis)),)
 
     def workspace(self, out: ResultTypes, *types: TensorType, axis: int, **attrs: Any) -> int:
         """The numbers of the examples, and their offsets."""
@@ -59,7 +58,3 @@ _OP: Final = ApartIndices()
 def apart(index: Value, extent: int, operand: int, axis: int = 0) -> Value:
     """The indices of examples along `axis`, which are this operand of a client's node, each with its own extent."""
     return index.builder.emit(_OP, (index,), {"axis": axis, "extent": extent, "operand": operand})
-
-
-def _column(index: Array | Value, axis: int) -> list[int]:
-    return [-1 if i == axis else 1 for i in range(index.ndim)]

@@ -9,6 +9,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import INT64, HostArray, Shape
+from engine.oplib.operands import with_extent
 
 
 @DeviceFunction
@@ -43,9 +44,9 @@ def _write_box(_: RunContext, out: HostArray, starts: HostArray, updates: HostAr
     out[_box(out.shape, starts, updates.shape)] = updates
 
 
-def _box(shape: Shape, starts: HostArray, sizes: Shape) -> tuple[slice | type(...), ...]:  # type: ignore[valid-type]
+def _box(shape: Shape, starts: HostArray, sizes: Shape) -> tuple[slice, ...]:
     firsts = [min(max(start, 0), n - size) for start, n, size in zip(starts.tolist(), shape, sizes, strict=True)]
-    return (..., *(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True)))
+    return tuple(slice(first, first + size) for first, size in zip(firsts, sizes, strict=True))
 
 
 def _places(run: RunContext, x: Array, starts: Array, sizes: Shape) -> list[Array]:
@@ -64,8 +65,7 @@ def read_boxes(x: Value, starts: Value, sizes: Sequence[int]) -> Value:
             first = _firsts(starts, i, x.shape[axis] - size)
             places = first.add(x.builder.arange(size))
             column = places.reshape(shape=_at(x.ndim, axis, x.shape[0], size))
-            shape = (*x.shape[:axis], size, *x.shape[axis + 1 :])
-            x = x.gather(column.broadcast_to(shape=shape), axis=axis)
+            x = x.gather(column.broadcast_to(shape=with_extent(x.shape, axis, size)), axis=axis)
     return x
 
 
@@ -83,7 +83,7 @@ def write_boxes(x: Value, updates: Value, starts: Value) -> Value:
         here = (own >= 0).logical_and(own < size).reshape(shape=_at(x.ndim, axis, n, extent))
         inside = here if inside is None else inside.logical_and(here)
         column = own.clamp(min=0, max=size - 1).reshape(shape=_at(x.ndim, axis, n, extent))
-        shape = (*updates.shape[:axis], extent, *updates.shape[axis + 1 :])
+        shape = with_extent(updates.shape, axis, extent)
         updates = updates.gather(column.broadcast_to(shape=shape), axis=axis)
     return updates if inside is None else inside.where(updates, x)
 

@@ -226,6 +226,14 @@ class Binary(Elementwise):
     )
 
 
+class FloatBinary(Binary):
+    """Base: two operands and a float result, by a kernel of our own."""
+
+    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
+        """The common dtype where it is float; of integers as NumPy's exp."""
+        return to_float(*dtypes)
+
+
 def ufunc_call(function: Callable[..., object], operands: Sequence[Array], out: Array) -> KernelCall:
     """The call of a ufunc. By position it is a quarter faster; two of NumPy's take `out` by name only."""
     if function in (np.maximum, np.minimum) or not isinstance(function, np.ufunc):

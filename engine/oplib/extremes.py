@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from engine.graph.by_device import DeviceFunction
 from engine.graph.dtypes import has_infinities
 from engine.graph.ir import Value
 from engine.graph.op import Array
 from engine.graph.run_context import RunContext
+from engine.graph.tensor_type import DType
+from engine.oplib.source import whole_limits
 
 
 def is_nan(x: Value) -> Value:
@@ -35,3 +39,9 @@ def _first_extreme(run: RunContext, function: Literal["argmax", "argmin"], x: Ar
         return found
     nan = run.xp.isnan(x)
     return run.xp.where(nan.any(axis=axis), nan.argmax(axis=axis), found)
+
+
+def identity_of(ufunc: str, dtype: DType) -> Any:
+    """What `maximum` or `minimum` over nothing is: an infinity, or the end of the range of a dtype that has none."""
+    least, greatest = (-np.inf, np.inf) if has_infinities(dtype) else whole_limits(dtype)
+    return least if ufunc == "maximum" else greatest

@@ -54,8 +54,7 @@ class FromEnd(Op):
         """As a choice."""
         (index,) = operands
         wide = index.cast(dtype=INT64)
-        extent = index.builder.full((), attrs["extent"], INT64)  # a number alone would make floats
-        return ((wide < 0).where(wide.add(extent), wide) if attrs["negative"] else wide,)
+        return ((wide < 0).where(wide.add(attrs["extent"]), wide) if attrs["negative"] else wide,)
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """What is added."""

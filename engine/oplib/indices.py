@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from engine.graph.dtypes import INTEGERS
 from engine.graph.errors import IndexOutOfRange
+from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, wrong_dtype
 from engine.graph.tensor_type import TensorType
 from engine.oplib.index_notes import INDEX_NOTES
@@ -31,9 +32,21 @@ def check_indices(index: Array, extent: int, *, operand: int, least: int = 0) ->
 def grid(xp: Namespace, index: Array, axis: int) -> tuple[Array, ...]:
     """For each entry of `index` the position of what it picks along `axis`, axis by axis; they broadcast."""
     rank = index.ndim
-    places = [xp.arange(n).reshape([-1 if i == k else 1 for k in range(rank)]) for i, n in enumerate(index.shape)]
+    places = [xp.arange(n).reshape(column_of(rank, i)) for i, n in enumerate(index.shape)]
     places[axis] = index
     return tuple(places)
+
+
+def column_of(rank: int, axis: int, extent: int = -1) -> list[int]:
+    """The shape of a list along `axis`, for a reshape: of extent 1 elsewhere."""
+    return [extent if i == axis else 1 for i in range(rank)]
+
+
+def read_at(x: Value, places: Value, axis: int) -> Value:
+    """The slices of x at `places` [n] of an axis."""
+    count = places.shape[0]
+    column = places.reshape(shape=column_of(x.ndim, axis, count))
+    return x.gather(column.broadcast_to(shape=with_extent(x.shape, axis, count)), axis=axis)
 
 
 def is_repeated(index: Array | TensorType, axis: int) -> bool:

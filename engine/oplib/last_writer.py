@@ -43,7 +43,7 @@ class LastWriter(Op):
         n, count = index.shape
         flat = apart(index, extent, 0).reshape(shape=(n * count,))
         found = last_writer(flat, n * extent).reshape(shape=(n, extent))
-        before = index.builder.arange(n).mul(index.builder.full((), count, INT64)).reshape(shape=(n, 1))
+        before = index.builder.arange(n).mul(count).reshape(shape=(n, 1))
         own = found - before
         return (found < 0).where(found, own)
 

@@ -46,10 +46,7 @@ class Pooling(Op):
         complete = {**attrs, "stride": attrs["stride"] or attrs["kernel_size"]}
         for name, numbers in complete.items():
             check_spatial(name, numbers)
-        size, padding = complete["kernel_size"], complete["padding"]
-        if any(2 * p > k for p, k in zip(padding, size, strict=True)):
-            wanted, got = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
-            raise BadAttribute(f"attribute padding must be {wanted}, but is {got}", expected=wanted, got=got)
+        check_padding(complete["kernel_size"], complete["padding"])
         operand, x = len(types) - 1, types[-1]
         if x.ndim < 2 or 0 in x.shape[-2:]:
             raise wrong_shape(operand, "x", "two spatial axes at its end, of extents of at least 1", x)
@@ -73,6 +70,13 @@ class Pooling(Op):
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """One for each tap."""
         return super().flops(out) * placed(**attrs).taps
+
+
+def check_padding(size: Shape, padding: Shape) -> None:
+    """Raise BadAttribute where a window could lie in the padding alone."""
+    if any(2 * p > k for p, k in zip(padding, size, strict=True)):
+        wanted, got = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
+        raise BadAttribute(f"attribute padding must be {wanted}, but is {got}", expected=wanted, got=got)
 
 
 def placed(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:

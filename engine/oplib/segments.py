@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from engine.graph.by_device import DeviceFunction
@@ -66,13 +64,3 @@ def segment_bytes(out: TensorType, dtype: DType, x: TensorType, segment_ids: Ten
     casting = x.size * x.dtype.itemsize if x.dtype != dtype else 0
     rows = x.size * dtype.itemsize
     return max(looking, order + kept + casting + rows, kept + rows + runs * width * dtype.itemsize)
-
-
-def identity_of(ufunc: str, dtype: DType) -> Any:
-    """What an extremum over nothing is: an infinity, or the end of the range of a dtype that has none."""
-    if dtype.kind == "f":
-        return -np.inf if ufunc == "maximum" else np.inf
-    if dtype.kind == "b":
-        return ufunc == "minimum"
-    info = np.iinfo(dtype)
-    return info.min if ufunc == "maximum" else info.max

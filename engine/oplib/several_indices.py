@@ -14,7 +14,7 @@ from engine.graph.errors import BadAttribute, OperandCount, ShapeMismatch, count
 from engine.graph.ir import Value
 from engine.graph.tensor_type import Shape, TensorType, normalise_axes, show_shape
 from engine.oplib.from_end import within_extent
-from engine.oplib.indices import require_integer
+from engine.oplib.indices import column_of, require_integer
 from engine.oplib.permutation import permute, unpermute
 
 INDEXED_AXES: Final = Attr("ints", None, "the axis that each index is of; absent: the first ones, in their order")
@@ -109,7 +109,7 @@ class IndexedAxes:
             own = within_extent(index, self.shape[axis], i, from_end)
             wide = own if own.shape == self.index else own.broadcast_to(shape=self.index)
             if place is not None:
-                wide = place.mul(own.builder.full((), self.shape[axis], own.dtype)) + wide
+                wide = place.mul(self.shape[axis]) + wide
             place = wide
         assert place is not None
         return place.reshape(shape=(math.prod(self.index),))
@@ -122,5 +122,5 @@ class IndexedAxes:
     def spread(self, flat: Value) -> Value:
         """The places as an index of whole slices."""
         before, behind = self.outer
-        column = flat.reshape(shape=(*[1] * len(before), flat.shape[0], *[1] * len(behind)))
-        return column.broadcast_to(shape=(*before, flat.shape[0], *behind))
+        shape = (*before, flat.shape[0], *behind)
+        return flat.reshape(shape=column_of(len(shape), self.before, flat.shape[0])).broadcast_to(shape=shape)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from engine.graph.ir import Value
-from engine.graph.tensor_type import INT64
-from engine.oplib.operands import with_extent
+from engine.oplib.indices import read_at
 
 
 def windows_at(x: Value, axis: int, places: Value) -> Value:
     """x with `axis` replaced by two, those of `places` int64 [windows, taps], at which it is read."""
     count, taps = places.shape
-    column = [count * taps if i == axis else 1 for i in range(x.ndim)]
-    shape = with_extent(x.shape, axis, count * taps)
-    read = x.gather(places.reshape(shape=column).broadcast_to(shape=shape), axis=axis)
+    read = read_at(x, places.reshape(shape=(count * taps,)), axis)
     return read.reshape(shape=(*x.shape[:axis], count, taps, *x.shape[axis + 1 :]))
 
 
@@ -30,7 +27,6 @@ def regular_places(x: Value, count: int, taps: int, stride: int, dilation: int) 
 
 def adaptive_ranges(x: Value, extent: int, count: int) -> tuple[Value, Value]:
     """Where each of `count` windows over an axis begins, ⌊i · extent / count⌋, and ends: int64 [count, 1]."""
-    number, whole = (x.builder.full((), n, INT64) for n in (count, extent))
     numbers = x.builder.arange(count).reshape(shape=(count, 1))
-    ends = numbers.add(x.builder.full((), 1, INT64)).mul(whole).add(x.builder.full((), count - 1, INT64))
-    return numbers.mul(whole).floor_div(number), ends.floor_div(number)
+    ends = numbers.add(1).mul(extent).add(count - 1)
+    return numbers.mul(extent).floor_div(count), ends.floor_div(count)

@@ -11,20 +11,13 @@ from engine.graph.dtypes import FLOATS
 from engine.graph.ir import Value
 from engine.graph.op import Composite, ResultTypes
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import TensorType, normalise_axis, promote
+from engine.graph.tensor_type import TensorType, promote
 from engine.graph.truth import Truth
 from engine.oplib.formula import Formula
 from engine.oplib.operands import require_shape
 from engine.oplib.pack import bundled
 from engine.oplib.widening import wide
-from engine.ops.normalization import EPS, check_eps, laid_along
-
-_AXIS = Attr("int", 1, "the axis of the features")
-
-
-def _normal(attrs: dict[str, Any], x: TensorType) -> dict[str, Any]:
-    check_eps(attrs["eps"])
-    return {**attrs, "axis": normalise_axis(attrs["axis"], x.ndim)}
+from engine.ops.normalization import EPS, FEATURES, laid_along, of_features, scaled
 
 
 def _check(names: tuple[str, ...], types: tuple[TensorType, ...], axis: int) -> None:
@@ -43,7 +36,7 @@ class BatchNormGiven(Formula):
     name = "batch_norm_given"
     operands = ("x", "mean", "variance", "weight?", "bias?")
     since = 2
-    attrs: ClassVar[Mapping[str, Attr]] = {"axis": _AXIS, "eps": EPS}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": FEATURES, "eps": EPS}
     gradient = "with r = 1 / √(variance + eps): dx = g · weight · r, and those of all others as the formula says"
     samples = (
         Sample(Real(4, 3), Real(3), Real(3, low=0.5, high=2)),
@@ -62,7 +55,7 @@ class BatchNormGiven(Formula):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """The axis counted from the front. Raises BadAttribute."""
-        return _normal(attrs, types[0])
+        return of_features(attrs, types[0])
 
     def infer(self, *types: TensorType, axis: int, **attrs: Any) -> ResultTypes:
         """x's shape. Raises ShapeMismatch."""
@@ -82,9 +75,7 @@ class BatchNormGiven(Formula):
     ) -> Value:
         """The mean is taken off first, so that a large one costs no digits."""
         y = (x - laid_along(mean, (axis,), x)) * laid_along((variance + eps).rsqrt(), (axis,), x)
-        if weight is not None:
-            y = y * laid_along(weight, (axis,), x)
-        return y if bias is None else y + laid_along(bias, (axis,), x)
+        return scaled(y, weight, bias, (axis,), x)
 
 
 class BatchNormRunning(Composite):
@@ -102,7 +93,7 @@ class BatchNormRunning(Composite):
     several = True
     dtypes = FLOATS
     attrs: ClassVar[Mapping[str, Attr]] = {
-        "axis": _AXIS,
+        "axis": FEATURES,
         "eps": EPS,
         "momentum": Attr("float", 0.1, "how much of the new statistics the running ones take"),
     }
@@ -133,7 +124,7 @@ class BatchNormRunning(Composite):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """The axis counted from the front. Raises BadAttribute."""
-        return _normal(attrs, types[0])
+        return of_features(attrs, types[0])
 
     def infer(self, *types: TensorType, axis: int, **attrs: Any) -> ResultTypes:
         """x's shape, and those of the running statistics. Raises ShapeMismatch."""

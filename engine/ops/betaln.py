@@ -12,9 +12,9 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import DType, TensorType, to_float
+from engine.graph.tensor_type import TensorType
 from engine.loops.special import Floats, block_workspace, broadcast_blocks, library, polynomial
-from engine.oplib.elementwise import Binary
+from engine.oplib.elementwise import FloatBinary
 
 #: from here on, Stirling's series
 _LARGE = 10.0
@@ -25,7 +25,7 @@ _STIRLING = (1 / 156, -691 / 360360, 1 / 1188, -1 / 1680, 1 / 1260, -1 / 360, 1 
 _FAR = 100.0
 
 
-class Betaln(Binary):
+class Betaln(FloatBinary):
     """y = log |B(a, b)| = log |Γ(a) Γ(b) / Γ(a + b)|, broadcasting. To 10 units of y, or of 1 where |y| is less.
 
     Units are those in the last place of a float64, on NumPy. Where an operand is large, `lgamma` would leave few digits
@@ -47,10 +47,6 @@ class Betaln(Binary):
         Sample(Ints(3, low=1, high=5), Ints(3, low=1, high=20)),
     )
     partials = (lambda y, a, b: _digamma_difference(a, b), lambda y, a, b: _digamma_difference(b, a))
-
-    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """The common dtype where it is float; of integers as NumPy's exp."""
-        return to_float(*dtypes)
 
     @DeviceMethod
     def compute(self, run: RunContext, a: Array, b: Array, *, out: Array) -> None:

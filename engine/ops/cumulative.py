@@ -15,8 +15,9 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Sample
 from engine.graph.tensor_type import DType, TensorType, to_add_up, to_average
 from engine.graph.truth import Truth
-from engine.oplib.accumulate import accumulator
+from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
 from engine.oplib.extremes import is_nan
+from engine.oplib.indices import column_of
 from engine.oplib.linear_recurrence import recurrence_back
 from engine.oplib.running_op import Running, shifted
 from engine.oplib.slices import along
@@ -39,8 +40,7 @@ class RunningFloats(Running):
 
     def forward(self, run: RunContext, x: Array, *, out: Array, axis: int, **attrs: Any) -> None:
         """Rounded once."""
-        dtype = accumulator(out)
-        target = out if dtype == out.dtype else run.xp.empty(out.shape, dtype)
+        target = wide_out(run.xp, out)
         _accumulate(run, self.ufunc, x, target, axis)
         if target is not out:
             out[...] = target
@@ -49,7 +49,7 @@ class RunningFloats(Running):
         """x in the dtype that it runs in, and the results in float32 where these are float16."""
         assert isinstance(out, TensorType)
         dtype, (x,) = accumulator(out), types
-        return ((x.dtype != dtype) + (out.dtype != dtype)) * dtype.itemsize * x.size
+        return (x.dtype != dtype) * dtype.itemsize * x.size + wide_out_bytes(out)
 
 
 @DeviceFunction
@@ -180,9 +180,7 @@ class RunningExtremum(Running):
         """Added up where y was found first: at the last entry so far that was unlike the y before it."""
         if not x.type.size:
             return (g,)
-        places = x.builder.arange(x.shape[axis]).reshape(
-            shape=[-1 if i == axis else 1 for i in range(x.ndim)],
-        )
+        places = x.builder.arange(x.shape[axis]).reshape(shape=column_of(x.ndim, axis))
         known = shifted(y, axis)
         is_new = self._beats(x, known).logical_or(is_nan(x).logical_and(is_nan(known).logical_not()))
         found = is_new.where(places.broadcast_to(shape=x.shape), 0).cummax(axis=axis)

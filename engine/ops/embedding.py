@@ -77,7 +77,7 @@ class Embedding(Composite):
         y = self._rows(weight, indices)
         if padding_idx is None:
             return y
-        is_padding = indices.equal(indices.builder.full((), padding_idx, indices.dtype))
+        is_padding = indices.equal(padding_idx)
         column = is_padding.reshape(shape=(*indices.shape, *[1] * (weight.ndim - 1)))
         return column.where(y.stop_gradient(), y)
 

@@ -10,9 +10,9 @@ from engine.graph.attributes import Attr
 from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import DType, TensorType, to_float
+from engine.graph.tensor_type import TensorType
 from engine.loops.program import Scalar
-from engine.oplib.elementwise import Binary, Unary
+from engine.oplib.elementwise import FloatBinary, Unary
 from engine.oplib.formula import Formula
 from engine.ops.scalar import AddScalar
 
@@ -107,7 +107,7 @@ def _log_of_sum(a: Scalar, b: Scalar) -> Scalar:
     return a.maximum(b) + (-apart).exp().log1p()
 
 
-class LogAddExp(Binary):
+class LogAddExp(FloatBinary):
     """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each."""
 
     name = "logaddexp"
@@ -115,7 +115,3 @@ class LogAddExp(Binary):
     gradient = "da = g · sigmoid(a − b), db = g · sigmoid(b − a)"
     scalar = staticmethod(_log_of_sum)
     partials = (_share, lambda y, a, b: _share(y, b, a))
-
-    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """The common float dtype."""
-        return to_float(*dtypes)

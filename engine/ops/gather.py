@@ -71,7 +71,7 @@ class Gather(Op):
         listed, extent = attrs["indices"], types[0].shape[axis]
         if len(types) == 1:
             _check_listed(listed, extent, -extent if attrs["from_end"] else 0)
-            listed = listed_from_front(listed, extent)
+            listed = listed_from_front(listed, extent) if attrs["from_end"] else listed
         return {**attrs, "axis": axis, "indices": listed}
 
     def infer(

@@ -13,6 +13,7 @@ from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.graph.tensor_type import INT64, TensorType, normalise_axis
 from engine.graph.truth import Truth
 from engine.oplib.fill import FILL_AS, filled
+from engine.oplib.indices import column_of, read_at
 from engine.oplib.operands import require_axes, require_shape, with_extent
 from engine.oplib.pack import bundled
 
@@ -32,7 +33,7 @@ def _picked(mask: Value, k: int) -> tuple[Value, Value]:
     builder, n = mask.builder, mask.shape[0]
     counted = mask.cumsum(axis=0)
     count = mask.sum()
-    own = mask.logical_and(counted <= k).where(counted.sub(_whole(builder, 1)), _whole(builder, k))
+    own = mask.logical_and(counted <= k).where(counted.sub(1), _whole(builder, k))
     numbers = mask.where(builder.arange(n), _whole(builder, 0))
     zeros = builder.full((k + 1,), 0, INT64)
     return zeros.scatter_add(own, numbers, axis=0).slice(starts=(0,), stops=(k,)), count
@@ -83,10 +84,7 @@ class NonZero(Composite):
         builder, shape = mask.builder, mask.shape
         places, count = _picked(mask.reshape(shape=(mask.type.size,)), k)
         inner = [math.prod(shape[i + 1 :]) for i in range(len(shape))]
-        columns = [
-            places.floor_div(_whole(builder, step)).mod(_whole(builder, n)).reshape(shape=(k, 1))
-            for step, n in zip(inner, shape, strict=True)
-        ]
+        columns = [places.floor_div(step).mod(n).reshape(shape=(k, 1)) for step, n in zip(inner, shape, strict=True)]
         whole = columns[0].cat(*columns[1:], axis=1) if columns else builder.full((k, 0), 0, INT64)
         return bundled(builder, [whole, count])
 
@@ -141,12 +139,10 @@ class Compress(Composite):
 
     def decompose(self, x: Value, mask: Value, *, k: int, axis: int, fill: float, **attrs: Any) -> Value:
         """Read at the places, but for those behind the count."""
-        builder, shape = x.builder, with_extent(x.shape, axis, k)
+        builder = x.builder
         places, count = _picked(mask, k)
-        around = builder.full(shape, fill, x.dtype)
+        around = builder.full(with_extent(x.shape, axis, k), fill, x.dtype)
         if not x.shape[axis] or not k:
             return bundled(builder, [around, count])
-        column = [k if i == axis else 1 for i in range(x.ndim)]
-        read = x.gather(places.reshape(shape=column).broadcast_to(shape=shape), axis=axis)
-        is_there = (builder.arange(k) < count).reshape(shape=column)
-        return bundled(builder, [is_there.where(read, around), count])
+        is_there = (builder.arange(k) < count).reshape(shape=column_of(x.ndim, axis, k))
+        return bundled(builder, [is_there.where(read_at(x, places, axis), around), count])

@@ -19,6 +19,7 @@ from engine.oplib.operands import require_axes, require_shape
 from engine.oplib.spatial import check_groups
 
 _AXES = Attr("ints", (-1,), "axes to normalise over")
+FEATURES = Attr("int", 1, "the axis of the features")
 EPS = Attr("float", 1e-5, "added to the variance or mean square; positive")
 
 
@@ -49,10 +50,20 @@ class Normalization(Formula):
 
     def formula(self, x: Value, weight: Value | None = None, bias: Value | None = None, **attrs: Any) -> Value:
         """normalised(x) · weight + bias."""
-        axes, y = self.parameter_axes(**attrs), self.normalised(x, **attrs)
-        if weight is not None:
-            y = y * laid_along(weight, axes, x)
-        return y if bias is None else y + laid_along(bias, axes, x)
+        return scaled(self.normalised(x, **attrs), weight, bias, self.parameter_axes(**attrs), x)
+
+
+def scaled(y: Value, weight: Value | None, bias: Value | None, axes: Sequence[int], x: Value) -> Value:
+    """y · weight + bias, which have some of the axes of x; of what there is of them."""
+    if weight is not None:
+        y = y * laid_along(weight, axes, x)
+    return y if bias is None else y + laid_along(bias, axes, x)
+
+
+def of_features(attrs: dict[str, Any], x: TensorType) -> dict[str, Any]:
+    """Attributes with the axis of the features counted from the front. Raises BadAttribute."""
+    check_eps(attrs["eps"])
+    return {**attrs, "axis": normalise_axis(attrs["axis"], x.ndim)}
 
 
 def check_eps(eps: float) -> None:
@@ -105,7 +116,7 @@ class BatchNorm(Normalization):
 
     name = "batch_norm"
     aliases: ClassVar[Mapping[str, str]] = {"BatchNorm": "cjc"}
-    attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", 1, "the axis of the features"), "eps": EPS}
+    attrs: ClassVar[Mapping[str, Attr]] = {"axis": FEATURES, "eps": EPS}
     gradient = "as of layer_norm, over all axes but the features'"
     samples = (
         Sample(Real(4, 3)),
@@ -115,8 +126,7 @@ class BatchNorm(Normalization):
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """The axis counted from the front. Raises BadAttribute."""
-        check_eps(attrs["eps"])
-        return {**attrs, "axis": normalise_axis(attrs["axis"], types[0].ndim)}
+        return of_features(attrs, types[0])
 
     def parameter_axes(self, **attrs: Any) -> tuple[int, ...]:
         """That of the features."""

@@ -14,11 +14,13 @@ from engine.graph.op import Composite, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT16, DType, Shape, TensorType, show_shape, to_average
 from engine.graph.truth import Truth
+from engine.oplib.indices import column_of
 from engine.oplib.operands import wrong_shape
-from engine.oplib.pooling import KERNEL_SIZE, STRIDE, lowest
+from engine.oplib.pooling import KERNEL_SIZE, STRIDE, check_padding, lowest
 from engine.oplib.spatial import check_spatial
 from engine.oplib.widening import wide
 from engine.oplib.window_axes import adaptive_ranges, first_largest, regular_places, windows_at
+from engine.oplib.windows import Windows
 
 _CEILING = Attr("bool", False, "whether a window that reaches beyond the padding counts, if it begins before that")
 
@@ -49,22 +51,20 @@ class AxisPool(Composite):
         for name in ("kernel_size", "stride", "padding", "dilation"):
             if name in complete:
                 check_spatial(name, complete[name], self.rank)
-        size, padding = complete["kernel_size"], complete["padding"]
-        if any(2 * p > k for p, k in zip(padding, size, strict=True)):
-            wanted, got = f"at most half the kernel size {show_shape(size)}", show_shape(padding)
-            raise BadAttribute(f"attribute padding must be {wanted}, but is {got}", expected=wanted, got=got)
+        check_padding(complete["kernel_size"], complete["padding"])
         if x.ndim < self.rank or 0 in x.shape[x.ndim - self.rank :]:
             axes = counted(self.rank, "spatial axis", "spatial axes")
             raise wrong_shape(0, "x", f"{axes} at its end, of extents of at least 1", x)
         if min(self._positions(x, complete)) < 1:
-            raise wrong_shape(0, "x", f"room for windows of {show_shape(_spans(complete))}, with its padding", x)
+            reach = show_shape(_windows(complete).reach)
+            raise wrong_shape(0, "x", f"room for windows of {reach}, with its padding", x)
         return complete
 
     def _positions(self, x: TensorType, attrs: Mapping[str, Any]) -> Shape:
         """How many windows there are on each axis."""
-        extents = x.shape[x.ndim - self.rank :]
-        each = zip(extents, _spans(attrs), attrs["stride"], attrs["padding"], strict=True)
-        return tuple(_count(*numbers, attrs["ceiling"]) for numbers in each)
+        extents, windows = x.shape[x.ndim - self.rank :], _windows(attrs)
+        counts = windows.positions(extents)
+        return _with_last(windows, extents, counts) if attrs["ceiling"] else counts
 
     def result_dtype(self, dtype: DType) -> DType:
         """x's."""
@@ -79,12 +79,13 @@ class AxisPool(Composite):
         """From the last axis on, so that the first of equal ones is the first in row-major order."""
         counts, dtype = self._positions(x.type, attrs), self.result_dtype(x.dtype)
         y = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
-        dilation = attrs.get("dilation", (1,) * self.rank)
+        placing = _windows(attrs)
+        spans = placing.span(counts)
         for i in reversed(range(self.rank)):
-            axis, size, stride = x.ndim - self.rank + i, attrs["kernel_size"][i], attrs["stride"][i]
-            padding, span = attrs["padding"][i], (counts[i] - 1) * stride + _spans(attrs)[i]
-            padded = _padded(y, axis, padding, span, self.around(y.dtype))
-            windows = windows_at(padded, axis, regular_places(y, counts[i], size, stride, dilation[i]))
+            axis, stride, padding = x.ndim - self.rank + i, placing.stride[i], placing.padding[i]
+            padded = _padded(y, axis, padding, spans[i], self.around(y.dtype))
+            places = regular_places(y, counts[i], placing.size[i], stride, placing.dilation[i])
+            windows = windows_at(padded, axis, places)
             y = self.reduced(windows, axis, y.shape[axis] + 2 * padding, stride)
         return y.cast(dtype=dtype) if y.dtype != dtype else y
 
@@ -97,19 +98,19 @@ class AxisPool(Composite):
         """Windows on `axis` without their taps, which are on the next one; `extent` is that with padding."""
 
 
-def _spans(attrs: Mapping[str, Any]) -> Shape:
-    """How far a window reaches on each axis."""
+def _windows(attrs: Mapping[str, Any]) -> Windows:
     size = attrs["kernel_size"]
-    return tuple(d * (k - 1) + 1 for k, d in zip(size, attrs.get("dilation", (1,) * len(size)), strict=True))
+    return Windows(size, attrs["stride"], attrs["padding"], attrs.get("dilation", (1,) * len(size)))
 
 
-def _count(extent: int, span: int, stride: int, padding: int, ceiling: bool) -> int:
-    """How many windows; the last of a ceiling begins within the tensor or the padding before it."""
-    room = extent + 2 * padding - span
-    if not ceiling:
-        return room // stride + 1
-    count = -(-room // stride) + 1
-    return count - 1 if (count - 1) * stride >= extent + padding else count
+def _with_last(windows: Windows, extents: Shape, counts: Shape) -> Shape:
+    """With one more window on each axis that it would begin on, within the tensor or the padding before it."""
+    rests = zip(windows.padded(extents), windows.span(counts), strict=True)
+    begins = zip(counts, windows.stride, extents, windows.padding, strict=True)
+    return tuple(
+        n + (room > span and n * stride < extent + padding)
+        for (room, span), (n, stride, extent, padding) in zip(rests, begins, strict=True)
+    )
 
 
 def _padded(x: Value, axis: int, before: int, span: int, fill: float) -> Value:
@@ -157,7 +158,7 @@ class AvgAxisPool(AxisPool):
             return total / size
         starts = windows.builder.arange(count * stride, step=stride).cast(dtype=windows.dtype)
         taps = (float(extent) - starts).clamp(max=float(size))
-        return total / taps.reshape(shape=[count if i == axis else 1 for i in range(total.ndim)])
+        return total / taps.reshape(shape=column_of(total.ndim, axis, count))
 
 
 _LINE_TRUTH = {"kernel_size": [2], "ceiling": True}

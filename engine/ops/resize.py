@@ -14,6 +14,7 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType, normalise_axes, show_shape
 from engine.graph.truth import Truth
 from engine.oplib.formula import Formula
+from engine.oplib.indices import column_of, read_at
 from engine.oplib.operands import with_extent
 from engine.oplib.resampling import Method, middles, smoothing, taps_of
 
@@ -117,13 +118,11 @@ def _resized(x: Value, axis: int, size: int, method: Method, antialias: bool, co
     at = middles(x.builder, extent, size, corners)
     if antialias:
         return _by_product(x, axis, size, smoothing(method, at, extent))
-    column = [size if i == axis else 1 for i in range(x.ndim)]
-    shape = with_extent(x.shape, axis, size)
     y: Value | None = None
     for places, weights in taps_of(method, at, extent):
-        part = x.gather(places.reshape(shape=column).broadcast_to(shape=shape), axis=axis)
+        part = read_at(x, places, axis)
         if method != "nearest":
-            part = part * weights.cast(dtype=x.dtype).reshape(shape=column)
+            part = part * weights.cast(dtype=x.dtype).reshape(shape=column_of(x.ndim, axis, size))
         y = part if y is None else y + part
     assert y is not None
     return y

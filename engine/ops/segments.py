@@ -14,12 +14,13 @@ from engine.graph.tensor_type import FLOAT16, INT64, DType, TensorType, to_add_u
 from engine.graph.truth import Truth
 from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
 from engine.oplib.apart import apart
-from engine.oplib.extremes import is_chosen
+from engine.oplib.batching import expand
+from engine.oplib.extremes import identity_of, is_chosen
 from engine.oplib.indices import check_indices, require_integer
 from engine.oplib.linear_recurrence import recurrence, recurrence_back
 from engine.oplib.operands import require_axes, require_shape
 from engine.oplib.running_op import shifted
-from engine.oplib.segments import identity_of, reduce_segments, segment_bytes
+from engine.oplib.segments import reduce_segments, segment_bytes
 from engine.oplib.widening import wide
 
 _SEGMENTS: Mapping[str, Attr] = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
@@ -78,8 +79,8 @@ class SegmentReduction(Op):
             order = (1, 0, *range(2, x.ndim))
             y = x.builder.emit(self, (x.transpose(axes=order), segment_ids), {"segments": segments})
             return y.transpose(axes=order)
+        rows, segment_ids = expand(mapped, (x, segment_ids))
         n, count = segment_ids.shape
-        rows = x if mapped[0] else x.broadcast_to(shape=(n, *x.shape))
         ids = apart(segment_ids, segments, 1).reshape(shape=(n * count,))
         flat = rows.reshape(shape=(n * count, *rows.shape[2:]))
         y = x.builder.emit(self, (flat, ids), {"segments": n * segments})

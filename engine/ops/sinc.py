@@ -9,6 +9,7 @@ from engine.graph.sample import Ints, Real, Sample
 from engine.graph.truth import Truth
 from engine.loops.program import Scalar
 from engine.oplib.elementwise import FloatUnary
+from engine.oplib.polynomial import polynomial
 
 #: up to here, the derivative is its series
 _NEAR = 0.5
@@ -41,10 +42,7 @@ def _slope(y: Value, x: Value) -> Value:
     """
     is_near, ends = x.abs() < _NEAR, x.abs().equal(math.inf)
     near, far = is_near.where(x, 0.0), is_near.logical_or(ends).where(1.0, x)
-    square, series = near.square(), near.full_like(_SERIES[-1])
-    for coefficient in _SERIES[-2::-1]:
-        series = series * square + coefficient
-    return is_near.where(near * series, ends.where(0.0, (_cos(far) - y) / far))
+    return is_near.where(near * polynomial(_SERIES, near.square()), ends.where(0.0, (_cos(far) - y) / far))
 
 
 class Sinc(FloatUnary):

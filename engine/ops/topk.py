@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-import numpy as np
-
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import has_infinities
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import INT64, DType, TensorType, normalise_axis
-from engine.oplib.extremes import first_extreme
+from engine.graph.tensor_type import INT64, TensorType, normalise_axis
+from engine.oplib.extremes import first_extreme, identity_of
 from engine.oplib.operands import with_extent
 
 #: so many are found one by one faster than by sorting all
@@ -106,7 +103,7 @@ def _pick(run: RunContext, x: Array, values: Array, indices: Array, k: int, axis
         return
     xp = run.xp
     rest = xp.moveaxis(x, axis, -1).copy().reshape(-1, x.shape[axis])
-    lines, least = xp.arange(len(rest)), _least(x.dtype)
+    lines, least = xp.arange(len(rest)), identity_of("maximum", x.dtype)
     found = xp.moveaxis(values, axis, -1), xp.moveaxis(indices, axis, -1)
     for i in run.through(range(k)):
         _pick_one(run, rest, lines, found[0][..., i], found[1][..., i], least)
@@ -136,10 +133,3 @@ def _pick_least(run: RunContext, values: Array, indices: Array, least: Any) -> N
         free = xp.setdiff1d(xp.arange(k), before)
         picked[line, len(before) :] = free[: k - len(before)]
     indices[...] = picked.reshape(indices.shape)
-
-
-def _least(dtype: DType) -> Any:
-    """The least number of a dtype: -∞ where there is one."""
-    if has_infinities(dtype):
-        return -np.inf
-    return False if dtype.kind == "b" else np.iinfo(dtype).min

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import DType, to_float
 from engine.graph.truth import Truth
 from engine.loops.program import Scalar
-from engine.oplib.elementwise import Binary
+from engine.oplib.elementwise import FloatBinary
 
 
 def _product(x: Scalar, y: Scalar, log: Scalar) -> Scalar:
@@ -22,16 +21,12 @@ def _no_log(x: Value, y: Value, pole: float) -> Value:
     return x.equal(0.0).logical_and(y.equal(pole))
 
 
-class TimesLogarithm(Binary):
+class TimesLogarithm(FloatBinary):
     """Base: a factor, and what the logarithm is of."""
 
     operands: ClassVar[tuple[str, ...]] = ("x", "y")
     since: ClassVar[int] = 2
     cost = 20
-
-    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """The common dtype where it is float; of integers as NumPy's exp."""
-        return to_float(*dtypes)
 
 
 class Xlogy(TimesLogarithm):

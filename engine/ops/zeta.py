@@ -12,10 +12,10 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import DType, TensorType, to_float
+from engine.graph.tensor_type import TensorType
 from engine.graph.truth import Truth
 from engine.loops.special import Floats, block_workspace, broadcast_blocks, library
-from engine.oplib.elementwise import Binary
+from engine.oplib.elementwise import FloatBinary
 
 #: terms that are added up one by one, before the formula of Euler and Maclaurin
 _TERMS: Final = 14
@@ -24,7 +24,7 @@ _BERNOULLI: Final = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6
 _WEIGHTS: Final = tuple(b / math.factorial(2 * k) for k, b in enumerate(_BERNOULLI, 1))
 
 
-class Zeta(Binary):
+class Zeta(FloatBinary):
     """y = ζ(s, q) = Σ (q + k)⁻ˢ over k ≥ 0, broadcasting, for s > 1: SciPy's, `torch.special.zeta`, JAX's `zeta`.
 
     ∞ at s = 1 and at q = 0, −1, −2, …; NaN for s < 1, and where q < 0 and s is no whole number. To 8 units where q > 0,
@@ -57,10 +57,6 @@ class Zeta(Binary):
         ),
     )
     partials = (lambda y, s, q: _by_exponent(s, q), lambda y, s, q: _by_start(s, q))
-
-    def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
-        """The common dtype where it is float; of integers as NumPy's exp."""
-        return to_float(*dtypes)
 
     @DeviceMethod
     def compute(self, run: RunContext, s: Array, q: Array, *, out: Array) -> None:

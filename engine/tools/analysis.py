@@ -147,10 +147,8 @@ def stops_between(
 
     And those that run functions in which there is such a node.
     """
-    reached = set(by)
-    for node in values:
-        if not reached.isdisjoint(program.statements[node].operands):
-            reached.add(node)
+    by = set(by)
+    reached = program.dependent(by)
     between = reached.intersection(program.needed(ends)).difference(by)
     return tuple(node for node in sorted(between) if _stops(program, values, node, reached))
 

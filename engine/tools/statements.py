@@ -58,7 +58,8 @@ class StatementWriter:
             if value is not None and key(value) != key(node.op.attrs[name].default)
         }
         if "fill_as" in node.op.attrs and (word := word_of(node.attrs["fill"])):
-            stated = {name: value for name, value in stated.items() if name != "fill"} | {"fill_as": word}
+            del stated["fill"]
+            stated["fill_as"] = word
         return stated
 
     def _index(self, body: Body) -> int:

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from engine.graph.run_context import RunContext
-from engine.oplib.segments import identity_of, reduce_segments
+from engine.oplib.extremes import identity_of
+from engine.oplib.segments import reduce_segments
 from tests.engine.ops.run import grads, run
 
 Array = np.ndarray[Any, Any]
