@@ -171,9 +171,10 @@ def create_routes(settings: Settings, pool: Pool, store: StateStore, tally: Tall
 
 def wrap(routes: FastAPI, settings: Settings, gate: Gate, cluster: Cluster | None = None) -> ASGIApp:
     """These routes behind the middleware, the outermost last."""
-    app: ASGIApp = Guard(routes if cluster is None else cluster.in_front_of(routes), settings, gate)
+    guarded: ASGIApp = Guard(routes if cluster is None else cluster.in_front_of(routes), settings, gate)
+    app = guarded
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
     app = Origins(app, settings, routes.routes)
-    app = Envelope(app if cluster is None else cluster.between(app, routes, gate))
+    app = Envelope(app if cluster is None else cluster.between(app, guarded, routes.routes))
     return ForeignErrors(app, facades_of(settings.facades)) if settings.facades else app

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -142,6 +142,12 @@ class StoreService:
         """The graph of an id, if there is one. Raises Refusal: not_ready."""
         await self.commits.fence.passed(expires)
         return self.graphs.find((namespace, graph_id))
+
+    async def versions(self, namespace: str, names: Sequence[str], expires: float) -> Mapping[str, TensorVersion]:
+        """The versions of those of these names that mean something, of one moment. Raises Refusal: not_ready."""
+        await self.commits.fence.passed(expires)
+        found = {name: self.tensors.find((namespace, name)) for name in names}
+        return {name: version for name, version in found.items() if version is not None}
 
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
         """As `AnswerTable` has it, of what there is. Raises Refusal: not_ready, invalid_field, conflict."""

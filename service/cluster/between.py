@@ -70,7 +70,7 @@ class Between:
         return compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret)
 
     async def _answer(self, what: str, receive: Receive, send: Send) -> None:
-        status, pieces = 200, message_of({})
+        status = 200
         try:
             said, blobs = read_message(await _body(counting(receive, self._most)))
             answer = self._questions.by_name[what]

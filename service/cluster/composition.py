@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from fastapi import FastAPI
+from starlette.routing import BaseRoute
 from starlette.types import ASGIApp
 
 from service.cluster.between import Between
@@ -19,7 +21,6 @@ from service.cluster.pool import ClusterPool
 from service.cluster.questions import Questions
 from service.cluster.shared_store import SharedStore
 from service.facades.known import facades_of
-from service.keys.gate import Gate
 from service.settings import NO_STATE, Settings, flag, variable
 from service.state.commits import CommitCallback
 from service.state.object_journal import ObjectJournal
@@ -28,7 +29,6 @@ from service.state.shards import SHARDS, ShardObjects, folder_of
 from service.state.shares import StatedLimit
 from service.store import StoreService
 from service.web.graph_routes import GRAPHS
-from service.web.middleware.guard import Guard
 from service.web.model_routes import MODELS
 from service.web.tensor_routes import TENSORS
 
@@ -65,11 +65,10 @@ class Cluster:
         """The routes, of which each request is answered by the owner of what it is about."""
         return Placing(routes, self._settings, self._owners, self._peers, self.store, paths_of_state(self._settings))
 
-    def between(self, app: ASGIApp, routes: FastAPI, gate: Gate) -> ASGIApp:
-        """The application, and the paths between servers beside it."""
-        passed = Guard(self.in_front_of(routes), self._settings, gate)
+    def between(self, app: ASGIApp, guarded: ASGIApp, routes: Sequence[BaseRoute]) -> ASGIApp:
+        """The application, and the paths between servers beside it; what others pass on is `guarded` alone."""
         most = self._settings.max_tensor_bytes + _BESIDE
-        return Between(app, passed, routes.routes, Questions(self._owners), self._secret, most)
+        return Between(app, guarded, routes, Questions(self._owners), self._secret, most)
 
     def _journal(self, shard: int) -> ObjectJournal:
         place = f"{described(self._settings.state)} ({folder_of(shard)})"

@@ -14,6 +14,7 @@ from functools import partial
 from typing import Final, TypeVar
 
 from service.errors import Refusal, stopping
+from service.state.fence import noted
 from service.state.table import Quota, Table
 from service.store import StoreService
 
@@ -53,7 +54,7 @@ class Owning:
         """A shard's store, where this server has it, as far as it knows."""
         store = self._owned.get(shard)
         if store is not None and store.commits.lost is not None:
-            self._lose(shard, store)
+            self._leave(shard, _END)  # another server has it: what is in memory is nothing any more
             return None
         return store
 
@@ -68,13 +69,10 @@ class Owning:
             self.opening[shard].add_done_callback(partial(task_over, self.opening, shard))
         return await asyncio.shield(self.opening[shard])
 
-    async def release(self, shard: int, seconds: float) -> bool:
-        """Write what is behind, answer nothing more, and leave the shard to others; whether that was done in time."""
-        store = self._owned.pop(shard, None)
-        if store is not None:
-            self._leave(shard, store, seconds)
-        leaving = self._leaving.get(shard)
-        return True if leaving is None else await asyncio.shield(leaving)
+    def release(self, shard: int, seconds: float) -> None:
+        """Begin to leave a shard to others: what is behind is written within so many seconds, and nothing answered."""
+        if shard in self._owned:
+            self._leave(shard, seconds)
 
     def drain(self, seconds: float) -> None:
         """Take no more, and begin to leave those that are here."""
@@ -82,7 +80,7 @@ class Owning:
         for opening in self.opening.values():
             opening.cancel()
         for shard in [*self._owned]:
-            self._leave(shard, self._owned.pop(shard), seconds)
+            self._leave(shard, seconds)
 
     async def close(self, seconds: float) -> bool:
         """Leave all of them; whether that was done in time."""
@@ -113,13 +111,9 @@ class Owning:
             del self._leaving[shard]
             _forget(store)
 
-    def _lose(self, shard: int, store: StoreService) -> None:
-        """Another server has it: what is in memory is nothing any more."""
-        del self._owned[shard]
-        self._leave(shard, store, _END)
-
-    def _leave(self, shard: int, store: StoreService, seconds: float) -> None:
-        self._leaving[shard] = asyncio.get_running_loop().create_task(self._left(shard, store, seconds))
+    def _leave(self, shard: int, seconds: float) -> None:
+        left = self._left(shard, self._owned.pop(shard), seconds)
+        self._leaving[shard] = asyncio.get_running_loop().create_task(left)
 
     def _share_quota(self, store: StoreService) -> None:
         """What all shards hold here comes out of one quota for each kind of things."""
@@ -133,10 +127,9 @@ class Owning:
 
 
 def task_over(tasks: dict[int, asyncio.Task[_T]], shard: int, task: asyncio.Task[_T]) -> None:
-    """A task of a shard is done; nobody may wait any more for what it raises."""
+    """A task of a shard is done."""
     del tasks[shard]
-    if not task.cancelled():
-        task.exception()
+    noted(task)
 
 
 def _forget(store: StoreService) -> None:

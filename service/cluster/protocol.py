@@ -68,9 +68,9 @@ def refusal_of_row(row: Mapping[str, Any]) -> Refusal:
     return Refusal(**row)
 
 
-def row_of_version(version: TensorVersion | None) -> list[Any] | None:
+def row_of_version(version: TensorVersion) -> list[Any]:
     """What a version is, without its elements."""
-    return None if version is None else [version.etag, version.dtype, version.shape]
+    return [version.etag, version.dtype, version.shape]
 
 
 def row_of_stored(stored: Stored) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -31,7 +30,6 @@ class Questions:
 
     def __init__(self, owners: Owners) -> None:
         self._owners = owners
-        self._leaving: set[asyncio.Task[bool]] = set()
         self.by_name: Mapping[str, AnswerQuestion] = {
             "versions": self._versions,
             "graph": self._graph,
@@ -44,9 +42,7 @@ class Questions:
         """The etags of all names, of one moment; and the versions that whoever asks does not have."""
         namespace = asked["namespace"]
         store = await self._owners.own(namespace, expires)
-        await store.commits.fence.passed(expires)
-        found = {name: store.tensors.find((namespace, name)) for name in asked["names"]}
-        there = {name: version for name, version in found.items() if version is not None}
+        there = await store.versions(namespace, asked["names"], expires)
         sent = {version.etag: version for version in there.values() if version.etag not in asked["known"]}
         etags = {name: version.etag for name, version in there.items()}
         head = {"versions": etags, "sent": [row_of_version(version) for version in sent.values()]}
@@ -95,7 +91,5 @@ class Questions:
         shard = int(asked["shard"])
         goes = self._owners.should_go(shard, int(asked["asked"]))
         if goes:
-            leaving = asyncio.get_running_loop().create_task(self._owners.owning.release(shard, _LEAVE))
-            self._leaving.add(leaving)
-            leaving.add_done_callback(self._leaving.discard)
+            self._owners.owning.release(shard, _LEAVE)
         return {"released": goes}, ()

@@ -110,9 +110,7 @@ class SharedStore:
         """The versions of these names, of one moment; they are lent. Raises Refusal: not_ready, deadline_exceeded."""
 
         async def here(store: StoreService) -> Mapping[str, TensorVersion]:
-            await store.commits.fence.passed(expires)
-            found = {name: store.tensors.find((namespace, name)) for name in names}
-            return self._lent({name: version for name, version in found.items() if version is not None})
+            return self._lent(await store.versions(namespace, names, expires))
 
         async def there(address: str) -> Mapping[str, TensorVersion]:
             return await self._versions_of(address, namespace, names, expires)
@@ -130,7 +128,6 @@ class SharedStore:
 
         async def there(address: str) -> AnswerRecord | None:
             self.answers.begin(asked)
-            known = None
             try:
                 answer = await self._asked(address, "answer", {"asked": list(asked)}, (), expires)
                 row = answer.head["record"]

@@ -19,7 +19,7 @@ import httpx
 import service
 from service.doctor.diagnosis import TRIAL_SECONDS, Diagnosis, broken, fine
 from service.settings import PREFIX, SECRETS, Settings, flag, shown
-from service.web.listening import bound
+from service.web.listening import bound, place
 
 #: what a trial does not share with the server that is served to others
 _OWN: Final = {
@@ -67,10 +67,10 @@ def gradient(settings: Settings) -> Diagnosis:
 
 def _serves(settings: Settings) -> bool:
     scheme = "http" if settings.tls_cert is None else "https"
-    host = f"[{settings.host}]" if ":" in settings.host else settings.host
+    where = place(settings.host, settings.port)
     with suppress(httpx.HTTPError, ValueError):
         # Nothing is told to whoever it is, so whose certificate it has does not matter.
-        health = httpx.get(f"{scheme}://{host}:{settings.port}/health/live", timeout=5, trust_env=False, verify=False)  # noqa: S501
+        health = httpx.get(f"{scheme}://{where}/health/live", timeout=5, trust_env=False, verify=False)  # noqa: S501
         return bool(health.json() == {"status": "live"})
     return False
 

@@ -16,8 +16,9 @@ import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
 from service.ingress.parent import ending_with_parent
-from service.ingress.table import NodeAddress, place
+from service.ingress.table import NodeAddress
 from service.settings import PREFIX, flag
+from service.web.listening import place
 
 #: what Ray sets for actors by the processors that they reserve; a server divides those of the machine itself
 _OF_RAY: Final = ("OMP_NUM_THREADS",)
@@ -117,7 +118,7 @@ class ServerChild:
     def _get(self, path: str) -> httpx.Response:
         # By name of the loopback: a server that asks for no key answers to no other name.
         stated = {"Host": "localhost"}
-        url = f"http://{place(self.address)}{path}"
+        url = f"http://{place(*self.address)}{path}"
         return httpx.get(url, headers=stated, timeout=_PATIENCE, trust_env=False)
 
 

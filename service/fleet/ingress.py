@@ -16,8 +16,7 @@ from service.fleet.kv import RayStore
 from service.ingress.configuration import IngressLayout
 from service.ingress.process import HaproxyProcess, haproxy
 from service.ingress.program import haproxy_program
-from service.ingress.table import place
-from service.web.listening import bound
+from service.web.listening import bound, place
 
 #: seconds within which another ingress of this machine, that is ending, gives up the address
 _HANDING_OVER: Final = 30.0
@@ -48,7 +47,7 @@ class Ingress:
             directory = Directory(RayStore())
             with closing(_listening(host, port)) as listening:
                 # Those that live already are sent requests from the first one on.
-                nodes = tuple(map(place, sorted(directory.living())))
+                nodes = tuple(place(*address) for address in sorted(directory.living()))
                 stated = IngressLayout(listen="", nodes=nodes, **layout)
                 with haproxy(haproxy_program(), stated, listening) as running:
                     self._running = running

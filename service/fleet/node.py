@@ -51,10 +51,6 @@ class NodeReplica:
         """What the server has to do, for `scaling`."""
         return self._child.work()
 
-    def described(self) -> dict[str, Any]:
-        """Where the server is, and the number of its process."""
-        return {"address": self._child.address, "pid": self._child.pid}
-
     def __del__(self) -> None:
         """Serve is ending this replica: no request comes here any more before the server ends."""
         if not hasattr(self, "_beating"):

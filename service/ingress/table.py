@@ -63,12 +63,6 @@ class ServerTable:
             raise RuntimeError(f"HAProxy does not {change}: {said}")
 
 
-def place(address: NodeAddress) -> str:
-    """An address as HAProxy, and URLs, have it."""
-    host, port = address
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
 def _address(place: str) -> NodeAddress:
     host, _, port = place.rpartition(":")
     return host.strip("[]"), int(port)

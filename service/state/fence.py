@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any
 
 from service.errors import Refusal
 from service.state.journal import Journal, StateLost
@@ -66,7 +67,7 @@ class Fence:
         """The look that begins next: one that began before somebody came may have seen an older state."""
         if self._to_come is None:
             self._to_come = asyncio.get_running_loop().create_task(self._looked(self._at_work))
-            self._to_come.add_done_callback(_noted)
+            self._to_come.add_done_callback(noted)
         return self._to_come
 
     async def _looked(self, before: asyncio.Task[None] | None) -> None:
@@ -87,10 +88,10 @@ class Fence:
             raise unseen() from None
 
 
-def _noted(look: asyncio.Task[None]) -> None:
-    """Nobody may wait any more for what it raises."""
-    if not look.cancelled():
-        look.exception()
+def noted(task: asyncio.Task[Any]) -> None:
+    """A task is done, and nobody may wait any more for what it raises."""
+    if not task.cancelled():
+        task.exception()
 
 
 def unseen() -> Refusal:

@@ -44,8 +44,12 @@ def announce(settings: Settings, listening: socket.socket) -> None:
 
 def address(host: str, listening: socket.socket, scheme: str = "http") -> str:
     """The URL of a bound socket."""
-    port = listening.getsockname()[1]
-    return f"{scheme}://[{host}]:{port}" if ":" in host else f"{scheme}://{host}:{port}"
+    return f"{scheme}://{place(host, listening.getsockname()[1])}"
+
+
+def place(host: str, port: int) -> str:
+    """Where a server is, as URLs have it: an address of IPv6 in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def keep_to_this_machine(settings: Settings, listening: socket.socket) -> None:

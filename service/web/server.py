@@ -34,9 +34,11 @@ _logger = logging.getLogger("gradserve")
 class Server:
     """One server on one socket, from the announcement to the last answer."""
 
-    def __init__(self, state: ServerState, listening: socket.socket) -> None:
+    def __init__(self, state: ServerState, listening: socket.socket, drain: Callable[[], None]) -> None:
+        """`drain` has workers and what is kept take nothing new."""
         self._state = state
         self._listening = listening
+        self._drain = drain
         self._stopped = asyncio.Event()
         self._stopped_twice = asyncio.Event()
 
@@ -67,8 +69,7 @@ class Server:
         """The first signal ends gracefully, the second at once."""
         if self._stopped.is_set():
             self._stopped_twice.set()
-        self._state.pool.drain()
-        self._state.store.drain()
+        self._drain()
         self._stopped.set()
 
     async def _end(self) -> None:
@@ -120,7 +121,7 @@ async def _served(
             left = await _by_uvicorn(lifetime, Hosted(app, lifetime.settings, observer or unobserved), listening)
         else:
             state = ServerState(lifetime.settings, app, lifetime.pool, lifetime.store, observer, gate)
-            left = await Server(state, listening).serve()
+            left = await Server(state, listening, lifetime.drain).serve()
     finally:
         done = await lifetime.close(left)
     return done
