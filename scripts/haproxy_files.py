@@ -8,9 +8,9 @@ from typing import Final
 from service.ingress.configuration import IngressLayout, files
 
 FOLDER: Final = Path(__file__).parents[1] / "deploy/kubernetes/base/haproxy"
-#: servers by a name that the variable GRADSERVE_NODES has; and metrics where whoever collects them reaches them
+#: servers by a name that the variable INGRESS_SERVERS has; and metrics where whoever collects them reaches them
 IN_A_CONTAINER: Final = IngressLayout(
-    listen=":8000", dns='"${GRADSERVE_NODES}":8000', slots=64, metrics=":8405", threads=2, connections_to_each=1000
+    listen=":8000", dns='"${INGRESS_SERVERS}":8000', slots=64, metrics=":8405", threads=2, connections_to_each=1000
 )
 
 

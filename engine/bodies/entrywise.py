@@ -12,13 +12,15 @@ from engine.graph.tensor_type import TensorType, broadcast
 #: elements that are not worth a loop
 _FEW: Final = 1 << 10
 #: those of one step, stated so that none is planned to find out: a hundred numbers of each are in a core's own cache
-_LEAST, _MOST = 1 << 4, 1 << 8
+_AT_ONCE: Final = 1 << 8
+#: what steps are filled up with, since a rest would be one more body to plan
+_FILL: Final = 0.5
 
 
 def entrywise(function: Callable[..., Value], *values: Value) -> Value:
     """An elementwise function of broadcast values of one dtype: where there are many, by a map of single ones.
 
-    What it writes has one axis at most, so that many axes cost no more to plan than one.
+    What it writes has one axis at most, so that many axes cost no more to plan than one. It is finite at 0.5.
     """
     shape = broadcast(*(x.shape for x in values))
     size = TensorType(shape, values[0].dtype).size
@@ -27,14 +29,9 @@ def entrywise(function: Callable[..., Value], *values: Value) -> Value:
     rows = [_widened(x, shape).reshape(shape=(size,)) for x in values]
     if size <= _FEW:
         return function(*rows).reshape(shape=shape)
-    body = _body_of(function, values)
-    first, *others = rows
-    return first.map(*others, body=body, sequences=len(rows), at_once=_at_once(size)).output(0).reshape(shape=shape)
-
-
-def _at_once(size: int) -> int:
-    """As many as leave no rest where that can be, since a rest is one more body to plan."""
-    return max((count for count in range(_LEAST, _MOST + 1) if size % count == 0), default=_MOST)
+    first, *others = [row.pad(pad_width=(0, -size % _AT_ONCE), fill=_FILL) for row in rows]
+    found = first.map(*others, body=_body_of(function, values), sequences=len(rows), at_once=_AT_ONCE).output(0)
+    return found.slice(stops=(size,)).reshape(shape=shape)
 
 
 def _widened(x: Value, shape: tuple[int, ...]) -> Value:

@@ -107,7 +107,8 @@ def _by_start(s: Value, q: Value) -> Value:
 def _by_exponent(s: Value, q: Value) -> Value:
     """−Σ log(q + k) (q + k)⁻ˢ: some terms, and of the rest the derivative of what Euler and Maclaurin have for it.
 
-    With w = q + n, that is w¹⁻ˢ / (s − 1) + w⁻ˢ / 2 + Σ B₂ₖ / (2k)! s (s + 1) … (s + 2k − 2) w¹⁻ˢ⁻²ᵏ.
+    With w = q + n, that is w¹⁻ˢ / (s − 1) + w⁻ˢ / 2 + Σ B₂ₖ / (2k)! s (s + 1) … (s + 2k − 2) w¹⁻ˢ⁻²ᵏ. NaN where the
+    function is, for s < 1: there the terms grow, and take from each other what the sum would be.
     """
     most = float(np.finfo(q.dtype).max)
     s, q = s.clamp(max=most), q.clamp(max=most)
@@ -119,7 +120,8 @@ def _by_exponent(s: Value, q: Value) -> Value:
     integral = ((1.0 - s) * log).exp() * over * (log + over)
     power = (-s * log).exp()
     rest = power * (0.5 * log - _corrections(s, w, log))
-    return -(head + integral + power.equal(0.0).where(0.0, rest))
+    found = -(head + integral + power.equal(0.0).where(0.0, rest))
+    return (s < 1.0).where(math.nan, found)
 
 
 def _corrections(s: Value, w: Value, log: Value) -> Value:

@@ -55,7 +55,7 @@ def test_each_service_is_confined(name: str) -> None:
 @pytest.mark.parametrize("name", SERVERS)
 def test_servers_are_reached_through_the_ingress_alone(name: str) -> None:
     assert "ports" not in service(name)
-    assert service(name)["networks"]["default"]["aliases"] == [service("ingress")["environment"]["GRADSERVE_NODES"]]
+    assert service(name)["networks"]["default"]["aliases"] == [service("ingress")["environment"]["INGRESS_SERVERS"]]
     assert all(port.startswith("127.0.0.1:") for port in service("ingress")["ports"])
 
 
@@ -75,7 +75,7 @@ def test_the_files_of_haproxy_are_what_the_ingress_has_it_read() -> None:
 
 @needs_haproxy
 def test_haproxy_takes_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GRADSERVE_NODES", "nodes.test")
+    monkeypatch.setenv("INGRESS_SERVERS", "nodes.test")
     assert said_of(IN_A_CONTAINER) == ""
     assert "balanze" in said_of(IN_A_CONTAINER, "balance", "balanze")
 

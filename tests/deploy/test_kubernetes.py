@@ -143,7 +143,6 @@ def test_every_setting_is_one(overlay: str) -> None:
         for variable in container.get("env", ())
     }
     stated |= {name for each in made(overlay) if each["kind"] == "ConfigMap" for name in each["data"]}
-    stated.discard("GRADSERVE_NODES")  # which HAProxy reads
     assert any(name.startswith("GRADSERVE_") for name in stated)
     assert misspelt(name for name in stated if name.startswith("GRADSERVE_")) is None
 
@@ -161,7 +160,7 @@ def test_servers_are_found_by_their_name() -> None:
     nodes = of("base", "Service", "gradserve-nodes")
     assert nodes["spec"]["clusterIP"] == "None"
     variables = next(pods_of("gradserve-ingress"))["env"]
-    (name,) = [each["value"] for each in variables if each["name"] == "GRADSERVE_NODES"]
+    (name,) = [each["value"] for each in variables if each["name"] == "INGRESS_SERVERS"]
     assert name.startswith("gradserve-nodes.$(POD_NAMESPACE).svc.")
     assert next(pods_of("gradserve-node"))["ports"] == [{"name": "http", "containerPort": port}]
 

@@ -98,7 +98,7 @@ def test_a_check_that_is_noted_does_not_raise() -> None:
     noted: list[Any] = []
 
     class Notes:
-        def note(self, index: Any, extent: int, operand: int) -> None:
+        def note(self, index: Any, extent: int, operand: int, least: int) -> None:
             noted.append((extent, operand))
 
     token = INDEX_NOTES.set(Notes())

@@ -164,4 +164,6 @@ def test_bits_and_calls_are_those_of_its_steps(way: str) -> None:
         same(wanted, EXECUTOR.interpret(plan, fed), 1e-12 if left.binder.has_kernels else 0, str(case))
         for _ in range(2):
             same(left.run(asked), wanted, 0, str(case))
-        assert (left.paused, left.made, stepped.made) == (paused, 2 * steps * paused, 0), str(case)
+        # what an op computes of consts alone is made before the loop
+        assert left.paused <= paused if way == "consts" else left.paused == paused, str(case)
+        assert (left.made, stepped.made) == (2 * steps * left.paused, 0), str(case)
