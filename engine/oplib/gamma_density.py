@@ -13,7 +13,7 @@ import numpy as np
 
 from engine.graph.ir import Value
 from engine.graph.tensor_type import HostArray
-from engine.oplib.polynomial import polynomial
+from engine.oplib.power_series import power_series
 
 #: from here on, Stirling's series
 LARGE_SHAPE: Final = 10.0
@@ -46,7 +46,7 @@ def gamma_density(a: Value, x: Value) -> Value:
 
 def stirling_rest(a: Value) -> Value:
     """log Γ(a) − (a − ½) log a + a − ½ log 2π, for a ≥ 10."""
-    return polynomial(_STIRLING, a.reciprocal().square()) / a
+    return power_series(_STIRLING, a.reciprocal().square()) / a
 
 
 def slope_by_shape(a: Value, x: Value) -> Value:
@@ -84,7 +84,7 @@ def _by_integral(a: Value, x: Value) -> Value:
     is_large = a >= LARGE_SHAPE
     large = is_large.where(a, LARGE_SHAPE)
     inverse = large.reciprocal()
-    far = large * (log_quotient(x, large) + inverse * (0.5 + inverse * polynomial(_DIGAMMA, inverse.square())))
+    far = large * (log_quotient(x, large) + inverse * (0.5 + inverse * power_series(_DIGAMMA, inverse.square())))
     small = is_large.where(1.0, a)
     start = is_large.where(far, small * (x.log() - (small + 1.0).digamma()) + 1.0)
     way = (start < 0.0).where(x.full_like(-1.0), 1.0)
@@ -102,7 +102,7 @@ def log_quotient(x: Value, a: Value) -> Value:
     part = (x - a) / (x + a)
     is_near = part.abs() < 1 / 3
     r = is_near.where(part, 0.0)
-    near = 2.0 * (r + r * r.square() * polynomial(_ATANH, r.square()))
+    near = 2.0 * (r + r * r.square() * power_series(_ATANH, r.square()))
     return is_near.where(near, is_near.where(1.0, x / a).log())
 
 
@@ -110,7 +110,7 @@ def _exp_rest(z: Value) -> Value:
     """exp(z) − 1 − z."""
     is_near = z.abs() < 0.5
     near = is_near.where(z, 0.0)
-    return is_near.where(near.square() * polynomial(_EXP, near), z.expm1() - z)
+    return is_near.where(near.square() * power_series(_EXP, near), z.expm1() - z)
 
 
 @cache

@@ -12,7 +12,7 @@ from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.truth import Truth
 from engine.oplib.elementwise import FloatUnary
-from engine.oplib.polynomial import polynomial
+from engine.oplib.power_series import power_series
 
 #: up to here, I₁(x) / x is its series in x²: Σ (x / 2)²ᵏ / (2 · k! (k + 1)!), to less than 1e-19
 _NEAR = 1.0
@@ -35,7 +35,7 @@ def _over_x(y: Value, x: Value) -> Value:
     Each side gets operands at which it is finite, so that no NaN of the other one reaches a derivative.
     """
     is_near = x.abs() < _NEAR
-    near = polynomial(_SERIES, is_near.where(x, 0.0).square())
+    near = power_series(_SERIES, is_near.where(x, 0.0).square())
     return is_near.where(near, y.abs().equal(math.inf).where(0.0, y) / is_near.where(1.0, x))
 
 
@@ -43,14 +43,14 @@ def _scaled_over_x(y: Value, x: Value) -> Value:
     """exp(−|x|) I₁(x) / x, for y = exp(−|x|) I₁(x)."""
     is_near = x.abs() < _NEAR
     inner = is_near.where(x, 0.0)
-    near = (-inner.abs()).exp() * polynomial(_SERIES, inner.square())
+    near = (-inner.abs()).exp() * power_series(_SERIES, inner.square())
     return is_near.where(near, y / is_near.where(1.0, x))
 
 
 def _difference(x: Value) -> Value:
     """exp(−|x|) (I₀(x) − |I₁(x)|) for |x| ≥ 8, where both have the same first digits: a polynomial of 16 / |x| − 1."""
     inverse = x.abs().clamp(min=BESSEL_SPLIT).reciprocal()
-    return inverse * inverse.sqrt() * polynomial(DIFFERENCE_FAR["float64"], 2 * BESSEL_SPLIT * inverse - 1.0)
+    return inverse * inverse.sqrt() * power_series(DIFFERENCE_FAR["float64"], 2 * BESSEL_SPLIT * inverse - 1.0)
 
 
 def _slope_of_i0e(y: Value, x: Value) -> Value:

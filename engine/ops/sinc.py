@@ -9,7 +9,7 @@ from engine.graph.sample import Ints, Real, Sample
 from engine.graph.truth import Truth
 from engine.loops.program import Scalar
 from engine.oplib.elementwise import FloatUnary
-from engine.oplib.polynomial import polynomial
+from engine.oplib.power_series import power_series
 
 #: up to here, the derivative is its series
 _NEAR = 0.5
@@ -42,7 +42,7 @@ def _slope(y: Value, x: Value) -> Value:
     """
     is_near, ends = x.abs() < _NEAR, x.abs().equal(math.inf)
     near, far = is_near.where(x, 0.0), is_near.logical_or(ends).where(1.0, x)
-    return is_near.where(near * polynomial(_SERIES, near.square()), ends.where(0.0, (_cos(far) - y) / far))
+    return is_near.where(near * power_series(_SERIES, near.square()), ends.where(0.0, (_cos(far) - y) / far))
 
 
 class Sinc(FloatUnary):
