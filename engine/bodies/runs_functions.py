@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final, NamedTuple, TypeVar
 
 from engine.graph.body import Body
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, DtypeMismatch, EngineError, ShapeMismatch, counted
 from engine.graph.ir import Builder, Value
 from engine.graph.op import Op, ResultTypes
@@ -28,6 +29,7 @@ class RunsFunctions(Op):
     """
 
     operands: ClassVar[tuple[str, ...]] = ("operands...?",)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
     several = True
     narrows = True
     since = 2

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-ElementKind = Literal["boolean", "integer", "floating"]
+ElementKind = Literal["boolean", "integer", "floating", "complex"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class ElementType:
     `name` is NumPy's, which JSON and graphs have, too, and `width` counts bytes. `is_differentiable` says whether
     derivatives of and in its numbers exist, `has_loops` whether loops and microkernels are written for them. Bodies
     call it what safetensors does, and an element takes at most `json_characters` in JSON, with its comma; integers
-    beyond 2⁵³ are never written there. Graphs have it `since` an opset.
+    beyond 2⁵³ are never written there. Graphs have it `since` an opset. A complex number is two of the dtype `parts`,
+    the real one first.
     """
 
     name: str
@@ -29,6 +30,7 @@ class ElementType:
     json_characters: int
     has_loops: bool = False
     since: int = 1
+    parts: str = ""
 
 
 #: in the order in which messages list them; of a kind, the narrowest first
@@ -42,6 +44,8 @@ ELEMENT_TYPES: Final = (
     ElementType("float16", "floating", 2, True, "F16", 16),
     ElementType("float32", "floating", 4, True, "F32", 17, has_loops=True),
     ElementType("float64", "floating", 8, True, "F64", 26, has_loops=True),
+    ElementType("complex64", "complex", 8, True, "C64", 34, since=2, parts="float32"),
+    ElementType("complex128", "complex", 16, True, "C128", 52, since=2, parts="float64"),
 )
 
 
@@ -52,7 +56,10 @@ def _names(*kinds: ElementKind) -> tuple[str, ...]:
 DTYPES: Final = tuple(element.name for element in ELEMENT_TYPES)
 INTEGERS: Final = _names("integer")
 FLOATS: Final = _names("floating")
-NUMBERS: Final = tuple(element.name for element in ELEMENT_TYPES if element.kind != "boolean")
+NUMBERS: Final = _names("integer", "floating")
+COMPLEX: Final = _names("complex")
+#: what an op takes that does not say more: all that is ordered
+REALS: Final = _names("boolean", "integer", "floating")
 
 _BY_NAME: Final = {element.name: element for element in ELEMENT_TYPES}
 
@@ -67,6 +74,17 @@ def is_differentiable(dtype: np.dtype[Any]) -> bool:
     """Whether derivatives of and in numbers of this dtype exist."""
     element = element_type(dtype)
     return element is not None and element.is_differentiable
+
+
+def is_complex(dtype: np.dtype[Any]) -> bool:
+    """Whether numbers of this dtype have a real and an imaginary part."""
+    return dtype.kind == "c"
+
+
+def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of the parts of a complex one; of all others, itself."""
+    element = element_type(dtype)
+    return np.dtype(element.parts) if element is not None and element.parts else dtype
 
 
 def has_loops(dtype: np.dtype[Any]) -> bool:

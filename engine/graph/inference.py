@@ -10,6 +10,9 @@ from engine.graph.memory import Memory, Stated
 from engine.graph.op import Definition, Kernel
 from engine.graph.tensor_type import TensorType
 
+#: real operations for one of complex numbers: of a product and a sum, which LAPACK counts as 6 and 2 for 1 and 1
+_COMPLEX_FLOPS: Final = 4
+
 
 class Inferred(NamedTuple):
     """Attributes with nothing left to interpret, and the type of each result."""
@@ -38,7 +41,9 @@ def _infer(op: Definition, types: tuple[Any, ...], stated: Mapping[str, Any]) ->
 
 def _work(op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> Work:
     kernel = cast("Kernel", op)
-    return Work(kernel.flops(*types, **attrs), kernel.workspace(*types, **attrs))
+    is_complex = any(isinstance(type, TensorType) and type.is_complex for type in types)
+    each = _COMPLEX_FLOPS if is_complex else 1
+    return Work(each * kernel.flops(*types, **attrs), kernel.workspace(*types, **attrs))
 
 
 #: for operands of these types, which are checked. Raises EngineError, and TypeError for attributes that are unknown or

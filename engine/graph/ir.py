@@ -313,7 +313,7 @@ class Value:
         ops = self.builder.registry.ops
         if isinstance(other, Value):
             return self.builder.emit(ops[op], (self, other), NONE)
-        return self.builder.emit(ops[f"{op}_scalar"], (self,), {"scalar": weak_number(other, self.dtype)})
+        return self.builder.emit(ops[f"{op}_scalar"], (self,), {"scalar": weak_number(other)})
 
     def full_like(self, fill: float, shape: Sequence[int] | None = None) -> Value:
         """A constant of this dtype and, by default, this shape."""
@@ -336,7 +336,7 @@ class Value:
         return self._with(other, "div")
 
     def __pow__(self, exponent: float) -> Value:
-        return self.pow_scalar(exponent=weak_number(exponent, self.dtype))
+        return self.pow_scalar(exponent=weak_number(exponent))
 
     def __radd__(self, other: float) -> Value:
         return self + other

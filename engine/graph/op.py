@@ -19,7 +19,7 @@ import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.copying import copying
-from engine.graph.dtypes import DTYPES
+from engine.graph.dtypes import REALS
 from engine.graph.errors import DtypeMismatch, OperandCount, counted
 from engine.graph.rewrite_rule import RewriteRule
 from engine.graph.run_context import RunContext
@@ -71,9 +71,12 @@ class Definition(ABC):
     attrs: ClassVar[Mapping[str, Attr]] = NONE
     #: the gradient as a formula, for people; g is the cotangent of the result y
     gradient: ClassVar[str]
-    #: dtypes that every operand may have (index and condition operands are checked by `infer`)
-    dtypes: ClassVar[tuple[str, ...]] = DTYPES
+    #: dtypes that every operand may have (index and condition operands are checked by `infer`); complex numbers are
+    #: taken by what says so
+    dtypes: ClassVar[tuple[str, ...]] = REALS
     samples: ClassVar[tuple[Sample, ...]]
+    #: of operands some of which are complex, where the op takes these
+    complex_samples: ClassVar[tuple[Sample, ...]] = ()
     #: values and gradients from elsewhere, of this op and not of those derived from it; an op whose truths are in
     #: tests/reference need state none
     truths: ClassVar[tuple[Truth, ...]] = ()

@@ -14,6 +14,8 @@ from engine.graph.tensor_type import Shape
 class Operand:
     """Recipe for drawing one operand: uniformly from [low, high), in a float, integer or bool dtype, or in words.
 
+    Of complex numbers so is each part, and `hermitian` adds the conjugate transpose.
+
     `diagonal` is added where the last two axes have equal indices.
     """
 
@@ -22,16 +24,27 @@ class Operand:
     low: float
     high: float
     diagonal: float = 0.0
+    hermitian: bool = False
 
     def draw(self, rng: np.random.Generator, float_dtype: str = "float64") -> np.ndarray[Any, Any]:
-        """A random array of this shape; floats have `float_dtype`, integers are int64, words uint32."""
+        """A random array of this shape; floats have `float_dtype`, integers are int64, words uint32.
+
+        Complex numbers are complex128 beside float64, else complex64.
+        """
         if self.kind == "real":
             return self._heavy(np.asarray(rng.uniform(self.low, self.high, self.shape))).astype(float_dtype)
+        if self.kind == "complex":
+            return self._complex(rng).astype("complex128" if float_dtype == "float64" else "complex64")
         if self.kind == "words":
             return np.asarray(rng.integers(int(self.low), int(self.high), self.shape, np.uint32))
         if self.kind == "int":
             return np.asarray(rng.integers(int(self.low), int(self.high), self.shape))
         return np.asarray(rng.random(self.shape) < 0.5)
+
+    def _complex(self, rng: np.random.Generator) -> np.ndarray[Any, Any]:
+        parts = [np.asarray(rng.uniform(self.low, self.high, self.shape)) for _ in range(2)]
+        drawn = self._heavy(np.asarray(parts[0] + 1j * parts[1]))
+        return drawn + drawn.swapaxes(-1, -2).conj() if self.hermitian else drawn
 
     def _heavy(self, drawn: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if not self.diagonal:
@@ -48,6 +61,13 @@ def Real(  # noqa: N802 - reads as a constructor
     Matrices that must be regular, or positive definite, have a `diagonal` added that outweighs the rest of a row.
     """
     return Operand("real", shape, low, high, diagonal)
+
+
+def Complex(  # noqa: N802 - reads as a constructor
+    *shape: int, low: float = -2.0, high: float = 2.0, diagonal: float = 0.0, hermitian: bool = False
+) -> Operand:
+    """Complex numbers, both parts between `low` and `high`; matrices as of `Real`, or Hermitian ones."""
+    return Operand("complex", shape, low, high, diagonal, hermitian)
 
 
 def Ints(*shape: int, high: int, low: int = 0) -> Operand:  # noqa: N802 - reads as a constructor

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.graph.dtypes import element_type, in_opset, is_differentiable
+from engine.graph.dtypes import element_type, in_opset, is_complex, is_differentiable
 from engine.graph.errors import BadAttribute, DtypeMismatch, ShapeMismatch
 
 Shape = tuple[int, ...]
@@ -22,6 +22,8 @@ HostArray = np.ndarray[Any, Any]
 FLOAT16 = np.dtype("float16")
 FLOAT32 = np.dtype("float32")
 FLOAT64 = np.dtype("float64")
+COMPLEX64 = np.dtype("complex64")
+COMPLEX128 = np.dtype("complex128")
 INT32 = np.dtype("int32")
 INT64 = np.dtype("int64")
 UINT32 = np.dtype("uint32")
@@ -34,7 +36,8 @@ class TensorType:
 
     `size` is the number of elements, `nbytes` what a dense tensor takes. `span` is `nbytes` with zero extents read as
     one: NumPy refuses [0, 2**70] for the same reason as [2**70]. `is_differentiable` says whether derivatives of and in
-    it exist, `is_float` whether its arithmetic is that of floating-point numbers, which round.
+    it exist, `is_float` whether its arithmetic is that of real floating-point numbers, which round and are ordered,
+    `is_complex` whether its elements are pairs of these, which are not.
     """
 
     shape: Shape
@@ -44,16 +47,18 @@ class TensorType:
     span: int = field(init=False, repr=False, compare=False)
     is_differentiable: bool = field(init=False, repr=False, compare=False)
     is_float: bool = field(init=False, repr=False, compare=False)
+    is_complex: bool = field(init=False, repr=False, compare=False)
     _hash: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        size, (itemsize, is_differentiable, is_float) = math.prod(self.shape), _traits(self.dtype)
+        size, (itemsize, differentiable, is_float, has_parts) = math.prod(self.shape), _traits(self.dtype)
         keep = object.__setattr__  # how a frozen object is filled
         keep(self, "size", size)
         keep(self, "nbytes", size * itemsize)
         keep(self, "span", (size or math.prod(extent or 1 for extent in self.shape)) * itemsize)
-        keep(self, "is_differentiable", is_differentiable)
+        keep(self, "is_differentiable", differentiable)
         keep(self, "is_float", is_float)
+        keep(self, "is_complex", has_parts)
         keep(self, "_hash", hash((self.shape, self.dtype)))
 
     def __hash__(self) -> int:
@@ -122,10 +127,11 @@ class Strided(TensorType):
 
 
 @lru_cache(maxsize=1024)
-def _traits(dtype: DType) -> tuple[int, bool, bool]:
-    """Bytes of an element, and whether it is differentiable, and float."""
+def _traits(dtype: DType) -> tuple[int, bool, bool, bool]:
+    """Bytes of an element, and whether it is differentiable, float, and complex."""
     element = element_type(dtype)
-    return dtype.itemsize, is_differentiable(dtype), element is not None and element.kind == "floating"
+    is_float = element is not None and element.kind == "floating"
+    return dtype.itemsize, is_differentiable(dtype), is_float, is_complex(dtype)
 
 
 @lru_cache(maxsize=1024)

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from engine.graph.dtypes import has_loops, in_opset
+from engine.graph.dtypes import has_loops, in_opset, is_complex
 from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
 from engine.graph.memory import Memory
@@ -24,6 +24,7 @@ from engine.graph.tensor_type import BOOL, FLOAT32, DType, TensorType, broadcast
 from engine.loops.elements import ElementKernel
 from engine.loops.program import PRIMITIVES, Level, LoopBuilder, Scalar, Scalars
 from engine.oplib import batching
+from engine.oplib.conjugates import conjugate, for_real
 from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, number_dtype, read_as
 from engine.oplib.permutation import shaped
 from engine.oplib.widening import widened
@@ -50,6 +51,8 @@ class Elementwise(Op):
     cost: ClassVar[int] = 1
     #: arrays of the result's size that a `compute` of its own allocates beside `out`
     temporaries: ClassVar[int] = 0
+    #: the same for operands that are complex, of a `compute_complex` of its own
+    complex_temporaries: ClassVar[int] = 0
     samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)), Sample(Real()), Sample(Real(0, 2)))
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
@@ -60,7 +63,14 @@ class Elementwise(Op):
         """The kernel: write f(xs) into the keyword argument `out`."""
         self._compute(run, xs, attrs.pop("out"), attrs)
 
+    def compute_complex(self, run: RunContext, *xs: Any, **attrs: Any) -> None:
+        """The kernel of what is complex, which loops are not written for: by default the ufunc."""
+        getattr(run.xp, self.ufunc)(*xs, out=attrs["out"])
+
     def _compute(self, run: RunContext, xs: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> None:
+        if _has_complex(xs, out):
+            self.compute_complex(run, *xs, out=out, **attrs)
+            return
         kernel = None if self.ufunc else self._kernel([x.dtype for x in xs], out.dtype, attrs)
         if kernel is None:
             getattr(run.xp, self.ufunc)(*xs, out=out)
@@ -122,7 +132,8 @@ class Elementwise(Op):
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The ufunc itself, or those that a small formula comes down to; of a kernel of its own, `forward`."""
-        if self.computes_by_itself:
+        is_own = type(self).compute_complex is not Elementwise.compute_complex and _has_complex(operands, out)
+        if self.computes_by_itself or is_own:
             return super().bind(run, operands, out, attrs)
         kernel = self._kernel([x.dtype for x in operands], out.dtype, attrs)
         if kernel is None:
@@ -130,7 +141,7 @@ class Elementwise(Op):
         return kernel.bind(run, operands, out)
 
     def vjp(self, g: Value, y: Value, *xs: Any, **attrs: Any) -> Sequence[Value | None]:
-        """g times each partial, summed over the axes that its operand was broadcast along."""
+        """g times the conjugate of each partial, summed over the axes that its operand was broadcast along."""
         if isinstance(self.partials, NoGradient):
             return [None for _ in xs]
         wide = widened(self, y, xs, attrs)
@@ -151,13 +162,15 @@ class Elementwise(Op):
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """A few blocks; of a kernel of its own, `temporaries` arrays like the result."""
         assert isinstance(out, TensorType)
+        if _has_complex(types, out):
+            return self.complex_temporaries * out.nbytes
         dtypes = [t.dtype for t in types]
         kernel = self._kernel(dtypes, out.dtype, attrs)
         return self.temporaries * out.nbytes if kernel is None else kernel.workspace(out.size)
 
     def _kernel(self, dtypes: Sequence[DType], dtype: DType, attrs: Mapping[str, Any]) -> ElementKernel | None:
         """The kernel that follows from the formula; None where there is one without it."""
-        if self.ufunc or self.scalar is None:
+        if self.ufunc or self.scalar is None or is_complex(dtype):
             return None
         return _kernels(self, (number_dtype(dtype), dtype, *dtypes), attrs)
 
@@ -241,15 +254,24 @@ def ufunc_call(function: Callable[..., object], operands: Sequence[Array], out: 
     return function, (*operands, out)
 
 
+def _has_complex(xs: Sequence[Array | TensorType], out: Array | TensorType) -> bool:
+    """Whether the result or an operand is complex."""
+    return is_complex(out.dtype) or any(is_complex(x.dtype) for x in xs)
+
+
 def scale(g: Value, partial: Value | float) -> Value:
-    """g · partial. A bool partial is a mask: it selects, so that an infinite g beside it does no harm."""
+    """g · conj(partial). A bool partial is a mask: it selects, so that an infinite g beside it does no harm."""
     if not isinstance(partial, (int, float)):
-        return partial.where(g, 0.0) if partial.dtype.kind == "b" else g * partial
+        return partial.where(g, 0.0) if partial.dtype.kind == "b" else g * conjugate(partial)
     return g if partial == 1 else -g if partial == -1 else g * partial
 
 
 def unbroadcast(g: Value, x: Value) -> Value:
-    """The adjoint of broadcasting x to g's shape: g summed over the axes that x does not have or has at extent 1."""
+    """The adjoint of broadcasting x to g's shape: g summed over the axes that x does not have or has at extent 1.
+
+    Of a real x, the real part of it.
+    """
+    g = for_real(g, x.type)
     if g.type is x.type or g.shape == x.shape:
         return g
     lead = g.ndim - x.ndim

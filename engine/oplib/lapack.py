@@ -7,12 +7,14 @@ no Cholesky decomposition in blocks of their own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from engine.graph.run_context import RunContext
-from engine.graph.tensor_type import FLOAT64, HostArray, Shape
+from engine.graph.tensor_type import DType, HostArray, Shape, TensorType
+from engine.oplib.matrices import wide_dtype
 
 #: rows from which a call for each matrix costs nothing beside what it does
 _LARGE: Final = 64
@@ -27,40 +29,42 @@ def solve_each(run: RunContext, a: HostArray, b: HostArray, out: HostArray) -> N
     """out = a⁻¹ b for each matrix, all three broadcast alike; NaN where a is singular."""
     if not out.size:
         return
-    lapack = _lapack()
+    dtype = wide_dtype(out.dtype)
+    getrf, getrs = _functions(("getrf", "getrs"), dtype)
     for place in run.through(np.ndindex(out.shape[:-2])):
         # both are copies, to be written over
-        factors, pivots, refused = lapack.dgetrf(np.array(a[place], FLOAT64).T, overwrite_a=1)
+        factors, pivots, refused = getrf(np.array(a[place], dtype).T, overwrite_a=1)
         if refused:
             out[place] = np.nan
         else:
-            right = np.array(b[place], FLOAT64, order="F")
-            out[place] = lapack.dgetrs(factors, pivots, right, trans=1, overwrite_b=1)[0]
+            right = np.array(b[place], dtype, order="F")
+            out[place] = getrs(factors, pivots, right, trans=1, overwrite_b=1)[0]
 
 
-def solve_each_bytes(shape: Shape) -> int:
-    """What `solve_each` allocates for results of this shape: one matrix, and its right-hand sides."""
-    n, m = shape[-2:]
-    return FLOAT64.itemsize * n * (n + m)
+def solve_each_bytes(out: TensorType) -> int:
+    """What `solve_each` allocates for results of this type: one matrix, and its right-hand sides."""
+    n, m = out.shape[-2:]
+    return wide_dtype(out.dtype).itemsize * n * (n + m)
 
 
 def factor_each(run: RunContext, x: HostArray, out: HostArray) -> None:
-    """The lower triangular matrix of each (x + xᵀ) / 2; NaN where that is not positive definite."""
-    lapack = _lapack()
+    """The lower triangular matrix of each (x + xᴴ) / 2; NaN where that is not positive definite."""
+    dtype = wide_dtype(out.dtype)
+    (potrf,) = _functions(("potrf",), dtype)
     for place in run.through(np.ndindex(out.shape[:-2])):
-        even = np.add(x[place], x[place].T, dtype=FLOAT64)
+        even = np.add(x[place], x[place].T.conj(), dtype=dtype)
         even *= 0.5
-        # the lower triangle of what lies row by row is LAPACK's upper one
-        factor, refused = lapack.dpotrf(even.T, lower=0, clean=1, overwrite_a=1)
+        # the lower triangle of what lies row by row is LAPACK's upper one, of the conjugate
+        factor, refused = potrf(even.T, lower=0, clean=1, overwrite_a=1)
         out[place] = np.nan if refused else factor.T
 
 
-def factor_each_bytes(shape: Shape) -> int:
-    """What `factor_each` allocates: one matrix."""
-    return FLOAT64.itemsize * shape[-1] ** 2
+def factor_each_bytes(x: TensorType) -> int:
+    """What `factor_each` allocates: one matrix, and where it is complex its conjugate."""
+    return (2 if x.is_complex else 1) * wide_dtype(x.dtype).itemsize * x.shape[-1] ** 2
 
 
-def _lapack() -> Any:
-    from scipy.linalg import lapack  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
+def _functions(names: Sequence[str], dtype: DType) -> Any:
+    from scipy.linalg import get_lapack_funcs  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
-    return lapack
+    return get_lapack_funcs(names, dtype=dtype)

@@ -9,12 +9,13 @@ import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.by_device import DeviceFunction
-from engine.graph.dtypes import FLOATS
+from engine.graph.dtypes import COMPLEX, FLOATS
 from engine.graph.ir import Value
 from engine.graph.op import Array, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray, TensorType
 from engine.oplib import batching
+from engine.oplib.conjugates import conjugate
 from engine.oplib.running_op import shifted
 
 #: elements of a slice across the axis from which NumPy's calls for each take less time than Python's floats
@@ -28,15 +29,15 @@ _FLOAT_BYTES: Final = 32
 class LinearRecurrence(Op):
     """h[0] = b[0] and h[i] = a[i] · h[i − 1] + b[i] along `axis`; a[0] is not read. One after the other.
 
-    a and b have one shape and float dtype, and so has h.
+    a and b have one shape and one dtype, float or complex, and so has h.
     """
 
     name = "linear_recurrence"
     internal = True
     operands = ("a", "b")
-    dtypes = FLOATS
+    dtypes = (*FLOATS, *COMPLEX)
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", doc="the axis to run along")}
-    gradient: ClassVar[str] = "db[i] = g[i] + a[i + 1] · db[i + 1], da[i] = db[i] · h[i − 1]"
+    gradient: ClassVar[str] = "db[i] = g[i] + conj a[i + 1] · db[i + 1], da[i] = db[i] · conj h[i − 1]"
 
     def infer(self, a: TensorType, b: TensorType, *, axis: int) -> ResultTypes:
         """b's type."""
@@ -49,8 +50,8 @@ class LinearRecurrence(Op):
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value, *, axis: int) -> Sequence[Value | None]:
         """The same, from the end."""
-        back = recurrence_back(a, g, axis)
-        return back * shifted(y, axis), back
+        back = recurrence_back(conjugate(a), g, axis)
+        return back * conjugate(shifted(y, axis)), back
 
     def batch(self, mapped: Sequence[bool], *operands: Value, axis: int) -> Value:
         """The next axis, with N on both operands."""
@@ -115,7 +116,7 @@ def _recur_on_cpu(run: RunContext, a: HostArray, b: HostArray, out: HostArray, a
         return
     a, b, out = (np.moveaxis(x, axis, -1) for x in (a, b, out))
     for where in np.ndindex(out.shape[:-1]):
-        last: float | None = None
+        last: complex | None = None
         for start in run.through(range(0, out.shape[-1], _LINE)):
             part = (*where, slice(start, start + _LINE))
             found = list(_line(a[part].tolist(), b[part].tolist(), last))
@@ -123,7 +124,7 @@ def _recur_on_cpu(run: RunContext, a: HostArray, b: HostArray, out: HostArray, a
             out[part] = found
 
 
-def _line(a: list[float], b: list[float], last: float | None) -> Iterator[float]:
+def _line(a: list[complex], b: list[complex], last: complex | None) -> Iterator[complex]:
     """Behind the `last` of the part before, if there was one."""
     for factor, term in zip(a, b, strict=True):
         last = term if last is None else factor * last + term

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.by_device import DeviceFunction
+from engine.graph.dtypes import is_complex
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, Op, ResultTypes
 from engine.graph.run_context import RunContext
-from engine.graph.tensor_type import FLOAT64, DType, HostArray, TensorType, promote, show_shape
+from engine.graph.tensor_type import COMPLEX128, FLOAT64, DType, HostArray, TensorType, promote, show_shape
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
 from engine.oplib.permutation import permute, unpermute
@@ -37,7 +38,8 @@ class SquareMatrix(Op):
         """In doubles: x where it is none, the answers, and the two matrices that LAPACK works on."""
         answers = sum(y.size for y in (out if isinstance(out, tuple) else (out,)))
         scratch = 2 * x.shape[-1] ** 2 if x.size else 0
-        return FLOAT64.itemsize * (converted(FLOAT64, x) + answers + scratch)
+        dtype = wide_dtype(x.dtype)
+        return dtype.itemsize * (converted(dtype, x) + answers + scratch)
 
 
 class System(Op):
@@ -81,6 +83,11 @@ def _pairs_vectors(a: TensorType, b: TensorType) -> bool:
     return b.ndim > 1 and b.shape == a.shape[:-1] and b.shape[-2] != a.shape[-1]
 
 
+def wide_dtype(dtype: DType) -> DType:
+    """The dtype in doubles, real or complex, that holds numbers of this one."""
+    return COMPLEX128 if is_complex(dtype) else FLOAT64
+
+
 def converted(dtype: DType, *operands: TensorType) -> int:
     """How many elements are copied to have all operands in this dtype."""
     return sum(x.size for x in operands if x.dtype != dtype)
@@ -93,9 +100,9 @@ def computed(_: RunContext, out: Array) -> DType:
 
 
 @computed.on("cpu")
-def _computed(_: RunContext, out: Array) -> DType:  # noqa: ARG001 - whatever it is
-    """The only dtype that NumPy's linalg has loops for."""
-    return FLOAT64
+def _computed(_: RunContext, out: Array) -> DType:
+    """The dtypes that NumPy's linalg has loops for."""
+    return wide_dtype(out.dtype)
 
 
 @DeviceFunction

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.graph.dtypes import has_infinities
-from engine.graph.errors import BadAttribute
+from engine.graph.dtypes import has_infinities, is_complex
+from engine.graph.errors import BadAttribute, DtypeMismatch
 from engine.graph.op import Array, Kernel, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import DType, TensorType
@@ -35,6 +35,13 @@ def check_representable(fill: float, dtype: DType) -> None:
     if not is_representable(fill, dtype):
         wanted = f"a whole number that {dtype.name} holds"
         raise BadAttribute(f"attribute fill must be {wanted}, but is {fill:g}", expected=wanted, got=f"{fill:g}")
+
+
+def require_real(dtype: DType) -> None:
+    """Raise DtypeMismatch for an attribute `dtype` that is complex."""
+    if is_complex(dtype):
+        wanted, got = "a dtype that is not complex", dtype.name
+        raise DtypeMismatch(f"attribute dtype must be {wanted}, but is {got}", expected=wanted, got=got)
 
 
 def is_representable(number: float, dtype: DType) -> bool:

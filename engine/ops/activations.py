@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import DTYPES, NUMBERS
+from engine.graph.dtypes import NUMBERS, REALS
 from engine.graph.ir import Value
 from engine.graph.op import NoGradient, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
@@ -82,7 +82,7 @@ class Activation(Formula):
     """Base: a formula in one operand."""
 
     operands = ("x",)
-    dtypes = DTYPES
+    dtypes = REALS
     samples: ClassVar[tuple[Sample, ...]] = _SMOOTH
 
     def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:

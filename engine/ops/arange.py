@@ -12,7 +12,7 @@ from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Sample
 from engine.graph.tensor_type import INT64, DType, TensorType
-from engine.oplib.source import Source, is_integral, whole_limits
+from engine.oplib.source import Source, is_integral, require_real, whole_limits
 
 
 class Arange(Source):
@@ -37,7 +37,11 @@ class Arange(Source):
     )
 
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
-        """Raises BadAttribute for a step of 0, a range too long to count, and one that the dtype does not hold."""
+        """Raises BadAttribute for a step of 0, a range too long to count, and one that the dtype does not hold.
+
+        Raises DtypeMismatch for a complex dtype: what is counted is ordered.
+        """
+        require_real(attrs["dtype"])
         start, stop, step = attrs["start"], attrs["stop"], attrs["step"]
         if step == 0:
             raise BadAttribute("attribute step must not be 0", expected="a number other than 0", got="0")

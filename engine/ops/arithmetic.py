@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.graph.by_device import DeviceMethod
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib.accumulate import room_for_parts
+from engine.oplib.conjugates import conjugate
 from engine.oplib.elementwise import Binary, unbroadcast
 from engine.oplib.widening import wide, widened
 from engine.rewrites.arithmetic import by_a_number, sign_out, sum_with_negated, without
@@ -25,6 +27,7 @@ class Add(Binary):
 
     name = "add"
     aliases = {"AddOp": "born", "Add": "born, cjc", "EWiseAdd": "minima"}
+    dtypes = DTYPES
     ufunc = "add"
     commutative = True
     gradient = "da = g, db = g"
@@ -37,6 +40,7 @@ class Sub(Binary):
 
     name = "sub"
     aliases = {"SubOp": "born", "Sub": "born, cjc", "subtract": "sadl"}
+    dtypes = DTYPES
     ufunc = "subtract"
     gradient = "da = g, db = −g"
     partials = (lambda y, a, b: 1, lambda y, a, b: -1)
@@ -48,6 +52,7 @@ class Mul(Binary):
 
     name = "mul"
     aliases = {"MulOp": "born", "Mul": "born, cjc", "EWiseMul": "minima", "multiply": "minima, sadl"}
+    dtypes = DTYPES
     ufunc = "multiply"
     commutative = True
     gradient = "da = g · b, db = g · a"
@@ -60,6 +65,7 @@ class Div(Binary):
 
     name = "div"
     aliases = {"DivOp": "born", "Div": "born, cjc", "EWiseDiv": "minima", "divide": "minima, sadl"}
+    dtypes = DTYPES
     ufunc = "divide"
     gradient = "da = g / b, db = −y · g / b"
     samples = tuple(Sample(a, Real(*b.shape, low=0.5, high=2)) for a, b in (s.operands for s in Binary.samples))
@@ -69,8 +75,8 @@ class Div(Binary):
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """Through g / b, which both need, and which exists where 1 / b overflows."""
         y, a, b = widened(self, y, (a, b), {})
-        quotient = wide(g) / b
-        return unbroadcast(quotient, a), unbroadcast(-(quotient * y), b)
+        quotient = wide(g) / conjugate(b)
+        return unbroadcast(quotient, a), unbroadcast(-(quotient * conjugate(y)), b)
 
 
 def _steps(y: Value, a: Value, b: Value) -> Value:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import DTYPES, FLOATS
+from engine.graph.dtypes import FLOATS, REALS
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import ResultTypes, wrong_dtype
@@ -45,7 +45,7 @@ class Attention(Formula):
         "causal": Attr("bool", False, "hide key j from query i where j > i"),
         "grouped": Attr("bool", False, "whether each head of k and v serves several of q, on the axis -3", since=2),
     }
-    dtypes = DTYPES
+    dtypes = REALS
     gradient = (
         "with p = softmax(…), dp = g vᵀ, ds = p · (dp − Σ dp·p): dq = scale · ds k, dk = scale · dsᵀ q, dv = pᵀ g"
     )

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES, is_complex
+from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Op, ResultTypes
 from engine.graph.run_context import RunContext
@@ -17,12 +19,14 @@ from engine.rewrites.movement import unchanged
 class Cast(Op):
     """y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
 
-    float → float is differentiable; through integers and bool there is no path.
+    float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a complex one
+    never real, of which `real` says what is meant.
     """
 
     name = "cast"
     aliases: ClassVar[Mapping[str, str]] = {"Cast": "born", "astype": "sadl"}
     operands = ("x",)
+    dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"dtype": Attr("dtype", doc="the result's dtype")}
     gradient = "g, cast back"
     may_disconnect = ("x",)
@@ -35,7 +39,15 @@ class Cast(Op):
     )
 
     def infer(self, x: TensorType, *, dtype: DType) -> ResultTypes:
-        """x's shape in `dtype`."""
+        """x's shape in `dtype`. Raises DtypeMismatch for a complex x in a real one."""
+        if x.is_complex and not is_complex(dtype):
+            wanted, got = "a complex dtype", dtype.name
+            raise DtypeMismatch(
+                f"operand 0 (x) is {x.dtype.name}, which cast does not make {got}: use real, imag or abs",
+                operand=0,
+                expected=wanted,
+                got=got,
+            )
         return x.with_dtype(dtype)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, dtype: DType) -> None:

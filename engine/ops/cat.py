@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.limits import Limits
@@ -27,6 +28,7 @@ class Cat(Op):
     name = "cat"
     aliases: ClassVar[Mapping[str, str]] = {"CatOp": "born", "Cat": "born, cjc"}
     operands = ("x...",)
+    dtypes = DTYPES
     attrs = {
         "axis": Attr("int", 0, "the axis to join along"),
         "sizes": Attr("ints", None, "the operands' extents on the axis, checked where given", longest=Limits.nodes),
@@ -107,6 +109,7 @@ class Stack(Composite):
 
     name = "stack"
     operands = ("x...",)
+    dtypes = DTYPES
     attrs = {"axis": Attr("int", 0, "the new axis, counted in the result")}
     gradient = "to each operand its part of g"
     samples = (Sample(Real(2, 3), Real(2, 3)), Sample(Real(2), Bools(2), Real(2), axis=-1), Sample(Real()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.sample import Ints, Real, Sample
 from engine.oplib.elementwise import Binary, Predicate
 
@@ -17,6 +18,7 @@ class Equal(Comparison):
 
     name = "equal"
     aliases = {"Equal": "born"}
+    dtypes = DTYPES
     ufunc = "equal"
     commutative = True
 
@@ -26,6 +28,7 @@ class NotEqual(Comparison):
 
     name = "not_equal"
     aliases = {"NotEqual": "born"}
+    dtypes = DTYPES
     ufunc = "not_equal"
     commutative = True
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Composite, ResultTypes
@@ -19,6 +20,7 @@ class Part(Composite):
     """Base: one of `total` equal parts of the leading axis. A subclass says what its two attributes are called."""
 
     operands: ClassVar[tuple[str, ...]] = ("x",)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
     gradient: ClassVar[str] = "g on that part, 0 on the others"
     index: ClassVar[str]
     total: ClassVar[str]

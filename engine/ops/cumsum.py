@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
@@ -24,6 +25,7 @@ class CumSum(Running):
     """
 
     name = "cumsum"
+    dtypes = DTYPES
     attrs = {**Running.attrs, "axis": Attr("int", doc="the axis to add up along")}
     gradient = "g, added up from the end"
     samples = (

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.by_device import DeviceFunction
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
@@ -16,6 +17,7 @@ from engine.graph.sample import Ints, Sample
 from engine.graph.tensor_type import DType, TensorType, to_add_up, to_average
 from engine.graph.truth import Truth
 from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
+from engine.oplib.conjugates import conjugate
 from engine.oplib.extremes import is_nan
 from engine.oplib.indices import column_of
 from engine.oplib.linear_recurrence import recurrence_back
@@ -77,6 +79,7 @@ class CumProd(RunningFloats):
     """
 
     name = "cumprod"
+    dtypes = DTYPES
     ufunc = "multiply"
     gradient = "(product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on"
     samples = (*Running.samples, Sample(Ints(2, 3, high=4), axis=0))
@@ -104,7 +107,7 @@ class CumProd(RunningFloats):
     def vjp(self, g: Value, y: Value, x: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
         """What is behind x[i] is gathered from the end, factor by factor; y / x would be 0 / 0 at a zero."""
         y, x = widened(self, y, (x,), {"axis": axis, **attrs})
-        return (shifted(y, axis, fill=1.0) * recurrence_back(x, wide(g), axis),)
+        return (conjugate(shifted(y, axis, fill=1.0)) * recurrence_back(conjugate(x), wide(g), axis),)
 
 
 class CumLogSumExp(RunningFloats):

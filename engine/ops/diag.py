@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any, ClassVar, Final
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
@@ -27,6 +28,7 @@ class Triangle(Op):
     """Base: a part of the matrices that the last two axes hold, zero elsewhere."""
 
     operands: ClassVar[tuple[str, ...]] = ("x",)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"offset": OFFSET}
     samples: ClassVar[tuple[Sample, ...]] = (
         Sample(Real(3, 3)),
@@ -134,6 +136,7 @@ class Diag(Composite):
 
     name = "diag"
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {"offset": OFFSET}
     gradient = "diag(g) for a vector; for matrices, g on the diagonal and 0 elsewhere"
     samples = (

@@ -11,6 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, ShapeMismatch, counted, printable
 from engine.graph.ir import Value
 from engine.graph.op import Composite, ResultTypes
@@ -37,6 +38,7 @@ class Einsum(Composite):
 
     name = "einsum"
     operands = ("a", "b...")
+    dtypes = DTYPES
     attrs = {"equation": Attr("string", doc="letters of each operand, and after -> those of the result")}
     gradient = "for each operand the einsum of g with the other operands"
     samples = (

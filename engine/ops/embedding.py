@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, NoGradient, Op, ResultTypes
@@ -16,6 +17,7 @@ from engine.graph.truth import Truth
 from engine.oplib.from_end import FROM_END, from_front
 from engine.oplib.indices import check_indices, require_integer
 from engine.oplib.operands import require_axes
+from engine.oplib.source import require_real
 
 
 class Embedding(Composite):
@@ -30,6 +32,7 @@ class Embedding(Composite):
     name = "embedding"
     aliases: ClassVar[Mapping[str, str]] = {"EmbeddingOp": "born", "Embedding": "born"}
     operands = ("weight", "indices")
+    dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {
         "from_end": FROM_END,
         "padding_idx": Attr("int", None, "a row that gets no gradient, read as others are; absent: none", since=2),
@@ -111,6 +114,7 @@ class OneHot(Op):
     def infer(self, indices: TensorType, *, classes: int, dtype: DType) -> ResultTypes:
         """A new last axis. Raises DtypeMismatch."""
         require_integer(indices, 0, "indices")
+        require_real(dtype)
         return TensorType((*indices.shape, classes), dtype)
 
     def forward(self, run: RunContext, indices: Array, *, out: Array, classes: int, dtype: DType) -> None:

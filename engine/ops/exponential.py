@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import DTYPES
+from engine.graph.dtypes import DTYPES, REALS
 from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
@@ -24,6 +24,7 @@ class Exp(Unary):
 
     name = "exp"
     aliases = {"ExpOp": "born, cjc, minima", "Exp": "born, cjc, minima"}
+    dtypes = DTYPES
     ufunc = "exp"
     gradient = "g · y"
     partials = (lambda y, x: y,)
@@ -40,10 +41,15 @@ class Expm1(Unary):
 
 
 class Log(Unary):
-    """y = ln x: −∞ at 0, NaN for x < 0."""
+    """y = ln x: −∞ at 0, NaN for x < 0.
+
+    Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero says from
+    which side it is seen (C99).
+    """
 
     name = "log"
     aliases = {"LogOp": "born", "Log": "born, minima", "Ln": "cjc"}
+    dtypes = DTYPES
     ufunc = "log"
     samples = _POSITIVE
     gradient = "g / x"
@@ -78,7 +84,7 @@ class LogEps(Formula):
     aliases = {"LogWithEpsilonOp": "born", "LogWithEpsilon": "born"}
     operands = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {"eps": Attr("float", 1e-5, "what is added to x")}
-    dtypes = DTYPES
+    dtypes = REALS
     samples = (Sample(Real(2, 3, low=0.5, high=2)), Sample(Real(low=0, high=2), eps=0.5), Sample(Ints(3, high=5)))
     gradient = "g / (x + eps)"
 

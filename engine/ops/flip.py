@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes, View
@@ -22,6 +23,7 @@ class Flip(View):
 
     name = "flip"
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {"axes": Attr("ints", None, "axes to reverse; absent: all")}
     gradient = "g, flipped"
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), axes=[-1]), Sample(Real()))
@@ -55,6 +57,7 @@ class Roll(Op):
 
     name = "roll"
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {
         "shifts": Attr("ints", doc="how far to move, for each axis"),
         "axes": Attr("ints", None, "the axes to move along; absent: the flattened tensor"),
@@ -129,6 +132,7 @@ class Tile(Composite):
 
     name = "tile"
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {"repeats": Attr("ints", doc="how many times, for each axis", minimum=0)}
     gradient = "g, summed over the repetitions"
     samples = (

@@ -9,6 +9,7 @@ import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.by_device import DeviceFunction
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, OperandCount, ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, Op, ResultTypes
@@ -38,6 +39,7 @@ class Gather(Op):
     name = "gather"
     aliases = {"GatherOp": "born", "Gather": "born, cjc"}
     operands = ("x", "index?")
+    dtypes = DTYPES
     attrs = {
         "axis": _AXIS,
         "indices": Attr("ints", None, "positions on the axis, in place of `index`", longest=10**6),
@@ -131,6 +133,7 @@ class ScatterAdd(Op):
 
     name = "scatter_add"
     operands = ("x", "index", "updates")
+    dtypes = DTYPES
     attrs = {"axis": _AXIS, "from_end": FROM_END}
     gradient = "dx = g, d updates = gather(g, index); none for index"
     samples = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import NotDifferentiable
 from engine.graph.op import Definition, ResultTypes
 from engine.graph.sample import Real, Sample
@@ -17,6 +18,7 @@ class Grad(Definition):
 
     name = "grad"
     operands = ("y", "x", "cotangent?")
+    dtypes = DTYPES
     gradient = "the gradient is written out as nodes first, and those are differentiated"
     samples = (Sample(Real(2), Real(2)), Sample(Real(2, 3), Real(2), Real(2, 3)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.sample import Real, Sample
 from engine.oplib.elementwise import Unary
 
@@ -10,6 +11,7 @@ class Sinh(Unary):
     """y = sinh x."""
 
     name = "sinh"
+    dtypes = DTYPES
     ufunc = "sinh"
     gradient = "g · cosh x"
     partials = (lambda y, x: x.cosh(),)
@@ -19,6 +21,7 @@ class Cosh(Unary):
     """y = cosh x."""
 
     name = "cosh"
+    dtypes = DTYPES
     ufunc = "cosh"
     gradient = "g · sinh x"
     partials = (lambda y, x: x.sinh(),)
@@ -29,6 +32,7 @@ class Tanh(Unary):
 
     name = "tanh"
     aliases = {"TanhOp": "born", "Tanh": "born", "TanhAct": "cjc"}
+    dtypes = DTYPES
     ufunc = "tanh"
     gradient = "g · (1 − y²)"
     partials = (lambda y, x: 1 - y.square(),)

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Composite, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
@@ -34,6 +35,7 @@ class ReadAtIndices(Composite):
 
     name = "index"
     operands = ("x", "indices...")
+    dtypes = DTYPES
     attrs = _ATTRS
     since = 2
     gradient = "dx = index_add(0, indices, g): repeated indices accumulate; none for indices"
@@ -74,6 +76,7 @@ class WritesAtIndices(Composite):
     """Base: x, an index for each of `axes`, and updates, which broadcast to the shape of what `index` reads there."""
 
     operands: ClassVar[tuple[str, ...]] = ("x", "indices_and_updates...")
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
     attrs = _ATTRS
     since = 2
     samples: ClassVar[tuple[Sample, ...]] = (

@@ -25,6 +25,7 @@ class Leaf(Definition):
     """Base of the fed leaves. Their type is that of the feed, which must match what is declared."""
 
     operands: ClassVar[tuple[str, ...]] = ()
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
     is_leaf = True
     gradient: ClassVar[str] = "none: there are no operands"
     attrs: ClassVar[Mapping[str, Attr]] = {
@@ -159,6 +160,7 @@ class GetOutput(View):
 
     name = "get_output"
     operands = ("x",)
+    dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"index": Attr("int", doc="which result, from 0", minimum=0)}
     gradient = "g lands on that result; the others of the same op have 0"
     samples: ClassVar[tuple[Sample, ...]] = ()

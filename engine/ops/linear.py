@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import DTYPES
+from engine.graph.dtypes import DTYPES, REALS
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import ResultTypes
@@ -74,6 +74,7 @@ class MlpLayer(Dense):
     name = "mlp_layer"
     aliases = {"MlpLayer": "cjc"}
     operands = ("x", "w", "b")
+    dtypes = REALS
     gradient = "with h = g · activation′: dx = h @ w, dw = hᵀ @ x, db = Σ h over the rows"
     inner = 1
     samples = (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.oplib.elementwise import Binary, Predicate, Unary
 
@@ -49,6 +50,7 @@ class IsFinite(Predicate, Unary):
     """y = whether x is neither infinite nor NaN."""
 
     name = "is_finite"
+    dtypes = DTYPES
     ufunc = "isfinite"
     scalar = staticmethod(lambda x: x.abs() < math.inf)
     cost = 1

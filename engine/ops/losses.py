@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import DTYPES, FLOATS, INTEGERS
+from engine.graph.dtypes import FLOATS, INTEGERS, REALS
 from engine.graph.ir import Value
 from engine.graph.op import ResultTypes, wrong_dtype
 from engine.graph.sample import Ints, Real, Sample
@@ -50,7 +50,7 @@ class CrossEntropy(Loss):
     name = "cross_entropy"
     aliases: ClassVar[Mapping[str, str]] = {"CrossEntropyOp": "born", "CrossEntropy": "born, cjc"}
     operands = ("logits", "targets")
-    dtypes = DTYPES
+    dtypes = REALS
     gradient = "d logits = g · (softmax(logits) · Σ p − p) / rows, d targets = −g · log softmax(logits) / rows if float"
     samples = (
         Sample(Real(4, 3), Ints(4, high=3)),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Builder, Value
 from engine.graph.op import Composite, NoGradient, ResultTypes, wrong_dtype
 from engine.graph.sample import Bools, Ints, Real, Sample
@@ -99,6 +100,7 @@ class Compress(Composite):
 
     name = "compress"
     operands = ("x", "mask")
+    dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {
         "k": _K,
         "axis": Attr("int", 0, "the axis that the mask is of"),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Op, ResultTypes
 from engine.graph.run_context import RunContext
@@ -13,6 +14,7 @@ from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator, wide_out_bytes
+from engine.oplib.conjugates import adjoint
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.permutation import shaped
 from engine.oplib.product import is_readable, product_shape, product_type
@@ -28,7 +30,8 @@ class MatMul(Op):
     name = "matmul"
     aliases = {"MatMulOp": "born", "MatMul": "born, cjc, minima", "BatchMatMulOp": "born", "BatchMatMul": "born"}
     operands = ("a", "b")
-    gradient = "da = g @ bᵀ, db = aᵀ @ g, summed over batch axes that were broadcast"
+    dtypes = DTYPES
+    gradient = "da = g @ bᴴ, db = aᴴ @ g, summed over batch axes that were broadcast"
     samples = (
         Sample(Real(2, 3), Real(3, 4)),
         Sample(Real(3), Real(3)),
@@ -75,7 +78,7 @@ class MatMul(Op):
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
         """The textbook's, for matrices; `decompose` leaves no others."""
-        return unbroadcast(g @ b.transpose(), a), unbroadcast(a.transpose() @ g, b)
+        return unbroadcast(g @ adjoint(b), a), unbroadcast(adjoint(a) @ g, b)
 
     def batch(self, mapped: Sequence[bool], *operands: Value) -> Value:
         """N is one more batch axis, once the ranks agree."""

@@ -9,13 +9,15 @@ import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.by_device import DeviceFunction
+from engine.graph.dtypes import DTYPES, is_complex
 from engine.graph.errors import BadAttribute, OperandCount
 from engine.graph.ir import Value
-from engine.graph.op import Array, NoGradient, ResultTypes
+from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.loops.program import Scalar
+from engine.oplib.conjugates import conjugate
 from engine.oplib.elementwise import Binary, FloatUnary, Unary, WithConstants
 from engine.oplib.widening import wide
 
@@ -43,13 +45,51 @@ _POWERS: Mapping[float, Callable[[Scalar], Scalar]] = {
 }
 
 
+def _inverse_square(xp: Namespace, x: Array, out: Array) -> None:
+    xp.reciprocal(x, out=out)
+    xp.square(out, out=out)
+
+
+def _inverse_root(xp: Namespace, x: Array, out: Array) -> None:
+    xp.sqrt(x, out=out)
+    xp.reciprocal(out, out=out)
+
+
+def _one(_: Namespace, x: Array, out: Array) -> None:  # noqa: ARG001 - whatever it is
+    out[...] = 1
+
+
+def _fourth(xp: Namespace, x: Array, out: Array) -> None:
+    xp.square(x, out=out)
+    xp.square(out, out=out)
+
+
+#: the same for complex numbers
+_COMPLEX_POWERS: Mapping[float, Callable[[Namespace, Array, Array], object]] = {
+    -2: _inverse_square,
+    -1: lambda xp, x, out: xp.reciprocal(x, out=out),
+    -0.5: _inverse_root,
+    0: _one,
+    0.5: lambda xp, x, out: xp.sqrt(x, out=out),
+    1: lambda xp, x, out: xp.copyto(out, x),
+    2: lambda xp, x, out: xp.square(x, out=out),
+    3: lambda xp, x, out: xp.multiply(xp.square(x), x, out=out),
+    4: _fourth,
+}
+
+
 class PowScalar(WithConstants):
-    """y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN."""
+    """y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
+
+    Of a complex x, exp(exponent · log x), with the cut of `log`.
+    """
 
     name = "pow_scalar"
     aliases = {"PowerScalar": "minima", "power_scalar": "minima"}
+    dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", doc="the exponent")}
     cost = 20
+    complex_temporaries = 1
     gradient = "g · exponent · x^(exponent − 1), and 0 for an exponent of 0"
     samples = (
         *(Sample(Real(2, 3), exponent=n) for n in (0, 1, 2, 3, 4)),
@@ -62,10 +102,18 @@ class PowScalar(WithConstants):
 
     def compute(self, run: RunContext, x: Array, *, out: Array, exponent: float) -> None:
         """As the formula, or by NumPy's power where there is none."""
-        if exponent in _POWERS:
+        if exponent in _POWERS or is_complex(out.dtype):
             super().compute(run, x, out=out, exponent=exponent)
         else:
             run.xp.power(x, out.dtype.type(exponent), out=out)
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, exponent: float, **attrs: Any) -> None:
+        """By the same few products and roots, or by NumPy's power: exp(exponent · log x), or products."""
+        (x,), xp = xs, run.xp
+        if exponent in _COMPLEX_POWERS:
+            _COMPLEX_POWERS[exponent](xp, x, out)
+        else:
+            xp.power(x, out.dtype.type(exponent), out=out)
 
 
 class Pow(Binary):
@@ -172,6 +220,7 @@ class Square(Unary):
 
     name = "square"
     aliases = {"square": "sadl"}
+    dtypes = DTYPES
     ufunc = "square"
     cost = 1
     gradient = "g · 2x"
@@ -180,24 +229,35 @@ class Square(Unary):
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """g · x first: 2x alone may overflow, where g is 0 beside it."""
-        return (wide(g) * wide(x) * 2,)
+        return (wide(g) * conjugate(wide(x)) * 2,)
 
 
 class Reciprocal(WithConstants):
     """y = 1 / x; integers give floats, as `div`."""
 
     name = "reciprocal"
+    dtypes = DTYPES
     samples = (Sample(_POSITIVE), Sample(Real(low=-2, high=-0.5)), Sample(Ints(3, low=1, high=5)))
     gradient = "−g · y²"
     scalar = staticmethod(lambda x: 1 / x)
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """By NumPy's ufunc."""
+        run.xp.reciprocal(*xs, out=out)
+
     partials = (lambda y, x: -y.square(),)
 
 
 class Sqrt(Unary):
-    """y = √x, NaN for x < 0. At 0 the derivative is infinite."""
+    """y = √x, NaN for x < 0. At 0 the derivative is infinite.
+
+    Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero says from
+    which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for both.
+    """
 
     name = "sqrt"
     aliases = {"SqrtOp": "born", "Sqrt": "born, cjc"}
+    dtypes = DTYPES
     ufunc = "sqrt"
     cost = 4
     samples = (Sample(_POSITIVE), Sample(Real(low=0.5, high=2)))
@@ -210,8 +270,14 @@ class Rsqrt(FloatUnary):
 
     name = "rsqrt"
     aliases = {"RsqrtOp": "born", "Rsqrt": "born, cjc"}
+    dtypes = DTYPES
     cost = 5
     samples = (Sample(_POSITIVE), Sample(Real(low=0.5, high=2)))
     gradient = "−g · y³ / 2"
     scalar = staticmethod(lambda x: 1 / x.sqrt())
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """By NumPy's ufuncs."""
+        _inverse_root(run.xp, xs[0], out)
+
     partials = (lambda y, x: -0.5 * y * y.square(),)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Array
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType, to_add_up
 from engine.oplib.accumulate import count, room_for_parts, wide_out, wide_out_bytes
+from engine.oplib.conjugates import conjugate
 from engine.oplib.permutation import permute, shaped, unpermute
 from engine.oplib.reduction import Reduction, broadcast_back
 from engine.oplib.rowwise import Rowwise
@@ -25,6 +27,7 @@ class Prod(Rowwise, Reduction):
     """
 
     name = "prod"
+    dtypes = DTYPES
     gradient = "g · (product of all other elements)"
     samples = (
         *Reduction.samples,
@@ -51,7 +54,7 @@ class Prod(Rowwise, Reduction):
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: tuple[int, ...], keepdims: bool) -> Sequence[Value | None]:
         """Each element's share is the product of the others: y / x would be 0 / 0 at a zero."""
-        return (broadcast_back(wide(g), x, axes) * _others_over(wide(x), axes),)
+        return (broadcast_back(wide(g), x, axes) * conjugate(_others_over(wide(x), axes)),)
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """The products in float32 where the result is float16; the parts in which a kernel counts rows out of range."""

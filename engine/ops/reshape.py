@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, ShapeMismatch, counted
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes, View
@@ -35,6 +36,7 @@ class Reshape(View):
     spreads = True
     aliases = {"ReshapeOp": "born", "Reshape": "born, cjc, minima"}
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {
         "shape": Attr("ints", (), "the result's shape; one -1 is inferred", minimum=-1),
         "original_shape": Attr("ints", None, "x's shape, checked where given"),
@@ -101,6 +103,7 @@ class BroadcastTo(View):
     spreads = True
     aliases = {"Expand": "born", "BroadcastTo": "minima", "BroadcastScalar": "cjc"}
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {"shape": Attr("ints", (), "the result's shape", minimum=0)}
     gradient = "g, summed over the axes that were repeated"
     rewrites = (broadcast_of_broadcast,)
@@ -139,6 +142,7 @@ class Transpose(View):
     name = "transpose"
     aliases = {"TransposeOp": "born", "Transpose": "born, cjc, minima"}
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {"axes": Attr("ints", None, "a permutation, or two axes to swap; absent: the last two")}
     gradient = "g, permuted back"
     rewrites = (transpose_in_place, transpose_of_transpose, transposed_product)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Array, Op, ResultTypes
 from engine.graph.run_context import RunContext
@@ -26,6 +27,7 @@ class SegmentSum(Op):
 
     name = "segment_sum"
     operands = ("x", "segment_ids")
+    dtypes = DTYPES
     attrs = {"segments": Attr("int", doc="how many segments there are", minimum=0)}
     gradient = "dx[i, …] = g[segment_ids[i], …]; none for segment_ids"
     samples = (

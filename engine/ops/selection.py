@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.kinds.typed_number import typed_number
-from engine.graph.op import NoGradient
+from engine.graph.op import Array, NoGradient
+from engine.graph.run_context import RunContext
 from engine.graph.sample import Bools, Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType, promote
 from engine.loops.program import Scalar, Scalars
@@ -28,6 +30,7 @@ class Where(Elementwise):
     name = "where"
     aliases = {"WhereOp": "born", "Where": "born, cjc"}
     operands = ("cond", "on_true", "on_false")
+    dtypes = DTYPES
     gradient = "d on_true = where(cond, g, 0), d on_false = where(cond, 0, g); none for cond"
     may_disconnect = ("cond",)
     samples = (
@@ -37,11 +40,16 @@ class Where(Elementwise):
         Sample(Ints(2, 1, high=2), Real(), Real(3)),
     )
     scalar = staticmethod(lambda cond, on_true, on_false: cond.where(on_true, on_false))
+    complex_temporaries = 1
     partials = _IN_VJP
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
         """The common dtype of the branches."""
         return promote(*dtypes[1:])
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """By NumPy's function, which has no `out`."""
+        out[...] = run.xp.where(*xs)
 
     def reads(self, *types: Scalars) -> Sequence[Scalars]:
         """A truth value, and branches of one type."""

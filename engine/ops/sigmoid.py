@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
+from engine.graph.dtypes import DTYPES
+from engine.graph.op import Array
+from engine.graph.run_context import RunContext
 from engine.loops.program import Scalar
 from engine.oplib.elementwise import FloatUnary
 
@@ -22,13 +26,22 @@ def _tail(x: Scalar) -> Scalar:
 
 
 class Sigmoid(FloatUnary):
-    """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number."""
+    """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the same formula."""
 
     name = "sigmoid"
     aliases = {"SigmoidOp": "born", "Sigmoid": "born, cjc"}
+    dtypes = DTYPES
     gradient = "g · y · (1 − y)"
     scalar = staticmethod(_logistic)
+    complex_temporaries = 3
     partials = (lambda y, x: y * (1 - y),)
+
+    def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
+        """Of z = e^∓x, by the sign of Re x, which does not overflow: 1 / (1 + z) or z / (1 + z)."""
+        (x,), xp = xs, run.xp
+        left = x.real < 0
+        z = xp.exp(xp.where(left, x, -x))
+        xp.divide(xp.where(left, z, 1), 1 + z, out=out)
 
 
 class LogSigmoid(FloatUnary):

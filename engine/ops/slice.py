@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, Namespace, Op, ResultTypes, View
@@ -28,6 +29,7 @@ class Slice(View):
 
     name = "slice"
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {
         "starts": Attr("ints", None, "first position on each axis; absent: 0"),
         "stops": Attr("ints", None, "the position to stop before, on each axis; absent: the extent"),
@@ -109,6 +111,7 @@ class Select(Composite):
 
     name = "select"
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {
         "index": Attr("int", doc="the position to read at"),
         "axis": Attr("int", 0, "the axis that is read at one position"),
@@ -156,6 +159,7 @@ class Pad(Op):
 
     name = "pad"
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {
         "pad_width": Attr("ints", doc="entries before and after, for one axis after the other", minimum=0),
         "fill": Attr("number", 0.0, "the number around x"),

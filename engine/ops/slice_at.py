@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
 from engine.graph.op import Array, Op, ResultTypes
@@ -34,6 +35,7 @@ class SliceAt(Op):
 
     name = "slice_at"
     operands = ("x", "starts")
+    dtypes = DTYPES
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = {
         "sizes": Attr("ints", doc="extents of the box, one for each axis", minimum=0)
@@ -103,6 +105,7 @@ class UpdateSliceAt(Op):
 
     name = "update_slice_at"
     operands = ("x", "updates", "starts")
+    dtypes = DTYPES
     since = 2
     gradient = "dx = g, zero where the updates lie; d updates = g there; none for starts"
     samples = (

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from engine.graph.dtypes import DTYPES, real_dtype
 from engine.graph.ir import Value
 from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
+from engine.oplib.conjugates import adjoint
 from engine.oplib.matrices import SquareMatrix, computed, square
 from engine.oplib.widening import wide
 
@@ -18,14 +20,16 @@ class SLogDet(SquareMatrix):
 
     The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and the
     logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not there.
-    The sign carries no gradient. Several results, read through get_output.
+    The sign carries no gradient. Of a complex matrix it is complex, det x / |det x|, and the logarithm real.
+    Several results, read through get_output.
     Integers give float64; float16 is computed in a wider float, and rounded once.
     """
 
     name = "slogdet"
     is_captured = False
     operands = ("x",)
-    gradient = "g · x⁻ᵀ, g the cotangent of log|det x|"
+    dtypes = DTYPES
+    gradient = "g · x⁻ᴴ, g the cotangent of log|det x|"
     several = True
     samples = (
         Sample(Real(3, 3, diagonal=7)),
@@ -36,9 +40,9 @@ class SLogDet(SquareMatrix):
     )
 
     def infer(self, x: TensorType) -> ResultTypes:
-        """x without its last two axes, twice. Raises ShapeMismatch."""
+        """x without its last two axes, twice, the second time real. Raises ShapeMismatch."""
         result = square(x).with_shape(x.shape[:-2])
-        return result, result
+        return result, result.with_dtype(real_dtype(result.dtype))
 
     def forward(self, run: RunContext, x: Array, *, out: tuple[Array, ...]) -> None:
         """LAPACK's getrf."""
@@ -52,7 +56,7 @@ class SLogDet(SquareMatrix):
         by_log = g[1]
         if by_log is None:
             return (None,)
-        return (wide(x).inv().transpose() * by_log.reshape(shape=(*by_log.shape, 1, 1)),)
+        return (adjoint(wide(x).inv()) * by_log.reshape(shape=(*by_log.shape, 1, 1)),)
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:
         """2 n³ / 3 for each matrix."""

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from engine.graph.by_device import DeviceMethod
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
-from engine.graph.tensor_type import FLOAT64, TensorType
+from engine.graph.tensor_type import TensorType
+from engine.oplib.conjugates import adjoint
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.lapack import is_for_lapack, solve_each, solve_each_bytes
-from engine.oplib.matrices import SquareMatrix, System, answer_each, computed, converted
+from engine.oplib.matrices import SquareMatrix, System, answer_each, computed, converted, wide_dtype
 from engine.oplib.widening import widened
 
 
@@ -33,7 +35,8 @@ class Solve(System):
     name = "solve"
     is_captured = False
     operands = ("a", "b")
-    gradient = "db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast"
+    dtypes = DTYPES
+    gradient = "db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast"
     samples = (
         Sample(Real(3, 3, diagonal=7), Real(3)),
         Sample(Real(3, 3, diagonal=7), Real(3, 2)),
@@ -62,10 +65,10 @@ class Solve(System):
             Solve.forward.general(self, run, a, b, out=out)
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
-        """The system with aᵀ."""
+        """The system with aᴴ."""
         y, a, b = widened(self, y, (a, b), {})
-        by_b = a.transpose().solve(g)
-        return unbroadcast(-(by_b @ y.transpose()), a), unbroadcast(by_b, b)
+        by_b = adjoint(a).solve(g)
+        return unbroadcast(-(by_b @ adjoint(y)), a), unbroadcast(by_b, b)
 
     def flops(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """2 n³ / 3 for each matrix, and 2 n² for each right-hand side."""
@@ -75,10 +78,10 @@ class Solve(System):
     def workspace(self, out: Any, a: TensorType, b: TensorType) -> int:
         """In doubles: the operands where they are none, the answers, and the matrices that LAPACK works on."""
         if is_for_lapack(a.shape):
-            return solve_each_bytes(out.shape)
+            return solve_each_bytes(out)
         n, m = out.shape[-2:]
         scratch = n * (n + m) if out.size else 0
-        return int(FLOAT64.itemsize * (converted(FLOAT64, a, b) + out.size + scratch))
+        return int(wide_dtype(out.dtype).itemsize * (converted(wide_dtype(out.dtype), a, b) + out.size + scratch))
 
 
 class Inv(SquareMatrix):
@@ -92,7 +95,8 @@ class Inv(SquareMatrix):
     name = "inv"
     is_captured = False
     operands = ("x",)
-    gradient = "−yᵀ g yᵀ"
+    dtypes = DTYPES
+    gradient = "−yᴴ g yᴴ"
     samples = (
         Sample(Real(3, 3, diagonal=7)),
         Sample(Real(2, 2, 2, diagonal=7)),
@@ -108,7 +112,7 @@ class Inv(SquareMatrix):
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """From dy = −y dx y."""
         y, _ = widened(self, y, (x,), {})
-        turned = y.transpose()
+        turned = adjoint(y)
         return (-(turned @ g @ turned),)
 
     def flops(self, out: ResultTypes, *types: TensorType) -> int:

@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, OverBudget
 from engine.graph.ir import Value
 from engine.graph.limits import Limits
@@ -30,6 +31,7 @@ class Split(Op):
 
     name = "split"
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {"sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, longest=MOST_PARTS), "axis": _AXIS}
     gradient = "the parts' cotangents, joined; zeros for parts that are not read"
     several = True
@@ -92,6 +94,7 @@ class Chunk(Composite):
     name = "chunk"
     aliases: ClassVar[Mapping[str, str]] = {"ChunkOp": "born", "Chunk": "born"}
     operands = ("x",)
+    dtypes = DTYPES
     attrs = {"chunks": Attr("int", doc="the most parts to cut into", minimum=1), "axis": _AXIS}
     gradient = "the parts' cotangents, joined; zeros for parts that are not read"
     several = True

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Composite, ResultTypes
@@ -19,6 +20,7 @@ class Relabelled(Composite):
     """Base: x with its elements in place and other axes. A subclass gives `relabel`, the shape of the result."""
 
     operands: ClassVar[tuple[str, ...]] = ("x",)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
     gradient: ClassVar[str] = "g, reshaped back"
 
     @abstractmethod

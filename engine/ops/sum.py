@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall
 from engine.graph.run_context import RunContext
@@ -22,6 +23,7 @@ class Sum(Rowwise, Reduction):
 
     name = "sum"
     aliases = {"SumDimOp": "born", "SumDim": "born", "Sum": "born, cjc", "Summation": "minima"}
+    dtypes = DTYPES
     gradient = "g, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum())
     rewrites = (sum_of_broadcast, sum_of_transpose, sum_of_product)
@@ -60,6 +62,7 @@ class Mean(Rowwise, Reduction):
 
     name = "mean"
     aliases = {"MeanDimOp": "born", "MeanDim": "born", "Mean": "born, cjc"}
+    dtypes = DTYPES
     gradient = "g / n, broadcast back over the axes"
     rows = staticmethod(lambda x, count: x.row_sum() / count)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Composite, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
@@ -25,6 +26,7 @@ class TakeAlong(Composite):
 
     name = "take_along"
     operands = ("x", "index")
+    dtypes = DTYPES
     attrs = {"axis": Attr("int", 0, "the axis that is indexed"), "from_end": FROM_END}
     gradient = "g added where it was read: repeated indices accumulate; none for index"
     samples = (

@@ -9,12 +9,14 @@ from typing import Any
 
 from engine.graph.attributes import Attr
 from engine.graph.by_device import DeviceFunction
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Array
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.accumulate import accumulator, wide_out
+from engine.oplib.conjugates import adjoint, conjugate
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.matrices import System, converted
 from engine.oplib.widening import widened
@@ -37,11 +39,12 @@ class TriangularSolve(System):
     name = "triangular_solve"
     is_captured = False
     operands = ("a", "b")
+    dtypes = DTYPES
     attrs = {
         "lower": Attr("bool", True, "read the lower triangle of a; false: the upper one"),
         "transpose": Attr("bool", False, "solve with the triangle's transpose"),
     }
-    gradient = "db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ)"
+    gradient = "db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ)"
     samples = (
         Sample(Real(3, 3, diagonal=4), Real(3)),
         Sample(Real(3, 3, diagonal=4), Real(3, 2), lower=False),
@@ -67,8 +70,8 @@ class TriangularSolve(System):
     def vjp(self, g: Value, y: Value, a: Value, b: Value, *, lower: bool, transpose: bool) -> Sequence[Value | None]:
         """The system with the other transposition; what was ignored has no part in it."""
         y, a, b = widened(self, y, (a, b), {"lower": lower, "transpose": transpose})
-        by_b = a.triangular_solve(g, lower=lower, transpose=not transpose)
-        by_t = unbroadcast(-(y @ by_b.transpose() if transpose else by_b @ y.transpose()), a)
+        by_b = conjugate(a).triangular_solve(g, lower=lower, transpose=not transpose)
+        by_t = unbroadcast(-(conjugate(y) @ by_b.transpose() if transpose else by_b @ adjoint(y)), a)
         return by_t.tril() if lower else by_t.triu(), unbroadcast(by_b, b)
 
     def flops(self, out: Any, *types: TensorType, **attrs: Any) -> int:

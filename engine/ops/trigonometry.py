@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.sample import Real, Sample
 from engine.oplib.elementwise import Binary, Unary
@@ -16,6 +17,7 @@ class Sin(Unary):
 
     name = "sin"
     aliases = {"SinOp": "born", "Sin": "born, cjc"}
+    dtypes = DTYPES
     ufunc = "sin"
     gradient = "g · cos x"
     partials = (lambda y, x: x.cos(),)
@@ -26,6 +28,7 @@ class Cos(Unary):
 
     name = "cos"
     aliases = {"CosOp": "born", "Cos": "born, cjc"}
+    dtypes = DTYPES
     ufunc = "cos"
     gradient = "−g · sin x"
     partials = (lambda y, x: -x.sin(),)

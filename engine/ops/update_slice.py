@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute, counted
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
@@ -25,6 +26,7 @@ class UpdateSlice(Op):
 
     name = "update_slice"
     operands = ("x", "update")
+    dtypes = DTYPES
     attrs = {"starts": Attr("ints", doc="first position of the update on each axis")}
     gradient = "dx = g, zero where the update lies; d update = g there"
     samples = (

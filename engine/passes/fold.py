@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from engine.graph.dtypes import has_infinities
+from engine.graph.dtypes import has_infinities, is_complex
 from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node, works
 from engine.graph.kinds.typed_number import typed_number
@@ -116,7 +116,7 @@ def _run(node: Node, operands: Sequence[HostArray]) -> HostArray:
 
 def _constant(value: HostArray, node: Node, registry: Registry) -> Node:
     dense = np.asarray(value, order="C")
-    if dense.size and dense.tobytes() == dense.tobytes()[: dense.itemsize] * dense.size:
+    if dense.size and not is_complex(dense.dtype) and dense.tobytes() == dense.tobytes()[: dense.itemsize] * dense.size:
         fill = typed_number(dense.flat[0].item(), dense.dtype)
         attrs: dict[str, Any] = {"shape": dense.shape, "fill": fill, "dtype": dense.dtype, "fill_as": None}
         return Node(registry.ops["full"], (), attrs, node.types, node.origin)

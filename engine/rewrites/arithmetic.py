@@ -40,7 +40,7 @@ def by_a_number(node: Node, operands: Sequence[Value]) -> Value | None:
     a, b = operands
     for x, c in ((a, fill_of(b)), (b, fill_of(a))):
         if c is not None and cmath.isfinite(c) and x.type == node.type:
-            return -x if c == -1 else x.mul_scalar(scalar=weak_number(c, x.dtype))
+            return -x if c == -1 else x.mul_scalar(scalar=weak_number(c))
     return None
 
 

@@ -14,7 +14,12 @@ _LOOKS_THROUGH: Final = 4
 
 
 def fill_of(x: Value) -> float | None:
-    """The number that x holds everywhere, where that is known."""
+    """The number that x holds everywhere, where that is known; of complex numbers it is not said.
+
+    Their products and sums with one have a second part, which has zeros with signs, and NaN beside infinities.
+    """
+    if x.type.is_complex:
+        return None
     for _ in range(_LOOKS_THROUGH):
         if x.node.op.spreads:
             x = x.builder.value(x.node.operands[0])

@@ -130,7 +130,7 @@ def sum_of_broadcast(node: Node, operands: Sequence[Value]) -> Value | None:
     times = math.prod(repeated.shape[a] for a in axes)
     if not holds(inner, times):  # nor where nothing is summed: that is 0, and ∞ · 0 is not
         return None
-    scaled = inner if times == 1 else inner.mul_scalar(scalar=weak_number(times, inner.dtype))
+    scaled = inner if times == 1 else inner.mul_scalar(scalar=weak_number(times))
     if not node.attrs["keepdims"]:
         scaled = reshaped(scaled, tuple(extent for i, extent in enumerate(inner.shape) if i + lead not in axes))
     return broadcasted(scaled, node.type.shape)

@@ -16,6 +16,7 @@ from engine.graph.limits import NO_LIMITS
 from engine.graph.memory import Stated
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import TensorType
+from engine.oplib.conjugates import for_real
 from engine.oplib.elementwise import Elementwise
 
 #: in place of the form of a cast, where there is none
@@ -168,7 +169,7 @@ class Forms:
         except EngineError as error:
             return Written((), (), (), sum(there), error)
         wanted = [
-            (operand, k, g, types[operand][k])
+            (operand, k, for_real(g, types[operand][k]), types[operand][k])
             for operand, parts in enumerate(rule)
             for k, g in _parts(parts)
             if types[operand][k].is_differentiable

@@ -10,6 +10,7 @@ from engine.graph.errors import counted
 from engine.graph.ir import Builder, Node, Origin, Value
 from engine.graph.tensor_type import TensorType
 from engine.graph.verify import MalformedGraph
+from engine.oplib.conjugates import for_dtype
 from engine.transforms.tape import Tapes
 
 #: whether a node depends differentiably on one of those that gradients are taken by, as far as that was asked
@@ -93,7 +94,7 @@ class Cotangents:
         if g.type is not type:
             if g.type.shape != type.shape:
                 raise _misshapen(self._nodes, g, index, type, by)
-            g = g if g.dtype == type.dtype else g.cast(dtype=type.dtype)
+            g = for_dtype(g, type)
         there = self._arrived.get(index)
         if there is None:
             self._arrived[index] = {result: g}

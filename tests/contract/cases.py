@@ -37,7 +37,7 @@ class Case:
 
     @property
     def sample(self) -> Sample:
-        return self.op.samples[self.number]
+        return (*self.op.samples, *self.op.complex_samples)[self.number]
 
     def __str__(self) -> str:
         return f"{self.op.name}{self.sample}"
@@ -50,6 +50,11 @@ class Case:
     def takes(self, dtype: str) -> bool:
         """Whether its real operands may be of this dtype."""
         return dtype in self.op.dtypes or all(operand.kind != "real" for operand in self.sample.operands)
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether operands or results are complex."""
+        return any(operand.kind == "complex" for operand in self.sample.operands) or self.op.name == "make_complex"
 
     def program(self) -> Program:
         """Inputs, the op, and a projection for each of several outputs."""
@@ -150,7 +155,7 @@ def feeds_of(arrays: Sequence[Array]) -> dict[Any, Array]:
 
 def all_cases() -> Iterator[Case]:
     for op in registry().ops.values():
-        for number in range(len(op.samples)):
+        for number in range(len(op.samples) + len(op.complex_samples)):
             yield Case(op, number)
 
 
@@ -165,8 +170,10 @@ ONCE: Final[Mapping[str, tuple[int, ...]]] = {"igamma": (0,), "igammac": (0,)}
 
 def has_rule(case: Case) -> bool:
     """Whether derivatives pass through this case."""
-    real = any(o.kind == "real" for o in case.sample.operands)
-    return real and not isinstance(case.op.vjp, NoGradient) and any(t.is_differentiable for t in case.result_types())
+    is_drawn = any(o.kind in ("real", "complex") for o in case.sample.operands)
+    return (
+        is_drawn and not isinstance(case.op.vjp, NoGradient) and any(t.is_differentiable for t in case.result_types())
+    )
 
 
 def every(_: Case) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +22,7 @@ def slope(of: Graph, at: Sequence[Array], along: Sequence[Array]) -> Array:
     h, plan = 1e-4, make_plan(optimise(of), LIMITS)
 
     def shifted(t: float) -> Array:
-        moved = [a + t * h * d if a.dtype.kind == "f" else a for a, d in zip(at, along, strict=True)]
+        moved = [a + t * h * d if a.dtype.kind in "fc" else a for a, d in zip(at, along, strict=True)]
         return EXECUTOR.run(plan, feeds_of(moved))[0]
 
     return (8 * (shifted(1) - shifted(-1)) - (shifted(2) - shifted(-2))) / (12 * h)
@@ -29,24 +30,33 @@ def slope(of: Graph, at: Sequence[Array], along: Sequence[Array]) -> Array:
 
 def directions(arrays: Sequence[Array], seed: int = 1) -> list[Array]:
     rng = np.random.default_rng(seed)
-    return [np.asarray(rng.uniform(-1, 1, a.shape)) for a in arrays]
+    return [like(a.dtype, lambda shape=a.shape: rng.uniform(-1, 1, shape)) for a in arrays]
+
+
+def like(dtype: np.dtype[Any], draw: Callable[[], Any]) -> Array:
+    """What is drawn, for both parts where the dtype is complex."""
+    return np.asarray(draw() + 1j * draw() if dtype.kind == "c" else draw())
 
 
 def weighted(written: Written, weights: Sequence[Array]) -> Value:
-    """Σ sum(output · weight): a scalar that depends on every element of every float output."""
+    """Σ sum(output · weight): a real scalar that depends on every element of every float output, and on both parts."""
     builder = written.builder
-    terms = [(y * builder.constant(w)).sum() for y, w in zip(written.float_outputs, weights, strict=True)]
+    terms = [summed(y * builder.constant(w)) for y, w in zip(written.float_outputs, weights, strict=True)]
     return sum(terms[1:], start=terms[0])
+
+
+def summed(y: Value) -> Value:
+    return (y.real() if y.type.is_complex else y).sum()
 
 
 def weights_for(written: Written) -> list[Array]:
     rng = np.random.default_rng(2)
-    return [np.asarray(rng.uniform(0.5, 1.5, y.shape)) for y in written.float_outputs]
+    return [like(y.dtype, lambda shape=y.shape: rng.uniform(0.5, 1.5, shape)) for y in written.float_outputs]
 
 
 def inner(gradients: Sequence[Array], arrays: Sequence[Array], along: Sequence[Array]) -> float:
-    floats = [d for a, d in zip(arrays, along, strict=True) if a.dtype.kind == "f"]
-    return float(sum(np.sum(g * d) for g, d in zip(gradients, floats, strict=True)))
+    floats = [d for a, d in zip(arrays, along, strict=True) if a.dtype.kind in "fc"]
+    return float(sum(np.sum((g.conj() * d).real) for g, d in zip(gradients, floats, strict=True)))
 
 
 @each(has_rule)
@@ -69,9 +79,9 @@ def gradient_along(case: Case, at: Sequence[Array], weights: Sequence[Array], al
     """A graph whose one output is the gradient of the weighted sum, times `along`: by what it can be taken twice."""
     written = case.write(at)
     loss = weighted(written, weights)
-    twice = [i for i, a in enumerate(at) if a.dtype.kind == "f" and i not in ONCE.get(case.op.name, ())]
+    twice = [i for i, a in enumerate(at) if a.dtype.kind in "fc" and i not in ONCE.get(case.op.name, ())]
     gradients = vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], [written.operands[i] for i in twice])
-    terms = [(g * written.builder.constant(along[i])).sum() for g, i in zip(gradients, twice, strict=True)]
+    terms = [summed(g * written.builder.constant(along[i])) for g, i in zip(gradients, twice, strict=True)]
     return Written(written.builder, written.operands, [sum(terms[1:], start=terms[0])])
 
 
@@ -94,7 +104,7 @@ def test_forward_mode_is_the_slope_and_leaves_no_dummy(case: Case) -> None:
     arrays = case.arrays()
     written = case.write(arrays)
     along = directions(arrays)
-    chosen = [d for a, d in zip(arrays, along, strict=True) if a.dtype.kind == "f"]
+    chosen = [d for a, d in zip(arrays, along, strict=True) if a.dtype.kind in "fc"]
     pairs = [(x, written.builder.constant(d)) for x, d in zip(written.float_operands, chosen, strict=True)]
     tangents = jvp(written.builder, written.float_outputs, pairs)
     outputs = [y.full_like(0.0) if t is None else t for y, t in zip(written.float_outputs, tangents, strict=True)]
@@ -113,7 +123,7 @@ def test_gradient_is_linear_in_its_cotangent(case: Case) -> None:
     arrays = case.arrays()
     for k, output in enumerate(case.write(arrays).float_outputs):
         rng = np.random.default_rng(5)
-        first, second = (np.asarray(rng.uniform(-1, 1, output.shape)) for _ in range(2))
+        first, second = (like(output.dtype, lambda: rng.uniform(-1, 1, output.shape)) for _ in range(2))  # noqa: B023
 
         written = case.write(arrays)
         leaf = written.builder.leaf(output.type, COTANGENTS)

@@ -88,17 +88,17 @@ def on_turned(written: Written, turned: Sequence[Array]) -> Graph:
     return builder.graph([values[feeds[y.index]] for y in written.outputs])
 
 
-@each(lambda case: any(o.kind == "real" for o in case.sample.operands))
+@each(lambda case: any(o.kind in ("real", "complex") for o in case.sample.operands))
 def test_float32_follows_float64(case: Case) -> None:
     wide, narrow = case.arrays(), case.arrays("float32")
     exact, rounded = case.write(wide), case.write(narrow)
     for y in rounded.float_outputs:
         stated = "dtype" in case.sample.attrs or not rounded.float_operands
-        assert stated or y.dtype == np.float32
+        assert stated or y.dtype in (np.float32, np.complex64)
     a = run_graph(exact.builder.graph(exact.outputs), feeds_of(wide))
     b = run_graph(rounded.builder.graph(rounded.outputs), feeds_of(narrow))
     for x, y in zip(a, b, strict=True):
-        if x.dtype.kind == "f":
+        if x.dtype.kind in "fc":
             np.testing.assert_allclose(y, x, 2e-5, 2e-5)
 
 
@@ -187,7 +187,8 @@ def states_workspace(op: Definition) -> bool:
 
 def is_measured(case: Case) -> bool:
     """Every sample of an op that states a workspace; of those that all state none, the first with elements."""
-    samples = [i for i, s in enumerate(case.op.samples) if s.operands and all(0 not in o.shape for o in s.operands)]
+    given = (*case.op.samples, *case.op.complex_samples)
+    samples = [i for i, s in enumerate(given) if s.operands and all(0 not in o.shape for o in s.operands)]
     return case.number in (samples if states_workspace(case.op) and case.op.name not in SLOW else samples[:1])
 
 

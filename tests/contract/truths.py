@@ -75,7 +75,7 @@ def speaks_of_gradient(fact: Fact) -> bool:
     """Whether a fact says what a gradient is."""
     if isinstance(fact, Truth):
         return fact.gradients is not None
-    return any(x.dtype.kind == "f" for x in fact.arrays) and any(y.dtype.kind == "f" for y in fact.values())
+    return any(x.dtype.kind in "fc" for x in fact.arrays) and any(y.dtype.kind in "fc" for y in fact.values())
 
 
 def check(op: Definition, fact: Fact) -> None:
@@ -95,7 +95,7 @@ def check_stated(op: Definition, truth: Truth) -> None:
         agree(f"the value of {op.name}, {truth.source}", found, value)
     if truth.gradients is not None:
         assert len(truth.gradients) == len(leaves), f"a truth of {op.name} must state one gradient an operand, or None"
-        known = {i: x for i, x in zip(leaves, truth.gradients, strict=True) if g.feeds[i].dtype.kind == "f"}
+        known = {i: x for i, x in zip(leaves, truth.gradients, strict=True) if g.feeds[i].dtype.kind in "fc"}
         found = pulled(g, dict(zip(outputs, cotangents(truth, values), strict=True)), list(known))
         for i, gradient in known.items():
             wanted = np.zeros(g.feeds[i].shape) if gradient is None else np.asarray(gradient)
@@ -117,6 +117,6 @@ def cotangents(truth: Truth, values: Sequence[Array]) -> list[Array]:
 
 
 def pulled(g: Graph, seeds: dict[int, Array], wrt: list[int]) -> dict[int, Array]:
-    """The gradients of Σ sum(result · cotangent) over the float results, by each of `wrt`."""
-    parts = [g.gradients(node, wrt, c)[1:] for node, c in seeds.items() if g.forward(node)[0].dtype.kind == "f"]
+    """The gradients of Σ sum(result · cotangent) over the results that are differentiable, by each of `wrt`."""
+    parts = [g.gradients(node, wrt, c)[1:] for node, c in seeds.items() if g.forward(node)[0].dtype.kind in "fc"]
     return {i: sum(found) for i, found in zip(wrt, zip(*parts, strict=True), strict=True)}

@@ -16,8 +16,6 @@ TABLE = "engine/graph/dtypes.py"
 BEFORE = '    ElementType("int64",'
 #: whole numbers, which everything written for them takes as they are
 WHOLE = '    ElementType("uint32", "integer", 4, False, "U32", 11),\n'
-#: of a kind of its own, which is differentiable and not float
-COMPLEX = '    ElementType("complex128", "complex", 16, True, "C128", 60),\n'
 
 SERVED = """
 import json
@@ -58,38 +56,6 @@ with TestClient(create_app(), base_url="http://localhost") as client:
         "length": encoded_bytes([TensorType.of(x)], "json") - encoded_bytes([TensorType((0,), x.dtype)], "json"),
         "one": load(b"".join(write_one("x", x)))["x"].tolist(),
     }))
-"""
-
-DIFFERENTIATED = """
-import json
-import numpy as np
-from engine import Builder, Limits, TensorType, open_executor, registry
-from engine.planning.plan import make_plan
-from engine.transforms.vjp import vjp
-
-from engine.graph.dtypes import has_infinities, has_loops
-from engine.graph.run_context import RunContext
-from engine.oplib.known_numbers import are_finite, are_numbers
-
-type = TensorType((2,), np.dtype("complex128"))
-nan, run = np.array([np.nan, 1j]), RunContext(np)
-builder = Builder(registry())
-x, w = builder.leaf(type, "x"), builder.leaf(type, "w")
-y = ((x * w) + x.cast(dtype=type.dtype)).sum()
-one = builder.constant(np.array(1, "complex128"))
-found = vjp(builder, [(y, one)], [x, w])
-plan = make_plan(builder.graph([y, *found]), Limits())
-fed = {"x": np.array([1 + 2j, 3j]), "w": np.array([2, 1j])}
-results = open_executor("cpu").run(plan, fed)
-print(json.dumps({
-    "flags": [type.is_differentiable, type.is_float],
-    "asked": [has_infinities(type.dtype), has_loops(type.dtype), are_finite(run, nan), are_numbers(run, nan)],
-    "numbers": [str((x * 2j).node.attrs["scalar"]), str((x ** 2).node.attrs["exponent"])],
-    "fill": str(x.full_like(1j).node.attrs["fill"]),
-    "means": [str(x.mean().dtype), str(x.cumsum(axis=0).dtype), str(x.sum().dtype)],
-    "gradients": [str(g.type) for g in found],
-    "values": [np.array(r).view(float).tolist() for r in map(np.atleast_1d, results)],
-}))
 """
 
 
@@ -154,32 +120,3 @@ def test_safetensors_know_it(served: dict[str, Any]) -> None:
 def test_it_has_no_derivatives(served: dict[str, Any]) -> None:
     assert served["gradients"]["code"] == "not_differentiable"
     assert served["gradients"]["got"] == "uint32"
-
-
-@pytest.fixture(scope="module")
-def differentiated(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the engine does with numbers that are differentiable and not float."""
-    return printed(grown(copy_tree(tmp_path_factory.mktemp("complex")), COMPLEX), DIFFERENTIATED)
-
-
-def test_gradients_go_through_what_is_differentiable(differentiated: dict[str, Any]) -> None:
-    assert differentiated["flags"] == [True, False]
-    assert differentiated["gradients"] == ["complex128[2]", "complex128[2]"]
-
-
-def test_it_may_be_infinite_and_is_no_number_of_loops(differentiated: dict[str, Any]) -> None:
-    assert differentiated["asked"] == [True, False, False, False]
-
-
-def test_numbers_in_attributes_are_of_its_kind(differentiated: dict[str, Any]) -> None:
-    assert differentiated["numbers"] == ["2j", "(2+0j)"]
-    assert differentiated["fill"] == "1j"
-
-
-def test_sums_of_it_are_of_its_dtype(differentiated: dict[str, Any]) -> None:
-    assert differentiated["means"] == ["complex128"] * 3
-
-
-def test_its_values_are_numpys(differentiated: dict[str, Any]) -> None:
-    """By hand: x = (1 + 2i, 3i), w = (2, i); y = Σ x·w + x, dx = w + 1, dw = x."""
-    assert differentiated["values"] == [[0.0, 9.0], [3.0, 0.0, 1.0, 1.0], [1.0, 2.0, 0.0, 3.0]]

@@ -23,7 +23,7 @@ PINNED = Path(__file__).parent / "messages.txt"
 FROZEN = tomllib.loads((Path(__file__).parents[1] / "spec/opset1.toml").read_text())
 OPS = [op for name, op in registry().ops.items() if name in FROZEN["op"] and op.samples]
 WRONG_KIND = {
-    "int": "x", "float": "x", "number": "x", "bool": 1, "string": 7, "ints": [1.5], "dtype": "complex64", "tensor": [1],
+    "int": "x", "float": "x", "number": "x", "bool": 1, "string": 7, "ints": [1.5], "dtype": "float8", "tensor": [1],
 }  # fmt: skip
 
 Misuse = tuple[str, list[TensorType], dict[str, Any]]

@@ -92,6 +92,7 @@ def errors(name: str) -> str:
     said = "\n".join(lines(registry().ops[name]))
     for dtype in later:
         said = said.replace(dtype, "")
+    said = said.replace("“float8”", "“complex64”")  # which was none, when this was recorded
     return digest(said.encode())
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-import numpy as np
-
 from engine.graph.dtypes import has_infinities
 from engine.graph.kinds.number import FloatKind
 from engine.graph.kinds.whole_number import is_whole
-from engine.graph.tensor_type import FLOAT64, DType
+from engine.graph.tensor_type import DType
 
 
 class NumberKind(FloatKind):
@@ -53,10 +51,9 @@ def exact(number: float) -> float:
 
 def typed_number(number: float, dtype: DType) -> float:
     """A number as ops of `dtype` have it: of a float dtype, the nearest double, which is rounded with it."""
-    return exact(number) if not has_infinities(dtype) else weak_number(number, dtype)
+    return exact(number) if not has_infinities(dtype) else weak_number(number)
 
 
-def weak_number(number: float, dtype: DType) -> float:
-    """A number that does not widen operands of `dtype`: beside all that is real a double, which opset 1 promises."""
-    is_real = np.can_cast(dtype, FLOAT64, "same_kind")
-    return float(number) if is_real else dtype.type(number).item()
+def weak_number(number: float) -> float:
+    """A number that does not widen operands, as a double: real beside complex operands, too."""
+    return float(number)

@@ -10,21 +10,24 @@ import pytest
 from engine import DTYPES, TensorType
 from engine.functions.float_parts import FORMATS
 from engine.graph.dtypes import (
+    COMPLEX,
     ELEMENT_TYPES,
     FLOATS,
     INTEGERS,
     NUMBERS,
+    REALS,
     ElementType,
     element_type,
     has_infinities,
     has_loops,
     in_opset,
+    real_dtype,
 )
 from engine.graph.tensor_type import promote
 from engine.microkernels.routine import MOVED_AS
 
 #: NumPy's letters for the kinds
-LETTERS = {"b": "boolean", "i": "integer", "u": "integer", "f": "floating"}
+LETTERS = {"b": "boolean", "i": "integer", "u": "integer", "f": "floating", "c": "complex"}
 
 
 @pytest.mark.parametrize("element", ELEMENT_TYPES, ids=DTYPES)
@@ -41,12 +44,13 @@ def test_a_type_says_what_its_row_does(element: ElementType) -> None:
     assert type.nbytes == 6 * element.width
     assert type.is_differentiable is element.is_differentiable
     assert type.is_float is (element.kind == "floating")
-    assert has_infinities(type.dtype) is (element.kind == "floating")
+    assert type.is_complex is (element.kind == "complex")
+    assert has_infinities(type.dtype) is (element.kind in ("floating", "complex"))
     assert has_loops(type.dtype) is (element.name in FORMATS)
 
 
 def test_what_is_not_in_the_table_is_neither() -> None:
-    for dtype in ("complex128", "int16", "U3"):
+    for dtype in ("complex256", "int16", "U3"):
         type = TensorType((2,), np.dtype(dtype))
         assert (element_type(type.dtype), type.is_differentiable, type.is_float) == (None, False, False)
 
@@ -54,8 +58,16 @@ def test_what_is_not_in_the_table_is_neither() -> None:
 def test_every_name_is_there_once_and_kinds_part_them() -> None:
     spellings = [element.safetensors for element in ELEMENT_TYPES]
     assert len(set(DTYPES)) == len(set(spellings)) == len(ELEMENT_TYPES)
-    assert {*INTEGERS, *FLOATS, "bool"} == set(DTYPES)
-    assert tuple(name for name in DTYPES if name != "bool") == NUMBERS
+    assert {*INTEGERS, *FLOATS, *COMPLEX, "bool"} == set(DTYPES)
+    assert tuple(name for name in DTYPES if name != "bool") == (*NUMBERS, *COMPLEX)
+    assert (*REALS, *COMPLEX) == DTYPES
+
+
+@pytest.mark.parametrize("element", ELEMENT_TYPES, ids=DTYPES)
+def test_parts_are_those_of_numpy(element: ElementType) -> None:
+    dtype = np.dtype(element.name)
+    assert real_dtype(dtype) == np.zeros((), dtype).real.dtype
+    assert (element.parts == "") is (element.kind != "complex")
 
 
 def test_of_a_kind_the_narrowest_comes_first() -> None:

@@ -117,8 +117,8 @@ WRONG = [
     ("arange", {"stop": 1.0, "step": 2.0**63},
      ("the range must lie between -9223372036854775808 and 9223372036854775807, as dtype is int64, "
       "but is 0 to 1 by 9.22337e+18")),
-    ("constant", {"value": np.array([1j])},
-     f"attribute value must be a tensor of dtype {', '.join(DTYPES)}, but is complex128"),
+    ("constant", {"value": np.array([1], "uint16")},
+     f"attribute value must be a tensor of dtype {', '.join(DTYPES)}, but is uint16"),
 ]  # fmt: skip
 
 

@@ -1,0 +1,31 @@
+"""Conjugates, and the real part that is what arrives at a real operand: cotangents of complex numbers.
+
+The cotangent of z = x + iy is ∂L/∂x + i ∂L/∂y, so that the way back is the adjoint under Re⟨a, b⟩: a holomorphic f
+pulls g back to g · conj(f′), as in PyTorch. JAX's `grad` is its conjugate.
+"""
+
+from __future__ import annotations
+
+from engine.graph.ir import Value
+from engine.graph.tensor_type import TensorType
+
+
+def conjugate(x: Value) -> Value:
+    """conj x; x itself where it is real."""
+    return x.conj() if x.type.is_complex else x
+
+
+def adjoint(x: Value) -> Value:
+    """xᴴ of the matrices on the last two axes; xᵀ where they are real."""
+    return conjugate(x.transpose())
+
+
+def for_real(g: Value, type: TensorType) -> Value:
+    """The part of a cotangent that is one of a tensor of this type: of a real tensor, the real part."""
+    return g.real() if g.type.is_complex and not type.is_complex else g
+
+
+def for_dtype(g: Value, type: TensorType) -> Value:
+    """The same, in the dtype of the tensor."""
+    part = for_real(g, type)
+    return part if part.dtype == type.dtype else part.cast(dtype=type.dtype)
