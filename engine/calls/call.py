@@ -7,7 +7,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
-from engine.graph.errors import BadReference, EngineError, InvalidField, NonScalarOutput, NotDifferentiable
+from engine.graph.errors import (
+    BadReference,
+    DtypeMismatch,
+    EngineError,
+    InvalidField,
+    NonScalarOutput,
+    NotDifferentiable,
+)
 from engine.graph.faults import Faults
 from engine.graph.ir import Builder, Origin, Value
 from engine.graph.program import Program
@@ -144,9 +151,29 @@ class Scope:
             raise self.program.statements[node].located(error, node) from None
         return self.builder.leaf(type, (role, node))
 
+    def real_node(self, role: str, node: int, instead: str) -> Value:
+        """As `differentiable_node`, of one that has to be real. Raises DtypeMismatch, with what is written instead."""
+        value = self.differentiable_node(role, node)
+        if value.type.is_complex:
+            got = value.dtype.name
+            error = DtypeMismatch(
+                f"{role} names this node, which is {got}: {instead}", expected="a real dtype", got=got
+            )
+            raise self.program.statements[node].located(error, node)
+        return value
+
+    def real_nodes(self, role: str, nodes: Sequence[int], instead: str) -> list[Value]:
+        """The values of several. Raises NotDifferentiable and DtypeMismatch for all that are not real floats."""
+        faults, values = Faults(), list[Value]()
+        for node in nodes:
+            with faults:
+                values.append(self.real_node(role, node, instead))
+        faults.report()
+        return values
+
     def one(self, of: int) -> Value:
-        """The seed of a node with one element: 1. Raises NonScalarOutput, and NotDifferentiable."""
-        value = self.differentiable_node("of", of)
+        """The seed of a node with one element: 1. Raises NonScalarOutput, NotDifferentiable, and DtypeMismatch."""
+        value = self.real_node("of", of, "give a cotangent of that dtype, or make it real (real, imag, abs)")
         if value.type.size != 1:
             shape = show_shape(value.shape)
             detail = f"has shape {shape}: give a cotangent of that shape, or reduce it to one element (sum, mean)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Self
+from typing import Final, Self
 
 from engine.calls.call import Derivative, Label, Results, Scope, last, outputs_of, parameters
 from engine.calls.values import Gradients
@@ -15,6 +15,10 @@ from engine.graph.tensor_type import TensorType
 from engine.transforms.jacobian import count_jacobian, count_rows, jacobian, jacobian_rows
 from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import Dependence
+
+#: of complex numbers there is no one matrix: two real ones say what four real ones, or two complex ones, would
+_BY_PARTS: Final = "a matrix is of real numbers: make it of two real leaves by make_complex, and name these"
+_IN_PARTS: Final = "a matrix is of real numbers: name its real and its imag, or ask for products (vjp, jvp)"
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,9 @@ class Jacobian(Derivative):
 
     def write_graph(self, scope: Scope) -> Results:
         """The values, then a block for each output and each node of `wrt`; zeros where there is no path."""
-        nodes = scope.differentiable_nodes("wrt", self.wrt)
+        nodes = scope.real_nodes("wrt", self.wrt, _BY_PARTS)
         blocks, known = _Blocks("jacobian", self.wrt, nodes), Dependence()
-        outputs = scope.differentiable_nodes("outputs", self.outputs)
+        outputs = scope.real_nodes("outputs", self.outputs, _IN_PARTS)
         scope.look_ahead(len(outputs), partial(_count_each, outputs, nodes))
         for i, y in zip(self.outputs, outputs, strict=True):
             scope.begin(i)
@@ -54,6 +58,10 @@ class Hessian(Gradients):
     def is_swept(self) -> bool:
         """By rows or by columns."""
         return True
+
+    def nodes(self, scope: Scope) -> list[Value]:
+        """The nodes of `wrt`, which are real."""
+        return scope.real_nodes("wrt", self.wrt, _BY_PARTS)
 
     def write_graph(self, scope: Scope) -> Results:
         """The values, the gradients, then the blocks, row by row."""

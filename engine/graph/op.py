@@ -75,8 +75,6 @@ class Definition(ABC):
     #: taken by what says so
     dtypes: ClassVar[tuple[str, ...]] = REALS
     samples: ClassVar[tuple[Sample, ...]]
-    #: of operands some of which are complex, where the op takes these
-    complex_samples: ClassVar[tuple[Sample, ...]] = ()
     #: values and gradients from elsewhere, of this op and not of those derived from it; an op whose truths are in
     #: tests/reference need state none
     truths: ClassVar[tuple[Truth, ...]] = ()

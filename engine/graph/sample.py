@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from engine.graph.tensor_type import Shape
 class Operand:
     """Recipe for drawing one operand: uniformly from [low, high), in a float, integer or bool dtype, or in words.
 
-    Of complex numbers so is each part, and `hermitian` adds the conjugate transpose.
+    Of complex numbers so is each part.
 
     `diagonal` is added where the last two axes have equal indices.
     """
@@ -24,7 +24,11 @@ class Operand:
     low: float
     high: float
     diagonal: float = 0.0
-    hermitian: bool = False
+
+    @property
+    def as_complex(self) -> Operand:
+        """The same, of complex numbers; where it is not of real ones, itself."""
+        return replace(self, kind="complex") if self.kind == "real" else self
 
     def draw(self, rng: np.random.Generator, float_dtype: str = "float64") -> np.ndarray[Any, Any]:
         """A random array of this shape; floats have `float_dtype`, integers are int64, words uint32.
@@ -43,8 +47,7 @@ class Operand:
 
     def _complex(self, rng: np.random.Generator) -> np.ndarray[Any, Any]:
         parts = [np.asarray(rng.uniform(self.low, self.high, self.shape)) for _ in range(2)]
-        drawn = self._heavy(np.asarray(parts[0] + 1j * parts[1]))
-        return drawn + drawn.swapaxes(-1, -2).conj() if self.hermitian else drawn
+        return self._heavy(np.asarray(parts[0] + 1j * parts[1]))
 
     def _heavy(self, drawn: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         if not self.diagonal:
@@ -61,13 +64,6 @@ def Real(  # noqa: N802 - reads as a constructor
     Matrices that must be regular, or positive definite, have a `diagonal` added that outweighs the rest of a row.
     """
     return Operand("real", shape, low, high, diagonal)
-
-
-def Complex(  # noqa: N802 - reads as a constructor
-    *shape: int, low: float = -2.0, high: float = 2.0, diagonal: float = 0.0, hermitian: bool = False
-) -> Operand:
-    """Complex numbers, both parts between `low` and `high`; matrices as of `Real`, or Hermitian ones."""
-    return Operand("complex", shape, low, high, diagonal, hermitian)
 
 
 def Ints(*shape: int, high: int, low: int = 0) -> Operand:  # noqa: N802 - reads as a constructor

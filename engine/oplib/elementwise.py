@@ -51,8 +51,9 @@ class Elementwise(Op):
     cost: ClassVar[int] = 1
     #: arrays of the result's size that a `compute` of its own allocates beside `out`
     temporaries: ClassVar[int] = 0
-    #: the same for operands that are complex, of a `compute_complex` of its own
+    #: the same of a `compute_complex` of its own; and arrays of as many bools
     complex_temporaries: ClassVar[int] = 0
+    complex_masks: ClassVar[int] = 0
     samples: ClassVar[tuple[Sample, ...]] = (Sample(Real(2, 3)), Sample(Real()), Sample(Real(0, 2)))
 
     def result_dtype(self, *dtypes: DType, **attrs: Any) -> DType:
@@ -163,7 +164,7 @@ class Elementwise(Op):
         """A few blocks; of a kernel of its own, `temporaries` arrays like the result."""
         assert isinstance(out, TensorType)
         if _has_complex(types, out):
-            return self.complex_temporaries * out.nbytes
+            return self.complex_temporaries * out.nbytes + self.complex_masks * out.size
         dtypes = [t.dtype for t in types]
         kernel = self._kernel(dtypes, out.dtype, attrs)
         return self.temporaries * out.nbytes if kernel is None else kernel.workspace(out.size)

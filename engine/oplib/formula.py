@@ -24,5 +24,5 @@ class Formula(Composite):
     def decompose(self, *operands: Value, **attrs: Any) -> Value:
         """Widen, compute, and cast back to the operands' common dtype."""
         y = self.formula(*map(wide, operands), **attrs)
-        floats = [x.dtype for x in operands if x.type.is_float]
+        floats = [x.dtype for x in operands if x.type.is_differentiable]
         return y.cast(dtype=promote(*floats)) if FLOAT16 in floats else y

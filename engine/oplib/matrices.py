@@ -36,10 +36,10 @@ class SquareMatrix(Op):
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """In doubles: x where it is none, the answers, and the two matrices that LAPACK works on."""
-        answers = sum(y.size for y in (out if isinstance(out, tuple) else (out,)))
+        answers = sum(y.size * wide_dtype(y.dtype).itemsize for y in (out if isinstance(out, tuple) else (out,)))
         scratch = 2 * x.shape[-1] ** 2 if x.size else 0
         dtype = wide_dtype(x.dtype)
-        return dtype.itemsize * (converted(dtype, x) + answers + scratch)
+        return answers + dtype.itemsize * (converted(dtype, x) + scratch)
 
 
 class System(Op):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Builder, Value
 from engine.graph.op import NONE, Array, Op, ResultTypes
 from engine.graph.run_context import RunContext
@@ -20,6 +21,7 @@ class Pack(Op):
     gradient: ClassVar[str] = "the cotangents, each to its operand"
     several = True
     internal = True
+    dtypes = DTYPES
 
     def infer(self, *types: TensorType, **attrs: Any) -> ResultTypes:
         """Those of the operands."""

@@ -33,15 +33,18 @@ class Sigmoid(FloatUnary):
     dtypes = DTYPES
     gradient = "g · y · (1 − y)"
     scalar = staticmethod(_logistic)
-    complex_temporaries = 3
+    complex_temporaries, complex_masks = 2, 2
     partials = (lambda y, x: y * (1 - y),)
 
     def compute_complex(self, run: RunContext, *xs: Array, out: Array, **attrs: Any) -> None:
         """Of z = e^∓x, by the sign of Re x, which does not overflow: 1 / (1 + z) or z / (1 + z)."""
         (x,), xp = xs, run.xp
         left = x.real < 0
-        z = xp.exp(xp.where(left, x, -x))
-        xp.divide(xp.where(left, z, 1), 1 + z, out=out)
+        z = xp.where(left, x, -x)
+        xp.exp(z, out=z)
+        total = 1 + z
+        xp.copyto(z, 1, where=~left)
+        xp.divide(z, total, out=out)
 
 
 class LogSigmoid(FloatUnary):

@@ -37,7 +37,7 @@ class Case:
 
     @property
     def sample(self) -> Sample:
-        return (*self.op.samples, *self.op.complex_samples)[self.number]
+        return samples_of(self.op)[self.number]
 
     def __str__(self) -> str:
         return f"{self.op.name}{self.sample}"
@@ -109,7 +109,13 @@ class Written:
 
     @property
     def float_outputs(self) -> list[Value]:
-        return [y for y in self.outputs if y.type.is_differentiable]
+        return [y for y in self.outputs if y.type.is_differentiable and not is_complex_sign(y)]
+
+
+def is_complex_sign(y: Value) -> bool:
+    """Whether it is that of a determinant, which has no path, though it is not constant."""
+    node = y.node
+    return y.type.is_complex and node.op.name == "get_output" and y.builder.nodes[node.operands[0]].op.name == "slogdet"
 
 
 def run_graph(graph: Graph, feeds: Mapping[Any, Array]) -> list[Array]:
@@ -153,9 +159,37 @@ def feeds_of(arrays: Sequence[Array]) -> dict[Any, Array]:
     return dict(enumerate(arrays))
 
 
+@cache
+def samples_of(op: Definition) -> tuple[Sample, ...]:
+    """Those that it states; of an op that takes complex operands, the same with these, and with some that are real."""
+    if "complex128" not in op.dtypes:
+        return op.samples
+    real = [
+        sample for sample in op.samples if any(o.kind == "real" for o in sample.operands) and may_be_complex(op, sample)
+    ]
+    found = [Sample(*(o.as_complex for o in sample.operands), **sample.attrs) for sample in real]
+    for sample in real:
+        first, *others = sample.operands
+        if first.kind == "real" and any(o.kind == "real" for o in others):
+            found.append(Sample(first, *(o.as_complex for o in others), **sample.attrs))
+    return (*op.samples, *found)
+
+
+#: activations of `linear` that take complex numbers
+_ACTIVATIONS = ("none", "tanh", "sigmoid", "sin")
+
+
+def may_be_complex(op: Definition, sample: Sample) -> bool:
+    """Whether attributes leave an op its complex operands; those of `grad` have to be alike."""
+    attrs = sample.attrs
+    if op.name == "grad":
+        return False
+    return not {"dtype", "fill_as"} & {*attrs} and attrs.get("activation", "none") in _ACTIVATIONS
+
+
 def all_cases() -> Iterator[Case]:
     for op in registry().ops.values():
-        for number in range(len(op.samples) + len(op.complex_samples)):
+        for number in range(len(samples_of(op))):
             yield Case(op, number)
 
 

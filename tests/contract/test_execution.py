@@ -34,6 +34,7 @@ from tests.contract.cases import (
     has_rule,
     place,
     run_graph,
+    samples_of,
 )
 from tests.contract.test_derivatives import weighted, weights_for
 
@@ -187,8 +188,7 @@ def states_workspace(op: Definition) -> bool:
 
 def is_measured(case: Case) -> bool:
     """Every sample of an op that states a workspace; of those that all state none, the first with elements."""
-    given = (*case.op.samples, *case.op.complex_samples)
-    samples = [i for i, s in enumerate(given) if s.operands and all(0 not in o.shape for o in s.operands)]
+    samples = [i for i, s in enumerate(samples_of(case.op)) if s.operands and all(0 not in o.shape for o in s.operands)]
     return case.number in (samples if states_workspace(case.op) and case.op.name not in SLOW else samples[:1])
 
 

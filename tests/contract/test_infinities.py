@@ -61,6 +61,8 @@ def curves() -> Iterator[Case]:
     seen = set()
     for case in all_cases():
         name = case.op.name, str(case.attrs), reals(case), len(case.sample.operands)
+        if case.is_complex:  # products and quotients by the plain formula may be NaN at infinity
+            continue
         if name not in seen and (isinstance(case.op, Elementwise) or case.op.name in CURVES) and has_rule(case):
             seen.add(name)
             yield case

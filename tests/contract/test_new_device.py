@@ -59,7 +59,7 @@ def test_ops_and_gradients_run_by_the_kernels_of_other_devices(
             pytest.skip("a library of CuPy")
         for a, b in zip(there, NumPyExecutor().run(plan, feeds_of(arrays)), strict=True):
             assert (a.dtype, a.shape) == (b.dtype, b.shape)
-            tolerance = 4 * float(np.finfo(b.dtype).eps) if b.dtype.kind == "f" else 0.0
+            tolerance = 4 * float(np.finfo(b.dtype).eps) if b.dtype.kind in "fc" else 0.0
             np.testing.assert_allclose(a, b, 8 * tolerance, tolerance, err_msg=str(case))
 
 
