@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine.graph.tensor_type import FLOAT64, HostArray
-from engine.tools.differences import MOVES, Finding, compare, direction
+from engine.tools.differences import MOVES, Finding, compare, direction, paired
 from engine.tools.links import Links, Reader
 from engine.tools.point import Point
 
@@ -62,7 +62,7 @@ class Chain:
 
     def __init__(self, point: Point, links: Links, gradients: Sequence[HostArray]) -> None:
         self.point, self.links = point, links
-        self._at_rest = {("offset", k): np.zeros(g.shape) for k, g in enumerate(gradients)}
+        self._at_rest = {("offset", k): np.zeros_like(g) for k, g in enumerate(gradients)}
         self.values: Arrays = dict(zip(links.operands, point.run_plan(links.values, self._at_rest), strict=True))
         self.cotangents = dict(zip(links.pulled, point.run_plan(links.cotangents, self._at_rest), strict=True))
         self.cotangents.update(zip(links.by, gradients, strict=True))
@@ -122,7 +122,7 @@ class Chain:
 
     def _compare(self, i: int, along: HostArray, tolerance: float) -> Finding:
         """The smallest error of the distances at which the link agrees, until one is next to none."""
-        near, most = self._measure(i, along, _NEAR), float(np.sum(np.abs(self._cotangent(i) * along)))
+        near, most = self._measure(i, along, _NEAR), float(np.sum(np.abs(paired(self._cotangent(i), along))))
         if near.largest and not near.terms and not most:
             return Finding(0.0) if self._is_flat(i, along) else Finding(np.inf, "roundoff")
         wanted = tolerance * most + _OF_TERMS * near.terms / _NEAR
@@ -142,7 +142,7 @@ class Chain:
 
     def _is_flat(self, i: int, along: HostArray) -> bool:
         """Whether φ stays the same from here outwards. Of x + 10²⁰ that is so nearby alone."""
-        outwards = np.where(self.values[i] < 0, -np.abs(along), np.abs(along))
+        outwards = _outwards(self.values[i], along)
         return not any(
             np.any(self._change(j, y, before))
             for reader in self.links.readers[i]
@@ -155,7 +155,7 @@ class Chain:
         for reader in self.links.readers[i]:
             for row, move in enumerate(MOVES):
                 for j, y, before in self._moved(reader, {i: self.values[i] + move * distance * along}):
-                    is_step = reader.is_step or y.dtype.kind != "f"
+                    is_step = reader.is_step or y.dtype.kind not in "fc"
                     change = _jump(y, before) if is_step else self._change(j, y, before)
                     moved[row] += np.sum(change)
                     terms[row] += np.sum(np.abs(change))
@@ -178,9 +178,17 @@ class Chain:
 
     def _change(self, j: int, y: HostArray, before: HostArray) -> Any:
         """ȳ·Δy, which is 0 where nothing changes, −∞ and ∞ included; of what is no float, there is no ȳ."""
-        if y.dtype.kind != "f":
+        if y.dtype.kind not in "fc":
             return np.zeros(y.shape)
-        return np.where(y == before, 0.0, self._cotangent(j) * (y - before))
+        return np.where(y == before, 0.0, paired(self._cotangent(j), y - before))
+
+
+def _outwards(x: HostArray, along: HostArray) -> HostArray:
+    """As far as `along`, away from 0; of complex numbers, each part."""
+    if np.iscomplexobj(x):
+        both: HostArray = _outwards(x.real, along.real) + 1j * _outwards(x.imag, along.imag)
+        return both
+    return np.where(x < 0, -np.abs(along), np.abs(along))
 
 
 def _finite_sum(weighed: Any) -> float:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine.executors.interpreter import Executor
-from engine.graph.dtypes import has_infinities
+from engine.graph.dtypes import has_infinities, is_complex
 from engine.graph.ir import Origin
 from engine.graph.limits import Deadline
 from engine.graph.op import Array, Namespace
@@ -23,9 +23,9 @@ from engine.planning.plan import Plan, Step
 class Nonfinite(NamedTuple):
     """The first place where NaN or infinity came out of finite operands, NaN out of infinite ones, or was fed.
 
-    `computed` is the primitive that did it, `ranges` what each of its operands ranged over (None for an empty one).
-    Within a function, `node` is that of the graph which runs it, and it happened at `function_node` of `function`, in
-    the step `steps` of the loops around that, the outermost first.
+    `computed` is the primitive that did it, `ranges` what each of its operands ranged over (None for an empty one; of
+    complex numbers, their sizes). Within a function, `node` is that of the graph which runs it, and it happened at
+    `function_node` of `function`, in the step `steps` of the loops around that, the outermost first.
     """
 
     node: int
@@ -177,4 +177,5 @@ def _has_nan(xp: Namespace, array: Array) -> bool:
 def _range(array: Array) -> tuple[float, float] | None:
     if isinstance(array, tuple) or not array.size:
         return None
-    return float(array.min()), float(array.max())
+    sizes = abs(array) if is_complex(array.dtype) else array
+    return float(sizes.min()), float(sizes.max())

@@ -23,8 +23,20 @@ class Finding(NamedTuple):
     reason: str | None = None
 
 
+def paired(gradient: HostArray, along: Any) -> Any:
+    """What each element of a gradient says of a move: Re (conj g · v), which is g · v of what is real."""
+    product = np.conj(gradient) * along
+    return product.real if np.iscomplexobj(product) else product
+
+
 def direction(rng: np.random.Generator, x: HostArray) -> HostArray:
-    """Elements of either sign between half and all of the size of those of `x`, whatever their magnitude."""
+    """Elements of either sign between half and all of the size of those of `x`, whatever their magnitude.
+
+    Of complex numbers, so are both parts, each by itself.
+    """
+    if np.iscomplexobj(x):
+        both: HostArray = direction(rng, x.real) + 1j * direction(rng, x.imag)
+        return both
     signed: HostArray = rng.uniform(0.5, 1.0, x.shape) * rng.choice([-1.0, 1.0], x.shape)
     return _sizes(x) * signed
 
@@ -53,8 +65,8 @@ def compare(
     `conceded` counts as none.
     """
     far, close = (moved[0] - moved[1]) / (2 * distance), (moved[2] - moved[3]) / distance
-    slope, expected = (4 * close - far) / 3, float(np.sum(gradient * along))
-    size = max(abs(slope), float(np.sum(np.abs(gradient * along))))
+    slope, expected = (4 * close - far) / 3, float(np.sum(paired(gradient, along)))
+    size = max(abs(slope), float(np.sum(np.abs(paired(gradient, along)))))
     bend = (moved[0] + moved[1]) / distance, (moved[2] + moved[3]) / (distance / 2)
     if not np.isfinite([slope, size, noise, *bend]).all():
         return Finding(np.inf, "not_finite")

@@ -5,24 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from engine.calls import Gradients
 from engine.calls.call import Scope
 from engine.executors.interpreter import Executor
-from engine.graph.dtypes import FLOATS
+from engine.graph.dtypes import COMPLEX, FLOATS
 from engine.graph.ir import Builder, Value
 from engine.graph.limits import Deadline, Limits
 from engine.graph.program import Function, Program
 from engine.graph.statement import Statement
-from engine.graph.tensor_type import FLOAT64, HostArray, TensorType
+from engine.graph.tensor_type import COMPLEX128, FLOAT64, HostArray, TensorType
 from engine.passes.allowance import Allowance
 from engine.planning.bodies import runnable
 from engine.planning.compiler import open_scope
 from engine.planning.plan import Plan, make_plan
 from engine.tools.peel import Peeled
+
+#: by NumPy's letter of a kind, the widest there is
+_WIDE: Final = {"f": FLOAT64, "c": COMPLEX128}
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class Point:
     def widened(
         cls, executor: Executor, program: Program, feeds: Mapping[int, HostArray], limits: Limits, deadline: Deadline
     ) -> Self:
-        """With float64 for every float dtype that is fed, or that the program states."""
+        """With float64, or complex128, for every narrower dtype that is fed, or that the program states."""
         wide = _widened_program(program)
         return cls(executor, wide, {node: _wide(a) for node, a in feeds.items()}, limits, deadline)
 
@@ -109,5 +112,5 @@ def _widened(statement: Statement) -> Statement:
 
 def _wide(value: Any) -> Any:
     if isinstance(value, np.ndarray):
-        return value.astype(FLOAT64, copy=False) if value.dtype.kind == "f" else value
-    return FLOAT64.name if value in FLOATS else value
+        return value.astype(_WIDE[value.dtype.kind], copy=False) if value.dtype.kind in _WIDE else value
+    return FLOAT64.name if value in FLOATS else COMPLEX128.name if value in COMPLEX else value

@@ -188,8 +188,16 @@ def may_be_complex(op: Definition, sample: Sample) -> bool:
 
 
 def all_cases() -> Iterator[Case]:
+    """Of every op, what it states."""
     for op in registry().ops.values():
-        for number in range(len(samples_of(op))):
+        for number in range(len(op.samples)):
+            yield Case(op, number)
+
+
+def complex_cases() -> Iterator[Case]:
+    """Of every op that takes complex operands, the same with some."""
+    for op in registry().ops.values():
+        for number in range(len(op.samples), len(samples_of(op))):
             yield Case(op, number)
 
 
@@ -223,4 +231,4 @@ def each(choose: Callable[[Case], bool] = every) -> pytest.MarkDecorator:
 @cache
 def _chosen(choose: Callable[[Case], bool]) -> list[Case]:
     """Asked once for all the tests that choose alike, while they are collected."""
-    return [case for case in all_cases() if choose(case)]
+    return [case for case in (*all_cases(), *complex_cases()) if choose(case)]

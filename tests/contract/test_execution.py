@@ -29,6 +29,7 @@ from tests.contract.cases import (
     Written,
     all_cases,
     assert_planned_peak_holds,
+    complex_cases,
     each,
     feeds_of,
     has_rule,
@@ -106,7 +107,12 @@ def test_float32_follows_float64(case: Case) -> None:
 def narrow_cases() -> list[tuple[Case, str]]:
     """The first sample of an op in both, the others in turn."""
     narrow = ["float16", "float32"]
-    return [(c, d) for c in all_cases() if has_rule(c) for d in (narrow[c.number % 2 :][:1] if c.number else narrow)]
+    return [
+        (c, d)
+        for c in (*all_cases(), *complex_cases())
+        if has_rule(c)
+        for d in (narrow[c.number % 2 :][:1] if c.number else narrow)
+    ]
 
 
 @pytest.mark.parametrize(("case", "dtype"), narrow_cases(), ids=str)
@@ -199,7 +205,9 @@ def layouts(case: Case) -> list[str]:
     return ["dense", "turned", *["float16"] * real] if several else ["dense"]
 
 
-MEASURED = [(case, layout) for case in all_cases() if is_measured(case) for layout in layouts(case)]
+MEASURED = [
+    (case, layout) for case in (*all_cases(), *complex_cases()) if is_measured(case) for layout in layouts(case)
+]
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ from engine.graph.run_context import RunContext
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
-from tests.contract.cases import LIMITS, Case, all_cases, feeds_of, has_rule
+from tests.contract.cases import LIMITS, Case, all_cases, complex_cases, feeds_of, has_rule
 from tests.contract.test_derivatives import weighted, weights_for
 from tests.copied_tree import copy_tree, run
 
@@ -48,7 +48,7 @@ def test_ops_and_gradients_run_by_the_kernels_of_other_devices(
 ) -> None:
     for library in CUPYX:  # which wants arrays of its own, where it is installed
         monkeypatch.setitem(sys.modules, library, None)
-    for case in (case for case in all_cases() if case.op is op and case.takes(dtype)):
+    for case in (case for case in (*all_cases(), *complex_cases()) if case.op is op and case.takes(dtype)):
         arrays = case.arrays(dtype)
         plan = make_plan(optimise(with_gradients(case, arrays)), LIMITS)
         try:

@@ -53,13 +53,16 @@ def test_networks_pass_by_every_float_node(name: str) -> None:
 
 
 #: floats of which a result is constant in pieces: nobody can tell that from what drowns in rounding
-IN_PIECES = {"max_pool2d_back": 1}
+IN_PIECES = {"max_pool2d_back": 1, "angle": 0}
 
 
 @each_op
 def test_every_op_passes_where_its_samples_are_drawn(case: Any) -> None:
     net, wrt, loss = weighted(case)
-    found = certificate(net, [i for i in wrt if i != IN_PIECES.get(case.op.name)], loss)
+    by = [i for i in wrt if i != IN_PIECES.get(case.op.name)]
+    if not by:
+        pytest.skip("all of it is constant in pieces")
+    found = certificate(net, by, loss)
     assert found.passed, found
 
 
