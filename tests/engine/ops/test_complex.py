@@ -1,0 +1,400 @@
+"""Ops on complex numbers, each against itself on real and imaginary parts in opset 1; cuts, zeros, and mpmath."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from engine import OPSET, Builder, Limits, TensorType, Value, open_executor, registry
+from engine.passes.pipeline import optimise
+from engine.planning.plan import make_plan
+from engine.transforms.vjp import vjp_or_zeros
+from tests.engine.ops.run import Array, grads, run
+
+EXECUTOR = open_executor("cpu")
+#: what opset 1 has: the pairs are computed with these alone
+FIRST = {name for name, op in registry().ops.items() if op.since == OPSET}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A complex number as two real values."""
+
+    re: Value
+    im: Value
+
+    def __add__(self, other: Pair) -> Pair:
+        return Pair(self.re + other.re, self.im + other.im)
+
+    def __sub__(self, other: Pair) -> Pair:
+        return Pair(self.re - other.re, self.im - other.im)
+
+    def __neg__(self) -> Pair:
+        return Pair(-self.re, -self.im)
+
+    def __mul__(self, other: Pair) -> Pair:
+        return Pair(self.re * other.re - self.im * other.im, self.re * other.im + self.im * other.re)
+
+    def __matmul__(self, other: Pair) -> Pair:
+        return Pair(self.re @ other.re - self.im @ other.im, self.re @ other.im + self.im @ other.re)
+
+    def __truediv__(self, other: Pair) -> Pair:
+        return self * other.inverse()
+
+    def inverse(self) -> Pair:
+        size = self.re.square() + self.im.square()
+        return Pair(self.re / size, -self.im / size)
+
+    def each(self, op: str, **attrs: Any) -> Pair:
+        """The same op on either part."""
+        return Pair(getattr(self.re, op)(**attrs), getattr(self.im, op)(**attrs))
+
+    def angle(self) -> Value:
+        return self.im.atan2(self.re)
+
+    def size(self) -> Value:
+        return (self.re.square() + self.im.square()).sqrt()
+
+    def exp(self) -> Pair:
+        return Pair(self.re.exp() * self.im.cos(), self.re.exp() * self.im.sin())
+
+    def log(self) -> Pair:
+        return Pair(self.size().log(), self.angle())
+
+    def scaled(self, number: float) -> Pair:
+        return Pair(self.re * number, self.im * number)
+
+    def power(self, exponent: float) -> Pair:
+        return self.log().scaled(exponent).exp()
+
+    def shifted(self, number: float) -> Pair:
+        return Pair(self.re + number, self.im)
+
+    def doubled(self) -> Value:
+        """[[a, −b], [b, a]], which multiplies, and is inverted, as the matrix a + bi."""
+        upper = self.re.cat(-self.im, axis=-1)
+        return upper.cat(self.im.cat(self.re, axis=-1), axis=-2)
+
+
+def halved(doubled: Value) -> Pair:
+    """What `doubled` made."""
+    n = doubled.shape[-1] // 2
+    left = doubled.slice(starts=(0, 0), stops=(2 * n, n))
+    return Pair(left.slice(stops=(n,)), left.slice(starts=(n,)))
+
+
+def sinh(z: Pair) -> Pair:
+    return Pair(z.re.sinh() * z.im.cos(), z.re.cosh() * z.im.sin())
+
+
+def cosh(z: Pair) -> Pair:
+    return Pair(z.re.cosh() * z.im.cos(), z.re.sinh() * z.im.sin())
+
+
+def product(z: Pair) -> Pair:
+    """Of the rows of a matrix of three columns."""
+    a, b, c = (z.each("select", index=i, axis=1) for i in range(3))
+    return a * b * c
+
+
+def running_product(z: Pair) -> Pair:
+    a, b, c = (z.each("select", index=i, axis=1) for i in range(3))
+    parts = [a, a * b, a * b * c]
+    return Pair(
+        parts[0].re.stack(*(p.re for p in parts[1:]), axis=1), parts[0].im.stack(*(p.im for p in parts[1:]), axis=1)
+    )
+
+
+def solved(a: Pair, b: Pair) -> Pair:
+    columns = a.doubled().solve(b.re.cat(b.im, axis=0))
+    n = b.re.shape[0]
+    return Pair(columns.slice(stops=(n,)), columns.slice(starts=(n,)))
+
+
+def lower(a: Pair) -> Pair:
+    return a.each("tril")
+
+
+ROWS, SQUARE = ((2, 3),), ((3, 3),)
+TWO = ((2, 3), (3,))
+SYSTEM = ((3, 3), (3, 2))
+#: op, its attributes, shapes of its operands, and the same on pairs
+OPS: list[tuple[str, dict[str, Any], tuple[tuple[int, ...], ...], Callable[..., Pair | Value]]] = [
+    ("add", {}, TWO, lambda a, b: a + b),
+    ("sub", {}, TWO, lambda a, b: a - b),
+    ("mul", {}, TWO, lambda a, b: a * b),
+    ("div", {}, TWO, lambda a, b: a / b),
+    ("neg", {}, ROWS, lambda a: -a),
+    ("reciprocal", {}, ROWS, Pair.inverse),
+    ("square", {}, ROWS, lambda a: a * a),
+    ("pow_scalar", {"exponent": 3.0}, ROWS, lambda a: a * a * a),
+    ("pow_scalar", {"exponent": -2.0}, ROWS, lambda a: (a * a).inverse()),
+    ("pow_scalar", {"exponent": 0.5}, ROWS, lambda a: a.power(0.5)),
+    ("pow_scalar", {"exponent": 2.5}, ROWS, lambda a: a.power(2.5)),
+    ("add_scalar", {"scalar": 1.5}, ROWS, lambda a: a.shifted(1.5)),
+    ("sub_scalar", {"scalar": 1.5}, ROWS, lambda a: a.shifted(-1.5)),
+    ("mul_scalar", {"scalar": 1.5}, ROWS, lambda a: a.scaled(1.5)),
+    ("div_scalar", {"scalar": 1.5}, ROWS, lambda a: a.scaled(1 / 1.5)),
+    ("exp", {}, ROWS, Pair.exp),
+    ("log", {}, ROWS, Pair.log),
+    ("sqrt", {}, ROWS, lambda a: a.power(0.5)),
+    ("rsqrt", {}, ROWS, lambda a: a.power(-0.5)),
+    ("sinh", {}, ROWS, sinh),
+    ("cosh", {}, ROWS, cosh),
+    ("tanh", {}, ROWS, lambda a: sinh(a) / cosh(a)),
+    ("sin", {}, ROWS, lambda a: Pair(a.re.sin() * a.im.cosh(), a.re.cos() * a.im.sinh())),
+    ("cos", {}, ROWS, lambda a: Pair(a.re.cos() * a.im.cosh(), -a.re.sin() * a.im.sinh())),
+    ("sigmoid", {}, ROWS, lambda a: (-a).exp().shifted(1.0).inverse()),
+    ("abs", {}, ROWS, Pair.size),
+    ("angle", {}, ROWS, Pair.angle),
+    ("real", {}, ROWS, lambda a: a.re.identity()),
+    ("imag", {}, ROWS, lambda a: a.im.identity()),
+    ("conj", {}, ROWS, lambda a: Pair(a.re, -a.im)),
+    ("sum", {"axes": [1]}, ROWS, lambda a: a.each("sum", axes=(1,))),
+    ("mean", {"axes": [0]}, ROWS, lambda a: a.each("mean", axes=(0,))),
+    ("prod", {"axes": [1]}, ROWS, product),
+    ("cumsum", {"axis": 1}, ROWS, lambda a: a.each("cumsum", axis=1)),
+    ("cumprod", {"axis": 1}, ROWS, running_product),
+    ("matmul", {}, ((2, 3), (3, 2)), lambda a, b: a @ b),
+    ("einsum", {"equation": "ij,jk->ki"}, ((2, 3), (3, 2)), lambda a, b: (a @ b).each("transpose")),
+    ("linear", {}, ((2, 3), (3, 2), (2,)), lambda x, w, b: x @ w + b),
+    ("solve", {}, SYSTEM, solved),
+    ("inv", {}, SQUARE, lambda a: halved(a.doubled().inv())),
+    ("triangular_solve", {}, SYSTEM, lambda a, b: solved(lower(a), b)),
+    ("triangular_solve", {"transpose": True}, SYSTEM, lambda a, b: solved(lower(a).each("transpose"), b)),
+    ("where", {}, ((3,), (2, 3), (3,)), lambda c, a, b: Pair(c.re.where(a.re, b.re), c.re.where(a.im, b.im))),
+    ("transpose", {}, ROWS, lambda a: a.each("transpose")),
+    ("pad", {"pad_width": [1, 0, 0, 2]}, ROWS, lambda a: a.each("pad", pad_width=(1, 0, 0, 2))),
+    ("flip", {}, ROWS, lambda a: a.each("flip")),
+    ("tril", {}, SQUARE, lambda a: a.each("tril")),
+]
+
+
+def drawn(shapes: tuple[tuple[int, ...], ...], seed: int) -> list[Array]:
+    rng = np.random.default_rng(seed)
+    found = []
+    for shape in shapes:
+        z = rng.uniform(-1, 1, shape) + 1j * rng.uniform(-1, 1, shape)
+        found.append(z + 3 * np.eye(3) if shape == (3, 3) else z)
+    return found
+
+
+def answered(builder: Builder, outputs: list[Value], feeds: dict[Any, Array]) -> list[Array]:
+    graph = optimise(builder.graph(outputs))
+    return EXECUTOR.run(make_plan(graph, Limits()), {key: feeds[key] for key in graph.feeds})
+
+
+def by_op(op: str, attrs: dict[str, Any], arrays: list[Array], seed: Array) -> list[Array]:
+    """The value, the gradients, and the derivative of these along ones by the first operand: by complex numbers."""
+    builder = Builder(registry())
+    leaves = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays)]
+    if op == "where":
+        leaves[0] = leaves[0].real()
+    y = builder.emit(registry().ops[op], leaves, attrs)
+    g = builder.constant(seed if y.type.is_complex else seed.real)
+    first = vjp_or_zeros(builder, [(y, g)], leaves)
+    second = vjp_or_zeros(builder, [(x, builder.constant(np.ones(x.shape, x.dtype))) for x in first], leaves)
+    return answered(builder, [y, *first, *second], dict(enumerate(arrays)))
+
+
+def by_parts(rule: Callable[..., Pair | Value], arrays: list[Array], seed: Array) -> list[Array]:
+    """The same by real numbers, in ops of opset 1."""
+    builder = Builder(registry())
+    parts = [part for a in arrays for part in (a.real.copy(), a.imag.copy())]
+    leaves = [builder.leaf(TensorType.of(a), i) for i, a in enumerate(parts)]
+    y = rule(*(Pair(re, im) for re, im in zip(leaves[::2], leaves[1::2], strict=True)))
+    results = [y.re, y.im] if isinstance(y, Pair) else [y]
+    seeds = [builder.constant(s) for s in (seed.real.copy(), seed.imag.copy())[: len(results)]]
+    first = vjp_or_zeros(builder, list(zip(results, seeds, strict=True)), leaves)
+    along = [(x, x.full_like(float(i % 2 == 0))) for i, x in enumerate(first)]
+    second = vjp_or_zeros(builder, along, leaves)
+    assert {node.op.name for node in builder.nodes} <= FIRST
+    found = answered(builder, [*results, *first, *second], dict(enumerate(parts)))
+    value = [found[0] + 1j * found[1]] if len(results) == 2 else found[:1]
+    rest = found[len(results) :]
+    return [*value, *(re + 1j * im for re, im in zip(rest[::2], rest[1::2], strict=True))]
+
+
+@pytest.mark.parametrize(("op", "attrs", "shapes", "rule"), OPS, ids=[f"{op}{attrs}" for op, attrs, *_ in OPS])
+def test_it_is_itself_on_real_and_imaginary_parts(
+    op: str, attrs: dict[str, Any], shapes: tuple[tuple[int, ...], ...], rule: Callable[..., Pair | Value]
+) -> None:
+    """In value, gradients, and derivatives of these."""
+    arrays = drawn(shapes, len(op))
+    shape = run(op, *((arrays[0].real, *arrays[1:]) if op == "where" else arrays), **attrs).shape
+    seed = drawn((shape,), 99)[0] if shape != (3, 3) else drawn(((3, 4),), 99)[0][:, :3]
+    found, wanted = by_op(op, attrs, arrays, seed), by_parts(rule, arrays, seed)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b if np.iscomplexobj(a) else b.real, rtol=1e-9, atol=1e-11)
+
+
+def test_a_determinant_and_a_factor_are_those_of_the_doubled_matrix() -> None:
+    """|det (a + bi)|² is the determinant of [[a, −b], [b, a]]; the factor's product is the Hermitian part."""
+    (a,) = drawn(SQUARE, 3)
+    sign, size = (run_output("slogdet", a, k) for k in range(2))
+    doubled = np.block([[a.real, -a.imag], [a.imag, a.real]])
+    np.testing.assert_allclose(2 * size, np.linalg.slogdet(doubled)[1], rtol=1e-12)
+    assert size.dtype == np.float64
+    np.testing.assert_allclose(sign * np.exp(size), np.linalg.det(a), rtol=1e-12)
+    factor = run("cholesky", a)
+    np.testing.assert_allclose(factor @ factor.conj().T, (a + a.conj().T) / 2, rtol=1e-12, atol=1e-12)
+    assert (np.diag(factor).imag == 0).all()
+    assert (np.triu(factor, 1) == 0).all()
+
+
+def run_output(op: str, x: Array, index: int) -> Array:
+    builder = Builder(registry())
+    y = builder.emit(registry().ops[op], [builder.leaf(TensorType.of(x), 0)], {}).output(index)
+    return answered(builder, [y], {0: x})[0]
+
+
+@pytest.mark.parametrize("n", [3, 70])
+def test_large_and_small_matrices_go_the_same_way(n: int) -> None:
+    (a,) = drawn(((n, n),), 5)
+    a = a + n * np.eye(n)
+    (b,) = drawn(((n, 2),), 6)
+    np.testing.assert_allclose(a @ run("solve", a, b), b, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(np.tril(a).T @ run("triangular_solve", a, b, transpose=True), b, rtol=1e-9, atol=1e-10)
+    factor = run("cholesky", a)
+    np.testing.assert_allclose(factor @ factor.conj().T, (a + a.conj().T) / 2, rtol=1e-10, atol=1e-10)
+    found = run("solve", a.astype("complex64"), b.astype("complex64"))
+    assert found.dtype == np.complex64
+    np.testing.assert_allclose(found, run("solve", a, b), rtol=2e-5, atol=1e-6)
+
+
+def test_a_singular_matrix_is_nan_for_itself_alone() -> None:
+    a = np.stack([np.eye(2) * (1 + 1j), np.zeros((2, 2))])
+    found = run("inv", a)
+    np.testing.assert_allclose(found[0], np.eye(2) / (1 + 1j))
+    assert np.isnan(found[1]).all()
+    factors = run("cholesky", np.stack([np.eye(2) + 0j, -np.eye(2) + 0j]))
+    assert (factors[0] == np.eye(2)).all()
+    assert np.isnan(factors[1]).all()
+
+
+# ---------------------------------------------------------------- cuts, from the side that the sign of zero says
+
+SIDES = [complex(-4, 0.0), complex(-4, -0.0)]
+
+
+@pytest.mark.parametrize("z", SIDES, ids=["above", "below"])
+@pytest.mark.parametrize("op", ["log", "sqrt", "angle", "rsqrt"])
+def test_a_cut_is_seen_from_its_side(op: str, z: complex) -> None:
+    """Value and gradient are those of a point beside the cut, on the side of the zero's sign."""
+    side = np.copysign(1.0, z.imag)
+    near = z + side * 1e-9j
+    value, (gradient,) = grads(op, np.array([z]), wrt=[0])
+    beside, (slope,) = grads(op, np.array([near]), wrt=[0])
+    np.testing.assert_allclose(value, beside, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-8, atol=1e-8)
+    other, _ = grads(op, np.array([np.conj(near)]), wrt=[0])
+    assert abs(other - beside) > 0.5, "there is a cut"
+
+
+def test_values_on_the_cut() -> None:
+    above, below = (np.array([z]) for z in SIDES)
+    assert run("angle", above)[0] == np.pi
+    assert run("angle", below)[0] == -np.pi
+    assert run("sqrt", above)[0] == 2j
+    assert run("sqrt", below)[0] == -2j
+    np.testing.assert_allclose(run("log", below)[0], np.log(4) - 1j * np.pi, rtol=1e-15)
+
+
+@pytest.mark.parametrize("op", ["add_scalar", "mul_scalar", "neg", "conj"])
+def test_the_sign_of_the_imaginary_zero_is_kept_by_what_scales_and_shifts(op: str) -> None:
+    attrs = {"scalar": 0.5} if op.endswith("scalar") else {}
+    for z in SIDES:
+        turned = op in ("neg", "conj")
+        found = run(op, np.array([z]), **attrs)[0]
+        assert bool(np.signbit(found.imag) != np.signbit(z.imag)) is turned
+
+
+# ---------------------------------------------------------------- at 0
+
+ZEROS = np.array([0, complex(0.0, -0.0), complex(-0.0, 0.0)])
+
+
+@pytest.mark.parametrize("op", ["abs", "angle"])
+def test_gradients_at_zero_are_zero_in_every_order(op: str) -> None:
+    _, (gradient,) = grads(op, ZEROS, wrt=[0])
+    assert (gradient == 0).all()
+    builder = Builder(registry())
+    x = builder.leaf(TensorType.of(ZEROS), 0)
+    y = builder.emit(registry().ops[op], [x], {})
+    (first,) = vjp_or_zeros(builder, [(y, y.full_like(1.0))], [x])
+    (second,) = vjp_or_zeros(builder, [(first, builder.constant(np.full(3, 1 + 1j)))], [x])
+    assert (answered(builder, [second], {0: ZEROS})[0] == 0).all()
+
+
+@pytest.mark.parametrize("op", ["log", "sqrt"])
+def test_gradients_at_zero_are_not_finite_where_there_are_none(op: str) -> None:
+    _, (gradient,) = grads(op, ZEROS, wrt=[0])
+    assert not np.isfinite(gradient).any()
+
+
+def test_nan_in_either_part_is_nan() -> None:
+    z = np.array([complex(np.nan, 1), complex(1, np.nan)])
+    for op in ("abs", "angle", "exp", "sqrt", "sigmoid", "log"):
+        assert np.isnan(run(op, z)).all(), op
+    assert not run("is_finite", z).any()
+    assert not run("equal", z, z).any()
+    assert run("not_equal", z, z).all()
+
+
+# ---------------------------------------------------------------- against mpmath
+
+POINTS = np.array([0.3 + 0.2j, -1.5 + 2j, 2 - 3j, -0.7 - 0.1j, 1e-8 + 1e-9j, 5 + 0.5j])
+FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    "exp": mpmath.exp,
+    "log": mpmath.log,
+    "sqrt": mpmath.sqrt,
+    "rsqrt": lambda z: 1 / mpmath.sqrt(z),
+    "sin": mpmath.sin,
+    "cos": mpmath.cos,
+    "sinh": mpmath.sinh,
+    "cosh": mpmath.cosh,
+    "tanh": mpmath.tanh,
+    "reciprocal": lambda z: 1 / z,
+    "sigmoid": lambda z: 1 / (1 + mpmath.exp(-z)),
+    "square": lambda z: z * z,
+    "abs": mpmath.fabs,
+    "angle": mpmath.arg,
+}
+HOLOMORPHIC = [op for op in FUNCTIONS if op not in ("abs", "angle")]
+
+
+@pytest.mark.parametrize("op", FUNCTIONS)
+def test_values_are_mpmaths(op: str) -> None:
+    wanted = [complex(FUNCTIONS[op](mpmath.mpc(z))) for z in POINTS]
+    np.testing.assert_allclose(run(op, POINTS), wanted, rtol=4e-15, atol=0)
+
+
+@pytest.mark.parametrize("op", HOLOMORPHIC)
+def test_gradients_are_conjugates_of_derivatives(op: str) -> None:
+    wanted = [complex(mpmath.conj(mpmath.diff(FUNCTIONS[op], mpmath.mpc(z)))) for z in POINTS[:4]]
+    _, (found,) = grads(op, POINTS[:4], wrt=[0])
+    np.testing.assert_allclose(found, wanted, rtol=1e-10)
+
+
+@pytest.mark.parametrize("z", [-800 + 1j, 800 - 2j, -745 + 0.5j])
+def test_the_sigmoid_keeps_its_tails(z: complex) -> None:
+    wanted = complex(FUNCTIONS["sigmoid"](mpmath.mpc(z)))
+    assert abs(run("sigmoid", np.array([z]))[0] - wanted) <= 1e-13 * abs(wanted) + 1e-323
+
+
+@pytest.mark.parametrize("exponent", [-3.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 7.0, 1.5])
+def test_powers_are_mpmaths(exponent: float) -> None:
+    wanted = [complex(mpmath.mpc(z) ** mpmath.mpf(exponent)) for z in POINTS]
+    np.testing.assert_allclose(run("pow_scalar", POINTS, exponent=exponent), wanted, rtol=4e-14)
+
+
+@pytest.mark.parametrize("op", [*FUNCTIONS, "conj", "real", "imag"])
+def test_the_narrow_dtype_follows_the_wide_one(op: str) -> None:
+    narrow = run(op, POINTS.astype("complex64"))
+    assert narrow.dtype in (np.complex64, np.float32)
+    np.testing.assert_allclose(narrow, run(op, POINTS), rtol=3e-6, atol=1e-7)
