@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from engine.bodies.runs_functions import LEAST_STEP_FLOPS, RunsFunctions, in_parts
+from engine.graph.dtypes import DTYPES
 from engine.graph.limits import Deadline
 from engine.graph.op import Array, Kernel, KernelCall, ResultTypes
 from engine.graph.run_context import RunContext, RunPlan
@@ -46,6 +47,7 @@ class RunsPlans(Kernel):
     operands = ("operands...?",)
     several = True
     internal = True
+    dtypes = DTYPES
     is_captured = False
 
     def __post_init__(self) -> None:

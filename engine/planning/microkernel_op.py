@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.op import Kernel, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.microkernels.recipe import Recipe
@@ -21,6 +22,7 @@ class MicrokernelOp(Kernel):
     name = "microkernel"
     operands = ("x...",)
     internal = True
+    dtypes = DTYPES
 
     def __post_init__(self) -> None:
         # Which attributes there are is stated by a class, elsewhere.

@@ -33,7 +33,10 @@ def plans(case: Case) -> list[Plan]:
     result = case.result_types()[0]
     if real and result.is_differentiable and not case.op.several:
         ops = registry().ops
-        statements = [*program.statements, Statement(ops["sum"], (count,))]
+        statements = list(program.statements)
+        if result.is_complex:
+            statements.append(Statement(ops["real"], (count,)))
+        statements.append(Statement(ops["sum"], (len(statements) - 1,)))
         summed = Program(registry(), statements, opset=program.opset)
         found.append(compiler.gradients(summed, types, wrt=real).plan)
     return found

@@ -66,10 +66,10 @@ def partly(within: Compilable, kept: Sequence[Kernel]) -> Plan:
 
 
 def assert_alike(found: Sequence[Array], expected: Sequence[Array]) -> None:
-    floats = [array[np.isfinite(array)] for array in expected if array.dtype.kind == "f"]
+    floats = [array[np.isfinite(array)] for array in expected if array.dtype.kind in "fc"]
     scale = max((float(np.abs(array).max(initial=0.0)) for array in floats), default=0.0)
     for one, other in zip(found, expected, strict=True):
-        tolerance = TOLERANCES[other.itemsize] if other.dtype.kind == "f" else 0
+        tolerance = TOLERANCES[other.real.itemsize] if other.dtype.kind in "fc" else 0
         np.testing.assert_allclose(one, other, tolerance, tolerance * scale)
 
 
