@@ -12,6 +12,7 @@ from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import BodyBack, way_back
 from engine.graph.attributes import Attr
 from engine.graph.body import Body
+from engine.graph.dtypes import real_dtype
 from engine.graph.errors import BadAttribute, DtypeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Narrowed, ResultTypes
@@ -174,7 +175,7 @@ def _step(body: Body, consts: int, tolerance: float) -> Body:
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
     old = leaves[consts : len(body.inputs)]
     new = tidy(body).write(builder, leaves)
-    dtypes = {type.dtype for type in body.outputs}
+    dtypes = {real_dtype(type.dtype) for type in body.outputs}
     dtype = dtypes.pop() if len(dtypes) == 1 else FLOAT64
     moved = _largest([after - before for after, before in zip(new, old, strict=True)], dtype)
     allowed = (_largest(new, dtype) + 1.0) * tolerance
