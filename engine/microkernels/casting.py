@@ -14,8 +14,8 @@ _FLOATS: Final = {4: "float", 8: "double"}
 
 
 def casting(out: TensorType, x: TensorType) -> Recipe | None:
-    """Of operand 0, which broadcasts to the result; None for float16."""
-    if any(type.dtype.kind == "f" and type.dtype.itemsize not in _FLOATS for type in (out, x)):
+    """Of operand 0, which broadcasts to the result; None for float16, and for complex numbers."""
+    if any(type.is_complex or (type.is_float and type.dtype.itemsize not in _FLOATS) for type in (out, x)):
         return None
     axes, to = Axes.of(out.shape, [steps_over(out.shape, x), out.strides]), Routine("float64", 1)
     places = [to.place("operand", 0), to.place("result", 0)]

@@ -14,9 +14,9 @@ from engine.native.ufunc_loops import ufunc_loop
 
 
 def adding_on(out: TensorType, x: TensorType, axis: int) -> Recipe | None:
-    """Of operand 0; None where the sums have another dtype."""
+    """Of operand 0; None where the sums have another dtype, and of complex numbers."""
     loop = ufunc_loop(np.add, (x.dtype, x.dtype, out.dtype))
-    if loop is None or x.dtype != out.dtype:
+    if loop is None or x.dtype != out.dtype or x.is_complex:
         return None
     to, others = Routine("float64", 1), [a for a in range(x.ndim) if a != axis]
     call, type = LoopCall(to, loop, 3, 1, 3), f"i{8 * x.dtype.itemsize}"

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from engine.graph.dtypes import real_dtype
 from engine.planning.plan import Plan
 
 #: seconds of a run, a step, a FLOP and a byte that is read or written, on one processor of today: within a factor of
@@ -62,7 +63,7 @@ def step_seconds(plan: Plan, dense_flop: float = DENSE_FLOP) -> Iterator[float]:
             for operand in operands:
                 moved += sizes[operand]
             dense = flops > DENSE * moved
-            seconds += BYTE * moved + flops * (dense_flop * types[0].dtype.itemsize if dense else FLOP)
+            seconds += BYTE * moved + flops * (dense_flop * real_dtype(types[0].dtype).itemsize if dense else FLOP)
         yield seconds
 
 

@@ -82,6 +82,45 @@ def test_a_loop_is_its_steps(write: Any) -> None:
         np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
+#: ops of a carry and a constant, all of whose ways to machine code stop at what is complex
+AS_THEY_ARE = {
+    "cumsum": lambda g, w, z: g.cumsum(g.mul(z, w), axis=0),
+    "cumprod": lambda g, w, z: g.cumprod(g.add(z, w), axis=0),
+    "a cast of what is real": lambda g, w, z: g.add(g.mul(g.cast(g.real(z), dtype="complex128"), w), z),
+    "a flip": lambda g, w, z: g.mul(g.flip(z), w),
+    "a pad and a slice": lambda g, w, z: g.mul(g.slice(g.pad(z, pad_width=[1, 1]), starts=[1], stops=[3]), w),
+    "entries joined": lambda g, w, z: g.slice(g.cat(g.mul(w, z), z, axis=0), starts=[1], stops=[3]),
+    "a product": lambda g, w, z: g.matmul(g.mul(g.reshape(w, shape=[2, 1]), g.reshape(z, shape=[1, 2])), z),
+    "a solution": lambda g, w, z: g.solve(g.add(g.diag(w), g.cast(g.number(np.eye(2)), dtype="complex128")), z),
+    "a choice": lambda g, w, z: g.where(g.less(g.abs(z), g.abs(w)), g.mul(z, w), z),
+    "indices": lambda g, w, z: g.mul(g.gather(z, g.number([1, 0], "int64")), w),
+    "a sum": lambda g, w, z: g.mul(g.sub(z, g.mean(z)), w),
+}
+
+
+@pytest.mark.parametrize("name", AS_THEY_ARE)
+def test_whatever_a_body_does_with_it(name: str) -> None:
+    pytest.importorskip("llvmlite")
+
+    def body(g: Writer, w: int, z: int) -> list[int]:
+        z = AS_THEY_ARE[name](g, w, z)
+        return [z, g.abs(z)]
+
+    g = Writer()
+    w, z = g.parameter(), g.parameter()
+    energy(g, *g.scan(w, z, body=body, carries=1, length=STEPS))
+    plain, sizes = Writer(), []
+    w, z = plain.parameter(), plain.parameter()
+    for _ in range(STEPS):
+        z, size = body(plain, w, z)
+        sizes.append(size)
+    energy(plain, z, plain.stacked(sizes))
+    wanted = asked(plain, open_executor("cpu"))
+    for executor, times in ((open_executor("cpu"), 1), (open_executor("cpu", compile="on"), 4)):
+        for a, b in zip(asked(g, executor, times), wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-10)
+
+
 @pytest.mark.parametrize("write", [scanned, looped])
 def test_what_is_complex_goes_on_behind_machine_code(write: Any) -> None:
     pytest.importorskip("llvmlite")

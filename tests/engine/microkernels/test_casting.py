@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine.graph.dtypes import DTYPES
+from engine.graph.dtypes import COMPLEX, REALS
 from engine.graph.tensor_type import Strided, TensorType
 from engine.microkernels.casting import casting
 from tests.engine.microkernels.running import Array, run_recipe
 
 pytest.importorskip("llvmlite")
 
-KNOWN = [dtype for dtype in DTYPES if dtype != "float16"]
+KNOWN = [dtype for dtype in REALS if dtype != "float16"]
 NUMBERS = [
     0,
     1,
@@ -72,3 +72,9 @@ def test_halves_are_left_to_numpy() -> None:
     half, single = TensorType((3,), np.dtype("float16")), TensorType((3,), np.dtype("float32"))
     assert casting(half, single) is None
     assert casting(single, half) is None
+
+
+@pytest.mark.parametrize("to", COMPLEX)
+@pytest.mark.parametrize("of", ["float32", "float64", *COMPLEX])
+def test_complex_numbers_are_left_to_numpy(of: str, to: str) -> None:
+    assert casting(TensorType((3,), np.dtype(to)), TensorType((3,), np.dtype(of))) is None
