@@ -38,6 +38,7 @@ ELEMENT_TYPES: Final = (
     ElementType("bool", "boolean", 1, False, "BOOL", 2),
     ElementType("int8", "integer", 1, False, "I8", 5),
     ElementType("uint8", "integer", 1, False, "U8", 4),
+    ElementType("int16", "integer", 2, False, "I16", 7, since=2),
     ElementType("int32", "integer", 4, False, "I32", 12),
     ElementType("uint32", "integer", 4, False, "U32", 11, since=2),
     ElementType("int64", "integer", 8, False, "I64", 18),
@@ -104,7 +105,7 @@ def has_infinities(dtype: np.dtype[Any]) -> bool:
 def in_opset(dtype: np.dtype[Any]) -> np.dtype[Any]:
     """`dtype`; of integers that the opset lacks, the narrowest that holds them, or else the widest that there is.
 
-    NumPy's promotion leaves the opset in two places: int8 with uint8, and sums of unsigned integers.
+    NumPy's promotion leaves the opset with sums of unsigned integers; and opset 1 with int8 and uint8.
     """
     if dtype.kind not in "iu" or element_type(dtype) is not None:
         return dtype

@@ -14,13 +14,14 @@ from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 
+from engine.graph.before_int16 import without_int16
 from engine.graph.errors import EngineError
 from engine.graph.inference import Work, inferred, work
 from engine.graph.kinds.typed_number import typed_number, weak_number
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.op import NONE, Definition, Kernel, Op, ResultTypes, View
 from engine.graph.registry import Registry
-from engine.graph.tensor_type import INT64, DType, Shape, TensorType
+from engine.graph.tensor_type import INT16, INT64, DType, Shape, TensorType
 
 
 def ancestors(roots: Iterable[int], operands: Callable[[int], Iterable[int]]) -> list[int]:
@@ -165,6 +166,8 @@ class Builder:
     deadline: Deadline = NO_DEADLINE
     nodes: list[Node] = field(default_factory=list)
     origin: Origin | None = None
+    #: whether int8 with uint8 is int16; else it is int32, as in opset 1
+    has_int16: bool = True
 
     def emit(self, op: Definition, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
         """Append `op` on `operands`, inferring its type; composites append their parts.
@@ -172,11 +175,15 @@ class Builder:
         Raises EngineError, and TypeError for an attribute that the op does not have, or needs and does not get, and for
         a result in which gradients would end though the op has a rule of them.
         """
+        if not self.has_int16 and (op.brings_together or not op.decomposes):
+            operands = without_int16(op, operands, attrs)
         nodes = [self.nodes[v.index] for v in operands]
         attrs, types = inferred(op, tuple([n.types if n.op.several else n.types[0] for n in nodes]), attrs)
         parts: Value | None = op.decompose(*operands, **attrs) if op.decomposes else None
         if parts is not None:
             return parts
+        if not self.has_int16 and op.decomposes and INT16 in [type.dtype for type in types]:
+            return self.emit(op, without_int16(op, operands, attrs), attrs)
         return self.append(Node(op, tuple([v.index for v in operands]), attrs, types, self.origin))
 
     def append(self, node: Node) -> Value:

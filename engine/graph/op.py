@@ -85,6 +85,8 @@ class Definition(ABC):
     spreads: ClassVar[bool] = False
     #: swapping two operands leaves the result as it is, bit for bit
     commutative: ClassVar[bool] = False
+    #: of what is written in other ops: all operands are brought to their common dtype before anything is computed
+    brings_together: ClassVar[bool] = False
     #: several results, read through get_output
     several: ClassVar[bool] = False
     #: results that nobody reads leave it with less to do: `narrowed` says with what

@@ -32,6 +32,8 @@ from engine.graph.tensor_type import TensorType
 from engine.graph.written import Repeats, WrittenValues
 
 _NOTHING: Final = Stated({})
+#: the opset that int16 is there since
+_SINCE_INT16: Final = 2
 
 
 class Program:
@@ -187,7 +189,7 @@ class Program:
         typing = FunctionTyping(self.functions, BodyBudget(limits, deadline))
         if self.functions:
             typing.admit(self, roots)
-        builder = Builder(self.registry, limits, deadline)
+        builder = Builder(self.registry, limits, deadline, has_int16=self.opset >= _SINCE_INT16)
         return builder, self._write(builder, types, roots, wrt, typing)
 
     def _write(
@@ -226,7 +228,8 @@ class Program:
 
         What is wrong with a node is for others to say.
         """
-        values = WrittenValues(Builder(self.registry, like.limits, like.deadline), len(self.statements))
+        writing = Builder(self.registry, like.limits, like.deadline, has_int16=like.has_int16)
+        values = WrittenValues(writing, len(self.statements))
         for node in needed:
             if self._is_ready(node, values, types):
                 try:

@@ -37,6 +37,7 @@ class Einsum(Composite):
     """
 
     name = "einsum"
+    brings_together = True
     operands = ("a", "b...")
     dtypes = DTYPES
     attrs = {"equation": Attr("string", doc="letters of each operand, and after -> those of the result")}

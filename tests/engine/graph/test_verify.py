@@ -117,7 +117,7 @@ WRONG: dict[str, tuple[Graph, str]] = {
     "dtype": (altered(2, types=(F.with_dtype("float32"),)), "the op infers float64[2,3]"),
     "results": (altered(4, types=(COLUMN,)), "the op infers float64[2], int64[2]"),
     "extents of NumPy": (altered(0, types=(F.with_shape((np.int64(2), 3)),)), "float64[2,3] is no type of the opset"),
-    "dtype of no opset": (altered(0, types=(F.with_dtype("int16"),)), "int16[2,3] is no type of the opset"),
+    "dtype of no opset": (altered(0, types=(F.with_dtype("uint16"),)), "uint16[2,3] is no type of the opset"),
     "what infer refuses": (altered(1, types=(F.with_shape((4, 4)),)), "%2 = mul(%0, %1) : float64[2,3]: no type"),
     "unknown attribute": (
         altered(2, attrs={"axis": 1}),
