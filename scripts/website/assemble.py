@@ -35,6 +35,7 @@ NAVIGATION: Final = (
             "guide/loops",
             "guide/random",
             "guide/masks",
+            "guide/complex",
             "guide/memory",
             "guide/calls/*",
             "guide/errors",
