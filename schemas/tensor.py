@@ -16,7 +16,8 @@ _Elements = Annotated[
         {
             "type": "array",
             "items": {"type": "number", "format": "double"},
-            "description": "the elements, row-major and flat; bool as 0 and 1",
+            "description": "the elements, row-major and flat; bool as 0 and 1, complex numbers as the real part "
+            "and the imaginary one behind it",
         }
     ),
 ]

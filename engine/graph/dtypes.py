@@ -17,7 +17,7 @@ class ElementType:
 
     `name` is NumPy's, which JSON and graphs have, too, and `width` counts bytes. `is_differentiable` says whether
     derivatives of and in its numbers exist, `has_loops` whether loops and microkernels are written for them. Bodies
-    call it what safetensors does, and an element takes at most `json_characters` in JSON, with its comma; integers
+    call it what safetensors does, if it has the dtype, and an element takes at most `json_characters` in JSON, with its comma; integers
     beyond 2⁵³ are never written there. Graphs have it `since` an opset. A complex number is two of the dtype `parts`,
     the real one first.
     """
@@ -46,7 +46,7 @@ ELEMENT_TYPES: Final = (
     ElementType("float32", "floating", 4, True, "F32", 17, has_loops=True),
     ElementType("float64", "floating", 8, True, "F64", 26, has_loops=True),
     ElementType("complex64", "complex", 8, True, "C64", 34, since=2, parts="float32"),
-    ElementType("complex128", "complex", 16, True, "C128", 52, since=2, parts="float64"),
+    ElementType("complex128", "complex", 16, True, "", 52, since=2, parts="float64"),
 )
 
 

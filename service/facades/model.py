@@ -11,6 +11,7 @@ import numpy as np
 import orjson
 
 from engine import TensorType
+from engine.graph.dtypes import is_complex
 from engine.graph.tensor_type import dtype_name
 from service.errors import Refusal
 from service.state.models import FREE
@@ -82,6 +83,14 @@ class Model:
     def is_free(self) -> bool:
         """Whether it has free extents."""
         return any(port.is_free for port in (*self.inputs, *self.outputs))
+
+    def require_real(self) -> None:
+        """Return where no input or output is complex, which other protocols cannot say. Raises Refusal."""
+        for port in (*self.inputs, *self.outputs):
+            if is_complex(np.dtype(port.dtype)):
+                told = f"the model “{self.name}” has complex numbers, as “{port.name}” of {port.dtype}"
+                instead = "this protocol has none: call /v1/forward and /v1/gradients"
+                raise Refusal("dtype_mismatch", f"{told}; {instead}", expected="real numbers", got=port.dtype)
 
     def feeds(self, tensors: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
         """The feeds of a request, in which inputs of these names have these tensors."""

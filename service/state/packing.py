@@ -28,7 +28,15 @@ _FORMATS: Final = (COMMIT_FORMAT, COMMIT_FORMAT_OF_MODELS)
 _KNOWN_FORMATS: Final = " and ".join(f"“{known}”" for known in _FORMATS)
 _CHECKSUM: Final = 8  # bytes of the checksum behind the header
 _SPELLINGS: Final = {element.name: element.safetensors for element in ELEMENT_TYPES}
+_PARTS: Final = {element.name: element.parts for element in ELEMENT_TYPES if element.parts}
 _BYTES: Final = _SPELLINGS["uint8"]  # of what is no tensor
+
+
+def spelled(dtype: str, shape: Sequence[int]) -> dict[str, Any]:
+    """Dtype and shape as safetensors has them: of complex numbers their parts, along a last axis of 2."""
+    if dtype in _PARTS:
+        return {"dtype": _SPELLINGS[_PARTS[dtype]], "shape": [*shape, 2]}
+    return {"dtype": _SPELLINGS[dtype], "shape": shape}
 
 
 class Damaged(Exception):
@@ -151,7 +159,7 @@ def _kind_of_tensor(item: Item) -> dict[str, Any]:
     """Dtype and shape as safetensors has them, for whoever looks into an object with its library."""
     if item.kind != TENSOR:
         return {"dtype": _BYTES, "shape": [item.nbytes]}
-    return {"dtype": _SPELLINGS[item.facts["dtype"]], "shape": item.facts["shape"]}
+    return spelled(item.facts["dtype"], item.facts["shape"])
 
 
 def _contents(commit: dict[str, Any], header: dict[str, Any], base: int) -> Contents:

@@ -2,6 +2,9 @@
 
 Arrays are views of the body that came, and answers are sent from the arrays' own memory: nothing is copied here.
 The format: https://github.com/huggingface/safetensors#format
+
+Complex tensors lie in it as their parts, real and imaginary along a last axis of 2: `__metadata__.complex` is a JSON
+list of their names, as a string. C64, which the format has since, is read as well.
 """
 
 from __future__ import annotations
@@ -17,15 +20,18 @@ import orjson
 from engine import EngineError, HostArray, Label, Limits, TensorType, printable
 from engine.graph.dtypes import ELEMENT_TYPES
 from service.errors import Refusal, from_engine
-from service.state.packing import LENGTH, METADATA
+from service.state.packing import LENGTH, METADATA, spelled
 from service.wire.json_codec import parse_json
 from service.wire.json_reader import JsonReader
 from service.wire.message import Message
 from service.wire.node_place import NodePlace
 
-_DTYPES: Final = {element.safetensors: element.name for element in ELEMENT_TYPES}
-_NAMES: Final = {name: spelling for spelling, name in _DTYPES.items()}
+_DTYPES: Final = {element.safetensors: element.name for element in ELEMENT_TYPES if element.safetensors}
+#: dtypes whose numbers may be parts of complex ones, and which these are
+_OF_PARTS: Final = {element.parts: element.name for element in ELEMENT_TYPES if element.parts}
+_COMPLEX: Final = "complex"
 _HEADER: Final = "the header of the safetensors body"
+_LIST_OF_COMPLEX: Final = f"{METADATA}.{_COMPLEX}"
 _INDEX: Final = r"(0|[1-9][0-9]{0,17})"
 _NAME: Final = re.compile(rf"(?:functions\.{_INDEX}\.(?=constants\.))?([a-z]{{1,32}})\.{_INDEX}")
 
@@ -39,11 +45,13 @@ def read(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, li
     view = np.frombuffer(body, np.uint8).data.toreadonly()
     start = LENGTH + _header_length(view, most)
     header = parse_json(bytes(view[LENGTH:start]), reader.depth, _HEADER)
-    request = _request(header.pop(METADATA, None), reader)
+    metadata = header.pop(METADATA, None)
+    request = _request(metadata, reader)
     places = {name: _place(name) for name in header}
     data = view[start:]
     _check_layout(header, len(data))
-    tensors = {place: _array(name, header[name], data, limits) for name, place in places.items()}
+    pairs = _complex_names(metadata, header)
+    tensors = {place: _array(name, header[name], data, limits, name in pairs) for name, place in places.items()}
     return Message(_without_places(request.body, tensors), tensors, request.source)
 
 
@@ -52,12 +60,12 @@ def read_one(body: bytes | memoryview | HostArray, most: int, depth: int, limits
     view = np.frombuffer(body, np.uint8).data.toreadonly()
     start = LENGTH + _header_length(view, most)
     header = parse_json(bytes(view[LENGTH:start]), depth, _HEADER)
-    header.pop(METADATA, None)
+    pairs = _complex_names(header.pop(METADATA, None), header)
     if len(header) != 1:
         raise _malformed(f"must hold one tensor, but holds {len(header)}", "one tensor", str(len(header)))
     (name, entry) = next(iter(header.items()))
     _check_layout({printable(name): entry}, len(view) - start)
-    return _array(printable(name), entry, view[start:], limits)
+    return _array(printable(name), entry, view[start:], limits, name in pairs)
 
 
 def write_one(name: str, array: HostArray) -> list[bytes | memoryview]:
@@ -76,7 +84,9 @@ def _pieces(header: dict[str, Any], named: Sequence[tuple[str, HostArray]]) -> l
     end = 0
     for name, array in named:
         start, end = end, end + array.nbytes
-        header[name] = {"dtype": _NAMES[array.dtype.name], "shape": array.shape, "data_offsets": [start, end]}
+        header[name] = {**spelled(array.dtype.name, array.shape), "data_offsets": [start, end]}
+    if pairs := [name for name, array in named if array.dtype.kind == "c"]:
+        header[METADATA] = {**header.get(METADATA, {}), _COMPLEX: orjson.dumps(pairs).decode()}
     text = orjson.dumps(header)
     text += b" " * (-len(text) % LENGTH)
     return [len(text).to_bytes(LENGTH, "little") + text, *(own_bytes(array) for _, array in named if array.nbytes)]
@@ -101,6 +111,25 @@ def _request(metadata: object, reader: JsonReader) -> Message:
         detail = "has no request: __metadata__.request holds the JSON request without its tensors, as a string"
         raise _malformed(detail, "a string in __metadata__.request", "none")
     return reader.read_request(text.encode(), "__metadata__.request of the safetensors body")
+
+
+def _complex_names(metadata: object, header: Mapping[str, Any]) -> frozenset[str]:
+    """The names of the tensors that are complex. Raises Refusal (bad_tensor)."""
+    text = metadata.get(_COMPLEX) if isinstance(metadata, dict) else None
+    if text is None:
+        return frozenset()
+    try:
+        names = orjson.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        wanted = "a JSON list of names, as a string"
+        raise _malformed(f"has something else in {_LIST_OF_COMPLEX} than {wanted}", wanted, "something else")
+    for name in names:
+        if name not in header:
+            got = printable(name)
+            raise _malformed(f"has no tensor “{got}”, which its {_LIST_OF_COMPLEX} names", "a tensor's name", got)
+    return frozenset(names)
 
 
 def _without_places(request: Mapping[str, Any], tensors: Mapping[tuple[str, NodePlace], HostArray]) -> dict[str, Any]:
@@ -168,7 +197,7 @@ def _is_numbers(value: Any) -> TypeGuard[list[int]]:
     return isinstance(value, list) and all(type(n) is int and 0 <= n < 1 << 62 for n in value)
 
 
-def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits) -> HostArray:
+def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits, has_parts: bool) -> HostArray:
     dtype, shape, (start, stop) = entry.get("dtype"), entry.get("shape"), entry["data_offsets"]
     if not isinstance(dtype, str) or dtype not in _DTYPES:
         known, got = ", ".join(_DTYPES), printable(str(dtype))
@@ -178,6 +207,8 @@ def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits
             name, "has no shape: a list of whole numbers is expected", "a list of whole numbers", "something else"
         )
     type = TensorType(tuple(shape), np.dtype(_DTYPES[dtype]))
+    if has_parts:
+        type = _of_parts(name, type)
     try:
         limits.admit_type(type)
     except EngineError as error:
@@ -187,6 +218,14 @@ def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits
         needed, got = f"{type.nbytes} bytes", f"{stop - start} bytes"
         raise _bad(name, f"must hold {needed} to be {type}, but holds {got}", needed, got)
     return _viewed(name, data[start:stop], type)
+
+
+def _of_parts(name: str, type: TensorType) -> TensorType:
+    """The complex tensor whose parts are of this type. Raises Refusal (bad_tensor)."""
+    if type.dtype.name not in _OF_PARTS or type.shape[-1:] != (2,):
+        wanted, got = "F32 or F64 with a last axis of 2", str(type)
+        raise _bad(name, f"is said to be complex, and so must be {wanted}, but is {got}", wanted, got)
+    return TensorType(type.shape[:-1], np.dtype(_OF_PARTS[type.dtype.name]))
 
 
 def _viewed(name: str, data: memoryview, type: TensorType) -> HostArray:

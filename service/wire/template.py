@@ -15,6 +15,7 @@ from engine.graph.run_report import RunReport
 from engine.graph.run_tier import RunTier
 from engine.graph.tensor_type import dtype_name
 from service.wire.answers import AnswerBody, RunStats, result_fields
+from service.wire.tensors import numbers_of
 
 #: bytes of the numbers of an answer, up to which it is put together from pieces: beyond, copies cost more than is saved
 MOST_ELEMENT_BYTES: Final = 1 << 16
@@ -65,7 +66,7 @@ class AnswerTemplate:
         stored: Sequence[Mapping[str, Any]] = (),
     ) -> AnswerBody | None:
         """The answer with these elements, and what is `stored`; None where JSON has no number for one of them."""
-        flat = [a.reshape(-1) if a.dtype != np.bool_ else a.reshape(-1).view(np.uint8) for a in arrays]
+        flat = list(map(numbers_of, arrays))
         elements = orjson.dumps(flat, option=orjson.OPT_SERIALIZE_NUMPY)
         if b"n" in elements:  # null
             return None

@@ -12,7 +12,7 @@ import numpy as np
 import pybase64
 
 from engine import DTYPES, HostArray, Limits, TensorType, printable
-from engine.graph.dtypes import ELEMENT_TYPES
+from engine.graph.dtypes import ELEMENT_TYPES, real_dtype
 from engine.graph.tensor_type import dtype_name
 from schemas import NodeType, Tensor
 from service.errors import Refusal
@@ -59,8 +59,13 @@ def encode(array: HostArray, encoding: str) -> dict[str, Any]:
     if encoding == "base64" or not _json_keeps(array):
         little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
         return tensor | {"data_b64": pybase64.b64encode_as_string(little_endian.tobytes())}
-    numbers = array.astype(np.uint8) if array.dtype == np.bool_ else array
-    return tensor | {"data": np.ascontiguousarray(numbers.reshape(-1))}
+    return tensor | {"data": numbers_of(array)}
+
+
+def numbers_of(array: HostArray) -> HostArray:
+    """The elements as JSON has them, flat: bool as 0 and 1, and of complex ones the real part, then the imaginary."""
+    flat = np.ascontiguousarray(array.reshape(-1))
+    return flat.view(np.uint8) if flat.dtype == np.bool_ else flat.view(real_dtype(flat.dtype))
 
 
 def encoded_bytes(types: Sequence[TensorType], encoding: str) -> int:
@@ -79,7 +84,7 @@ def _payload_bytes(t: TensorType, encoding: str) -> int:
 
 
 def _json_keeps(array: HostArray) -> bool:
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "fc":
         return bool(np.isfinite(array).all())
     if array.dtype != np.int64 or not array.size:
         return True
@@ -108,18 +113,28 @@ def _miscounted(wanted: TensorType, expected: int, got: int, unit: str) -> Refus
     return _bad(f"must hold {needed} to be {wanted}, but holds {got}", needed, str(got))
 
 
+def _miscounted_numbers(wanted: TensorType, got: int) -> Refusal:
+    unit = "number" if wanted.is_complex else "element"
+    return _miscounted(wanted, _count(wanted), got, unit)
+
+
+def _count(wanted: TensorType) -> int:
+    """How many numbers `data` has."""
+    return 2 * wanted.size if wanted.is_complex else wanted.size
+
+
 def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
-    """`data`, once it is a list of as many numbers as the type has elements."""
+    """`data`, once it is a list of as many numbers as elements of the type have."""
     elements = data if stated else []
     if isinstance(elements, LongList):
-        if len(elements) != wanted.size:
-            raise _miscounted(wanted, wanted.size, len(elements), "element")
+        if len(elements) != _count(wanted):
+            raise _miscounted_numbers(wanted, len(elements))
         return elements
     if not isinstance(elements, list):
         got = json_kind(elements)
         instead = f"; {OR_LEFT_OUT}" if elements is None else ""
         raise _bad(f"has data that is {got}; a flat list of numbers is expected{instead}", "a list of numbers", got)
-    if len(elements) != wanted.size or not {int, float}.issuperset(map(type, elements)):
+    if len(elements) != _count(wanted) or not {int, float}.issuperset(map(type, elements)):
         raise _misfit(elements, wanted)
     return elements
 
@@ -129,22 +144,22 @@ def _misfit(elements: list[Any], wanted: TensorType) -> Refusal:
     if list in map(type, elements):
         detail = "has nested lists in data; data is one flat list of numbers, row by row (row-major)"
         return _bad(detail, "a flat list of numbers", "nested lists")
-    if len(elements) != wanted.size:
-        return _miscounted(wanted, wanted.size, len(elements), "element")
+    if len(elements) != _count(wanted):
+        return _miscounted_numbers(wanted, len(elements))
     position = next(i for i, x in enumerate(elements) if type(x) not in (int, float))
     got = json_kind(elements[position])
     return _bad(f"has {got} at data[{position}]; data is a flat list of numbers", "a number", got)
 
 
 def _from_numbers(numbers: Numbers, wanted: TensorType) -> HostArray:
-    flat = _floats(numbers, wanted) if wanted.is_float else _integers(numbers, wanted)
-    return flat.reshape(wanted.shape)
+    flat = _floats(numbers, wanted) if wanted.is_float or wanted.is_complex else _integers(numbers, wanted)
+    return flat.view(wanted.dtype).reshape(wanted.shape)
 
 
 def _floats(numbers: Numbers, wanted: TensorType) -> HostArray:
     try:
         values = numbers.array if isinstance(numbers, LongList) else numbers
-        flat = np.asarray(values, np.float64).astype(wanted.dtype, copy=False)
+        flat = np.asarray(values, np.float64).astype(real_dtype(wanted.dtype), copy=False)
     except OverflowError:
         raise _out_of_range(wanted) from None
     if b"\0" in np.isfinite(flat).tobytes():  # for few elements, `all` takes twice as long
@@ -191,7 +206,7 @@ def _range(wanted: TensorType) -> tuple[int, int]:
 
 def _out_of_range(wanted: TensorType) -> Refusal:
     name = wanted.dtype.name
-    if wanted.is_float:
+    if wanted.is_float or wanted.is_complex:
         return _bad(f"has a number in data that is beyond {name}", f"finite {name} numbers", "a larger one")
     low, high = _range(wanted)
     return _bad(f"has a number in data that {name} does not hold", f"{low} to {high}", "a number outside")

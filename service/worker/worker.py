@@ -219,6 +219,7 @@ class Worker:
             return WantsModel(foreign.model_name(bytes(job.body), depth))
         assert job.graph is not None, "it came with the model"
         model = Model.of(job.model)
+        model.require_real()
         model.require_bound(job.tensor)
         own = foreign.read(bytes(job.body), job.subject or "", model, depth)
         if isinstance(own, ForeignAnswer):

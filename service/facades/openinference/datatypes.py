@@ -15,8 +15,10 @@ def _datatype(element: ElementType) -> str:
     return f"FP{8 * element.width}" if element.kind == "floating" else element.name.upper()
 
 
-#: by dtype; BYTES, BF16 and whole numbers of 16 bits are none
-DATATYPES: Final[Mapping[str, str]] = {element.name: _datatype(element) for element in ELEMENT_TYPES}
+#: by dtype: complex ones have none; BYTES, BF16 and whole numbers of 16 bits are no dtypes
+DATATYPES: Final[Mapping[str, str]] = {
+    element.name: _datatype(element) for element in ELEMENT_TYPES if element.kind != "complex"
+}
 _DTYPES: Final = {datatype: dtype for dtype, datatype in DATATYPES.items()}
 
 

@@ -185,7 +185,7 @@ CASES: list[tuple[str, Json, str, str]] = [
         "bad_tensor",
         (
             "node 0: types[0] has the dtype “f8”; one of bool, int8, uint8, int32, uint32, int64, float16, float32, "
-            "float64 is expected"
+            "float64, complex64, complex128 is expected"
         ),
     ),
     (

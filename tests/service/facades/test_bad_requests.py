@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import Client
 from tests.service.facades.bad_requests import GOOD, BadRequest, bad_requests
+from tests.service.support import node
 
 ALL = bad_requests()
 
@@ -41,6 +42,27 @@ def test_each_is_refused_in_its_form(foreign: Client, case: BadRequest) -> None:
     assert answer.headers["content-type"] == "application/json"
     assert is_in_its_form(case.facade, answer.json()), answer.text[:300]
     assert len(answer.content) < 3000
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/Evaluate", {"name": "spectrum", "input": [[1.0, 2.0]]}),
+        ("/v2/models/spectrum/infer", {"inputs": [{"name": "x", "datatype": "FP64", "shape": [2], "data": [1, 2]}]}),
+        ("/tesseract/spectrum/apply", {"inputs": {"x": [1.0, 2.0]}}),
+    ],
+)
+def test_complex_numbers_are_in_no_protocol(make_client: Callable[..., Client], path: str, body: Any) -> None:
+    client = make_client(facades=("umbridge", "openinference", "tesseract"))
+    graph = {"opset": 2, "nodes": [node("input"), node("make_complex", 0, 0)]}
+    graph_id = client.post("/v1/graphs", json={"graph": graph}).json()["graph_id"]
+    inputs = [{"name": "x", "node": 0, "dtype": "float64", "shape": [2]}]
+    model = {"graph_id": graph_id, "inputs": inputs, "outputs": [{"name": "z", "node": 1}]}
+    assert client.request("PUT", "/v1/models/spectrum", json=model).status_code == 201
+    answer = client.post(path, json=body)
+    assert 400 <= answer.status_code < 500
+    assert "has complex numbers, as “z” of complex128; this protocol has none" in answer.text
+    assert is_in_its_form(BadRequest("", path, b"").facade, answer.json())
 
 
 def test_whoever_has_no_key_is_told_in_the_form_of_the_protocol(make_client: Callable[..., Client]) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import numpy as np
 
+from engine.graph.dtypes import real_dtype
 from tests.service.support import Json
 
 KIND = "application/vnd.safetensors"
@@ -18,9 +19,10 @@ SENT = {"Content-Type": KIND}
 BINARY = {"Content-Type": KIND, "Accept": KIND}
 SPELLINGS = {
     "bool": "BOOL", "int8": "I8", "uint8": "U8", "int32": "I32", "uint32": "U32", "int64": "I64",
-    "float16": "F16", "float32": "F32", "float64": "F64",
+    "float16": "F16", "float32": "F32", "float64": "F64", "complex64": "F32", "complex128": "F64",
 }  # fmt: skip
-NAMES = {spelling: name for name, spelling in SPELLINGS.items()}
+COMPLEX = {"F32": "complex64", "F64": "complex128"}
+NAMES = {spelling: name for name, spelling in SPELLINGS.items() if name not in COMPLEX.values()}
 Array = np.ndarray[Any, Any]
 
 
@@ -36,8 +38,11 @@ def body(request: Json | None, tensors: Mapping[str, Array], **more: Any) -> byt
     for name, array in tensors.items():
         raw = np.ascontiguousarray(array).tobytes()
         offsets = [len(data), len(data) + len(raw)]
-        header[name] = {"dtype": SPELLINGS[array.dtype.name], "shape": list(array.shape), "data_offsets": offsets}
+        shape = [*array.shape, 2] if array.dtype.kind == "c" else list(array.shape)
+        header[name] = {"dtype": SPELLINGS[array.dtype.name], "shape": shape, "data_offsets": offsets}
         data += raw
+    if pairs := [name for name, array in tensors.items() if array.dtype.kind == "c"]:
+        header.setdefault("__metadata__", {})["complex"] = json.dumps(pairs)
     text = json.dumps(header | more).encode()
     return framed(text + b" " * (-len(text) % 8), data)
 
@@ -46,14 +51,16 @@ def unpacked(content: bytes) -> tuple[Json, dict[str, Array]]:
     """The answer and the tensors of a body."""
     (length,) = struct.unpack("<Q", content[:8])
     header = json.loads(content[8 : 8 + length])
-    response = json.loads(header.pop("__metadata__")["response"])
+    metadata = header.pop("__metadata__")
+    response, pairs = json.loads(metadata["response"]), json.loads(metadata.get("complex", "[]"))
     data, end, tensors = content[8 + length :], 0, {}
     for name, entry in header.items():
         start, stop = entry["data_offsets"]
         assert start == end, "the tensors lie in the order of the header, without gaps"
         end = stop
         flat = np.frombuffer(data[start:stop], NAMES[entry["dtype"]])
-        tensors[name] = flat.reshape(entry["shape"])
+        array = flat.reshape(entry["shape"])
+        tensors[name] = array.view(COMPLEX[entry["dtype"]])[..., 0] if name in pairs else array
     assert end == len(data)
     return response, tensors
 
@@ -71,7 +78,7 @@ def array(tensor: Json) -> Array:
     if "data_b64" in tensor:
         flat = np.frombuffer(base64.b64decode(tensor["data_b64"]), tensor["dtype"])
     else:
-        flat = np.array(tensor["data"], tensor["dtype"])
+        flat = np.array(tensor["data"], real_dtype(np.dtype(tensor["dtype"]))).view(tensor["dtype"])
     return flat.reshape(tensor["shape"])
 
 

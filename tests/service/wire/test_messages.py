@@ -181,7 +181,7 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         request(W, feeds=[feed(0, [1], [1], "f8")]),
         (
             "node 0: feeds[0].tensor has the dtype “f8”; "
-            "one of bool, int8, uint8, int32, uint32, int64, float16, float32, float64 is expected"
+            "one of bool, int8, uint8, int32, uint32, int64, float16, float32, float64, complex64, complex128 is expected"
         ),
     ),
     (
