@@ -17,9 +17,9 @@ class ElementType:
 
     `name` is NumPy's, which JSON and graphs have, too, and `width` counts bytes. `is_differentiable` says whether
     derivatives of and in its numbers exist, `has_loops` whether loops and microkernels are written for them. Bodies
-    call it what safetensors does, if it has the dtype, and an element takes at most `json_characters` in JSON, with its comma; integers
-    beyond 2⁵³ are never written there. Graphs have it `since` an opset. A complex number is two of the dtype `parts`,
-    the real one first.
+    call it what `safetensors` does, if that has the dtype, and an element takes at most `json_characters` in JSON, with
+    its comma; integers beyond 2⁵³ are never written there. Graphs have it `since` an opset. A complex number is two of
+    the dtype `parts`, the real one first.
     """
 
     name: str
