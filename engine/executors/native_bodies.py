@@ -95,7 +95,7 @@ def bind_body(
 ) -> BoundBody:
     """Its results go elsewhere, but for those that are `fixed`. Raises NotNative."""
     inner = RunContext(run.xp)
-    inner.watch, inner.bind_plan = run.watch, run.bind_plan
+    inner.watch, inner.bind_plan, inner.threads = run.watch, run.bind_plan, run.threads
     layout = BodyLayout(plan, fixed, consts, memory)
     inner.workspace = memory.take(body_needs(binder, plan, fixed, consts).passing)
     binding = _Binding(binder, runner, inner, layout)

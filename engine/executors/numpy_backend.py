@@ -14,7 +14,9 @@ from engine.executors.kernels import Kernels
 from engine.executors.prepared_plan import PreparedPlan
 from engine.executors.tiers import Compiling, Determinism, ExecutionTiers
 from engine.graph.alignment import ALIGNMENT
+from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
+from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.native.kernel_store import KernelStore
 from engine.planning.plan import Plan
@@ -66,6 +68,12 @@ class NumPyExecutor(Executor):
     def xp(self) -> Namespace:
         """The module numpy."""
         return np
+
+    def context(self, deadline: Deadline = NO_DEADLINE, workspace: Any = None) -> RunContext:
+        """Context of runs here, with its threads."""
+        context = super().context(deadline, workspace)
+        context.threads = self.threads
+        return context
 
     def to_device(self, array: np.ndarray[Any, Any]) -> Array:
         """`array` itself."""

@@ -25,10 +25,10 @@ class RunContext:
     allocates what it needs. `device` is the kind of device whose kernels run: by default the one whose arrays `xp`
     makes. `bind_plan` makes a plan within the plan ready to run: of a body, what a loop runs at each step. It is given
     arrays by number, and a deadline, and gives the results. `watch` is what machine code looks at to know whether it
-    is to end; None where none is run.
+    is to end; None where none is run. A library that shares its work among threads may use `threads`.
     """
 
-    __slots__ = ("bind_plan", "deadline", "device", "watch", "workspace", "xp")
+    __slots__ = ("bind_plan", "deadline", "device", "threads", "watch", "workspace", "xp")
 
     def __init__(
         self, xp: Any, deadline: Deadline = NO_DEADLINE, workspace: Any = None, device: str | None = None
@@ -40,6 +40,7 @@ class RunContext:
         self.device = device or _DEVICES[xp.__name__]
         self.bind_plan: Callable[[Any], RunPlan] = _nobody
         self.watch: Any = None
+        self.threads = 1
 
     def through(self, chunks: Iterable[_Item]) -> Iterator[_Item]:
         """`chunks` of work one by one, with a look before each. Raises DeadlineExceeded.

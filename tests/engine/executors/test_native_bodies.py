@@ -34,15 +34,19 @@ PYTHON: Final = {
     "cummin": "whole runs of NumPy",
     "cumprod": "whole runs of NumPy",
     "digamma": "in float64, SciPy's, mended",
+    "fft": "SciPy's pocketfft",
+    "ifft": "SciPy's pocketfft",
     "index": "looks at its indices",
     "index_add": "looks at its indices",
     "index_set": "looks at its indices",
+    "irfft": "SciPy's pocketfft",
     "lgamma": "in float64, SciPy's, mended",
     "log_ndtr": "in float64, SciPy's, mended",
     "nonzero": "an order is NumPy's",
     "one_hot": "looks at its indices",
     "polygamma": "SciPy's zeta function",
     "random_permutation": "an order is NumPy's",
+    "rfft": "SciPy's pocketfft",
     "segment_max": "looks at its indices",
     "segment_mean": "looks at its indices",
     "segment_min": "looks at its indices",
@@ -51,6 +55,7 @@ PYTHON: Final = {
     "slice_at": "looks at its starts",
     "slogdet": "two results",
     "sort": "an order is NumPy's",
+    "stft": "by rfft",
     "topk": "an order is NumPy's",
     "trunc_div": "NumPy's, which no kernel has",
     "update_slice_at": "looks at its starts",
@@ -98,9 +103,10 @@ def looped(case: Case) -> Written:
     def body(g: Writer, angle: int, *given: int) -> list[int]:
         names = {"and": "and_", "or": "or_", "not": "not_"}
         found = getattr(g, names.get(case.op.name, case.op.name))(*given, **case.attrs)
-        count = len(case.result_types())
-        results = [g.get_output(found, index=k) for k in range(count)] if case.op.several else [found]
-        return [g.sin(angle), *results]
+        types = case.result_types()
+        results = [g.get_output(found, index=k) for k in range(len(types))] if case.op.several else [found]
+        both = [g.add(g.real(y), g.imag(y)) if t.is_complex else y for y, t in zip(results, types, strict=True)]
+        return [g.sin(angle), *both]
 
     def write(g: Writer, angle: int, *entries: int) -> list[int]:
         return list(g.scan(angle, *entries, body=body, carries=1, length=LENGTH, sequences=len(entries)))
