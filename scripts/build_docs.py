@@ -136,6 +136,8 @@ passed, as a const, which comes first. Trees are lists: each leaf is an operand 
 - `x[i, j]`, `x.at[i, j].add`, `index_put`: [`index`, `index_add`, `index_set`](guide/masks.md); `lax.dynamic_slice`:
   [`slice_at`](ops.md#slice_at).
 - Complex numbers: [`complex64`, `complex128`](guide/complex.md). Gradients are PyTorch's, and the conjugates of JAX's.
+- `fft`, `rfft` and the like, with `n` or `s`: [`fft`, `rfft`](guide/spectra.md), with `sizes`, which needs `axes`.
+  `torch.stft` has its last two axes the other way round, and pads.
 - ONNX's `Scan`: `scan`. State variables are carries; the last `num_scan_inputs` operands are sequences, along axis 0.
 - ONNX's `Loop`: `while`. The trip count is `max_steps`, the condition a function, the iteration's number a carry. Where
   all iterations run, or there are scan outputs: `scan`.

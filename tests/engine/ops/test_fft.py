@@ -23,12 +23,14 @@ CLOSE = {"float32": 2e-6, "float64": 4e-15}
 def drawn(*shape: int, dtype: str = "complex128", seed: int = 0) -> Array:
     rng = np.random.default_rng(seed)
     x = rng.standard_normal(shape)
-    return np.asarray(x + 1j * rng.standard_normal(shape) if dtype.startswith("complex") else x, dtype)
+    found: Array = np.asarray(x + 1j * rng.standard_normal(shape) if dtype.startswith("complex") else x, dtype)
+    return found
 
 
 def matrix(n: int, sign: int = -1) -> Array:
     """The sums, from whole numbers: exp(2πi jk / n)."""
-    return np.exp(sign * 2j * np.pi * (np.outer(np.arange(n), np.arange(n)) % n) / n)
+    found: Array = np.exp(sign * 2j * np.pi * (np.outer(np.arange(n), np.arange(n)) % n) / n)
+    return found
 
 
 def close(found: Array, wanted: Array, most: float) -> None:
