@@ -102,6 +102,7 @@ EQUIVALENTS: Final[dict[str, Equivalent]] = {
     "cumprod": _call("cumprod", -1),
     "cumsum": _call("cumsum", -1),
     "diag": lambda ops, x: x.diagonal().clone(),
+    "eigh": lambda ops, x: _call("linalg.eigh")(ops, (x + x.mT) / 2),
     "einsum": lambda ops, a, b: _call("einsum")(ops, "bij,bkj->bik", a, b),
     "embedding": lambda ops, x, index: x[index],
     "gather": lambda ops, x, index: x.gather(0, index),
@@ -134,4 +135,5 @@ EQUIVALENTS: Final[dict[str, Equivalent]] = {
     "trunc_div": _call("div", rounding_mode="trunc"),
     "triangular_solve": _call("linalg.solve_triangular", upper=False),
     "var": _call("var", correction=0),
+    "svd": _call("linalg.svd", full_matrices=False),
 }

@@ -64,6 +64,7 @@ LARGE: Final[dict[str, Sample]] = {
     "cumprod": Sample(Real(EDGE, EDGE, low=0.9, high=1.1), axis=-1),
     "cumsum": Sample(_GRID, axis=-1),
     "diag": Sample(_GRID),
+    "eigh": Sample(_REGULAR),
     "einsum": Sample(Real(16, 128, 128), Real(16, 128, 128), equation="bij,bkj->bik"),
     "embedding": Sample(_GRID, _ROWS),
     "fft": Sample(Real(64, 4096)),
@@ -125,6 +126,7 @@ LARGE: Final[dict[str, Sample]] = {
     "stack": Sample(_GRID, _GRID, axis=0),
     "stft": Sample(Real(8, 1 << 14), Real(512), stride=[128]),
     "struct_field": Sample(Real(4 * EDGE, EDGE), field_index=1, total_fields=4),
+    "svd": Sample(_REGULAR),
     "take_along": Sample(_GRID, _CELLS, axis=-1),
     "tile": Sample(_GRID, repeats=[2, 2]),
     "topk": Sample(_GRID, k=16),
@@ -135,7 +137,17 @@ LARGE: Final[dict[str, Sample]] = {
     "update_slice_at": Sample(_GRID, Real(512, 512), Ints(2, high=EDGE)),
 }
 #: how many results those have that have several
-RESULTS: Final = {"batch_norm_running": 3, "chunk": 2, "compress": 2, "nonzero": 2, "slogdet": 2, "split": 2, "topk": 2}
+RESULTS: Final = {
+    "batch_norm_running": 3,
+    "chunk": 2,
+    "compress": 2,
+    "eigh": 2,
+    "nonzero": 2,
+    "slogdet": 2,
+    "split": 2,
+    "svd": 3,
+    "topk": 2,
+}
 #: leaves, what reads one of several results, what is a transform, and what makes one key
 ABSENT: Final = ("input", "parameter", "get_output", "grad", "random_fold_in", "random_key")
 

@@ -49,11 +49,15 @@ class NoGradient:
 
 
 class Narrowed(NamedTuple):
-    """What is left of a node of which only some results are read: its attributes, and which operands and results."""
+    """What is left of a node of which only some results are read: its attributes, and which operands and results.
+
+    `op` is another one, which makes these results alone; None where it is the same.
+    """
 
     attrs: Mapping[str, Any]
     operands: Sequence[int]
     results: Sequence[int]
+    op: Any = None  # Definition | None: stated below
 
 
 class Definition(ABC):

@@ -61,4 +61,5 @@ def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
 
 def _of_less(node: Node, less: Narrowed) -> Node:
     operands = tuple([node.operands[i] for i in less.operands])
-    return node._replace(operands=operands, attrs=less.attrs, types=tuple([node.types[k] for k in less.results]))
+    types = tuple([node.types[k] for k in less.results])
+    return node._replace(op=less.op or node.op, operands=operands, attrs=less.attrs, types=types)

@@ -1,0 +1,136 @@
+"""Matrices taken apart, some at a time: a batch in pieces, and in it matrices that have no answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, Final
+
+import numpy as np
+
+from engine.graph.by_device import DeviceFunction
+from engine.graph.op import Array
+from engine.graph.run_context import RunContext
+from engine.graph.tensor_type import FLOAT64, Shape, TensorType
+from engine.oplib.matrices import computed
+
+#: elements of a piece, and FLOPs of one in units of n³: a few milliseconds of work between two looks at the deadline
+_ELEMENTS: Final = 1 << 15
+_CUBES: Final = 1 << 20
+
+# What numpy.linalg's functions call, and then raise LinAlgError for the whole batch if it has written NaN for one
+# matrix. They are not public, so that there is a way without them.
+_GUFUNCS = getattr(np.linalg, "_umath_linalg", None)
+_UNCHECKED: Final = {"eigh": "eigh_lo", "eigvalsh": "eigvalsh_lo", "svd": "svd_s", "svdvals": "svd"}
+
+
+def at_once(shape: Shape) -> int:
+    """How many matrices of this shape, on its last two axes, are one piece."""
+    m, n = shape[-2:]
+    return max(1, min(_ELEMENTS // max(1, m * n), _CUBES // max(1, m * n * max(m, n))))
+
+
+def pieces(
+    run: RunContext, operands: Sequence[Array], outs: Sequence[Array]
+) -> Iterator[tuple[list[Array], list[Array]]]:
+    """Of a batch, some matrices at a time: copies of the operands in the dtype `computed`, and where results go.
+
+    All have the batch axes of the first operand, whose last two hold matrices. Raises DeadlineExceeded.
+    """
+    batch = operands[0].shape[:-2]
+    count, axes = math.prod(batch), len(batch)
+    flat = [a.reshape(count, *a.shape[axes:]) for a in (*operands, *outs)]
+    dtype, size = computed(run, outs[0]), at_once(operands[0].shape)
+    for start in run.through(range(0, count, size)):
+        part = slice(start, start + size)
+        copies = [run.xp.array(a[part], dtype=dtype) for a in flat[: len(operands)]]
+        yield copies, [a[part] for a in flat[len(operands) :]]
+
+
+def pieces_bytes(shape: Shape, doubles: int, *operands: TensorType) -> int:
+    """What pieces take of operands of this shape: so many doubles a matrix, and operands that a reshape copies."""
+    scattered = sum(x.nbytes for x in operands if not x.is_dense and x.ndim > 3)
+    return scattered + FLOAT64.itemsize * doubles * min(at_once(shape), math.prod(shape[:-2]))
+
+
+def symmetric_part(x: Array) -> Array:
+    """(x + xᵀ) / 2, of a piece that may be written over."""
+    x *= 0.5
+    return x + x.swapaxes(-1, -2)
+
+
+def factored(run: RunContext, name: str, x: Array) -> Sequence[Array]:
+    """The factors of each matrix of a piece [c, m, n], which is written over: NaN where there are none.
+
+    `name` is one of eigh, eigvalsh (of what is symmetric), svd, svdvals (thin), and qr (reduced). A matrix with an
+    infinity or NaN has no factors: LAPACK is never shown one.
+    """
+    lost = ~run.xp.isfinite(x).all(axis=(-2, -1))
+    x[lost] = 0
+    factors = _factored(run, name, x)
+    for y in factors:
+        y[lost] = np.nan
+    return factors
+
+
+@DeviceFunction
+def _factored(run: RunContext, name: str, x: Array) -> list[Array]:
+    """One call where all matrices have factors; only else one each."""
+    function = _checked(run.xp, name)
+    try:
+        return list(_several(function(x)))
+    except np.linalg.LinAlgError:
+        return _one_by_one(function, x)
+
+
+def _one_by_one(function: Callable[[Array], Any], x: Array) -> list[Array]:
+    """At least one has none. What those are like that have none is seen of a matrix of zeros."""
+    found = []
+    for i in range(len(x)):
+        try:
+            found.append(_several(function(x[i : i + 1])))
+        except np.linalg.LinAlgError:
+            found.append([np.nan * y for y in _several(function(0 * x[i : i + 1]))])
+    return [_joined(parts) for parts in zip(*found, strict=True)]
+
+
+def _joined(parts: Sequence[Array]) -> Array:
+    whole = parts[0].repeat(len(parts), axis=0)
+    for i, part in enumerate(parts):
+        whole[i] = part[0]
+    return whole
+
+
+def _several(found: Any) -> Sequence[Array]:
+    return found if isinstance(found, tuple | list) else [found]
+
+
+def _checked(xp: Any, name: str) -> Callable[[Array], Any]:
+    functions: dict[str, Callable[[Array], Any]] = {
+        "eigh": xp.linalg.eigh,
+        "eigvalsh": xp.linalg.eigvalsh,
+        "svd": partial(xp.linalg.svd, full_matrices=False),
+        "svdvals": partial(xp.linalg.svd, compute_uv=False),
+        "qr": xp.linalg.qr,
+    }
+    return functions[name]
+
+
+@_factored.on("cpu")
+def _factored_on_cpu(run: RunContext, name: str, x: Array) -> list[Array]:
+    """Without the check that takes what others have, where NumPy has such a function."""
+    unchecked = getattr(_GUFUNCS, _UNCHECKED.get(name, ""), None)
+    if unchecked is None:
+        return _factored.general(run, name, x)
+    with np.errstate(all="ignore"):
+        return list(_several(unchecked(x)))
+
+
+@_factored.on("cuda")
+def _factored_on_cuda(run: RunContext, name: str, x: Array) -> list[Array]:
+    """CuPy leaves numbers without meaning, unless told to look and raise."""
+    import cupyx  # noqa: PLC0415 - optional
+
+    with cupyx.errstate(linalg="raise"):
+        return _factored.general(run, name, x)
