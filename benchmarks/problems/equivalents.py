@@ -135,5 +135,7 @@ EQUIVALENTS: Final[dict[str, Equivalent]] = {
     "trunc_div": _call("div", rounding_mode="trunc"),
     "triangular_solve": _call("linalg.solve_triangular", upper=False),
     "var": _call("var", correction=0),
+    "lu": _call("linalg.lu"),
+    "qr": _call("linalg.qr"),
     "svd": _call("linalg.svd", full_matrices=False),
 }

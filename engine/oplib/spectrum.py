@@ -8,6 +8,7 @@ pairs that are closer than 16 n ε ‖x‖ are taken for equal, and what then is
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -56,6 +57,12 @@ def tolerance(values: Value, n: int) -> Value:
     """[..., k] → [..., 1]: within what distance eigenvalues or singular values of an n × n matrix are equal."""
     largest = values.abs().max(axes=(values.ndim - 1,), keepdims=True)
     return largest * (_CLOSE * n * float(np.finfo(values.dtype).eps))
+
+
+def of_nothing(x: Value, g: Sequence[Value | None]) -> Value | None:
+    """The cotangent of x, which has no elements: it depends on those that have arrived, as others do."""
+    arrived = [part.sum() for part in g if part is not None]
+    return x.full_like(0.0) * sum(arrived[1:], start=arrived[0]) if arrived else None
 
 
 def diagonal_mask(builder: Builder, n: int) -> Value:

@@ -15,7 +15,15 @@ from engine.graph.truth import Truth
 from engine.oplib.decomposition import Decomposition, room
 from engine.oplib.factors import factored, pieces, symmetric_part
 from engine.oplib.matrices import square
-from engine.oplib.spectrum import DEGENERATE, adjoint, hermitian_part, off_diagonal_gaps, scaled_columns, tolerance
+from engine.oplib.spectrum import (
+    DEGENERATE,
+    adjoint,
+    hermitian_part,
+    of_nothing,
+    off_diagonal_gaps,
+    scaled_columns,
+    tolerance,
+)
 from engine.oplib.widening import wide
 
 _ROOT: Final = 0.7071067811865476
@@ -119,7 +127,7 @@ class Eigh(Decomposition):
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
         """Of eigenvalues, and of vectors by their components along others."""
         if not x.type.size:
-            return (x.full_like(0.0),)
+            return (of_nothing(x, g),)
         if wide(x) is not x:
             y = wide(x).eigh(degenerate=degenerate)
         w, v = y.output(0), y.output(1)

@@ -20,6 +20,7 @@ from engine.oplib.spectrum import (
     adjoint,
     column,
     inverse_gaps,
+    of_nothing,
     off_diagonal_gaps,
     row,
     scaled_columns,
@@ -133,7 +134,7 @@ class SVD(Decomposition):
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
         """Inside the spaces of u and v, and beside them."""
         if not x.type.size:
-            return (x.full_like(0.0),)
+            return (of_nothing(x, g),)
         if wide(x) is not x:
             y = wide(x).svd(degenerate=degenerate)
         u, s, vh = (y.output(i) for i in range(3))

@@ -52,7 +52,7 @@ def test_what_is_not_left_out_is_differentiated() -> None:
 @pytest.mark.parametrize(("dtype", "eps"), [("float32", 2**-23), ("float64", 2**-52)])
 def test_how_close_is_equal(dtype: str, eps: float) -> None:
     (found,) = evaluate(lambda v: [tolerance(v, 5)], np.array([[-3.0, 1.0], [0.0, 0.0]], dtype))
-    np.testing.assert_allclose(found, [[16 * 5 * eps * 3], [0]])
+    np.testing.assert_allclose(found, np.array([[16 * 5 * eps * 3], [0.0]]))
 
 
 def test_parts_and_columns() -> None:
