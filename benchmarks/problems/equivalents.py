@@ -136,6 +136,8 @@ EQUIVALENTS: Final[dict[str, Equivalent]] = {
     "triangular_solve": _call("linalg.solve_triangular", upper=False),
     "var": _call("var", correction=0),
     "lu": _call("linalg.lu"),
+    "matrix_exp": _call("linalg.matrix_exp"),
+    "matrix_power": _call("linalg.matrix_power", 5),
     "qr": _call("linalg.qr"),
     "svd": _call("linalg.svd", full_matrices=False),
 }

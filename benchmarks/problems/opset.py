@@ -83,6 +83,8 @@ LARGE: Final[dict[str, Sample]] = {
     "lu": Sample(_REGULAR),
     "map_lookup": Sample(Real(4 * EDGE, EDGE), key_index=1, total_keys=4),
     "matmul": Sample(Real(512, 512), Real(512, 512)),
+    "matrix_exp": Sample(Real(64, 16, 16)),
+    "matrix_power": Sample(Real(256, 256, low=-0.05, high=0.05), k=5),
     "max_pool1d": Sample(_ROWS_OF_CHANNELS, kernel_size=[2]),
     "max_pool2d": Sample(_IMAGES, kernel_size=[2, 2]),
     "max_pool2d_back": Sample(Real(16, 32, 16, 16), _IMAGES, kernel_size=[2, 2]),

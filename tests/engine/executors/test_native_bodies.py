@@ -44,6 +44,7 @@ PYTHON: Final = {
     "lgamma": "in float64, SciPy's, mended",
     "log_ndtr": "in float64, SciPy's, mended",
     "lu": "three results",
+    "matrix_exp": "squared as often as its elements say",
     "nonzero": "an order is NumPy's",
     "one_hot": "looks at its indices",
     "polygamma": "SciPy's zeta function",
