@@ -103,9 +103,7 @@ class ExponentialSlope(Op):
 
     def vjp(self, h: Value, y: Value, x: Value, g: Value) -> Sequence[Value | None]:
         """Itself again, on matrices twice as large for x."""
-        n = x.shape[-1]
-        back = exponential_slope(adjoint(_block(x, g)), _in_corner(h))
-        return _quarter(back, 0, 0, n) + _quarter(back, n, n, n), exponential_slope(adjoint(x), h)
+        return slope_by_matrix(x, g, h), exponential_slope(adjoint(x), h)
 
     def batch(self, mapped: Sequence[bool], x: Value, g: Value) -> Value:
         """Itself: N is one more batch axis."""
@@ -133,6 +131,13 @@ def exponential_flops(shape: Shape) -> int:
 def exponential_slope(x: Value, g: Value) -> Value:
     """Append the derivative of the exponential at x along g; adjoint to that at xᴴ."""
     return x.builder.emit(_SLOPE, (x, g), NONE)
+
+
+def slope_by_matrix(x: Value, g: Value, h: Value) -> Value:
+    """The gradient by x of the sum of h times `exponential_slope(x, g)`: of both places where x is in the block."""
+    n = x.shape[-1]
+    back = exponential_slope(adjoint(_block(x, g)), _in_corner(h))
+    return _quarter(back, 0, 0, n) + _quarter(back, n, n, n)
 
 
 def _block(x: Value, corner: Value) -> Value:

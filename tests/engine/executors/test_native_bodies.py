@@ -61,6 +61,7 @@ PYTHON: Final = {
     "sort": "an order is NumPy's",
     "stft": "by rfft",
     "svd": "three results",
+    "symmetric_function": "by eigenvectors",
     "topk": "an order is NumPy's",
     "trunc_div": "NumPy's, which no kernel has",
     "update_slice_at": "looks at its starts",
