@@ -76,6 +76,12 @@ class Stats(TypedDict):
     first_nonfinite: NotRequired[
         Annotated[Nonfinite, Field(description="with `diagnose`: absent where everything was finite")]
     ]
+    pieces: NotRequired[
+        Annotated[Int64, Field(description="of a sum over examples: pieces that it was cut into, for several workers")]
+    ]
+    repeated: NotRequired[
+        Annotated[Int64, Field(description="of a sum over examples: how often a piece was begun again")]
+    ]
 
 
 Disconnected = Annotated[

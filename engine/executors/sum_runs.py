@@ -5,7 +5,7 @@ The same additions whoever has run which blocks: a run of 2^k blocks that begins
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,17 @@ def run_blocks(
         looks_on = None if watch is None else watch(plan, {**feeds, **block})
         there: dict[Hashable, Any] = {feed: executor.to_device(array) for feed, array in block.items()}
         tree.add(executor.execute(plan, {**shared, **there}, deadline, looks_on))
+    return executor.to_host(tree.total())
+
+
+def add_pieces(executor: Executor, pieces: Iterable[Sequence[HostArray]]) -> list[HostArray]:
+    """The sums of pieces, in order, each of as many blocks, a power of two, but for the last one, which may have fewer.
+
+    So each is a subtree, and the additions are those that there are without pieces.
+    """
+    tree = SumTree(executor.xp)
+    for piece in pieces:
+        tree.add([executor.to_device(array) for array in piece])
     return executor.to_host(tree.total())
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 from engine import Batch, BatchSum, Call, CompiledSum, Deadline, HostArray, NonfiniteWatch, Plan, compile_sum
 from engine.executors.sum_runs import finished, run_blocks
+from engine.graph.run_report import RunReport
 from engine.planning.estimate import run_seconds
 from engine.tools.diagnose import Nonfinite
 from schemas.calls.batch import BatchRequest
@@ -20,12 +21,26 @@ from service.calls.sample import MEAN, feed
 from service.errors import Refusal
 
 
+class AddedUp(NamedTuple):
+    """The sums over all blocks, which others have done in pieces, some of them repeatedly; and how, in how long."""
+
+    sums: Sequence[HostArray]
+    pieces: int
+    repeated: int
+    seconds: float
+    report: RunReport
+
+
 @dataclass(frozen=True)
 class PreparedSum(Prepared):
-    """A sum over examples with the plans of its blocks, of which `compiled` is the one of most examples."""
+    """A sum over examples with the plans of its blocks, of which `compiled` is the one of most examples.
+
+    Where it is `added_up` already, nothing is left to be run.
+    """
 
     call: BatchSum
     parts: CompiledSum
+    added_up: AddedUp | None = None
 
     @property
     def recomputed_flops(self) -> int:
@@ -77,6 +92,22 @@ class BatchCall(Computing):
         )
         return admitted(PreparedSum(task, parts.full, 0, engine.dense_flop, task.call, parts), engine)
 
+    def run_task(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
+        """As of any call; of a sum, with how many pieces it was cut into, and what they took."""
+        outcome = super().run_task(ready, engine, deadline)
+        if not isinstance(ready, PreparedSum):
+            return outcome
+        if (added := ready.added_up) is None:
+            return replace(outcome, stats=replace(outcome.stats, pieces=1))
+        stats = replace(
+            outcome.stats,
+            pieces=added.pieces,
+            repeated=added.repeated,
+            execute_ms=round(outcome.stats.execute_ms + 1000 * added.seconds, 4),
+            report=added.report,
+        )
+        return replace(outcome, stats=stats)
+
     def cost(self, ready: Prepared) -> Estimate:
         """By its plan; of a sum, as many times, with room for the sums of some blocks."""
         once = super().cost(ready)
@@ -93,6 +124,8 @@ class BatchCall(Computing):
         """As of any call; of a sum, block by block."""
         if not isinstance(ready, PreparedSum):
             return super().execute(ready, engine, deadline)
+        if ready.added_up is not None:
+            return finished(ready.call, ready.added_up.sums), None
         task, watches = ready.execution, list[NonfiniteWatch]()
 
         def watch(plan: Plan, feeds: Mapping[Hashable, HostArray]) -> NonfiniteWatch:

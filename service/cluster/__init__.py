@@ -13,7 +13,6 @@ Files:
     composition   The parts of a server that shares its state with others, put together
     directory     Directory of owners: who has a shard, as its last commit tells it
     http_peers    Other servers over HTTP: connections that are kept, questions, and whole requests that are passed on
-    lending       Versions of tensors that jobs read, whose memory stays as long as one of them may be sent to a worker
     owners        Owners of shards: who has one is found out, asked, and replaced where it does not answer
     owning        Shards that this server has: each is taken by an opening, answered from memory, and let go of as a
                   whole

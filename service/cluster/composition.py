@@ -13,7 +13,6 @@ from starlette.types import ASGIApp
 from service.cluster.between import Between
 from service.cluster.directory import OwnerDirectory
 from service.cluster.http_peers import HttpPeers
-from service.cluster.lending import Lending
 from service.cluster.owners import Owners
 from service.cluster.owning import Owning
 from service.cluster.placing import Placing
@@ -21,6 +20,7 @@ from service.cluster.pool import ClusterPool
 from service.cluster.questions import Questions
 from service.cluster.shared_store import SharedStore
 from service.facades.known import facades_of
+from service.pool.lending import Lending
 from service.settings import NO_STATE, Settings, flag, variable
 from service.state.commits import CommitCallback
 from service.state.object_journal import ObjectJournal

@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from hashlib import blake2b
 from typing import Final
 
-from service.cluster.lending import Lending
 from service.errors import Refusal, fault
+from service.pool.lending import Lending
 from service.pool.pool import Done
 from service.pool.process import COMMAND
 from service.pool.process_pool import ProcessPool
@@ -41,13 +40,10 @@ class ClusterPool(ProcessPool):
     find: FindVersions
 
     def __init__(self, settings: Settings, lending: Lending, command: Sequence[str] = COMMAND) -> None:
-        super().__init__(settings, command)
+        super().__init__(settings, command, lending)
         self.most_mapped = _MOST_MAPPED
-        self._lending = lending
         self._current: dict[TensorKey, TensorVersion] = {}
         self._finding: dict[Ticket, asyncio.Task[None]] = {}
-        self._found: dict[Ticket, tuple[str, Mapping[str, TensorVersion]]] = {}
-        self._readers: dict[str, int] = {}
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
         """As `Pool` has it, but that nobody reads it here: those who look for it find it."""
@@ -63,6 +59,9 @@ class ClusterPool(ProcessPool):
         super().submit(job, done)
 
     def _find_tensors(self, ticket: Ticket) -> None:
+        if ticket in self._pinned:
+            super()._find_tensors(ticket)
+            return
         self._lanes.hold(ticket)
         self._finding[ticket] = self._loop.create_task(self._look_for(ticket))
 
@@ -77,33 +76,20 @@ class ClusterPool(ProcessPool):
             self._not_found(ticket, fault())
         else:
             del self._finding[ticket]
-            self._take(ticket, found)
+            self._read_together(ticket, found)
             self._lanes.put_first(ticket)
-        self._lanes.pump()
+        self._pump()
 
     def _not_found(self, ticket: Ticket, refusal: Refusal) -> None:
         del self._finding[ticket]
         self._end(ticket, refused(refusal, ticket.job.request_id))
 
-    def _take(self, ticket: Ticket, found: Mapping[str, TensorVersion]) -> None:
-        ticket.job.reads = reads = _name_of(found)
-        self._found[ticket] = reads, found
-        self._readers[reads] = self._readers.get(reads, 0) + 1
-        for name, version in found.items():
-            self.residents[reads, name] = version
+    def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
+        """As a pool has it: what a job reads here was found for it alone."""
+        return True
 
-    def _let_go(self, ticket: Ticket) -> None:
-        super()._let_go(ticket)
-        reads, found = self._found.pop(ticket, ("", {}))
-        if not reads:
-            return
-        self._readers[reads] -= 1
-        if not self._readers[reads]:
-            del self._readers[reads]
-            for name in found:
-                del self.residents[reads, name]
-        for version in found.values():
-            self._lending.give_back(version)
+    def _unread(self, keys: Sequence[TensorKey]) -> None:
+        """Nothing: what workers know of a set is right for ever."""
 
     def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
         if (finding := self._finding.pop(ticket, None)) is None:
@@ -111,11 +97,3 @@ class ClusterPool(ProcessPool):
             return
         finding.cancel()
         self._end(ticket, None if refusal is None else refused(refusal, ticket.job.request_id))
-
-
-def _name_of(found: Mapping[str, TensorVersion]) -> str:
-    """What workers know these versions by: the same for the same."""
-    digest = blake2b(digest_size=16)
-    for name in sorted(found):
-        digest.update(f"{name}\n{found[name].etag}\n".encode())
-    return f"={digest.hexdigest()}"

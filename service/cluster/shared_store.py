@@ -16,7 +16,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from service.cluster.lending import Lending
 from service.cluster.owners import Owners
 from service.cluster.peers import Answer, Moved, Peers, Silent, Slow, Unreachable
 from service.cluster.protocol import record_of, row_of_record, row_of_stored
@@ -24,6 +23,7 @@ from service.cluster.recent import RecentlyUsed
 from service.errors import Refusal, fault
 from service.keys.caller import Caller, KeyScope
 from service.observe.tally import ClusterFigures, Holdings
+from service.pool.lending import Lending
 from service.pool.pool import Done, Pool
 from service.settings import Settings
 from service.state.changes import Change, new_answer

@@ -17,16 +17,21 @@ Files:
     job_state     The states of a job in the pool, and from which of them to which it may go
     lanes         Lanes of workers: short jobs go to the quick worker, so that they wait for no long one; long ones to
                   the others
+    lending       Versions of tensors that jobs read, whose memory stays as long as one of them may be sent to a worker
     pool          Pool of workers as the front sees it, whoever they are
     process       One worker process as the front sees it: a socket that jobs go down, replies that come up, and its end
     process_pool  The pool of worker processes: jobs are admitted, sent to workers, stopped in time, and accounted for
     replica       Replica of the resident tensors that a worker knows, as the front sees it: those it asked for, up to a
                   number
     stats         Statistics of a pool, for whoever watches it
+    sums          Sums over examples that several workers do: cut into pieces, each run where a worker idles, and put
+                  together
     supervisor    The worker processes: each has its place, and another takes it when one ends
     ticket        A job in the hands of the front: its state, whose it is, who is to be told, where it is, and what is
                   held for it
     topology      Topology: how many worker processes there are, and what each is for
+    version_sets  Sets of versions of tensors that are read together, each known to workers under one name for as long
+                  as it is read
     watch         Watch that is kept every now and then, not by a timer each: deadlines, workers that do not stop or
                   grow old
 """

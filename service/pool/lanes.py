@@ -60,6 +60,11 @@ class Lanes:
         """Jobs that no worker has."""
         return len(self.short) + len(self.long)
 
+    @property
+    def has_idle(self) -> bool:
+        """Whether a worker of long jobs has nothing to do, and no job waits."""
+        return not self.waiting and any(w.long is None and w.idle for w in self._supervisor.general)
+
     def put(self, ticket: Ticket) -> None:
         """A job for the next worker that can take it."""
         if self._accounts.contended or self._in_turn:

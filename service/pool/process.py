@@ -232,6 +232,9 @@ class WorkerProcess(asyncio.Protocol):
             with suppress(ConnectionError):  # it has just ended, and that will be heard
                 self._channel.show(memory.buffer)
             place = Whereabouts(memory.buffer.number, len(job.body))
+        if ticket.beside is not None and ticket.beside.buffer is not None:
+            with suppress(ConnectionError):
+                self._channel.show(ticket.beside.buffer)
         graph = job.graph_bytes if ticket.graph_wanted else None
         self.send_frame(frames.job_frame(slot, job, place, ticket.bound, graph))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Final, cast
 
@@ -19,12 +19,15 @@ from service.pool.admission import Admission
 from service.pool.cost_model import MISJUDGED, QUICK, CostModel, JobKind, kind_of
 from service.pool.job_state import JobState
 from service.pool.lanes import Lanes
+from service.pool.lending import Lending
 from service.pool.pool import Done
 from service.pool.process import COMMAND, WorkerProcess
 from service.pool.replica import TensorKey
 from service.pool.stats import Stats
+from service.pool.sums import PieceTicket, Sums
 from service.pool.supervisor import Supervisor
 from service.pool.ticket import Length, Ticket
+from service.pool.version_sets import VersionSets
 from service.pool.watch import GRACE, Watch, resident_bytes
 from service.settings import Settings
 from service.state.tensors import TensorVersion
@@ -32,7 +35,7 @@ from service.transport.body_memory import BodyAllocation, BodyMemory
 from service.transport.claims import Claim, Claims
 from service.transport.frames import INLINE
 from service.transport.job import Job, Reply, refused
-from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsModel, WantsTensors
+from service.transport.job_result import Divisible, NeedsGraph, NotDone, TooLong, WantsModel, WantsTensors
 from service.transport.tensor_memory import TensorMemory
 
 _logger = logging.getLogger("gradserve.pool")
@@ -50,8 +53,8 @@ _LEAVE: Final = 2.0
 class ProcessPool:
     """Jobs in processes of their own. `start` it on the event loop that it is used on, `close` it at the end."""
 
-    def __init__(self, settings: Settings, command: Sequence[str] = COMMAND) -> None:
-        """`command` is what a worker runs."""
+    def __init__(self, settings: Settings, command: Sequence[str] = COMMAND, lending: Lending | None = None) -> None:
+        """`command` is what a worker runs; `lending` knows who else reads versions of tensors."""
         self.device = ""
         self._settings = settings
         self._command = command
@@ -63,6 +66,10 @@ class ProcessPool:
         #: by namespace and name: what jobs read that are sent from now on
         self.residents: dict[TensorKey, TensorVersion] = {}
         self.most_mapped = float("inf")
+        self._lending = Lending() if lending is None else lending
+        self._version_sets = VersionSets(self.residents, self._lending)
+        #: what jobs read that was pinned for them: the name of a set, and the set
+        self._pinned: dict[Ticket, tuple[str, Mapping[str, TensorVersion]]] = {}
         self._draining = False
         self._displaced = 0
         self._looks = 0
@@ -76,6 +83,7 @@ class ProcessPool:
         self._body_memory = BodyMemory(self._loop, self._forget)
         self._tensor_memory = TensorMemory(self._loop)
         self._lanes = Lanes(self._supervisor, self._accounts, self._too_late, self._overtaken)
+        self._sums = Sums(self, self._abandon)
         self._watch = Watch(self, self._tickets, self._supervisor, self._settings)
         self.device = await self._supervisor.start()
         self._ticking = self._loop.call_later(_TICK, self._tick)
@@ -110,7 +118,7 @@ class ProcessPool:
         """What is going on now."""
         return Stats(
             queued={"quick": len(self._lanes.short), "long": len(self._lanes.long)},
-            running=len(self._tickets) - self._lanes.waiting,
+            running=len(self._tickets) - self._lanes.waiting - self._sums.runs,
             workers=self._supervisor.count(),
             restarts=dict(self._supervisor.ends),
             reserved=self._claims.held,
@@ -121,6 +129,8 @@ class ProcessPool:
             compiled=self._supervisor.kernels + sum(worker.page.vitals.kernels for worker in self._supervisor),
             callers=self._accounts.present,
             displaced=self._displaced,
+            pieces=self._sums.done,
+            repeated=self._sums.repeated,
         )
 
     def allocate(self, nbytes: int, tenant: str = "") -> BodyAllocation:
@@ -142,18 +152,19 @@ class ProcessPool:
         for worker in self._supervisor:
             worker.changed(key)
         if before is not None:
-            before.memory.give_back()
+            self._lending.retire(before)
 
     def submit(self, job: Job, done: Done) -> None:
         """Take up a job; at its deadline there is a reply, whatever its worker does then."""
         now = time.monotonic()
         account = self._accounts.enter(job.tenant, now)
-        if self._draining or (self._admission.full(len(self._tickets)) and not self._make_room(account)):
-            refusal = stopping() if self._draining else self._admission.crowded(len(self._tickets))
+        if self._draining or (self._admission.full(self._held) and not self._make_room(account)):
+            refusal = stopping() if self._draining else self._admission.crowded(self._held)
             self._turn_away(job, done, refusal)
             return
         ticket = Ticket(job, account, done, now, self._abandon)
         job.may_ask = True
+        job.may_divide = self._supervisor.long_workers > 1
         if job.memory is not None or len(job.body) > INLINE:
             try:
                 self._place_body(ticket)
@@ -185,13 +196,13 @@ class ProcessPool:
         if reply.recycle is not None:
             self._supervisor.dismiss(worker, reply.recycle)
         self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
-        if ticket.length is Length.LONG or (seconds > MISJUDGED and reply.cached):
+        if (ticket.length is Length.LONG and ticket.beside is None) or (seconds > MISJUDGED and reply.cached):
             self._learn(ticket, seconds, planned=not reply.cached)
         if ticket.length >= Length.LONG:
             self._supervisor.trim()
         self._end(ticket, reply)
-        if self._lanes.waiting:
-            self._lanes.pump()
+        if self._lanes.waiting or self._sums.runs:
+            self._pump()
 
     def not_done(self, ticket: Ticket, why: NotDone, seconds: float) -> None:
         """A worker lacks something for a job: it is sent again with that, or waits with the long ones."""
@@ -201,6 +212,8 @@ class ProcessPool:
         elif isinstance(why, TooLong):
             kind = kind_of(ticket.job)
             self._queue(ticket, kind, self._cost_model.planned(kind, why.estimate))
+        elif isinstance(why, Divisible) and ticket.job.may_divide:
+            self._divide(ticket, why)
         elif isinstance(why, NeedsGraph) and not ticket.graph_wanted:
             ticket.graph_wanted = True
             self._lanes.put_back(ticket)
@@ -212,7 +225,92 @@ class ProcessPool:
         else:
             _logger.error("request %s: a worker asks again for what it was given", ticket.job.request_id)
             self._refuse(ticket, fault())
+        self._pump()
+
+    def _divide(self, ticket: Ticket, why: Divisible) -> None:
+        """Have a sum done in pieces; or by one worker, where nothing is won by them."""
+        ticket.job.may_divide = ticket.job.may_ask = False
+        self._lanes.hold(ticket)
+        try:
+            divided = self._sums.divide(ticket, why)
+        except Refusal as refusal:
+            self._refuse(ticket, refusal)
+            return
+        if not divided:
+            ticket.job.may_ask = True
+            self._lanes.put_first(ticket)
+
+    @property
+    def _held(self) -> int:
+        """Jobs of callers that are held."""
+        return len(self._tickets) - self._sums.tickets
+
+    def _pump(self) -> None:
+        """Send what waits to those that can take it, and then pieces of sums."""
         self._lanes.pump()
+        if self._sums.runs:
+            self._sums.fill()
+
+    @property
+    def can_help(self) -> bool:
+        """Whether a worker idles, and nobody waits for one."""
+        return self._lanes.has_idle
+
+    @property
+    def helpers(self) -> int:
+        """Workers that a sum may be divided among."""
+        return self._supervisor.long_workers
+
+    def add_piece(self, ticket: PieceTicket) -> None:
+        """A piece for the next worker whose turn it is."""
+        self._tickets[ticket.job] = ticket
+        self._sums.tickets += 1
+        self._watch.at(ticket.job.expires)
+        self._lanes.put(ticket)
+
+    def drop_piece(self, ticket: PieceTicket) -> None:
+        """A piece that nobody wants any more."""
+        if ticket.is_wanted:
+            self._abandon(ticket)
+
+    def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
+        """Have all that is done for a job read the same tensors as now; whether they are still of these etags."""
+        found = {name: self.residents.get((ticket.job.namespace, name)) for name, _ in reads}
+        versions = {name: version for name, version in found.items() if version is not None}
+        if any(name not in versions or versions[name].etag != etag for name, etag in reads):
+            return False
+        if versions:
+            for version in versions.values():
+                self._lending.lend(version)
+            self._read_together(ticket, versions)
+        return True
+
+    def _read_together(self, ticket: Ticket, versions: Mapping[str, TensorVersion]) -> None:
+        """A job reads these, which are lent, whatever they become meanwhile."""
+        ticket.job.reads = reads = self._version_sets.enter(versions)
+        self._pinned[ticket] = reads, versions
+
+    def room_for(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
+        """Memory for the sums, once there is room for the answer. Raises Refusal (queue_full)."""
+        self._promise(ticket, response_bytes)
+        memory = self._body_memory.allocate(nbytes, self._claims.claim(ticket.job.tenant))
+        memory.claim.holder = ticket
+        try:
+            memory.reserve(nbytes)
+        except Refusal:
+            memory.give_back()
+            raise
+        return memory
+
+    def go_on(self, ticket: Ticket) -> None:
+        """A job that was held is to be done, before those that wait."""
+        ticket.length = max(ticket.length, Length.LONG)
+        self._lanes.put_first(ticket)
+        self._pump()
+
+    def settle(self, ticket: Ticket, reply: Reply) -> None:
+        """The reply to a job that was held."""
+        self._end(ticket, reply)
 
     def _find_tensors(self, ticket: Ticket) -> None:
         """Have a job sent again with the tensors that are wanted."""
@@ -228,7 +326,7 @@ class ProcessPool:
 
     def has_room(self) -> None:
         """A worker has room for another job."""
-        self._lanes.pump()
+        self._pump()
 
     def skipped(self, ticket: Ticket) -> None:
         """A worker has let go of a job: nobody wants it, or it held others up."""
@@ -236,7 +334,7 @@ class ProcessPool:
             self._lanes.put_back(ticket)
         else:
             self._end(ticket)
-        self._lanes.pump()
+        self._pump()
 
     def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
         """A worker has ended. What it executed is done again, once, where nothing waits behind it; the rest by others.
@@ -252,9 +350,10 @@ class ProcessPool:
                 self._refuse(ticket, worker_died())
             else:
                 if ticket in executed:
+                    ticket.died()
                     ticket.length = max(ticket.length, Length.ALONE if len(executed) > 1 else Length.LONG)
                 self._lanes.put_back(ticket)
-        self._lanes.pump()
+        self._pump()
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
         """An answer of so many bytes is held."""
@@ -283,13 +382,13 @@ class ProcessPool:
         self._leave_alone(worker, ticket, [ticket])
         if (not relieved or len(executed) > 1) and not ticket.is_stopped:
             self._watch.at(ticket.stop(JobState.RETURNING) + GRACE)
-        self._lanes.pump()
+        self._pump()
 
     def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Another worker does what would wait for this job, which has not been long enough to say so of its kind."""
         ticket.length = Length.ALONE
         self._leave_alone(worker, ticket, worker.executed)
-        self._lanes.pump()
+        self._pump()
 
     def _leave_alone(self, worker: WorkerProcess, ticket: Ticket, keeping: Sequence[Ticket]) -> None:
         """Nothing waits behind this job any more."""
@@ -309,7 +408,7 @@ class ProcessPool:
             ticket = self._tickets[job]
             if ticket.is_wanted and ticket.begun() is None:
                 self._displaced += 1
-                self._abandon(ticket, self._admission.crowded(len(self._tickets)))
+                self._abandon(ticket, self._admission.crowded(self._held))
                 return True
         return False
 
@@ -356,14 +455,20 @@ class ProcessPool:
         try:
             if ahead and needed > left and not self._lanes.is_idle(ticket):
                 raise self._admission.infeasible(needed, left)
-            ticket.promised = self._claims.claim(ticket.job.tenant, estimate.response_bytes)
+            self._promise(ticket, estimate.response_bytes)
         except Refusal as refusal:
             self._refuse(ticket, refusal)
             return
-        ticket.promised.holder = ticket
         if ticket.state is not JobState.WAITING:
             ticket.become(JobState.WAITING)
         self._lanes.put(ticket)
+
+    def _promise(self, ticket: Ticket, nbytes: int) -> None:
+        """Keep room for an answer. Raises Refusal (queue_full)."""
+        if ticket.promised is not None:
+            ticket.promised.end()
+        ticket.promised = self._claims.claim(ticket.job.tenant, nbytes)
+        ticket.promised.holder = ticket
 
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
         """What a long job took; then those that wait for too long are not kept waiting."""
@@ -381,7 +486,8 @@ class ProcessPool:
         """Nobody waits for a job any more, after this refusal: it leaves the queue, or is stopped."""
         reply = None if refusal is None else refused(refusal, ticket.job.request_id)
         if ticket.state is JobState.WAITING:
-            self._lanes.drop(ticket)
+            if not self._sums.drop(ticket):
+                self._lanes.drop(ticket)
             self._end(ticket, reply)
             return
         begun = ticket.begun()
@@ -407,15 +513,29 @@ class ProcessPool:
 
     def _let_go(self, ticket: Ticket) -> None:
         del self._tickets[ticket.job]
-        del ticket.account.jobs[ticket.job]
-        self._admission.replied()
+        if ticket.is_piece:
+            self._sums.tickets -= 1
+        else:
+            del ticket.account.jobs[ticket.job]
+            self._admission.replied()
         if ticket.promised is not None:
             ticket.promised.end()
         if ticket.memory is not None:
             ticket.job.body = b""
+        if ticket.shared is not None:
+            ticket.shared.leave()
+        elif ticket.memory is not None:
             ticket.memory.give_back()
+        if ticket in self._pinned:
+            self._unread(self._version_sets.leave(*self._pinned.pop(ticket)))
         if self._draining and not self._tickets:
             self._done.set()
+
+    def _unread(self, keys: Sequence[TensorKey]) -> None:
+        """Versions that nobody reads any more under these names."""
+        for key in keys:
+            for worker in self._supervisor:
+                worker.changed(key)
 
     def _forget(self, number: int) -> None:
         for worker in self._supervisor:

@@ -36,6 +36,13 @@ class Carrier(Protocol):
         """End the worker now."""
 
 
+class SharedUse(Protocol):
+    """Holder of what several tickets look at."""
+
+    def leave(self) -> None:
+        """One of them does no more."""
+
+
 class Length(IntEnum):
     """Expected length of a job, by which it is told with which others it waits. From LONG on it is done as long."""
 
@@ -58,6 +65,7 @@ class Ticket:
     __slots__ = (
         "_abandon",
         "account",
+        "beside",
         "bound",
         "charged",
         "charged_in",
@@ -70,6 +78,7 @@ class Ticket:
         "length",
         "memory",
         "promised",
+        "shared",
         "slot",
         "state",
         "stopped",
@@ -109,6 +118,10 @@ class Ticket:
         self.promised: Claim | None = None
         #: where the pool put the body, where nobody else had
         self.memory: BodyAllocation | None = None
+        #: what it is to be read with
+        self.beside: BodyAllocation | None = None
+        #: who gives back what is held for it, where others look at that, too
+        self.shared: SharedUse | None = None
         #: who has it, and where, while one does
         self.worker: Carrier | None = None
         self.slot = 0
@@ -116,6 +129,14 @@ class Ticket:
         self.stopped = 0.0
         #: what it has to do with deaths of workers that had it
         self.deaths = 0
+
+    @property
+    def is_piece(self) -> bool:
+        """Whether it is a piece of another job."""
+        return False
+
+    def died(self) -> None:
+        """Its worker has ended with it, and another one has it next."""
 
     @property
     def is_wanted(self) -> bool:

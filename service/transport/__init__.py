@@ -20,5 +20,7 @@ Files:
                      else beside it
     resident         Tensors that stay with the server, as a job reads them
     shared_buffers   Bodies in memory that two processes share: written by one, read by the other, and used again
+    sum_parts        Parts of a job that is a sum over examples: pieces of its blocks, and the end, where the sums of
+                     pieces meet
     tensor_memory    The memory of resident tensors: each version has its own, which workers can see where it is large
 """

@@ -15,15 +15,16 @@ import orjson
 from service.calls.estimate import Estimate
 from service.state.values import Stored, nbytes_of
 from service.transport.job import Job, Reply, Timings
-from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsModel, WantsTensors
-from service.wire.media import JSON, OCTETS, PROBLEM, SAFETENSORS
+from service.transport.job_result import Divisible, NeedsGraph, NotDone, TooLong, WantsModel, WantsTensors
+from service.transport.sum_parts import part_text, read_part
+from service.wire.media import JSON, OCTETS, PIECE_SUMS, PROBLEM, SAFETENSORS
 
 #: a body of more bytes than this goes through shared memory
 INLINE: Final = 64 << 10
 
 #: kinds of frames
 JOB, REPLY, SKIPPED, CAME, FAILED, FORGET, RELEASED, KEPT, SETTINGS, RESIDENT, CONDEMNED = range(1, 12)
-NEEDS_GRAPH, WANTS_TENSORS, TOO_LONG, WANTS_MODEL = NOT_DONE = range(12, 16)
+NEEDS_GRAPH, WANTS_TENSORS, TOO_LONG, WANTS_MODEL, DIVISIBLE = NOT_DONE = range(12, 17)
 
 _PREFIX: Final = struct.Struct("<IB")
 _NOTE: Final = struct.Struct("<IBI")
@@ -33,10 +34,10 @@ _REPLY_READ: Final = struct.Struct(_REPLY.format.replace("BBHBB", "xxHBB"))  # w
 _NOT_DONE: Final = struct.Struct("<IBBdd")
 _RESIDENT: Final = struct.Struct("<IBIQ")
 #: of answers; those of other protocols have more
-_MEDIA: Final = (JSON, SAFETENSORS, PROBLEM, OCTETS, "application/json+base64")
+_MEDIA: Final = (JSON, SAFETENSORS, PROBLEM, OCTETS, "application/json+base64", PIECE_SUMS)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
 _CACHED, _COALESCED, _CONSULTED = 1, 2, 4
-_MAY_ASK: Final = 1
+_MAY_ASK, _MAY_DIVIDE = 1, 2
 _NO_GRAPH: Final = (1 << 32) - 1
 _NO_BOUND: Final = float("inf")
 
@@ -51,12 +52,13 @@ class Whereabouts(NamedTuple):
 def job_frame(slot: int, job: Job, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
     """A job on its way to a worker; `graph` where the worker is known not to know it."""
     about = f"{job.call}\n{job.graph or ''}\n{job.reads or job.namespace}\n{job.subject or ''}"
-    text = f"{about}\n{job.tenant}\n{job.request_id}".encode()
+    text = f"{about}\n{job.tenant}\n{part_text(job.part)}\n{job.request_id}".encode()
+    flags = (_MAY_ASK if job.may_ask else 0) | (_MAY_DIVIDE if job.may_divide else 0)
     inline = b"" if place.buffer else bytes(job.body)
     model = b"" if job.model is None else job.model
     head = _JOB.size + len(text) + len(inline) + (len(graph) if graph is not None else 0) + len(model)
     fixed = _JOB.pack(
-        head, JOB, slot, _MEDIA_NUMBER[job.sent], _MEDIA_NUMBER[job.accepted], _MAY_ASK if job.may_ask else 0,
+        head, JOB, slot, _MEDIA_NUMBER[job.sent], _MEDIA_NUMBER[job.accepted], flags,
         len(text), _NO_GRAPH if graph is None else len(graph), len(model), place.buffer, place.nbytes,
         job.timeout, job.expires, _NO_BOUND if most_seconds is None else most_seconds,
     )  # fmt: skip
@@ -69,7 +71,7 @@ def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None
         size, _, slot, sent, accepted, flags, texts, graphs, models, buffer, nbytes, timeout, expires, most,
     ) = _JOB.unpack_from(frame, at)  # fmt: skip
     start = at + _JOB.size
-    call, graph, namespace, subject, tenant, request_id = frame[start : start + texts].decode().split("\n", 5)
+    call, graph, namespace, subject, tenant, part, request_id = frame[start : start + texts].decode().split("\n", 6)
     start += texts
     graph_bytes = None
     if graphs != _NO_GRAPH:
@@ -83,6 +85,8 @@ def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None
     job.tenant = tenant
     job.model = model or None
     job.may_ask = flags & _MAY_ASK != 0
+    job.may_divide = flags & _MAY_DIVIDE != 0
+    job.part = read_part(part)
     return slot, job, Whereabouts(buffer, nbytes), None if most == _NO_BOUND else most
 
 
@@ -184,6 +188,9 @@ def _why(kind: int, said: list[Any]) -> NotDone:
         return TooLong(Estimate(*said))
     if kind == WANTS_TENSORS:
         return WantsTensors(tuple(said))
+    if kind == DIVISIBLE:
+        *numbers, reads = said
+        return Divisible._make((*numbers, tuple((name, etag) for name, etag in reads)))
     return WantsModel(*said) if kind == WANTS_MODEL else NeedsGraph()
 
 
@@ -195,6 +202,8 @@ def _said(why: NotDone) -> tuple[int, list[Any]]:
             return WANTS_TENSORS, list(names)
         case WantsModel(name):
             return WANTS_MODEL, [name]
+        case Divisible():
+            return DIVISIBLE, list(why)
         case NeedsGraph():
             return NEEDS_GRAPH, []
 

@@ -11,6 +11,7 @@ from service.allocation import GrowingAllocation, Held
 from service.errors import Refusal
 from service.state.values import Stored
 from service.transport.claims import Claim
+from service.transport.sum_parts import SumPart
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Find, Version
 
@@ -57,6 +58,10 @@ class Job:
     gives the one of a name, once that has been read.
 
     Where versions were found for this job alone, `reads` is what they are known by, in place of the namespace.
+
+    A sum over examples `may_divide`, where others may do pieces of it; a `part` of one is all that is asked for then,
+    and `beside` holds the sums that its end is made of. `credential` is the header that it came with, where pieces of
+    it may go to other servers.
     """
 
     call: str
@@ -79,6 +84,10 @@ class Job:
     model: bytes | None = None
     find_model: FindModel = _no_model
     reads: str = ""
+    may_divide: bool = False
+    part: SumPart | None = None
+    beside: bytes | HostArray = b""
+    credential: str = ""
 
     def give_model(self, name: str) -> None:
         """Make it about the model of this name. Raises Refusal: not_found."""

@@ -28,11 +28,26 @@ class WantsModel(NamedTuple):
     name: str
 
 
+class Divisible(NamedTuple):
+    """The job is a sum over so many blocks, which takes so long in all, and may be done in pieces.
+
+    To read it takes `reading` seconds each time. The sums of a piece are `nbytes`, and the answer `response_bytes`. It
+    reads resident tensors, by name and etag.
+    """
+
+    blocks: int
+    seconds: float
+    reading: float
+    nbytes: int
+    response_bytes: int
+    reads: Sequence[tuple[str, str]]
+
+
 class TooLong(NamedTuple):
     """The job would take longer than it was given: what it will take, as far as its plan tells."""
 
     estimate: Estimate
 
 
-NotDone: TypeAlias = NeedsGraph | WantsTensors | WantsModel | TooLong
+NotDone: TypeAlias = NeedsGraph | WantsTensors | WantsModel | TooLong | Divisible
 JobResult: TypeAlias = Reply | NotDone

@@ -41,6 +41,9 @@ class RunStats:
     opset: int
     dtype: str
     first_nonfinite: Nonfinite | None = None
+    #: of a sum over examples, how many pieces it was cut into, and how often one was begun again
+    pieces: int | None = None
+    repeated: int = 0
 
     def after(self, execute_ms: float, report: RunReport) -> RunStats:
         """The same of another run of the plan, which is known then."""
@@ -101,6 +104,8 @@ def stats_fields(stats: RunStats) -> dict[str, Any]:
         "dtype": stats.dtype,
         "versions": _versions(stats.device),
     }
+    if stats.pieces is not None:
+        found |= {"pieces": stats.pieces, "repeated": stats.repeated}
     return found | ({} if stats.first_nonfinite is None else {"first_nonfinite": _nonfinite(stats.first_nonfinite)})
 
 

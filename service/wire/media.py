@@ -10,6 +10,7 @@ JSON: Final = "application/json"
 SAFETENSORS: Final = "application/vnd.safetensors"
 OCTETS: Final = "application/octet-stream"  # what a client without a name for the format says; taken as safetensors
 PROBLEM: Final = "application/problem+json"
+PIECE_SUMS: Final = "application/vnd.gradserve.sums"  # of a piece of a sum, as servers ask each other for it
 GZIP: Final = "gzip"
 
 #: what computing calls take and give, the default first

@@ -28,6 +28,7 @@ Files:
     sharing       Sharing of work by several jobs that are done as one
     sharing_loop  Inside a worker process that executes together what waits together: a batch of the socket's, and its
                   replies
+    sum_jobs      Sums over examples that several workers do: what one of them is asked for, a piece, or the end of all
     tensor_jobs   Two jobs that are no calls: a tensor that is to be kept is read by a worker, and one that is kept is
                   written by one
     together      Requests for the same plan that wait together, as one execution: their numbers are rows of its feeds

@@ -24,6 +24,7 @@ from service.calls import calls
 from service.calls.cached_request import CachedRequest
 from service.calls.computing import Computing
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
+from service.calls.estimate import Estimate
 from service.errors import Refusal, fault, from_engine, out_of_memory
 from service.facades.foreign_call import ForeignAnswer, ForeignCall, ResultArrays
 from service.facades.known import foreign_calls
@@ -32,12 +33,13 @@ from service.settings import Settings, budget_of
 from service.transport.control_page import Vitals
 from service.transport.job import Job, Reply, refused
 from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsModel, WantsTensors
+from service.transport.sum_parts import Total
 from service.wire.apart import take_apart
 from service.wire.binary import own_bytes, read
 from service.wire.graph_source import GraphSource, Programs
 from service.wire.json_reader import JsonReader
 from service.wire.long_lists import parse_tensors
-from service.wire.media import JSON, SAFETENSORS
+from service.wire.media import JSON, PIECE_SUMS, SAFETENSORS
 from service.wire.message import NO_TENSORS, Message
 from service.wire.precision_choice import PrecisionChoice
 from service.wire.request import ParsedRequest, RequestReader
@@ -48,6 +50,7 @@ from service.worker.job_context import PLANNING, UNPLANNED, JobContext
 from service.worker.kernels import kernel_store
 from service.worker.model_jobs import PUT_MODEL, READ_MODEL, ModelJobs
 from service.worker.registration import REGISTER, Registration
+from service.worker.sum_jobs import division, piece_of, put_together
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
 
 _logger = logging.getLogger("gradserve.worker")
@@ -274,7 +277,7 @@ class Worker:
             return WantsTensors(wanted)
         task = call.read_task(request)
         context.mark()
-        if context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
+        if context.job.part is None and context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
             return TooLong(planning)
         try:
             ready = call.prepare(task, self.engine, context.patience(PLANNING))
@@ -284,8 +287,10 @@ class Worker:
             context.deadline.check()
             return TooLong(UNPLANNED)
         context.mark()
-        if context.is_too_long(cost := call.cost(ready)):
-            return TooLong(cost)
+        if (instead := self._instead(context, ready, cost := call.cost(ready))) is not None:
+            return instead
+        if isinstance(context.job.part, Total):
+            ready = put_together(ready, context.job.part, context.job.beside, self.engine)
         outcome = call.run_task(ready, self.engine, context.deadline)
         context.ran()
         own = context.own
@@ -298,9 +303,19 @@ class Worker:
         reply = Reply(200, context.job.accepted, pieces, (), context.timings(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
+    def _instead(self, context: JobContext, ready: Any, cost: Estimate) -> JobResult | None:
+        """What a job comes to that is not to be run as a whole, or not here and now; None for any other."""
+        part = context.job.part
+        if isinstance(part, Total):
+            return None
+        if part is not None or context.job.accepted == PIECE_SUMS:
+            return piece_of(ready, context, self.engine)
+        divisible = division(ready, context, cost.response_bytes)
+        return TooLong(cost) if divisible is None and context.is_too_long(cost) else divisible
+
     def _open(self, job: Job, call: AnyCall, message: Message) -> ParsedRequest:
         """The request, on its own graph or on one that is registered."""
-        packed = job.accepted == SAFETENSORS
+        packed = job.accepted in (SAFETENSORS, PIECE_SUMS)
         if job.graph is None:
             return self._reader.open(message, call.request, call.roles, job.tensor, packed=packed)
         roles = [role for role in call.roles if role != "constants"]

@@ -17,6 +17,7 @@ from service.transport.frames import Inbox, Whereabouts
 from service.transport.job import Job, Reply
 from service.transport.job_result import JobResult
 from service.transport.shared_buffers import UNUSED, DescriptorChannel
+from service.transport.sum_parts import Total
 from service.worker.answers import AnswerBuffers
 from service.worker.residents import Residents
 from service.worker.sharing import Sharing
@@ -114,6 +115,8 @@ class WorkerLoop:
         body = self._channel.body(place.buffer, place.nbytes) if place.buffer else None
         if body is not None:
             job.body = body.data
+        if isinstance(job.part, Total):
+            job.beside = self._channel.body(job.part.buffer, job.part.nbytes)
         begun = time.monotonic()
         self._page.begin(slot, begun)
         outcome = self._work(job, most_seconds)

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any, Final
 
 from service.cluster.directory import OwnerDirectory
-from service.cluster.lending import Lending
 from service.cluster.owners import Owners
 from service.cluster.owning import Owning
 from service.cluster.peers import Answer, Moved, Silent, Slow, Unreachable
@@ -17,6 +16,7 @@ from service.cluster.questions import Questions, Said
 from service.cluster.shared_store import SharedStore
 from service.errors import Refusal
 from service.keys.caller import ANYONE
+from service.pool.lending import Lending
 from service.state.changes import end_of_tensor
 from service.state.commits import Commits
 from service.state.conditions import Condition

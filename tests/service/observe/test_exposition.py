@@ -27,6 +27,8 @@ STATS = Stats(
     condemned=12,
     callers=11,
     displaced=12,
+    pieces=13,
+    repeated=14,
 )
 
 
@@ -80,6 +82,8 @@ def test_every_count_is_there_under_its_name() -> None:
     assert found["gradserve_condemned_plans", ""] == 12
     assert found["gradserve_callers", ""] == 11
     assert found["gradserve_displaced_total", ""] == 12
+    assert found["gradserve_pieces_total", ""] == 13
+    assert found["gradserve_pieces_repeated_total", ""] == 14
 
 
 def test_what_is_kept_and_who_was_denied() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from service.cluster.lending import Lending
+from service.pool.lending import Lending
 from service.state.tensors import TensorVersion
 from service.transport.heap_allocation import HeapAllocation
 

@@ -1,0 +1,96 @@
+"""Sums over examples that several workers do: what one of them is asked for, a piece, or the end of all.
+
+Each of them reads the request and has its plans; what differs is which blocks it runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from engine import HostArray, TensorType
+from engine.executors.sum_runs import add_pieces, run_blocks
+from engine.planning.estimate import run_seconds
+from service.calls.batch import AddedUp, PreparedSum
+from service.calls.definition import Engine
+from service.errors import Refusal
+from service.transport.job import Job, Reply
+from service.transport.job_result import Divisible
+from service.transport.sum_parts import Piece, Total, run_header
+from service.wire.binary import own_bytes
+from service.wire.media import PIECE_SUMS
+from service.worker.job_context import JobContext
+
+#: seconds of a sum from which on it is worth a piece for others
+_WORTH: Final = 0.01
+
+
+def division(ready: object, context: JobContext, response_bytes: int) -> Divisible | None:
+    """What a sum may be cut into; None for all else, and for what is done sooner alone.
+
+    One that is looked at for numbers that are not finite is done by one: the first of them is asked for.
+    """
+    job = context.job
+    if not (job.may_divide and isinstance(ready, PreparedSum)) or ready.execution.diagnose or context.own is not None:
+        return None
+    blocks = ready.parts.blocks.count
+    seconds = blocks * run_seconds(ready.compiled.plan, ready.dense_flop)
+    if blocks == 1 or seconds < _WORTH:
+        return None
+    nbytes = sum(type.nbytes for type in sum_types(ready))
+    return Divisible(blocks, seconds, context.read_in, nbytes, response_bytes, _versions(ready, job))
+
+
+def _versions(ready: PreparedSum, job: Job) -> list[tuple[str, str]]:
+    """The resident tensors that a request reads, by name and etag."""
+    found = {}
+    for one in ready.execution.residents.values():
+        version = job.tensor(one.name)
+        assert version is not None, "it was read"
+        found[one.name] = version.etag
+    return list(found.items())
+
+
+def sum_types(ready: PreparedSum) -> Sequence[TensorType]:
+    """The types of the sums, in the plan's order."""
+    return ready.compiled.plan.result_types
+
+
+def piece_of(ready: object, context: JobContext, engine: Engine) -> Reply:
+    """The sums over some blocks; over all, where another server asks. Raises EngineError, and Refusal for no sum."""
+    job = context.job
+    if not isinstance(ready, PreparedSum):
+        raise Refusal("not_acceptable", f"{PIECE_SUMS} is of sums over examples alone: of batch with reduce")
+    part = job.part if isinstance(job.part, Piece) else Piece(0, ready.parts.blocks.count)
+    task = ready.execution
+    indices = range(part.first, part.stop)
+    sums = run_blocks(engine.executor, ready.parts, ready.call, task.tensors, indices, context.deadline)
+    context.ran()
+    pieces = [own_bytes(array) for array in sums]
+    timings = context.timings()
+    headers = (run_header(context.deadline.report, timings.execute),)
+    return Reply(200, PIECE_SUMS, pieces, headers, timings, ready.compiled.cached)
+
+
+def put_together(ready: PreparedSum, part: Total, beside: bytes | HostArray, engine: Engine) -> PreparedSum:
+    """The sum with what its pieces came to."""
+    types = sum_types(ready)
+    each = sum(type.nbytes for type in types)
+    assert len(beside) == part.pieces * each, "the pieces are of this plan"
+    pieces = (_arrays(beside[i * each : (i + 1) * each], types) for i in range(part.pieces))
+    sums = add_pieces(engine.executor, pieces)
+    return replace(ready, added_up=AddedUp(sums, part.pieces, part.repeated, part.seconds, part.report))
+
+
+def _arrays(data: bytes | HostArray, types: Sequence[TensorType]) -> list[HostArray]:
+    """The arrays of these types that the bytes are."""
+    found, start = [], 0
+    for type in types:
+        flat = np.frombuffer(data[start : start + type.nbytes], type.dtype.newbyteorder("<"))
+        array = flat.astype(type.dtype, copy=False).reshape(type.shape)
+        found.append(array if array.flags.aligned else array.copy())
+        start += type.nbytes
+    return found
