@@ -76,6 +76,9 @@ class Stats(TypedDict):
     first_nonfinite: NotRequired[
         Annotated[Nonfinite, Field(description="with `diagnose`: absent where everything was finite")]
     ]
+    server: NotRequired[
+        Annotated[str, Field(description="the server that answered, where there are several: its address, or its name")]
+    ]
     pieces: NotRequired[
         Annotated[Int64, Field(description="of a sum over examples: pieces that it was cut into, for several workers")]
     ]

@@ -27,6 +27,7 @@ from service.pages.documentation import add_pages
 from service.pages.documents import documents, shipped_document
 from service.pool.pool import Pool
 from service.pool.process_pool import ProcessPool
+from service.pool.sums import Elsewhere
 from service.settings import Settings
 from service.state.opening import open_state
 from service.store import StateStore, StoreService
@@ -85,6 +86,8 @@ def composed(settings: Settings) -> Iterator[Composition]:
         forbid_looking_in()
     cluster = open_cluster(settings) if settings.cluster == "on" else None
     tally, pool = Tally(), ProcessPool(settings) if cluster is None else cluster.pool
+    if settings.ingress is not None:
+        pool.elsewhere = open_ingress(settings.ingress)
     ring = open_ring(settings)
     gate, store = Gate(ring, tally.denied), open_store(settings, pool, tally, ring, cluster)
     tracing = None if settings.trace_endpoint is None else open_tracing(settings.trace_endpoint)
@@ -117,6 +120,13 @@ def open_cluster(settings: Settings) -> Cluster:
     from service.cluster.composition import Cluster  # noqa: PLC0415 - an HTTP client, which no other server needs
 
     return Cluster(settings)
+
+
+def open_ingress(address: str) -> Elsewhere:
+    """Other servers, which do pieces of sums."""
+    from service.cluster.elsewhere import IngressPieces  # noqa: PLC0415 - an HTTP client, which no other server needs
+
+    return IngressPieces(address)
 
 
 def open_store(

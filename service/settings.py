@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import socket
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -257,6 +258,11 @@ class Settings(BaseModel):
     cluster_address: str | None = Field(
         None, description="where the other servers reach this one, as http://HOST:PORT; none: nowhere"
     )
+    ingress: str | None = Field(
+        None,
+        description="the ingress before this server and others, as http://HOST:PORT: pieces of long sums go there; "
+        "none: nowhere",
+    )
     cluster_secret: SecretStr | None = Field(
         None, description="what servers of a cluster know each other by; 32 characters or more, by the variable alone"
     )
@@ -403,6 +409,29 @@ class Settings(BaseModel):
         if url.hostname.strip("0.:") == "":
             raise ValueError("others reach no server at a wildcard address; name one that is this machine's alone")
         return f"http://{url.netloc}"
+
+    @property
+    def known_as(self) -> str | None:
+        """What answers call this server, where there are others beside it."""
+        if self.cluster_address is not None or self.ingress is None:
+            return self.cluster_address
+        return f"{socket.gethostname()}:{self.port}" if self.port else socket.gethostname()
+
+    @field_validator("ingress", mode="before")
+    @classmethod
+    def _carries(cls, value: object) -> object:
+        if value in (None, "", NO_FOLDER):
+            return None
+        url = urlsplit(str(value))
+        if (
+            url.scheme not in ("http", "https")
+            or not url.hostname
+            or url.query
+            or url.path.strip("/")
+            or "@" in url.netloc
+        ):
+            raise ValueError("the address of an ingress was expected, as in http://10.0.0.9:8000")
+        return f"{url.scheme}://{url.netloc}"
 
     @field_validator("cluster_secret")
     @classmethod

@@ -189,6 +189,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             opset=task.program.opset,
             dtype=compiled.dtype,
             first_nonfinite=nonfinite,
+            server=engine.server,
         )
         count = ready.answered
         named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
@@ -255,7 +256,8 @@ def computing_calls() -> Mapping[str, Computing]:
 def admitted(ready: Prepared, engine: Engine) -> Prepared:
     """The same, once its answer is no longer than it may be."""
     task, types = ready.execution, ready.compiled.plan.result_types[: ready.answered]
-    response = FIELD_BYTES + encoded_bytes(types, task.encoding) + PLACE_BYTES * len(task.places)
+    own = len(engine.server or "")
+    response = FIELD_BYTES + own + encoded_bytes(types, task.encoding) + PLACE_BYTES * len(task.places)
     admit_answer(response, task.encoding, engine.max_response_bytes)
     return replace(ready, response_bytes=response)
 

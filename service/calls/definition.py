@@ -37,6 +37,8 @@ class Engine:
     write_behind_ms: int
     #: all limits, as `plan` tells them
     limits: Mapping[str, int]
+    #: what answers call the server that it is of, where there are others
+    server: str | None = None
     #: seconds of a FLOP in products of matrices, for each byte of an element
     dense_flop: float = DENSE_FLOP
 

@@ -5,13 +5,16 @@
                 └─ pool ── shared_store ── peers
 
 What may live here: who has which shard, and what servers say to each other. What may not: how a shard is written, and
-who may do that; that is `service.state`. A server without `--cluster on` imports none of it.
+who may do that; that is `service.state`. A server without `--cluster on` imports none of it, and
+`elsewhere` alone where it has an `--ingress`.
 
 Files:
     between       The paths between servers, in front of all others: whoever does not know the secret finds nothing
                   there
     composition   The parts of a server that shares its state with others, put together
     directory     Directory of owners: who has a shard, as its last commit tells it
+    elsewhere     Pieces of sums that other servers do: ordinary requests through the ingress, with the key of whoever
+                  asked for all
     http_peers    Other servers over HTTP: connections that are kept, questions, and whole requests that are passed on
     owners        Owners of shards: who has one is found out, asked, and replaced where it does not answer
     owning        Shards that this server has: each is taken by an opening, answered from memory, and let go of as a

@@ -19,6 +19,7 @@ from service.ingress.reports import (
     quoted,
 )
 from service.prefix import BETWEEN_SERVERS
+from service.transport.sum_parts import PIECE_HEADER
 
 #: the servers, as HAProxy calls them together, and each with a number behind it
 BACKEND: Final = "servers"
@@ -143,7 +144,10 @@ def _plain() -> str:
 
 def _servers(layout: IngressLayout) -> Iterator[str]:
     yield f"backend {BACKEND}"
-    yield "balance hdr(Authorization)"
+    # Pieces of one caller's sum are spread, and those of the same rows go to one server.
+    yield "http-request set-var(txn.of) req.hdr(Authorization)"
+    yield f"http-request set-var(txn.of) req.hdr({PIECE_HEADER}) if {{ req.hdr({PIECE_HEADER}) -m found }}"
+    yield "balance hash var(txn.of)"
     yield "hash-type consistent sdbm avalanche"
     yield "hash-balance-factor 125"
     yield "option httpchk"

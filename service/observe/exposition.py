@@ -128,7 +128,7 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     text = "jobs of those who had most that were refused in a full queue, to make room for others'"
     yield CounterMetricFamily(f"{_OURS}_displaced", text, value=stats.displaced)
     text = "pieces of sums over examples that were done for the sums of this server"
-    yield CounterMetricFamily(f"{_OURS}_pieces", text, value=stats.pieces)
+    yield _by(CounterMetricFamily(f"{_OURS}_pieces", text, labels=("where",)), stats.pieces)
     text = "pieces of sums that were begun again: their worker had ended, or they were late"
     yield CounterMetricFamily(f"{_OURS}_pieces_repeated", text, value=stats.repeated)
     yield GaugeMetricFamily(f"{_OURS}_running", "jobs that workers have", value=stats.running)

@@ -24,6 +24,8 @@ Files:
     replica       Replica of the resident tensors that a worker knows, as the front sees it: those it asked for, up to a
                   number
     stats         Statistics of a pool, for whoever watches it
+    sum_run       One sum over examples that is run in pieces: how it is cut, which pieces are on their way, and what
+                  they came to
     sums          Sums over examples that several workers do: cut into pieces, each run where a worker idles, and put
                   together
     supervisor    The worker processes: each has its place, and another takes it when one ends

@@ -24,7 +24,8 @@ from service.pool.pool import Done
 from service.pool.process import COMMAND, WorkerProcess
 from service.pool.replica import TensorKey
 from service.pool.stats import Stats
-from service.pool.sums import PieceTicket, Sums
+from service.pool.sum_run import PieceTicket
+from service.pool.sums import Elsewhere, Sums
 from service.pool.supervisor import Supervisor
 from service.pool.ticket import Length, Ticket
 from service.pool.version_sets import VersionSets
@@ -37,6 +38,7 @@ from service.transport.frames import INLINE
 from service.transport.job import Job, Reply, refused
 from service.transport.job_result import Divisible, NeedsGraph, NotDone, TooLong, WantsModel, WantsTensors
 from service.transport.tensor_memory import TensorMemory
+from service.wire.media import PIECE_SUMS
 
 _logger = logging.getLogger("gradserve.pool")
 
@@ -56,6 +58,8 @@ class ProcessPool:
     def __init__(self, settings: Settings, command: Sequence[str] = COMMAND, lending: Lending | None = None) -> None:
         """`command` is what a worker runs; `lending` knows who else reads versions of tensors."""
         self.device = ""
+        #: other servers, which do pieces of sums; to be said before the start
+        self.elsewhere: Elsewhere | None = None
         self._settings = settings
         self._command = command
         self._admission = Admission(settings.workers + settings.queue)
@@ -83,7 +87,7 @@ class ProcessPool:
         self._body_memory = BodyMemory(self._loop, self._forget)
         self._tensor_memory = TensorMemory(self._loop)
         self._lanes = Lanes(self._supervisor, self._accounts, self._too_late, self._overtaken)
-        self._sums = Sums(self, self._abandon)
+        self._sums = Sums(self, self._abandon, self.elsewhere)
         self._watch = Watch(self, self._tickets, self._supervisor, self._settings)
         self.device = await self._supervisor.start()
         self._ticking = self._loop.call_later(_TICK, self._tick)
@@ -101,6 +105,8 @@ class ProcessPool:
         if self._ticking is not None:
             self._ticking.cancel()
         await self._supervisor.close(_LEAVE if done else 0.0)
+        if self.elsewhere is not None:
+            await self.elsewhere.close()
         self._body_memory.buffers.close()
         return done
 
@@ -164,7 +170,7 @@ class ProcessPool:
             return
         ticket = Ticket(job, account, done, now, self._abandon)
         job.may_ask = True
-        job.may_divide = self._supervisor.long_workers > 1
+        job.may_divide = job.accepted != PIECE_SUMS and self._sums.may_divide
         if job.memory is not None or len(job.body) > INLINE:
             try:
                 self._place_body(ticket)

@@ -14,7 +14,8 @@ class Stats:
     requests from their heads on, `resident` of the workers in all, `device` of their GPUs' pools. `compiled` are
     kernels that were made or loaded. `incidents` are workers that were ended by a signal, by its name; `condemned` are
     plans that run without kernels since they ended workers. `callers` share it all at this moment, and `displaced` jobs
-    have given way to others' since the start. `pieces` of sums have been done since then, and some of them `repeated`.
+    have given way to others' since the start. `pieces` of sums have been done since then, by where,
+    and some of them `repeated`.
     """
 
     queued: Mapping[str, int] = field(default_factory=dict)
@@ -29,5 +30,5 @@ class Stats:
     condemned: int = 0
     callers: int = 0
     displaced: int = 0
-    pieces: int = 0
+    pieces: Mapping[str, int] = field(default_factory=dict)
     repeated: int = 0

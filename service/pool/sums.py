@@ -9,50 +9,55 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from statistics import median
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
-from engine.graph.run_report import RunReport
-from service.calls.estimate import Estimate
 from service.errors import fault
-from service.pool.accounts import Account
-from service.pool.cost_model import JobKind, kind_of
-from service.pool.pool import Done
+from service.pool.cost_model import QUICK
+from service.pool.sum_run import PieceTicket, PieceWork, SumRun, blocks_of_a_piece
 from service.pool.ticket import Length, Ticket
 from service.transport.body_memory import BodyAllocation
 from service.transport.job import Job, Reply, refused
 from service.transport.job_result import Divisible
 from service.transport.offload import offload
-from service.transport.sum_parts import Piece, Total, least, read_run
+from service.transport.sum_parts import PieceRequest, SumPart, read_run
 
-#: pieces for each worker, at most: so that none has nothing to do for long while another one has its last
-_PIECES_EACH: Final = 4
-#: seconds that a piece takes at the least, and how much more than to read its request
-_LEAST_SECONDS: Final = 0.02
-_TIMES_THE_READING: Final = 4
-#: bytes of the sums of all pieces, at most
-_MOST_BYTES: Final = 64 << 20
-#: what of the pieces is done before one of the others can be late, and how often the median of these it may take
-_MOSTLY_DONE: Final = 0.9
-_LATE: Final = 2.0
+#: where pieces are done
+HERE, ELSEWHERE = "here", "elsewhere"
+#: servers that others are taken to be as many as, of as many workers: pieces are small enough for these
+_SERVERS: Final = 4
 
 _logger = logging.getLogger("gradserve.pool")
 
 
-def blocks_of_a_piece(why: Divisible, workers: int) -> int:
-    """A power of two; as many as all of them or more, where the sum is better not cut."""
-    size, seconds = 1, why.seconds / why.blocks
-    least = max(_LEAST_SECONDS, _TIMES_THE_READING * why.reading)
+class NotElsewhere(Exception):
+    """No other server has done a piece; whether that may be another one `later`, as where it had no room."""
 
-    def is_small(size: int) -> bool:
-        pieces = -(-why.blocks // size)
-        return pieces > _PIECES_EACH * workers or size * seconds < least or pieces * why.nbytes > _MOST_BYTES
+    def __init__(self, why: str, *, later: bool) -> None:
+        super().__init__(why)
+        self.later = later
 
-    while size < why.blocks and is_small(size):
-        size *= 2
-    return size
+
+class Sent(NamedTuple):
+    """The sums of a piece as another server has answered them, and its headers."""
+
+    sums: bytes
+    headers: Sequence[tuple[str, str]]
+
+
+class Elsewhere(Protocol):
+    """Other servers, which do pieces."""
+
+    async def sums(self, job: Job, request: Reply, nbytes: int) -> Sent:
+        """What another server answers to a request of a piece of a job, whose sums take so many bytes.
+
+        Raises NotElsewhere.
+        """
+
+    async def close(self) -> None:
+        """Nothing is asked any more."""
 
 
 class SumsHost(Protocol):
@@ -85,132 +90,22 @@ class SumsHost(Protocol):
         """The reply to a job that was held."""
 
 
-class PieceTicket(Ticket):
-    """Ticket of a piece, while a worker has it or is to have it."""
-
-    __slots__ = ("run", "work")
-
-    def __init__(self, job: Job, account: Account, done: Done, abandon: Callable[..., None], run: SumRun) -> None:
-        super().__init__(job, account, done, time.monotonic(), abandon)
-        self.run = run
-        self.length = Length.LONG
-        self.shared = run
-
-    @property
-    def is_piece(self) -> bool:
-        """It is one."""
-        return True
-
-    def died(self) -> None:
-        """Its worker has ended with it, and another one has it next."""
-        self.run.repeated += 1
-
-
-class PieceWork:
-    """A piece: how often it was begun, when, for the last time, and by whom it is run at the moment."""
-
-    __slots__ = ("began", "index", "is_done", "part", "starts", "tickets")
-
-    def __init__(self, index: int, part: Piece) -> None:
-        self.index = index
-        self.part = part
-        self.starts = 0
-        self.began = 0.0
-        self.is_done = False
-        self.tickets: set[PieceTicket] = set()
-
-
-class SumRun:
-    """One sum while its pieces are run. Its body and its sums are held until the last ticket has let go of them."""
-
-    def __init__(self, ticket: Ticket, why: Divisible, size: int, sums: BodyAllocation) -> None:
-        """`size` is the number of blocks of a piece."""
-        starts = range(0, why.blocks, size)
-        self.ticket = ticket
-        self.why = why
-        self.sums = sums
-        self.pieces = [PieceWork(i, Piece(at, min(at + size, why.blocks))) for i, at in enumerate(starts)]
-        self.kind = JobKind(ticket.job.tenant, ("piece", kind_of(ticket.job).about))
-        self.estimate = Estimate(why.seconds * size / why.blocks, 0, 0)
-        self.repeated = 0
-        #: of those that are done, from the beginning to the reply; and what all of them took to be executed
-        self.seconds: list[float] = []
-        self.executed = 0.0
-        self.reports: list[RunReport] = []
-        self.looking: asyncio.TimerHandle | None = None
-        self._next = 0
-        self._readers = 1  # the whole
-        self._body = ticket.memory
-
-    @property
-    def unbegun(self) -> PieceWork | None:
-        """The next piece that nobody has begun."""
-        return self.pieces[self._next] if self._next < len(self.pieces) else None
-
-    @property
-    def in_flight(self) -> list[PieceWork]:
-        """Pieces that were begun and are not done."""
-        return [piece for piece in self.pieces[: self._next] if not piece.is_done]
-
-    @property
-    def all_done(self) -> bool:
-        """Whether the sums of all pieces are there."""
-        return len(self.reports) == len(self.pieces)
-
-    def begin(self, piece: PieceWork) -> None:
-        """A piece is begun, for the first time or again."""
-        if piece.starts:
-            self.repeated += 1
-        piece.starts += 1
-        piece.began = time.monotonic()
-        self._next = max(self._next, piece.index + 1)
-
-    def late_at(self) -> tuple[float, PieceWork] | None:
-        """When which piece is the first that is late; None as long as nobody can say so."""
-        begun_once = [piece for piece in self.in_flight if piece.starts == 1]
-        if self.unbegun or not begun_once or len(self.seconds) < _MOSTLY_DONE * (len(self.pieces) - 1):
-            return None
-        first = min(begun_once, key=lambda piece: piece.began)
-        return first.began + _LATE * median(self.seconds), first
-
-    def place(self, piece: PieceWork) -> memoryview:
-        """Where the sums of a piece go."""
-        nbytes = self.why.nbytes
-        return self.sums.view[piece.index * nbytes : (piece.index + 1) * nbytes]
-
-    def total(self) -> Total:
-        """The end of it."""
-        assert self.sums.buffer is not None, "it is held"
-        report, nbytes = least(self.reports), len(self.pieces) * self.why.nbytes
-        return Total(len(self.pieces), self.repeated, self.executed, *report, self.sums.buffer.number, nbytes)
-
-    def enter(self) -> None:
-        """A ticket of a piece looks at the body."""
-        self._readers += 1
-
-    def leave(self) -> None:
-        """A ticket does no more. With the last, everything is given back."""
-        self._readers -= 1
-        if not self._readers:
-            self.sums.give_back()
-            if self._body is not None:
-                self._body.give_back()
-
-
 class Sums:
     """The sums that are run in pieces at the moment."""
 
-    def __init__(self, host: SumsHost, abandon: Callable[..., None]) -> None:
+    def __init__(self, host: SumsHost, abandon: Callable[..., None], elsewhere: Elsewhere | None = None) -> None:
         """`abandon` is what a ticket is told with that what is held for it is taken back."""
         self._host = host
         self._abandon = abandon
+        self._elsewhere = elsewhere
         self._loop = asyncio.get_running_loop()
         self._filling = False
         self._runs: dict[Ticket, SumRun] = {}
+        self._asking: set[asyncio.Task[None]] = set()
+        self._done: Counter[str] = Counter()
         #: tickets of pieces that are held
         self.tickets = 0
-        #: pieces that were done since the start, and those of them that had to be begun again
-        self.done = 0
+        #: pieces that had to be begun again, since the start
         self.repeated = 0
 
     @property
@@ -218,9 +113,20 @@ class Sums:
         """How many there are."""
         return len(self._runs)
 
+    @property
+    def done(self) -> Mapping[str, int]:
+        """Pieces that were done since the start, by where."""
+        return {where: self._done[where] for where in (HERE, ELSEWHERE)}
+
+    @property
+    def may_divide(self) -> bool:
+        """Whether there is anybody to share a sum with."""
+        return self._elsewhere is not None or self._host.helpers > 1
+
     def divide(self, ticket: Ticket, why: Divisible) -> bool:
         """Have a job, which no worker has now, done in pieces; whether it is. Raises Refusal (queue_full)."""
-        size = blocks_of_a_piece(why, self._host.helpers)
+        helpers = self._host.helpers * (1 if self._elsewhere is None else _SERVERS)
+        size = blocks_of_a_piece(why, helpers)
         if size >= why.blocks or not self._host.pin(ticket, why.reads):
             return False
         count = -(-why.blocks // size)
@@ -230,16 +136,23 @@ class Sums:
         return True
 
     def fill(self) -> None:
-        """Give pieces to workers that idle. One piece of each sum is always on its way, also while others wait."""
+        """Give pieces to workers that idle, and to other servers.
+
+        One piece of each sum is always on its way, also while others wait.
+        """
         if self._filling:
             return
         self._filling = True
         try:
             for run in tuple(self._runs.values()):
-                if not run.in_flight and run.unbegun is not None:
-                    self._begin(run, run.unbegun)
+                if not run.in_flight and run.waiting:
+                    self._begin(run, run.waiting[0])
             while self._host.can_help and (found := self._next()) is not None:
                 self._begin(*found)
+            if self._elsewhere is not None:
+                for run in tuple(self._runs.values()):
+                    while run.may_ask and (piece := _for_others(run)) is not None:
+                        self._send_away(run, piece)
         finally:
             self._filling = False
 
@@ -253,49 +166,105 @@ class Sums:
 
     def _next(self) -> tuple[SumRun, PieceWork] | None:
         """The piece that is begun next: of the sum that has the fewest on their way, or else one that is late."""
-        waiting = [run for run in self._runs.values() if run.unbegun is not None]
+        waiting = [run for run in self._runs.values() if run.waiting]
         if waiting:
             run = min(waiting, key=lambda run: len(run.in_flight))
-            assert run.unbegun is not None, "it was asked"
-            return run, run.unbegun
-        now = time.monotonic()
-        for run in self._runs.values():
-            if (late := run.late_at()) is not None and late[0] <= now:
-                return run, late[1]
-        return None
+            return run, run.waiting[0]
+        late = ((run, piece) for run in self._runs.values() if (piece := _late(run)) is not None)
+        return next(late, None)
 
     def _begin(self, run: SumRun, piece: PieceWork) -> None:
+        """Have a worker of ours do a piece."""
         run.begin(piece)
+        ticket = self._ticket(run, piece, piece.part, lambda reply: self._came(run, piece, ticket, reply))
+        self._host.add_piece(ticket)
+
+    def _send_away(self, run: SumRun, piece: PieceWork) -> None:
+        """Have another server do a piece: a worker of ours writes the request."""
+        run.begin(piece)
+        run.send(piece)
+        request = PieceRequest(*piece.part)
+        ticket = self._ticket(run, piece, request, lambda reply: self._request_came(run, piece, ticket, reply))
+        if run.why.reading < QUICK:
+            ticket.length = Length.SHORT
+        self._host.add_piece(ticket)
+
+    def _ticket(self, run: SumRun, piece: PieceWork, part: SumPart, came: Callable[[Reply], None]) -> PieceTicket:
         whole = run.ticket
-        job = replace(whole.job, part=piece.part, may_ask=False, may_divide=False, memory=None)
-        ticket = PieceTicket(
-            job, whole.account, lambda reply: self._came(run, piece, ticket, reply), self._abandon, run
-        )
+        job = replace(whole.job, part=part, may_ask=False, may_divide=False, memory=None)
+        ticket = PieceTicket(job, whole.account, came, self._abandon, run)
         ticket.memory, ticket.wanted, ticket.graph_wanted = whole.memory, whole.wanted, whole.graph_wanted
         ticket.kind, ticket.estimate = run.kind, run.estimate
         piece.tickets.add(ticket)
         run.enter()
-        self._host.add_piece(ticket)
+        return ticket
 
     def _came(self, run: SumRun, piece: PieceWork, ticket: PieceTicket, reply: Reply) -> None:
         """A worker's reply to a piece."""
         piece.tickets.discard(ticket)
-        if self._runs.get(run.ticket) is not run or piece.is_done:
+        if self._is_over(run, piece):
+            reply.give_back()
+        elif reply.status != 200:  # as any job would be answered
+            self._fail(run, reply)
+        else:
+            self._take_over(run, piece, reply, HERE)
+
+    def _request_came(self, run: SumRun, piece: PieceWork, ticket: PieceTicket, reply: Reply) -> None:
+        """The request by which another server does a piece."""
+        piece.tickets.discard(ticket)
+        if self._is_over(run, piece):
             reply.give_back()
         elif reply.status != 200:
             self._fail(run, reply)
         else:
-            self._write(run, piece, reply)
+            run.enter()
+            piece.asking = task = self._loop.create_task(self._ask(run, piece, reply))
+            self._asking.add(task)
 
-    def _write(self, run: SumRun, piece: PieceWork, reply: Reply) -> None:
-        """Take over the sums of a piece."""
+            def asked(_: object) -> None:
+                self._asking.discard(task)
+                reply.give_back()
+                run.leave()
+
+            task.add_done_callback(asked)
+
+    async def _ask(self, run: SumRun, piece: PieceWork, request: Reply) -> None:
+        assert self._elsewhere is not None, "pieces were sent there"
+        began = time.monotonic()
+        try:
+            sent = await self._elsewhere.sums(run.ticket.job, request, run.why.nbytes)
+            reply = Reply(200, "", [sent.sums], tuple(sent.headers))
+            read_run(reply.headers)
+        except (NotElsewhere, ValueError) as error:
+            if not self._is_over(run, piece):
+                self._turned_away(run, piece, error)
+        else:
+            if not self._is_over(run, piece):
+                run.came_back(piece, time.monotonic() - began)
+                self._take_over(run, piece, reply, ELSEWHERE)
+
+    def _turned_away(self, run: SumRun, piece: PieceWork, why: NotElsewhere | ValueError) -> None:
+        """A piece was not done by another server: it is begun again, here where no other one can do it."""
+        _logger.info("request %s: a piece was not done elsewhere: %s", run.ticket.job.request_id, why)
+        pause = run.turned_away(piece)
+        piece.is_for_here = piece.is_for_here or not (isinstance(why, NotElsewhere) and why.later)
+        if not piece.tickets:
+            run.put_back(piece)
+        self._loop.call_later(pause, self.fill)
+        self.fill()
+
+    def _is_over(self, run: SumRun, piece: PieceWork) -> bool:
+        return self._runs.get(run.ticket) is not run or piece.is_done
+
+    def _take_over(self, run: SumRun, piece: PieceWork, reply: Reply, where: str) -> None:
+        """Put the sums of a piece where those of all go."""
         data, (report, executed) = reply.pieces, read_run(reply.headers)
         if sum(map(len, data)) != run.why.nbytes:
             _logger.error("request %s: the sums of a piece are of another length", run.ticket.job.request_id)
             reply.give_back()
             self._fail(run, refused(fault(), run.ticket.job.request_id))
             return
-        self._end_piece(piece)
+        self._end_piece(run, piece)
         seconds = time.monotonic() - piece.began
         into = run.place(piece)
         run.enter()
@@ -308,12 +277,10 @@ class Sums:
 
         def copied(_: object = None) -> None:
             reply.give_back()
-            run.leave()
-            run.seconds.append(seconds)
-            run.executed += executed
-            run.reports.append(report)
-            self.done += 1
+            run.done(report, seconds, executed)
+            self._done[where] += 1
             self._look_again(run)
+            run.leave()
 
         copying = offload(self._loop, run.why.nbytes, copy)
         if copying is None:
@@ -331,8 +298,11 @@ class Sums:
             run.ticket.job.part = run.total()
             run.ticket.beside = run.sums
             self._host.go_on(run.ticket)
-        elif (late := run.late_at()) is not None and run.looking is None:
+            return
+        if (late := run.late_at()) is not None and run.looking is None:
             run.looking = self._loop.call_at(self._loop.time() + max(0.0, late[0] - time.monotonic()), self._late, run)
+        if self._elsewhere is not None:
+            self.fill()  # no worker of ours may have been at it
 
     def _late(self, run: SumRun) -> None:
         run.looking = None
@@ -352,10 +322,26 @@ class Sums:
         if run.looking is not None:
             run.looking.cancel()
         for piece in run.pieces:
-            self._end_piece(piece)
+            self._end_piece(run, piece)
 
-    def _end_piece(self, piece: PieceWork) -> None:
-        piece.is_done = True
+    def _end_piece(self, run: SumRun, piece: PieceWork) -> None:
+        run.end(piece)
         for ticket in tuple(piece.tickets):
             piece.tickets.discard(ticket)
             self._host.drop_piece(ticket)
+        if piece.asking is not None and piece.asking is not asyncio.current_task():
+            piece.asking.cancel()
+
+
+def _late(run: SumRun) -> PieceWork | None:
+    """A piece that is late now."""
+    late = run.late_at()
+    return late[1] if late is not None and late[0] <= time.monotonic() else None
+
+
+def _for_others(run: SumRun) -> PieceWork | None:
+    """The next piece that another server may do; a late one, where none waits."""
+    if run.waiting:
+        return next((piece for piece in run.waiting if not piece.is_for_here), None)
+    late = _late(run)
+    return None if late is None or late.is_for_here or late.is_away else late

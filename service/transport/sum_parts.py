@@ -16,6 +16,8 @@ from engine.graph.run_tier import COMPILED, PARTLY_COMPILED, UNCOMPILED, RunTier
 
 #: the header of a piece's reply that says how it was run
 RUN_HEADER: Final = "Gradserve-Run"
+#: the header of a piece's request that says which go to one server, where that can be
+PIECE_HEADER: Final = "Gradserve-Piece"
 _TIERS: Final[tuple[RunTier, ...]] = (UNCOMPILED, PARTLY_COMPILED, COMPILED)
 
 

@@ -31,6 +31,8 @@ class FastDoor:
         self._dated = connection.server_state.dated
         self._order: Order | None = None
         self._graph: Registered | None = None
+        self._passes_on = connection.server_state.settings.ingress is not None
+        self._credential = ""
         self._upload: BodyBuffer | None = None
         self._job: Job | None = None
         self._kept: Job | None = None
@@ -43,6 +45,7 @@ class FastDoor:
         """
         self._order = order
         self._graph = graph
+        self._credential = _authorization(head) if self._passes_on else ""
         if length <= len(data) and not head.chunked and length <= INLINE and length <= head.most:
             self._connection.rest = data[length:]
             self._connection.received = length
@@ -97,8 +100,9 @@ class FastDoor:
     def _submit(self, order: Order, body: bytes | memoryview, memory: GrowingAllocation | None) -> None:
         connection = self._connection
         self._job = job = job_of(
-            order.call, connection, connection.tenant, order.timeout, order.media, body, memory, graph=self._graph
-        )
+            order.call, connection, connection.tenant, order.timeout, order.media, body, memory, graph=self._graph,
+            credential=self._credential,
+        )  # fmt: skip
         self._pool.submit(job, self._done)
 
     def _done(self, reply: Reply) -> None:
@@ -160,3 +164,8 @@ class FastDoor:
         if self._reply is not None:
             reply, self._reply = self._reply, None
             reply.give_back()
+
+
+def _authorization(head: Head) -> str:
+    """The header that pieces of a sum go to other servers with."""
+    return next((value.decode("latin-1") for name, value in head.fields if name == b"authorization"), "")

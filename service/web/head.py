@@ -16,7 +16,7 @@ from service.facades.openinference.infer import LENGTH_HEADER
 from service.settings import Settings
 from service.web.origin import is_of_a_browser
 from service.web.query import timeout_of
-from service.wire.media import JSON, SAFETENSORS, SPOKEN, accepted, content_kind
+from service.wire.media import JSON, PIECE_SUMS, SAFETENSORS, SPOKEN, accepted, content_kind
 
 _VERSIONED: Final = "/v1/"
 #: C0 and C1
@@ -140,7 +140,7 @@ def _sent(headers: Headers) -> str:
 
 def _accepted(headers: Headers, spoken: Sequence[str]) -> str:
     stated = ",".join(headers.getlist("accept"))
-    kind = accepted(stated, spoken)
+    kind = PIECE_SUMS if stated == PIECE_SUMS and spoken is SPOKEN else accepted(stated, spoken)
     if kind is None:
         listed, got = " or ".join(spoken), printable(stated)
         detail = f"the answer is {listed}, which Accept: {got} rules out"

@@ -34,10 +34,12 @@ def job_of(
     *,
     graph: Registered | None = None,
     subject: str | None = None,
+    credential: str = "",
 ) -> Job:
     """The job that has so many seconds from the request's arrival on; its body lies in `memory`, if in any.
 
-    It is made of a registered `graph`, or of its own; `subject` is the name of the tensor that it is about.
+    It is made of a registered `graph`, or of its own; `subject` is the name of the tensor that it is about. It came
+    with this `credential`, where that may be needed.
     """
     return Job(
         call,
@@ -53,6 +55,7 @@ def job_of(
         namespace=asker.caller.namespace,
         subject=subject,
         tenant=tenant,
+        credential=credential,
     )
 
 
@@ -69,7 +72,16 @@ def job_of_upload(
     found = cast("Asker", request.state)
     media, body = request.state.media, upload.body
     return job_of(
-        call, found, tenant_of_request(request), timeout, media, body, upload.memory, graph=graph, subject=subject
+        call,
+        found,
+        tenant_of_request(request),
+        timeout,
+        media,
+        body,
+        upload.memory,
+        graph=graph,
+        subject=subject,
+        credential=request.headers.get("authorization", ""),
     )
 
 

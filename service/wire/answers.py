@@ -44,6 +44,8 @@ class RunStats:
     #: of a sum over examples, how many pieces it was cut into, and how often one was begun again
     pieces: int | None = None
     repeated: int = 0
+    #: where there are several servers
+    server: str | None = None
 
     def after(self, execute_ms: float, report: RunReport) -> RunStats:
         """The same of another run of the plan, which is known then."""
@@ -104,6 +106,8 @@ def stats_fields(stats: RunStats) -> dict[str, Any]:
         "dtype": stats.dtype,
         "versions": _versions(stats.device),
     }
+    if stats.server is not None:
+        found["server"] = stats.server
     if stats.pieces is not None:
         found |= {"pieces": stats.pieces, "repeated": stats.repeated}
     return found | ({} if stats.first_nonfinite is None else {"first_nonfinite": _nonfinite(stats.first_nonfinite)})

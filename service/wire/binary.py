@@ -30,6 +30,8 @@ _DTYPES: Final = {element.safetensors: element.name for element in ELEMENT_TYPES
 #: dtypes whose numbers may be parts of complex ones, and which these are
 _OF_PARTS: Final = {element.parts: element.name for element in ELEMENT_TYPES if element.parts}
 _COMPLEX: Final = "complex"
+#: where a request says which versions of resident tensors it is about
+_VERSIONS: Final = "versions"
 _HEADER: Final = "the header of the safetensors body"
 _LIST_OF_COMPLEX: Final = f"{METADATA}.{_COMPLEX}"
 _INDEX: Final = r"(0|[1-9][0-9]{0,17})"
@@ -52,7 +54,7 @@ def read(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, li
     _check_layout(header, len(data))
     pairs = _complex_names(metadata, header)
     tensors = {place: _array(name, header[name], data, limits, name in pairs) for name, place in places.items()}
-    return Message(_without_places(request.body, tensors), tensors, request.source)
+    return Message(_without_places(request.body, tensors), tensors, request.source, _versions(metadata))
 
 
 def read_one(body: bytes | memoryview | HostArray, most: int, depth: int, limits: Limits) -> HostArray:
@@ -66,6 +68,18 @@ def read_one(body: bytes | memoryview | HostArray, most: int, depth: int, limits
     (name, entry) = next(iter(header.items()))
     _check_layout({printable(name): entry}, len(view) - start)
     return _array(printable(name), entry, view[start:], limits, name in pairs)
+
+
+def write_request(
+    fields: Mapping[str, Any], arrays: Mapping[tuple[str, NodePlace], HostArray], versions: Mapping[str, str]
+) -> list[bytes | memoryview]:
+    """The pieces of a body that is a request with these tensors beside it, the widest dtypes first.
+
+    The resident tensors that it names have to be these `versions`.
+    """
+    ordered = sorted(arrays.items(), key=lambda placed: -placed[1].itemsize)
+    metadata = {"request": orjson.dumps(fields).decode(), _VERSIONS: orjson.dumps(versions).decode()}
+    return _pieces({METADATA: metadata}, [(place.tensor_name(role), array) for (role, place), array in ordered])
 
 
 def write_one(name: str, array: HostArray) -> list[bytes | memoryview]:
@@ -130,6 +144,13 @@ def _complex_names(metadata: object, header: Mapping[str, Any]) -> frozenset[str
             got = printable(name)
             raise _malformed(f"has no tensor “{got}”, which its {_LIST_OF_COMPLEX} names", "a tensor's name", got)
     return frozenset(names)
+
+
+def _versions(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """The etags that resident tensors have to have, as `write_request` writes them; of anything else, none."""
+    stated = metadata.get(_VERSIONS)
+    found = parse_json(stated.encode(), 2, _VERSIONS) if isinstance(stated, str) else {}
+    return {name: etag for name, etag in found.items() if isinstance(etag, str)}
 
 
 def _without_places(request: Mapping[str, Any], tensors: Mapping[tuple[str, NodePlace], HostArray]) -> dict[str, Any]:

@@ -17,12 +17,14 @@ NO_TENSORS: Final[Mapping[tuple[str, NodePlace], HostArray]] = MappingProxyType(
 class Message(NamedTuple):
     """The JSON of a request, and the tensors that came beside it, by (role, node).
 
-    With a `source`, that is the graph, and the field of the body has an empty one in its place.
+    With a `source`, that is the graph, and the field of the body has an empty one in its place. `versions` are the
+    etags that resident tensors have to have, by name, where another server says so.
     """
 
     body: Mapping[str, Any]
     tensors: Mapping[tuple[str, NodePlace], HostArray] = NO_TENSORS
     source: GraphSource | None = None
+    versions: Mapping[str, str] = MappingProxyType({})
 
     def of_role(self, role: str) -> dict[int, HostArray]:
         """The tensors of one role for nodes of the graph, by node."""

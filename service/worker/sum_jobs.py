@@ -5,23 +5,28 @@ Each of them reads the request and has its plans; what differs is which blocks i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from hashlib import blake2b
+from typing import Any, Final
 
 import numpy as np
+import orjson
 
-from engine import HostArray, TensorType
+from engine import HostArray, TensorType, printable
 from engine.executors.sum_runs import add_pieces, run_blocks
 from engine.planning.estimate import run_seconds
+from schemas import Feed
 from service.calls.batch import AddedUp, PreparedSum
 from service.calls.definition import Engine
 from service.errors import Refusal
 from service.transport.job import Job, Reply
 from service.transport.job_result import Divisible
-from service.transport.sum_parts import Piece, Total, run_header
-from service.wire.binary import own_bytes
-from service.wire.media import PIECE_SUMS
+from service.transport.sum_parts import PIECE_HEADER, Piece, PieceRequest, Total, run_header
+from service.wire.binary import own_bytes, write_request
+from service.wire.media import PIECE_SUMS, SAFETENSORS
+from service.wire.node_place import NodePlace
+from service.wire.request import ParsedRequest
 from service.worker.job_context import JobContext
 
 #: seconds of a sum from which on it is worth a piece for others
@@ -73,6 +78,55 @@ def piece_of(ready: object, context: JobContext, engine: Engine) -> Reply:
     timings = context.timings()
     headers = (run_header(context.deadline.report, timings.execute),)
     return Reply(200, PIECE_SUMS, pieces, headers, timings, ready.compiled.cached)
+
+
+def request_of(ready: object, context: JobContext, request: ParsedRequest) -> Reply:
+    """The request by which another server answers the sums of some blocks, and no more than these are sent along.
+
+    It states the versions of the resident tensors that it names. A header says where it had best go: of rows of
+    resident tensors, always to the same server, which has them then.
+    """
+    job, part = context.job, context.job.part
+    assert isinstance(ready, PreparedSum)
+    assert isinstance(part, PieceRequest)
+    blocks = ready.parts.blocks
+    rows = slice(blocks.rows(part.first).start, blocks.rows(part.stop - 1).stop)
+    mapped = {node for node, _ in ready.call.mapped}
+    stated: Sequence[Feed] = request.fields.get("feeds", [])
+    listed = [_feed(one, rows if one["node"] in mapped else None) for one in stated if "tensor_id" in one]
+    residents = {one["node"] for one in listed}
+    arrays = {place: array for place, array in request.message.tensors.items() if place[0] != "feeds"}
+    for node, array in request.feeds.items():
+        if node not in residents:
+            arrays["feeds", NodePlace(node)] = array[rows] if node in mapped else array
+    source = request.message.source
+    graph = request.fields["graph"] if source is None else orjson.Fragment(source.text)
+    rest = {name: value for name, value in request.fields.items() if name not in ("graph", "feeds", "encoding")}
+    fields = {"graph": graph, "feeds": listed, **rest, "block": blocks.block}
+    versions = dict(_versions(ready, job))
+    context.ran()
+    cut = [(one, versions[one["tensor_id"]]) for one in listed if one["node"] in mapped]
+    about = orjson.dumps(cut) if cut else f"{job.request_id} {part.first}".encode()
+    headers = ((PIECE_HEADER, blake2b(about, digest_size=8).hexdigest()),)
+    return Reply(200, SAFETENSORS, write_request(fields, arrays, versions), headers, context.timings())
+
+
+def _feed(one: Feed, rows: slice | None) -> dict[str, Any]:
+    """A feed of a resident tensor, or of these rows of what it feeds."""
+    if rows is None:
+        return dict(one)
+    first = one["rows"][0] if "rows" in one else 0
+    return {**one, "rows": [first + rows.start, first + rows.stop]}
+
+
+def check_versions(stated: Mapping[str, str], job: Job) -> None:
+    """Refuse a piece of a sum whose other pieces read other versions of a tensor."""
+    for name, etag in stated.items():
+        version = job.tensor(name)
+        if version is None or version.etag != etag:
+            detail = f"the tensor “{printable(name)}” is another version than the other pieces read"
+            got = "none" if version is None else version.etag
+            raise Refusal("precondition_failed", detail, expected=printable(etag), got=got)
 
 
 def put_together(ready: PreparedSum, part: Total, beside: bytes | HostArray, engine: Engine) -> PreparedSum:

@@ -33,7 +33,7 @@ from service.settings import Settings, budget_of
 from service.transport.control_page import Vitals
 from service.transport.job import Job, Reply, refused
 from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsModel, WantsTensors
-from service.transport.sum_parts import Total
+from service.transport.sum_parts import PieceRequest, Total
 from service.wire.apart import take_apart
 from service.wire.binary import own_bytes, read
 from service.wire.graph_source import GraphSource, Programs
@@ -50,7 +50,7 @@ from service.worker.job_context import PLANNING, UNPLANNED, JobContext
 from service.worker.kernels import kernel_store
 from service.worker.model_jobs import PUT_MODEL, READ_MODEL, ModelJobs
 from service.worker.registration import REGISTER, Registration
-from service.worker.sum_jobs import division, piece_of, put_together
+from service.worker.sum_jobs import check_versions, division, piece_of, put_together, request_of
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
 
 _logger = logging.getLogger("gradserve.worker")
@@ -137,6 +137,7 @@ class Worker:
             settings.max_response_bytes,
             settings.write_behind_ms,
             limits_of(settings),
+            settings.known_as,
         )
         models = ModelJobs(settings, limits, self._registered, programs, self.engine.compiler)
         self._of_the_store: dict[str, Callable[[JobContext], JobResult]] = {
@@ -287,7 +288,7 @@ class Worker:
             context.deadline.check()
             return TooLong(UNPLANNED)
         context.mark()
-        if (instead := self._instead(context, ready, cost := call.cost(ready))) is not None:
+        if (instead := self._instead(context, request, ready, cost := call.cost(ready))) is not None:
             return instead
         if isinstance(context.job.part, Total):
             ready = put_together(ready, context.job.part, context.job.beside, self.engine)
@@ -303,12 +304,15 @@ class Worker:
         reply = Reply(200, context.job.accepted, pieces, (), context.timings(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
-    def _instead(self, context: JobContext, ready: Any, cost: Estimate) -> JobResult | None:
+    def _instead(self, context: JobContext, request: ParsedRequest, ready: Any, cost: Estimate) -> JobResult | None:
         """What a job comes to that is not to be run as a whole, or not here and now; None for any other."""
         part = context.job.part
         if isinstance(part, Total):
             return None
+        if isinstance(part, PieceRequest):
+            return request_of(ready, context, request)
         if part is not None or context.job.accepted == PIECE_SUMS:
+            check_versions(request.message.versions, context.job)
             return piece_of(ready, context, self.engine)
         divisible = division(ready, context, cost.response_bytes)
         return TooLong(cost) if divisible is None and context.is_too_long(cost) else divisible

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 from service.settings import SECRETS, Settings
 
@@ -31,3 +32,20 @@ def test_a_worker_has_what_it_is_told_whatever_its_environment_says(
     monkeypatch.setenv("GRADSERVE_MAX_NODES", "77")
     told = Settings.model_validate_json(stated.model_dump_json(exclude=set(SECRETS)))
     assert dict(told) == dict(stated)
+
+
+@pytest.mark.parametrize("stated", ["http://h:8000", "https://h/", "http://[::1]:9"])
+def test_an_ingress_is_an_address(stated: str) -> None:
+    assert Settings(ingress=stated).ingress == stated.removesuffix("/")
+
+
+@pytest.mark.parametrize("stated", ["h:8000", "ftp://h", "http://", "http://h/v1", "http://key@h:1", "http://h?x=1"])
+def test_what_is_no_address_is_refused(stated: str) -> None:
+    with pytest.raises(ValidationError, match="the address of an ingress was expected"):
+        Settings(ingress=stated)
+
+
+def test_a_server_has_a_name_where_there_are_others() -> None:
+    assert Settings().known_as is None
+    assert Settings(cluster_address="http://10.0.0.7:8000", ingress="http://h").known_as == "http://10.0.0.7:8000"
+    assert (Settings(ingress="http://h", port=8123).known_as or "").endswith(":8123")

@@ -43,6 +43,18 @@ class TestWhoGetsARequest:
         assert [running.ask("POST", "/v1/vjp", b"{}", Authorization=key).body for key in KEYS] == first
         assert {*first} == {b"node1", b"node2", b"node3"}
 
+    def test_pieces_of_a_sum_are_spread_and_those_of_the_same_rows_are_not(
+        self, three: tuple[RunningIngress, list[Node]]
+    ) -> None:
+        running, _ = three
+
+        def answer(piece: int) -> bytes:
+            return running.ask("POST", "/v1/batch", b"{}", Authorization=KEYS[0], Gradserve_Piece=f"{piece:x}").body
+
+        first = [answer(piece) for piece in range(40)]
+        assert [answer(piece) for piece in range(40)] == first
+        assert {*first} == {b"node1", b"node2", b"node3"}
+
     def test_requests_without_a_key_go_round(self, three: tuple[RunningIngress, list[Node]]) -> None:
         running, _ = three
         assert {running.ask("GET", "/v1/ops").body for _ in range(40)} == {b"node1", b"node2", b"node3"}

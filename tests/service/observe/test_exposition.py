@@ -27,7 +27,7 @@ STATS = Stats(
     condemned=12,
     callers=11,
     displaced=12,
-    pieces=13,
+    pieces={"here": 13, "elsewhere": 3},
     repeated=14,
 )
 
@@ -82,7 +82,7 @@ def test_every_count_is_there_under_its_name() -> None:
     assert found["gradserve_condemned_plans", ""] == 12
     assert found["gradserve_callers", ""] == 11
     assert found["gradserve_displaced_total", ""] == 12
-    assert found["gradserve_pieces_total", ""] == 13
+    assert found["gradserve_pieces_total", "here"] == 13
     assert found["gradserve_pieces_repeated_total", ""] == 14
 
 

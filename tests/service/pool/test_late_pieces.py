@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from service.pool import sums
+from service.pool import sum_run, sums
 from service.pool.accounts import Account
-from service.pool.sums import PieceTicket, Sums
+from service.pool.sum_run import PieceTicket
+from service.pool.sums import Sums
 from service.pool.ticket import Ticket
 from service.transport.job import Job, Reply
 from service.transport.job_result import Divisible
@@ -101,7 +102,8 @@ async def test_while_others_wait_one_piece_is_on_its_way() -> None:
 @running
 async def test_a_late_piece_is_begun_twice_and_the_first_reply_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(sums, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    for module in (sums, sum_run):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     host = Host()
     whole = host.whole()
     stuck = host.begun[0]
@@ -125,7 +127,8 @@ async def test_a_late_piece_is_begun_twice_and_the_first_reply_counts(monkeypatc
 @running
 async def test_a_piece_that_takes_as_long_as_the_others_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(sums, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    for module in (sums, sum_run):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     host = Host()
     host.whole()
     for k in range(7):

@@ -16,14 +16,13 @@ import orjson
 import pytest
 from safetensors.numpy import load, save
 
-from service.pool import sums
+from service.pool import sum_run
 from service.pool.pool import awaited
 from service.pool.process_pool import ProcessPool
-from service.pool.sums import PieceTicket, blocks_of_a_piece
+from service.pool.sum_run import PieceTicket
 from service.settings import Settings
 from service.state.tensors import TensorVersion
 from service.transport.job import Job, Reply
-from service.transport.job_result import Divisible
 from service.wire.media import JSON, SAFETENSORS
 from tests.service.pool.pools import code, running, settled, together, until
 from tests.service.support import Json, feed, node
@@ -93,31 +92,11 @@ def finely(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     """Cuts sums into as many pieces for each worker, however short they are."""
 
     def cut(pieces: int) -> None:
-        monkeypatch.setattr(sums, "_LEAST_SECONDS", 0.0)
-        monkeypatch.setattr(sums, "_TIMES_THE_READING", 0)
-        monkeypatch.setattr(sums, "_PIECES_EACH", pieces)
+        monkeypatch.setattr(sum_run, "_LEAST_SECONDS", 0.0)
+        monkeypatch.setattr(sum_run, "_TIMES_THE_READING", 0)
+        monkeypatch.setattr(sum_run, "_PIECES_EACH", pieces)
 
     return cut
-
-
-@pytest.mark.parametrize(
-    ("blocks", "seconds", "reading", "nbytes", "workers", "expected"),
-    [
-        (32, 3.2, 0.0, 1000, 2, 4),  # eight pieces for two
-        (32, 3.2, 0.0, 1000, 4, 2),
-        (33, 3.3, 0.0, 1000, 4, 4),  # sixteen at the most, so nine of four, the last one of one
-        (32, 0.032, 0.0, 1000, 4, 32),  # too short to be cut at all
-        (32, 0.32, 0.0, 1000, 4, 2),  # 20 ms each
-        (32, 3.2, 0.1, 1000, 4, 4),  # four times what it takes to read the request
-        (32, 3.2, 0.0, 16 << 20, 4, 8),  # 64 MiB of sums
-        (2, 1.0, 0.0, 1000, 2, 1),
-    ],
-)
-def test_how_many_blocks_a_piece_has(
-    blocks: int, seconds: float, reading: float, nbytes: int, workers: int, expected: int
-) -> None:
-    why = Divisible(blocks, seconds, reading, nbytes, 1000, ())
-    assert blocks_of_a_piece(why, workers) == expected
 
 
 @pytest.mark.slow
@@ -134,7 +113,7 @@ async def test_the_bits_are_those_of_one_worker(finely: Callable[[int], None]) -
             assert tensors(reply) == tensors(whole)
             assert (stats(reply)["pieces"], stats(reply)["repeated"]) == (pieces, 0)
         await until(lambda: settled(pool))
-        assert (pool.stats().pieces, pool.stats().repeated) == (46, 0)
+        assert (pool.stats().pieces, pool.stats().repeated) == ({"here": 46, "elsewhere": 0}, 0)
 
 
 @pytest.mark.slow
@@ -171,16 +150,17 @@ async def test_a_piece_whose_worker_dies_is_run_again(finely: Callable[[int], No
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("whose", ["one", "other"])
 @running
-async def test_a_sum_does_not_keep_others_waiting(finely: Callable[[int], None]) -> None:
-    """Others' long jobs come between its pieces: all of them are done before a sum of many is."""
+async def test_a_sum_does_not_keep_others_waiting(finely: Callable[[int], None], whose: str) -> None:
+    """Long jobs of others, and of the same caller, come between its pieces: they are done before a sum of many is."""
     finely(16)
     async with pool_of(2) as pool:
         await ask(pool, packed())  # it is planned
         long = packed(np.concatenate([X] * 10), block=64)
         summing = asyncio.create_task(ask(pool, long, "one"))
         await until(lambda: len(pieces_that_run(pool)) == 2)
-        others = await together(*(ask(pool, packed(block=N), "other") for _ in range(4)))
+        others = await together(*(ask(pool, packed(block=N), whose) for _ in range(4)))
         assert [reply.status for reply in others] == [200] * 4
         assert not summing.done()
         assert stats(await summing)["pieces"] > 8

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 import orjson
 import pytest
+from safetensors.numpy import save
 
 from engine.graph.run_report import RunReport
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.transport.job_result import Divisible, TooLong
-from service.transport.sum_parts import Piece, Total, read_run
-from service.wire.media import JSON, PIECE_SUMS
+from service.transport.sum_parts import Piece, PieceRequest, Total, read_run
+from service.wire.media import JSON, PIECE_SUMS, SAFETENSORS
+from service.wire.version import Version
 from service.worker.worker import Worker
 from tests.service.support import Json, feed, node
 
@@ -113,3 +115,56 @@ def test_nothing_else_has_pieces() -> None:
     reply = WORKER(job(asked, accepted=PIECE_SUMS))
     assert (reply.status, orjson.loads(reply.body)["code"]) == (406, "not_acceptable")
     assert WORKER(replace(job(), accepted=JSON)).status == 200
+
+
+def request_of(first: int, stop: int, asked: Json = ASKED, **more: Any) -> Reply:
+    reply = WORKER(job(asked, part=PieceRequest(first, stop), **more))
+    assert (reply.status, reply.media_type) == (200, SAFETENSORS), reply.body
+    return reply
+
+
+def answered(request: Reply, **more: Any) -> Reply:
+    """What another server says to it."""
+    return WORKER(Job("batch", request.body, "id", 60.0, time.monotonic() + 60, SAFETENSORS, PIECE_SUMS, **more))
+
+
+@pytest.mark.parametrize(("first", "stop"), [(0, 4), (8, 12), (28, 32)])
+def test_another_server_comes_to_the_same_bits(first: int, stop: int) -> None:
+    request = request_of(first, stop)
+    assert answered(request).body == piece(first, stop).body
+    assert len(request.body) < 8 * (D * D + 4 * 64 * D) + 2000, "only its rows go there"
+
+
+def test_what_came_beside_the_request_goes_on() -> None:
+    graph = {"nodes": [*NODES[:4], node("constant"), node("mul", 3, 4), node("sum", 5)]}
+    fields = {"graph": graph, "mapped": [1], "reduce": "sum", "block": 64, "store": [{"node": 6, "tensor_id": "s"}]}
+    arrays = {"feeds.0": W, "feeds.1": X, "constants.4": np.full(D, 2.0)}
+    sent = save(arrays, metadata={"request": orjson.dumps(fields).decode()})
+
+    def of(part: Any) -> Reply:
+        return WORKER(Job("batch", sent, "id", 60.0, time.monotonic() + 60, SAFETENSORS, SAFETENSORS, part=part))
+
+    reply = answered(of(PieceRequest(4, 8)))
+    assert reply.body == of(Piece(4, 8)).body
+    assert not reply.stored
+
+
+def version(array: Any, etag: str) -> Version:
+    return Version(etag, array)
+
+
+def test_rows_of_resident_tensors_are_named_and_not_sent() -> None:
+    feeds = [{"node": 0, "tensor_id": "w"}, {"node": 1, "tensor_id": "x", "rows": [16, N]}]
+    asked = ASKED | {"feeds": feeds}
+    known = {"w": version(W, "a" * 16), "x": version(X, "b" * 16)}
+    request = request_of(4, 8, asked, resident=known.get)
+    assert len(request.body) < 2000
+    there = answered(request, resident=known.get)
+    assert there.body == WORKER(job(asked, part=Piece(4, 8), resident=known.get)).body
+    again = request_of(4, 8, asked, resident=known.get)
+    assert dict(request.headers) == dict(again.headers)
+    assert dict(request.headers) != dict(request_of(8, 12, asked, resident=known.get).headers)
+    for changed in ({"w": version(W, "c" * 16)}, {"x": None}):
+        refused = answered(request, resident={**known, **changed}.get)
+        code = orjson.loads(refused.body)["code"]
+        assert (refused.status, code) in [(412, "precondition_failed"), (404, "not_found")]
