@@ -6,6 +6,7 @@ package gradserve
 var opsSince = map[string]int{
 	"adaptive_avg_pool":  2,
 	"adaptive_max_pool":  2,
+	"angle":              2,
 	"avg_pool1d":         2,
 	"avg_pool3d":         2,
 	"batch_norm_given":   2,
@@ -15,11 +16,14 @@ var opsSince = map[string]int{
 	"cdist":              2,
 	"compress":           2,
 	"cond":               2,
+	"conj":               2,
 	"conv_transpose1d":   2,
 	"cumlogsumexp":       2,
 	"cummax":             2,
 	"cummin":             2,
 	"cumprod":            2,
+	"eigh":               2,
+	"fft":                2,
 	"fixed_point":        2,
 	"floor_div":          2,
 	"group_norm":         2,
@@ -27,15 +31,23 @@ var opsSince = map[string]int{
 	"i0e":                2,
 	"i1":                 2,
 	"i1e":                2,
+	"ifft":               2,
 	"igamma":             2,
 	"igammac":            2,
+	"imag":               2,
 	"index":              2,
 	"index_add":          2,
 	"index_set":          2,
+	"irfft":              2,
+	"lu":                 2,
+	"make_complex":       2,
 	"map":                2,
+	"matrix_exp":         2,
+	"matrix_power":       2,
 	"max_pool1d":         2,
 	"max_pool3d":         2,
 	"nonzero":            2,
+	"qr":                 2,
 	"random_bernoulli":   2,
 	"random_bits":        2,
 	"random_categorical": 2,
@@ -47,8 +59,10 @@ var opsSince = map[string]int{
 	"random_permutation": 2,
 	"random_split":       2,
 	"random_uniform":     2,
+	"real":               2,
 	"rem":                2,
 	"resize":             2,
+	"rfft":               2,
 	"scan":               2,
 	"segment_max":        2,
 	"segment_mean":       2,
@@ -56,6 +70,9 @@ var opsSince = map[string]int{
 	"segment_prod":       2,
 	"sinc":               2,
 	"slice_at":           2,
+	"stft":               2,
+	"svd":                2,
+	"symmetric_function": 2,
 	"trunc_div":          2,
 	"update_slice_at":    2,
 	"while":              2,
@@ -64,9 +81,9 @@ var opsSince = map[string]int{
 	"zeta":               2,
 }
 
-// Abs is the op abs: y = |x|. At 0 the gradient is 0, in every order.
+// Abs is the op abs: y = |x|, real where x is complex. At 0 the gradient is 0, in every order.
 //
-// Gradient: g · sign x.
+// Gradient: g · sign x; of a complex x, g · x / |x|.
 func (g *Graph) Abs(x *Node) *Node {
 	return g.typed("abs", 1, []*Node{x}, Attrs{})
 }
@@ -144,6 +161,19 @@ type AllOptions struct {
 func (g *Graph) All(x *Node, options ...AllOptions) *Node {
 	o := given(options)
 	return g.typed("all", 1, []*Node{x}, Attrs{"axes": o.Axes, "keepdims": o.KeepDims})
+}
+
+// Angle is the op angle: y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN where a part is
+// NaN.
+//
+// The cut is the negative real axis, and the sign of the imaginary zero says from which side it is seen (C99's carg).
+// At 0 the gradient is 0, as in PyTorch; JAX's is NaN.
+//
+// Since opset 2.
+//
+// Gradient: i · g · x / |x|², 0 at 0; none for a real x.
+func (g *Graph) Angle(x *Node) *Node {
+	return g.typed("angle", 1, []*Node{x}, Attrs{})
 }
 
 // AnyOptions are what Any takes beside what is required.
@@ -580,7 +610,8 @@ func (g *Graph) Call(body *GraphFunction, operands []*Node, options ...CallOpOpt
 
 // Cast is the op cast: y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
 //
-// float → float is differentiable; through integers and bool there is no path.
+// float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a complex one
+// never real, of which `real` says what is meant.
 //
 // Gradient: g, cast back.
 //
@@ -634,15 +665,15 @@ func (g *Graph) Ceil(x *Node) *Node {
 	return g.typed("ceil", 1, []*Node{x}, Attrs{})
 }
 
-// Cholesky is the op cholesky: y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the
+// Cholesky is the op cholesky: y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the
 // last two axes.
 //
-// x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction. A matrix that is
-// not positive definite gives a matrix of NaN; the others of its batch are as if it were not there. Integers give
-// float64; float16 is computed in a wider float, and rounded once. I. Murray, Differentiation of the Cholesky
-// decomposition, arXiv:1602.07527 (2016), eq. 9.
+// x is made symmetric (Hermitian) first, as in JAX: so the gradient is symmetric, and holds along every direction. A
+// matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
+// Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray, Differentiation of the
+// Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
 //
-// Gradient: (s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+// Gradient: (s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
 func (g *Graph) Cholesky(x *Node) *Node {
 	return g.typed("cholesky", 1, []*Node{x}, Attrs{})
 }
@@ -748,6 +779,15 @@ func (g *Graph) Cond(then *GraphFunction, otherwise *GraphFunction, predicate *N
 		"then":      then,
 		"otherwise": otherwise,
 	})
+}
+
+// Conj is the op conj: y = conj x, the imaginary part negated; a real x itself.
+//
+// Since opset 2.
+//
+// Gradient: conj g.
+func (g *Graph) Conj(x *Node) *Node {
+	return g.typed("conj", 1, []*Node{x}, Attrs{})
 }
 
 // Constant is the op constant: A tensor that is part of the graph: y = value.
@@ -1169,6 +1209,40 @@ func (g *Graph) DivScalar(x *Node, scalar float64) *Node {
 	return g.typed("div_scalar", 1, []*Node{x}, Attrs{"scalar": scalar})
 }
 
+// EighOptions are what Eigh takes beside what is required.
+type EighOptions struct {
+	// Degenerate: where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of
+	// nan, whole; nan unless stated.
+	Degenerate string
+}
+
+// Eigh is the op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and
+// vᵀ v = 1.
+//
+// x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through get_output.
+// Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone holds at equal ones,
+// too, as long as the function treats these alike.
+//
+// Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor do
+// single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the gradient of
+// a function of v there is NaN, of that matrix alone; or, where `degenerate` is whole, right if the function depends on
+// whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what `symmetric_function` is for.
+// Second derivatives where a pair was left out are NaN, and so are those of equal eigenvalues alone. A matrix that
+// holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give float64;
+// float16 is computed in a wider float, and rounded once. M. B. Giles, Collected matrix derivative results for forward
+// and reverse mode algorithmic differentiation (2008), section 3.1. PyTorch's and JAX's `linalg.eigh`, which take the
+// lower triangle unless told to take both, and answer NaN, or what rounding makes of it, at equal eigenvalues.
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is unread.
+func (g *Graph) Eigh(x *Node, options ...EighOptions) *Node {
+	o := given(options)
+	return g.typed("eigh", 1, []*Node{x}, Attrs{"degenerate": o.Degenerate})
+}
+
 // Einsum is the op einsum: y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not
 // have.
 //
@@ -1266,6 +1340,36 @@ func (g *Graph) Exp(x *Node) *Node {
 // Gradient: g · eˣ.
 func (g *Graph) Expm1(x *Node) *Node {
 	return g.typed("expm1", 1, []*Node{x}, Attrs{})
+}
+
+// FftOptions are what Fft takes beside what is required.
+type FftOptions struct {
+	// Axes: the axes to transform; absent: the last.
+	Axes []int
+
+	// Sizes: points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+	Sizes []int
+
+	// Norm: which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+	// ortho, forward; backward unless stated.
+	Norm string
+}
+
+// Fft is the op fft: y[k] = Σ x[j] exp(−2πi j k / n) over `axes`, each of n points: the discrete Fourier transform.
+//
+// `norm` is NumPy's: `forward` divides by n, `ortho` by √n. Real operands are taken as complex. float16 gives
+// complex64, integers complex128. PyTorch's, JAX's and NumPy's `fft`, and `fft2` and `fftn` by several axes.
+//
+// Since opset 2.
+//
+// Gradient: ifft(g) without its division: of a real operand, the real part.
+func (g *Graph) Fft(x *Node, options ...FftOptions) *Node {
+	o := given(options)
+	return g.typed("fft", 1, []*Node{x}, Attrs{
+		"axes":  o.Axes,
+		"sizes": o.Sizes,
+		"norm":  o.Norm,
+	})
 }
 
 // FixedPointOptions are what FixedPoint takes beside what is required.
@@ -1439,7 +1543,7 @@ type GradOptions struct {
 // sum(y).
 //
 // A node like any other: usable downstream, and differentiable again, to any order. x may be any float node; zeros
-// where y does not depend on it.
+// where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re x + i ∂/∂Im x.
 //
 // Gradient: the gradient is written out as nodes first, and those are differentiated.
 func (g *Graph) Grad(y *Node, x *Node, options ...GradOptions) *Node {
@@ -1538,6 +1642,36 @@ func (g *Graph) Identity(x *Node) *Node {
 	return g.typed("identity", 1, []*Node{x}, Attrs{})
 }
 
+// IfftOptions are what Ifft takes beside what is required.
+type IfftOptions struct {
+	// Axes: the axes to transform; absent: the last.
+	Axes []int
+
+	// Sizes: points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+	Sizes []int
+
+	// Norm: which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+	// ortho, forward; backward unless stated.
+	Norm string
+}
+
+// Ifft is the op ifft: y[j] = Σ x[k] exp(2πi j k / n) / n over `axes`, each of n points: the inverse of `fft`.
+//
+// `norm` is NumPy's: `forward` does not divide, `ortho` does by √n. Real operands are taken as complex. float16 gives
+// complex64, integers complex128. PyTorch's, JAX's and NumPy's `ifft`, and `ifft2` and `ifftn` by several axes.
+//
+// Since opset 2.
+//
+// Gradient: fft(g) / n: of a real operand, the real part.
+func (g *Graph) Ifft(x *Node, options ...IfftOptions) *Node {
+	o := given(options)
+	return g.typed("ifft", 1, []*Node{x}, Attrs{
+		"axes":  o.Axes,
+		"sizes": o.Sizes,
+		"norm":  o.Norm,
+	})
+}
+
 // Igamma is the op igamma: y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's
 // `igamma`, SciPy's.
 //
@@ -1562,6 +1696,15 @@ func (g *Graph) Igamma(a *Node, x *Node) *Node {
 // Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
 func (g *Graph) Igammac(a *Node, x *Node) *Node {
 	return g.typed("igammac", 2, []*Node{a, x}, Attrs{})
+}
+
+// Imag is the op imag: y = Im x; 0 for a real x.
+//
+// Since opset 2.
+//
+// Gradient: i · g.
+func (g *Graph) Imag(x *Node) *Node {
+	return g.typed("imag", 1, []*Node{x}, Attrs{})
 }
 
 // IndexOptions are what Index takes beside what is required.
@@ -1673,9 +1816,41 @@ func (g *Graph) Input(name string, options ...InputOptions) *Node {
 // not there. To solve a system, `solve` is quicker and more accurate. Integers give float64; float16 is computed in a
 // wider float, and rounded once.
 //
-// Gradient: −yᵀ g yᵀ.
+// Gradient: −yᴴ g yᴴ.
 func (g *Graph) Inv(x *Node) *Node {
 	return g.typed("inv", 1, []*Node{x}, Attrs{})
+}
+
+// IrfftOptions are what Irfft takes beside what is required.
+type IrfftOptions struct {
+	// Axes: the axes to transform; absent: the last.
+	Axes []int
+
+	// Sizes: points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+	Sizes []int
+
+	// Norm: which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+	// ortho, forward; backward unless stated.
+	Norm string
+}
+
+// Irfft is the op irfft: The real tensor whose `rfft` x is: of n = `sizes` points on the last of `axes`, 2 (m − 1) for
+// m entries of x.
+//
+// The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are taken as
+// complex. float16 gives float16, integers float64. `norm` is that of `ifft`. PyTorch's, JAX's and NumPy's `irfft`, and
+// `irfft2` and `irfftn` by several axes.
+//
+// Since opset 2.
+//
+// Gradient: rfft(g) / n, the inner entries twice.
+func (g *Graph) Irfft(x *Node, options ...IrfftOptions) *Node {
+	o := given(options)
+	return g.typed("irfft", 1, []*Node{x}, Attrs{
+		"axes":  o.Axes,
+		"sizes": o.Sizes,
+		"norm":  o.Norm,
+	})
 }
 
 // IsFinite is the op is_finite: y = whether x is neither infinite nor NaN.
@@ -1766,6 +1941,9 @@ func (g *Graph) Linear(x *Node, w *Node, options ...LinearOptions) *Node {
 }
 
 // Log is the op log: y = ln x: −∞ at 0, NaN for x < 0.
+//
+// Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero says from
+// which side it is seen (C99).
 //
 // Gradient: g / x.
 func (g *Graph) Log(x *Node) *Node {
@@ -1883,6 +2061,38 @@ func (g *Graph) LogSumExp(x *Node, options ...LogSumExpOptions) *Node {
 	})
 }
 
+// LU is the op lu: permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
+//
+// x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u [batch…,
+// k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system, `solve` is quicker.
+// The gradient holds where the first k columns of x[permutation] are independent in their first k rows; where they are
+// not, it is infinite or NaN. The permutation has none. A matrix that holds an infinity or NaN gives NaN for itself
+// alone, and its rows as they are. Integers give float64; float16 is computed in a wider float, and rounded once. F. de
+// Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals using triangular factorization (2011). PyTorch's
+// `linalg.lu`, which has a matrix in place of the permutation; JAX's `lax.linalg.lu`, in another order.
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: of x[permutation]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back.
+func (g *Graph) LU(x *Node) *Node {
+	return g.typed("lu", 1, []*Node{x}, Attrs{})
+}
+
+// MakeComplex is the op make_complex: y = re + i · im, elementwise, broadcasting: complex64 of float32 and narrower
+// floats, else complex128.
+//
+// The parts stay as they are, infinities, NaN and signs of zeros too, which re + im · i would not leave so. PyTorch's
+// `complex`, JAX's `lax.complex`.
+//
+// Since opset 2.
+//
+// Gradient: d re = Re g, d im = Im g.
+func (g *Graph) MakeComplex(re *Node, im *Node) *Node {
+	return g.typed("make_complex", 2, []*Node{re, im}, Attrs{})
+}
+
 // MapOptions are what Map takes beside what is required.
 type MapOptions struct {
 	// Sequences: how many operands, the last ones, are gone through; at least one; 0 unless stated.
@@ -1934,9 +2144,40 @@ func (g *Graph) MapLookup(x *Node, keyIndex int, totalKeys int) *Node {
 // A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the result.
 // float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
 //
-// Gradient: da = g @ bᵀ, db = aᵀ @ g, summed over batch axes that were broadcast.
+// Gradient: da = g @ bᴴ, db = aᴴ @ g, summed over batch axes that were broadcast.
 func (g *Graph) Matmul(a *Node, b *Node) *Node {
 	return g.typed("matmul", 2, []*Node{a, b}, Attrs{})
+}
+
+// MatrixExp is the op matrix_exp: y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
+//
+// Scaled until its norm is below 5.4, approximated by Padé's [13/13], and squared as often: the error is some units of
+// rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself alone. Integers give
+// float64; float16 is computed in a wider float, and rounded once. To any order, the gradient is an exponential again.
+// N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005); its derivative by I.
+// Najfeld, T. F. Havel (1995). PyTorch's `linalg.matrix_exp`, JAX's and SciPy's `linalg.expm`.
+//
+// Since opset 2.
+//
+// Gradient: the upper right block of exp [[xᵀ, g], [0, xᵀ]].
+func (g *Graph) MatrixExp(x *Node) *Node {
+	return g.typed("matrix_exp", 1, []*Node{x}, Attrs{})
+}
+
+// MatrixPower is the op matrix_power: y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ
+// the power of the inverse.
+//
+// By squares: some 2 log₂ k products. A negative power of a singular matrix is NaN, or, where rounding hides that, very
+// large. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and NumPy's
+// `linalg.matrix_power`, of which the latter keep whole numbers whole.
+//
+// Since opset 2.
+//
+// Gradient: Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it.
+//
+// k: the exponent; may be 0 or negative.
+func (g *Graph) MatrixPower(x *Node, k int) *Node {
+	return g.typed("matrix_power", 1, []*Node{x}, Attrs{"k": k})
 }
 
 // MaxOptions are what Max takes beside what is required.
@@ -2367,6 +2608,8 @@ func (g *Graph) Pow(a *Node, options ...PowOptions) *Node {
 // PowScalar is the op pow_scalar: y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is
 // NaN.
 //
+// Of a complex x, exp(exponent · log x), with the cut of `log`.
+//
 // Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
 //
 // exponent: the exponent.
@@ -2391,6 +2634,25 @@ type ProdOptions struct {
 func (g *Graph) Prod(x *Node, options ...ProdOptions) *Node {
 	o := given(options)
 	return g.typed("prod", 1, []*Node{x}, Attrs{"axes": o.Axes, "keepdims": o.KeepDims})
+}
+
+// Qr is the op qr: q, r with x = q r: the columns of q orthonormal, r upper triangular; reduced.
+//
+// x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). Two results, read through get_output. The signs
+// of r's diagonal are as LAPACK leaves them, of a row of r together with the column of q: a function has a meaning only
+// if it does not depend on them. The gradient holds where the columns of x are independent; where they are not, it is
+// infinite or NaN. Of fewer rows than columns there are values, and no gradient: `not_differentiable`. A matrix that
+// holds an infinity or NaN gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and
+// rounded once. S. F. Walter, L. Lehmann, Algorithmic differentiation of linear algebra functions with application in
+// optimum experimental design, arXiv:1001.1654 (2010). PyTorch's and JAX's `linalg.qr`, reduced.
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: (ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows < columns.
+func (g *Graph) Qr(x *Node) *Node {
+	return g.typed("qr", 1, []*Node{x}, Attrs{})
 }
 
 // RandomBernoulli is the op random_bernoulli: y = uniform < p, of p's shape: true with probability p. The uniform
@@ -2532,6 +2794,15 @@ func (g *Graph) RandomUniform(key *Node, shape []int, dtype DType) *Node {
 	})
 }
 
+// Real is the op real: y = Re x; a real x itself.
+//
+// Since opset 2.
+//
+// Gradient: g, with the imaginary part 0.
+func (g *Graph) Real(x *Node) *Node {
+	return g.typed("real", 1, []*Node{x}, Attrs{})
+}
+
 // Reciprocal is the op reciprocal: y = 1 / x; integers give floats, as `div`.
 //
 // Gradient: −g · y².
@@ -2624,6 +2895,37 @@ func (g *Graph) Resize(x *Node, sizes []int, options ...ResizeOptions) *Node {
 		"method":    o.Method,
 		"antialias": o.Antialias,
 		"corners":   o.Corners,
+	})
+}
+
+// RfftOptions are what Rfft takes beside what is required.
+type RfftOptions struct {
+	// Axes: the axes to transform; absent: the last.
+	Axes []int
+
+	// Sizes: points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+	Sizes []int
+
+	// Norm: which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+	// ortho, forward; backward unless stated.
+	Norm string
+}
+
+// Rfft is the op rfft: The first ⌊n / 2⌋ + 1 entries of `fft` on the last of `axes`, of a real x: the others are their
+// conjugates.
+//
+// float16 gives complex64, integers complex128. `norm` is that of `fft`. PyTorch's, JAX's and NumPy's `rfft`, and
+// `rfft2` and `rfftn` by several axes.
+//
+// Since opset 2.
+//
+// Gradient: the real part of ifft(g) without its division, g filled up with zeros.
+func (g *Graph) Rfft(x *Node, options ...RfftOptions) *Node {
+	o := given(options)
+	return g.typed("rfft", 1, []*Node{x}, Attrs{
+		"axes":  o.Axes,
+		"sizes": o.Sizes,
+		"norm":  o.Norm,
 	})
 }
 
@@ -2849,7 +3151,8 @@ func (g *Graph) Selu(x *Node) *Node {
 	return g.typed("selu", 1, []*Node{x}, Attrs{})
 }
 
-// Sigmoid is the op sigmoid: y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number.
+// Sigmoid is the op sigmoid: y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by
+// the same formula.
 //
 // Gradient: g · y · (1 − y).
 func (g *Graph) Sigmoid(x *Node) *Node {
@@ -2941,12 +3244,12 @@ func (g *Graph) SliceAt(x *Node, starts *Node, sizes []int) *Node {
 //
 // The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and the
 // logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not there.
-// The sign carries no gradient. Several results, read through get_output. Integers give float64; float16 is computed in
-// a wider float, and rounded once.
+// The sign carries no gradient. Of a complex matrix it is complex, det x / |det x|, and the logarithm real. Several
+// results, read through get_output. Integers give float64; float16 is computed in a wider float, and rounded once.
 //
 // It has several results, each read through GetOutput.
 //
-// Gradient: g · x⁻ᵀ, g the cotangent of log|det x|.
+// Gradient: g · x⁻ᴴ, g the cotangent of log|det x|.
 func (g *Graph) Slogdet(x *Node) *Node {
 	return g.typed("slogdet", 1, []*Node{x}, Attrs{})
 }
@@ -2984,7 +3287,7 @@ func (g *Graph) Softplus(x *Node) *Node {
 // computed in a wider float, and rounded once. M. B. Giles, Collected matrix derivative results for forward and reverse
 // mode algorithmic differentiation (2008).
 //
-// Gradient: db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast.
+// Gradient: db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast.
 func (g *Graph) Solve(a *Node, b *Node) *Node {
 	return g.typed("solve", 2, []*Node{a, b}, Attrs{})
 }
@@ -3020,6 +3323,9 @@ func (g *Graph) Split(x *Node, sizes []int, options ...SplitOptions) *Node {
 }
 
 // Sqrt is the op sqrt: y = √x, NaN for x < 0. At 0 the derivative is infinite.
+//
+// Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero says from
+// which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for both.
 //
 // Gradient: g / 2y.
 func (g *Graph) Sqrt(x *Node) *Node {
@@ -3063,6 +3369,32 @@ type StackOptions struct {
 func (g *Graph) Stack(x []*Node, options ...StackOptions) *Node {
 	o := given(options)
 	return g.typed("stack", len(x), x, Attrs{"axis": o.Axis})
+}
+
+// StftOptions are what Stft takes beside what is required.
+type StftOptions struct {
+	// Sizes: one: the points of each transform; absent: as many as the window has.
+	Sizes []int
+}
+
+// Stft is the op stft: y[…, t, k] = Σ window[j] x[…, t · stride + j] exp(−2πi j k / n) over j: [… time] → [… frames, ⌊n
+// / 2⌋ + 1].
+//
+// `rfft` of each part of x that the window [w] covers, of n = w points unless `sizes` states more or fewer. Nothing is
+// padded: `pad` x first to have frames around its ends. TensorFlow's `signal.stft`; PyTorch's and SciPy's `stft` have
+// the last two axes the other way round, and pad by default. By NumPy and JAX, frames and `rfft`.
+//
+// Since opset 2.
+//
+// Gradient: that of rfft, times the window, added where frames overlap.
+//
+// stride: one: from the beginning of a frame to that of the next.
+func (g *Graph) Stft(x *Node, window *Node, stride []int, options ...StftOptions) *Node {
+	o := given(options)
+	return g.typed("stft", 2, []*Node{x, window}, Attrs{
+		"stride": stride,
+		"sizes":  o.Sizes,
+	})
 }
 
 // StopGradient is the op stop_gradient: y = x, and no derivative passes: for differentiation y is a constant.
@@ -3117,6 +3449,62 @@ type SumOptions struct {
 func (g *Graph) Sum(x *Node, options ...SumOptions) *Node {
 	o := given(options)
 	return g.typed("sum", 1, []*Node{x}, Attrs{"axes": o.Axes, "keepdims": o.KeepDims})
+}
+
+// SvdOptions are what Svd takes beside what is required.
+type SvdOptions struct {
+	// Degenerate: where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of
+	// nan, whole; nan unless stated.
+	Degenerate string
+}
+
+// Svd is the op svd: u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal;
+// thin.
+//
+// x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read through
+// get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal values, too,
+// as long as the function treats these alike.
+//
+// Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only if it
+// does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal, and those
+// below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors are read, equal ones and zeros make the
+// gradient NaN, of that matrix alone; or, where `degenerate` is whole, they are left out, which is right if the
+// function depends on whole spaces of vectors, as a projector and u vh do, and wrong else. Second derivatives where
+// something was left out are NaN, and so are those of s alone at equal values. A matrix that holds an infinity or NaN,
+// or for which LAPACK finds no answer, gives NaN for itself alone. Integers give float64; float16 is computed in a
+// wider float, and rounded once. J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² −
+// sᵢ²) in its partial fractions. PyTorch's `linalg.svd` with full_matrices false, and JAX's, which at a 0 take
+// whichever vectors LAPACK gave.
+//
+// Since opset 2.
+//
+// It has several results, each read through GetOutput.
+//
+// Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ); P, Q =
+// uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+func (g *Graph) Svd(x *Node, options ...SvdOptions) *Node {
+	o := given(options)
+	return g.typed("svd", 1, []*Node{x}, Attrs{"degenerate": o.Degenerate})
+}
+
+// SymmetricFunction is the op symmetric_function: y = v f(diag w) vᵀ, a function of the symmetric part (x + xᵀ) / 2 = v
+// diag(w) vᵀ of square matrices.
+//
+// f is the square root, its reciprocal, the logarithm or the exponential, of eigenvalues. The gradient is by divided
+// differences, which have a limit where eigenvalues meet: it is exact at equal ones, and so is the second, where v f vᵀ
+// written with `eigh` has none. A matrix with an eigenvalue at which f is not finite, as log at 0 or below, gives NaN
+// for itself alone, and so does one that holds an infinity or NaN, or for which LAPACK finds no answer. Integers give
+// float64; float16 is computed in a wider float, and rounded once. N. J. Higham, Functions of Matrices (2008), theorem
+// 3.11 of Daleckii and Krein. SciPy's `sqrtm`, `logm` and `expm` of symmetric matrices; PyTorch and JAX have none whose
+// gradient holds at equal eigenvalues, but for exp.
+//
+// Since opset 2.
+//
+// Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ.
+//
+// function: the function of eigenvalues; rsqrt is 1 / sqrt; one of sqrt, rsqrt, log, exp.
+func (g *Graph) SymmetricFunction(x *Node, function string) *Node {
+	return g.typed("symmetric_function", 1, []*Node{x}, Attrs{"function": function})
 }
 
 // TakeAlongOptions are what TakeAlong takes beside what is required.
@@ -3224,7 +3612,7 @@ type TriangularSolveOptions struct {
 // float16 in float32. M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic
 // differentiation (2008).
 //
-// Gradient: db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ).
+// Gradient: db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ).
 func (g *Graph) TriangularSolve(a *Node, b *Node, options ...TriangularSolveOptions) *Node {
 	o := given(options)
 	return g.typed("triangular_solve", 2, []*Node{a, b}, Attrs{

@@ -11,6 +11,7 @@ Files:
     kinds/        Kinds of attributes: one class a kind. Adding a kind is adding a file here and nothing else
     alignment     Alignment of arrays: they begin at multiples of what is a line of the cache, and the widest vector
     attributes    Attributes of ops: their declarations, and the check of what a client sent
+    before_int16  Graphs of opset 1 have no int16: there, int8 with uint8 is int32, whatever the dtypes are since
     body          A body: a function for operands of given types, as ops run it, differentiate it and batch it
     by_device     Kernels found in a table by device: one that all array modules run, and others where a device has a
                   better one

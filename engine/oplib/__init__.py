@@ -22,14 +22,20 @@ Files:
                          lies in memory
     col2im               The kernel of transposed convolution, the adjoint of `correlate`: products added where the
                          windows lie
+    conjugates           Conjugates, and the real part that is what arrives at a real operand: cotangents of complex
+                         numbers
     convolution          Base of convolution and its adjoint, on any number of spatial axes
+    decomposition        Base of the decompositions, and of what is made by them: one operand, matrices on its last two
+                         axes
     dynamic_boxes        Boxes whose starts are computed: where they lie in an array, and the same of many examples,
                          each with its own
     element_formula      Formulas of elementwise ops: what they are made of, and the dtype that their kernels compute in
     elementwise          Base of the elementwise ops: an op states a formula and one partial derivative an operand,
                          nothing else
+    exponentials         Exponentials of matrices, and their derivatives along a direction
     extremes             NaN where something is chosen by its size: it wins, as in NumPy, and what was chosen takes the
                          gradient
+    factors              Matrices taken apart, some at a time: a batch in pieces, and in it matrices that have no answer
     fill                 Numbers around and everywhere: those that JSON has no word for are stated by one
     flat_places          Places in memory of the elements that an index tensor picks from an array: found a chunk at a
                          time
@@ -61,6 +67,7 @@ Files:
     permutation          Axes put in order, and into another shape: nothing is written where nothing changes
     pooling              Parts of all pools: their attributes, the windows they look at, and the way along one axis of
                          these
+    power_series         Polynomials in nodes, by Horner's rule
     product              The type of a matrix product, by NumPy's rules, and what BLAS can read
     reduction            Base of the reductions: `axes` and `keepdims`, their shapes, their batching, and g brought back
                          to x's shape
@@ -83,13 +90,18 @@ Files:
     source               Base of the ops without operands, and which numbers an attribute of theirs may be
     spatial              Checks of the operands and attributes of convolutions and pools, and what they say where these
                          do not hold
+    spectrum             What gradients of eigenvectors and singular vectors are written with: adjoints, and gaps that
+                         may be 0
     squares              Sums of squares on the CPU, in one pass over memory
+    symmetric_slope      The derivative of a function of a symmetric matrix along a direction, exact at equal
+                         eigenvalues
     threefry             What is drawn from a key: an element for each counter, made of the two words that Threefry
                          makes of it
     threefry_elements    Random numbers an element at a time, so that loops have them: words and counters carried by
                          floats, as bits
     tiling               Tiling of convolutions: how much of one is laid out at a time, so that it stays in the cache,
                          and in which order
+    units                Directions of complex numbers: x / |x|, and what is done at 0, where there is none
     widening             float16 in the course of a computation: in float32, and rounded once at its end
     window_axes          Windows along one axis as an axis of their own: what pools of any number of axes take one after
                          the other

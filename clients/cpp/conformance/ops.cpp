@@ -38,6 +38,9 @@ static const std::map<std::string, Append>& methods() {
             step.read("keepdims", options.keepdims);
             return graph.all(step.operand(0), options);
         }},
+        {"angle", [](gs::Graph& graph, const Step& step) {
+            return graph.angle(step.operand(0));
+        }},
         {"any", [](gs::Graph& graph, const Step& step) {
             gs::AnyOptions options;
             step.read("axes", options.axes);
@@ -199,6 +202,9 @@ static const std::map<std::string, Append>& methods() {
                 step.operand(0),
                 step.operands_from(1));
         }},
+        {"conj", [](gs::Graph& graph, const Step& step) {
+            return graph.conj(step.operand(0));
+        }},
         {"constant", [](gs::Graph& graph, const Step& step) {
             return graph.constant(step.attr<gs::Tensor>("value"));
         }},
@@ -312,6 +318,11 @@ static const std::map<std::string, Append>& methods() {
         {"div_scalar", [](gs::Graph& graph, const Step& step) {
             return graph.div_scalar(step.operand(0), step.attr<double>("scalar"));
         }},
+        {"eigh", [](gs::Graph& graph, const Step& step) {
+            gs::EighOptions options;
+            step.read("degenerate", options.degenerate);
+            return graph.eigh(step.operand(0), options);
+        }},
         {"einsum", [](gs::Graph& graph, const Step& step) {
             return graph.einsum(step.attr<std::string>("equation"), step.operand(0), step.operands_from(1));
         }},
@@ -343,6 +354,13 @@ static const std::map<std::string, Append>& methods() {
         }},
         {"expm1", [](gs::Graph& graph, const Step& step) {
             return graph.expm1(step.operand(0));
+        }},
+        {"fft", [](gs::Graph& graph, const Step& step) {
+            gs::FftOptions options;
+            step.read("axes", options.axes);
+            step.read("sizes", options.sizes);
+            step.read("norm", options.norm);
+            return graph.fft(step.operand(0), options);
         }},
         {"fixed_point", [](gs::Graph& graph, const Step& step) {
             gs::FixedPointOptions options;
@@ -427,11 +445,21 @@ static const std::map<std::string, Append>& methods() {
         {"identity", [](gs::Graph& graph, const Step& step) {
             return graph.identity(step.operand(0));
         }},
+        {"ifft", [](gs::Graph& graph, const Step& step) {
+            gs::IfftOptions options;
+            step.read("axes", options.axes);
+            step.read("sizes", options.sizes);
+            step.read("norm", options.norm);
+            return graph.ifft(step.operand(0), options);
+        }},
         {"igamma", [](gs::Graph& graph, const Step& step) {
             return graph.igamma(step.operand(0), step.operand(1));
         }},
         {"igammac", [](gs::Graph& graph, const Step& step) {
             return graph.igammac(step.operand(0), step.operand(1));
+        }},
+        {"imag", [](gs::Graph& graph, const Step& step) {
+            return graph.imag(step.operand(0));
         }},
         {"index", [](gs::Graph& graph, const Step& step) {
             gs::IndexOptions options;
@@ -460,6 +488,13 @@ static const std::map<std::string, Append>& methods() {
         }},
         {"inv", [](gs::Graph& graph, const Step& step) {
             return graph.inv(step.operand(0));
+        }},
+        {"irfft", [](gs::Graph& graph, const Step& step) {
+            gs::IrfftOptions options;
+            step.read("axes", options.axes);
+            step.read("sizes", options.sizes);
+            step.read("norm", options.norm);
+            return graph.irfft(step.operand(0), options);
         }},
         {"is_finite", [](gs::Graph& graph, const Step& step) {
             return graph.is_finite(step.operand(0));
@@ -535,6 +570,12 @@ static const std::map<std::string, Append>& methods() {
             step.read("keepdims", options.keepdims);
             return graph.logsumexp(step.operand(0), options);
         }},
+        {"lu", [](gs::Graph& graph, const Step& step) {
+            return graph.lu(step.operand(0));
+        }},
+        {"make_complex", [](gs::Graph& graph, const Step& step) {
+            return graph.make_complex(step.operand(0), step.operand(1));
+        }},
         {"map", [](gs::Graph& graph, const Step& step) {
             gs::MapOptions options;
             step.read("sequences", options.sequences);
@@ -549,6 +590,12 @@ static const std::map<std::string, Append>& methods() {
         }},
         {"matmul", [](gs::Graph& graph, const Step& step) {
             return graph.matmul(step.operand(0), step.operand(1));
+        }},
+        {"matrix_exp", [](gs::Graph& graph, const Step& step) {
+            return graph.matrix_exp(step.operand(0));
+        }},
+        {"matrix_power", [](gs::Graph& graph, const Step& step) {
+            return graph.matrix_power(step.operand(0), step.attr<std::int64_t>("k"));
         }},
         {"max", [](gs::Graph& graph, const Step& step) {
             gs::MaxOptions options;
@@ -685,6 +732,9 @@ static const std::map<std::string, Append>& methods() {
             step.read("keepdims", options.keepdims);
             return graph.prod(step.operand(0), options);
         }},
+        {"qr", [](gs::Graph& graph, const Step& step) {
+            return graph.qr(step.operand(0));
+        }},
         {"random_bernoulli", [](gs::Graph& graph, const Step& step) {
             return graph.random_bernoulli(step.operand(0), step.operand(1));
         }},
@@ -734,6 +784,9 @@ static const std::map<std::string, Append>& methods() {
                 step.attr<std::vector<std::int64_t>>("shape"),
                 step.attr<gs::DType>("dtype"));
         }},
+        {"real", [](gs::Graph& graph, const Step& step) {
+            return graph.real(step.operand(0));
+        }},
         {"reciprocal", [](gs::Graph& graph, const Step& step) {
             return graph.reciprocal(step.operand(0));
         }},
@@ -758,6 +811,13 @@ static const std::map<std::string, Append>& methods() {
             step.read("antialias", options.antialias);
             step.read("corners", options.corners);
             return graph.resize(step.operand(0), step.attr<std::vector<std::int64_t>>("sizes"), options);
+        }},
+        {"rfft", [](gs::Graph& graph, const Step& step) {
+            gs::RfftOptions options;
+            step.read("axes", options.axes);
+            step.read("sizes", options.sizes);
+            step.read("norm", options.norm);
+            return graph.rfft(step.operand(0), options);
         }},
         {"rms_norm", [](gs::Graph& graph, const Step& step) {
             gs::RmsNormOptions options;
@@ -880,6 +940,15 @@ static const std::map<std::string, Append>& methods() {
             step.read("axis", options.axis);
             return graph.stack(step.operands_from(0), options);
         }},
+        {"stft", [](gs::Graph& graph, const Step& step) {
+            gs::StftOptions options;
+            step.read("sizes", options.sizes);
+            return graph.stft(
+                step.operand(0),
+                step.operand(1),
+                step.attr<std::vector<std::int64_t>>("stride"),
+                options);
+        }},
         {"stop_gradient", [](gs::Graph& graph, const Step& step) {
             return graph.stop_gradient(step.operand(0));
         }},
@@ -900,6 +969,14 @@ static const std::map<std::string, Append>& methods() {
             step.read("axes", options.axes);
             step.read("keepdims", options.keepdims);
             return graph.sum(step.operand(0), options);
+        }},
+        {"svd", [](gs::Graph& graph, const Step& step) {
+            gs::SvdOptions options;
+            step.read("degenerate", options.degenerate);
+            return graph.svd(step.operand(0), options);
+        }},
+        {"symmetric_function", [](gs::Graph& graph, const Step& step) {
+            return graph.symmetric_function(step.operand(0), step.attr<std::string>("function"));
         }},
         {"take_along", [](gs::Graph& graph, const Step& step) {
             gs::TakeAlongOptions options;

@@ -12,6 +12,7 @@ std::int64_t opset_of_op(std::string_view op) {
     static const std::map<std::string_view, std::int64_t> since{
         {"adaptive_avg_pool", 2},
         {"adaptive_max_pool", 2},
+        {"angle", 2},
         {"avg_pool1d", 2},
         {"avg_pool3d", 2},
         {"batch_norm_given", 2},
@@ -21,11 +22,14 @@ std::int64_t opset_of_op(std::string_view op) {
         {"cdist", 2},
         {"compress", 2},
         {"cond", 2},
+        {"conj", 2},
         {"conv_transpose1d", 2},
         {"cumlogsumexp", 2},
         {"cummax", 2},
         {"cummin", 2},
         {"cumprod", 2},
+        {"eigh", 2},
+        {"fft", 2},
         {"fixed_point", 2},
         {"floor_div", 2},
         {"group_norm", 2},
@@ -33,15 +37,23 @@ std::int64_t opset_of_op(std::string_view op) {
         {"i0e", 2},
         {"i1", 2},
         {"i1e", 2},
+        {"ifft", 2},
         {"igamma", 2},
         {"igammac", 2},
+        {"imag", 2},
         {"index", 2},
         {"index_add", 2},
         {"index_set", 2},
+        {"irfft", 2},
+        {"lu", 2},
+        {"make_complex", 2},
         {"map", 2},
+        {"matrix_exp", 2},
+        {"matrix_power", 2},
         {"max_pool1d", 2},
         {"max_pool3d", 2},
         {"nonzero", 2},
+        {"qr", 2},
         {"random_bernoulli", 2},
         {"random_bits", 2},
         {"random_categorical", 2},
@@ -53,8 +65,10 @@ std::int64_t opset_of_op(std::string_view op) {
         {"random_permutation", 2},
         {"random_split", 2},
         {"random_uniform", 2},
+        {"real", 2},
         {"rem", 2},
         {"resize", 2},
+        {"rfft", 2},
         {"scan", 2},
         {"segment_max", 2},
         {"segment_mean", 2},
@@ -62,6 +76,9 @@ std::int64_t opset_of_op(std::string_view op) {
         {"segment_prod", 2},
         {"sinc", 2},
         {"slice_at", 2},
+        {"stft", 2},
+        {"svd", 2},
+        {"symmetric_function", 2},
         {"trunc_div", 2},
         {"update_slice_at", 2},
         {"while", 2},
@@ -103,6 +120,10 @@ Node Ops::add_scalar(const Node& x, double scalar) {
 
 Node Ops::all(const Node& x, const AllOptions& options) {
     return typed("all", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::angle(const Node& x) {
+    return typed("angle", {x}, {});
 }
 
 Node Ops::any(const Node& x, const AnyOptions& options) {
@@ -273,6 +294,10 @@ Node Ops::cond(
     return typed("cond", every, {{"then", then}, {"otherwise", otherwise}});
 }
 
+Node Ops::conj(const Node& x) {
+    return typed("conj", {x}, {});
+}
+
 Node Ops::constant(const Tensor& value) {
     return typed("constant", {}, {{"value", value}});
 }
@@ -380,6 +405,10 @@ Node Ops::div_scalar(const Node& x, double scalar) {
     return typed("div_scalar", {x}, {{"scalar", scalar}});
 }
 
+Node Ops::eigh(const Node& x, const EighOptions& options) {
+    return typed("eigh", {x}, {{"degenerate", options.degenerate}});
+}
+
 Node Ops::einsum(const std::string& equation, const Node& a, const std::vector<Node>& b) {
     std::vector<Node> every{a};
     every.insert(every.end(), b.begin(), b.end());
@@ -418,6 +447,10 @@ Node Ops::exp(const Node& x) {
 
 Node Ops::expm1(const Node& x) {
     return typed("expm1", {x}, {});
+}
+
+Node Ops::fft(const Node& x, const FftOptions& options) {
+    return typed("fft", {x}, {{"axes", options.axes}, {"sizes", options.sizes}, {"norm", options.norm}});
 }
 
 Node Ops::fixed_point(
@@ -508,12 +541,20 @@ Node Ops::identity(const Node& x) {
     return typed("identity", {x}, {});
 }
 
+Node Ops::ifft(const Node& x, const IfftOptions& options) {
+    return typed("ifft", {x}, {{"axes", options.axes}, {"sizes", options.sizes}, {"norm", options.norm}});
+}
+
 Node Ops::igamma(const Node& a, const Node& x) {
     return typed("igamma", {a, x}, {});
 }
 
 Node Ops::igammac(const Node& a, const Node& x) {
     return typed("igammac", {a, x}, {});
+}
+
+Node Ops::imag(const Node& x) {
+    return typed("imag", {x}, {});
 }
 
 Node Ops::index(const Node& x, const std::vector<Node>& indices, const IndexOptions& options) {
@@ -543,6 +584,10 @@ Node Ops::input(const std::string& name, const InputOptions& options) {
 
 Node Ops::inv(const Node& x) {
     return typed("inv", {x}, {});
+}
+
+Node Ops::irfft(const Node& x, const IrfftOptions& options) {
+    return typed("irfft", {x}, {{"axes", options.axes}, {"sizes", options.sizes}, {"norm", options.norm}});
 }
 
 Node Ops::is_finite(const Node& x) {
@@ -621,6 +666,14 @@ Node Ops::logsumexp(const Node& x, const LogsumexpOptions& options) {
     return typed("logsumexp", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
 }
 
+Node Ops::lu(const Node& x) {
+    return typed("lu", {x}, {});
+}
+
+Node Ops::make_complex(const Node& re, const Node& im) {
+    return typed("make_complex", {re, im}, {});
+}
+
 Node Ops::map(const GraphFunction& body, const std::vector<Node>& operands, const MapOptions& options) {
     return typed("map", operands, {{"body", body}, {"sequences", options.sequences}, {"at_once", options.at_once}});
 }
@@ -631,6 +684,14 @@ Node Ops::map_lookup(const Node& x, std::int64_t key_index, std::int64_t total_k
 
 Node Ops::matmul(const Node& a, const Node& b) {
     return typed("matmul", {a, b}, {});
+}
+
+Node Ops::matrix_exp(const Node& x) {
+    return typed("matrix_exp", {x}, {});
+}
+
+Node Ops::matrix_power(const Node& x, std::int64_t k) {
+    return typed("matrix_power", {x}, {{"k", k}});
 }
 
 Node Ops::max(const Node& x, const MaxOptions& options) {
@@ -766,6 +827,10 @@ Node Ops::prod(const Node& x, const ProdOptions& options) {
     return typed("prod", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
 }
 
+Node Ops::qr(const Node& x) {
+    return typed("qr", {x}, {});
+}
+
 Node Ops::random_bernoulli(const Node& key, const Node& p) {
     return typed("random_bernoulli", {key, p}, {});
 }
@@ -810,6 +875,10 @@ Node Ops::random_uniform(const Node& key, const std::vector<std::int64_t>& shape
     return typed("random_uniform", {key}, {{"shape", shape}, {"dtype", dtype}});
 }
 
+Node Ops::real(const Node& x) {
+    return typed("real", {x}, {});
+}
+
 Node Ops::reciprocal(const Node& x) {
     return typed("reciprocal", {x}, {});
 }
@@ -833,6 +902,10 @@ Node Ops::resize(const Node& x, const std::vector<std::int64_t>& sizes, const Re
         {"method", options.method},
         {"antialias", options.antialias},
         {"corners", options.corners}});
+}
+
+Node Ops::rfft(const Node& x, const RfftOptions& options) {
+    return typed("rfft", {x}, {{"axes", options.axes}, {"sizes", options.sizes}, {"norm", options.norm}});
 }
 
 Node Ops::rms_norm(const Node& x, const RmsNormOptions& options) {
@@ -964,6 +1037,10 @@ Node Ops::stack(const std::vector<Node>& x, const StackOptions& options) {
     return typed("stack", x, {{"axis", options.axis}});
 }
 
+Node Ops::stft(const Node& x, const Node& window, const std::vector<std::int64_t>& stride, const StftOptions& options) {
+    return typed("stft", {x, window}, {{"stride", stride}, {"sizes", options.sizes}});
+}
+
 Node Ops::stop_gradient(const Node& x) {
     return typed("stop_gradient", {x}, {});
 }
@@ -982,6 +1059,14 @@ Node Ops::sub_scalar(const Node& x, double scalar) {
 
 Node Ops::sum(const Node& x, const SumOptions& options) {
     return typed("sum", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
+}
+
+Node Ops::svd(const Node& x, const SvdOptions& options) {
+    return typed("svd", {x}, {{"degenerate", options.degenerate}});
+}
+
+Node Ops::symmetric_function(const Node& x, const std::string& function) {
+    return typed("symmetric_function", {x}, {{"function", function}});
 }
 
 Node Ops::take_along(const Node& x, const Node& index, const TakeAlongOptions& options) {

@@ -16,6 +16,7 @@ TENSOR_ATTRIBUTES: Final = frozenset({"value"})
 SINCE: Final = {
     "adaptive_avg_pool": 2,
     "adaptive_max_pool": 2,
+    "angle": 2,
     "avg_pool1d": 2,
     "avg_pool3d": 2,
     "batch_norm_given": 2,
@@ -25,11 +26,14 @@ SINCE: Final = {
     "cdist": 2,
     "compress": 2,
     "cond": 2,
+    "conj": 2,
     "conv_transpose1d": 2,
     "cumlogsumexp": 2,
     "cummax": 2,
     "cummin": 2,
     "cumprod": 2,
+    "eigh": 2,
+    "fft": 2,
     "fixed_point": 2,
     "floor_div": 2,
     "group_norm": 2,
@@ -37,15 +41,23 @@ SINCE: Final = {
     "i0e": 2,
     "i1": 2,
     "i1e": 2,
+    "ifft": 2,
     "igamma": 2,
     "igammac": 2,
+    "imag": 2,
     "index": 2,
     "index_add": 2,
     "index_set": 2,
+    "irfft": 2,
+    "lu": 2,
+    "make_complex": 2,
     "map": 2,
+    "matrix_exp": 2,
+    "matrix_power": 2,
     "max_pool1d": 2,
     "max_pool3d": 2,
     "nonzero": 2,
+    "qr": 2,
     "random_bernoulli": 2,
     "random_bits": 2,
     "random_categorical": 2,
@@ -57,8 +69,10 @@ SINCE: Final = {
     "random_permutation": 2,
     "random_split": 2,
     "random_uniform": 2,
+    "real": 2,
     "rem": 2,
     "resize": 2,
+    "rfft": 2,
     "scan": 2,
     "segment_max": 2,
     "segment_mean": 2,
@@ -66,6 +80,9 @@ SINCE: Final = {
     "segment_prod": 2,
     "sinc": 2,
     "slice_at": 2,
+    "stft": 2,
+    "svd": 2,
+    "symmetric_function": 2,
     "trunc_div": 2,
     "update_slice_at": 2,
     "while": 2,
@@ -83,9 +100,9 @@ class NodeOps:
         raise NotImplementedError
 
     def abs(self, *, name: str | None = None) -> Node:
-        """y = |x|. At 0 the gradient is 0, in every order.
+        """y = |x|, real where x is complex. At 0 the gradient is 0, in every order.
 
-        Gradient: g · sign x.
+        Gradient: g · sign x; of a complex x, g · x / |x|.
         """
         return self._op("abs", name=name)
 
@@ -159,6 +176,18 @@ class NodeOps:
             keepdims: keep the reduced axes, with extent 1; False unless stated
         """
         return self._op("all", name=name, axes=axes, keepdims=keepdims)
+
+    def angle(self, *, name: str | None = None) -> Node:
+        """y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN where a part is NaN.
+
+        The cut is the negative real axis, and the sign of the imaginary zero says from which side it is seen
+        (C99's carg). At 0 the gradient is 0, as in PyTorch; JAX's is NaN.
+
+        Since opset 2.
+
+        Gradient: i · g · x / |x|², 0 at 0; none for a real x.
+        """
+        return self._op("angle", name=name)
 
     def any(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
         """y = whether any element over axes is true; a number is true unless it is 0. False over nothing.
@@ -488,7 +517,8 @@ class NodeOps:
     def cast(self, dtype: npt.DTypeLike, *, name: str | None = None) -> Node:
         """y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
 
-        float → float is differentiable; through integers and bool there is no path.
+        float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a
+        complex one never real, of which `real` says what is meant.
 
         Gradient: g, cast back.
 
@@ -518,14 +548,14 @@ class NodeOps:
         return self._op("ceil", name=name)
 
     def cholesky(self, *, name: str | None = None) -> Node:
-        """y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the last two axes.
+        """y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the last two axes.
 
-        x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction. A
-        matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not
-        there. Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray,
-        Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+        x is made symmetric (Hermitian) first, as in JAX: so the gradient is symmetric, and holds along every
+        direction. A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if
+        it were not there. Integers give float64; float16 is computed in a wider float, and rounded once. I.
+        Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
 
-        Gradient: (s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+        Gradient: (s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
         """
         return self._op("cholesky", name=name)
 
@@ -589,6 +619,15 @@ class NodeOps:
             fill_as: an infinity or NaN, in place of `fill`; of a float dtype
         """
         return self._op("compress", mask, name=name, k=k, axis=axis, fill=fill, fill_as=fill_as)
+
+    def conj(self, *, name: str | None = None) -> Node:
+        """y = conj x, the imaginary part negated; a real x itself.
+
+        Since opset 2.
+
+        Gradient: conj g.
+        """
+        return self._op("conj", name=name)
 
     def conv1d(
         self,
@@ -958,6 +997,37 @@ class NodeOps:
         """
         return self._op("div_scalar", name=name, scalar=scalar)
 
+    def eigh(self, *, degenerate: Literal["nan", "whole"] | None = None, name: str | None = None) -> Node:
+        """w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v = 1.
+
+        x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through
+        get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues
+        alone holds at equal ones, too, as long as the function treats these alike.
+
+        Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them.
+        Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for
+        equal; the gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate` is
+        whole, right if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ
+        does not, and is what `symmetric_function` is for. Second derivatives where a pair was left out are NaN,
+        and so are those of equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK
+        finds no answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float,
+        and rounded once. M. B. Giles, Collected matrix derivative results for forward and reverse mode
+        algorithmic differentiation (2008), section 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower
+        triangle unless told to take both, and answer NaN, or what rounding makes of it, at equal eigenvalues.
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
+        unread.
+
+        Attributes:
+            degenerate: where values are equal and vectors are read: nan, or whole: only whole spaces are depended
+                on; 'nan' unless stated
+        """
+        return self._op("eigh", name=name, degenerate=degenerate)
+
     def elu(self, *, alpha: float | None = None, name: str | None = None) -> Node:
         """y = x for x > 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
 
@@ -1027,6 +1097,32 @@ class NodeOps:
         Gradient: g · eˣ.
         """
         return self._op("expm1", name=name)
+
+    def fft(
+        self,
+        *,
+        axes: Sequence[int] | None = None,
+        sizes: Sequence[int] | None = None,
+        norm: Literal["backward", "ortho", "forward"] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[k] = Σ x[j] exp(−2πi j k / n) over `axes`, each of n points: the discrete Fourier transform.
+
+        `norm` is NumPy's: `forward` divides by n, `ortho` by √n. Real operands are taken as complex. float16
+        gives complex64, integers complex128. PyTorch's, JAX's and NumPy's `fft`, and `fft2` and `fftn` by several
+        axes.
+
+        Since opset 2.
+
+        Gradient: ifft(g) without its division: of a real operand, the real part.
+
+        Attributes:
+            axes: the axes to transform; absent: the last
+            sizes: points on each of axes: x is cut, or padded with zeros; absent: as many as x has
+            norm: which way is divided by the number of points: that back, that forth, or both by its root;
+                'backward' unless stated
+        """
+        return self._op("fft", name=name, axes=axes, sizes=sizes, norm=norm)
 
     def flatten(self, *, axes: Sequence[int] | None = None, name: str | None = None) -> Node:
         """y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes [1].
@@ -1116,7 +1212,8 @@ class NodeOps:
         """The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
 
         A node like any other: usable downstream, and differentiable again, to any order. x may be any float node;
-        zeros where y does not depend on it.
+        zeros where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re
+        x + i ∂/∂Im x.
 
         Gradient: the gradient is written out as nodes first, and those are differentiated.
         """
@@ -1207,6 +1304,32 @@ class NodeOps:
         """
         return self._op("identity", name=name)
 
+    def ifft(
+        self,
+        *,
+        axes: Sequence[int] | None = None,
+        sizes: Sequence[int] | None = None,
+        norm: Literal["backward", "ortho", "forward"] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """y[j] = Σ x[k] exp(2πi j k / n) / n over `axes`, each of n points: the inverse of `fft`.
+
+        `norm` is NumPy's: `forward` does not divide, `ortho` does by √n. Real operands are taken as complex.
+        float16 gives complex64, integers complex128. PyTorch's, JAX's and NumPy's `ifft`, and `ifft2` and `ifftn`
+        by several axes.
+
+        Since opset 2.
+
+        Gradient: fft(g) / n: of a real operand, the real part.
+
+        Attributes:
+            axes: the axes to transform; absent: the last
+            sizes: points on each of axes: x is cut, or padded with zeros; absent: as many as x has
+            norm: which way is divided by the number of points: that back, that forth, or both by its root;
+                'backward' unless stated
+        """
+        return self._op("ifft", name=name, axes=axes, sizes=sizes, norm=norm)
+
     def igamma(self, x: Node, *, name: str | None = None) -> Node:
         """y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's `igamma`, SciPy's.
 
@@ -1233,6 +1356,15 @@ class NodeOps:
         """
         return self._op("igammac", x, name=name)
 
+    def imag(self, *, name: str | None = None) -> Node:
+        """y = Im x; 0 for a real x.
+
+        Since opset 2.
+
+        Gradient: i · g.
+        """
+        return self._op("imag", name=name)
+
     def inv(self, *, name: str | None = None) -> Node:
         """y = x⁻¹, for matrices on the last two axes.
 
@@ -1240,9 +1372,36 @@ class NodeOps:
         it were not there. To solve a system, `solve` is quicker and more accurate. Integers give float64; float16
         is computed in a wider float, and rounded once.
 
-        Gradient: −yᵀ g yᵀ.
+        Gradient: −yᴴ g yᴴ.
         """
         return self._op("inv", name=name)
+
+    def irfft(
+        self,
+        *,
+        axes: Sequence[int] | None = None,
+        sizes: Sequence[int] | None = None,
+        norm: Literal["backward", "ortho", "forward"] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """The real tensor whose `rfft` x is: of n = `sizes` points on the last of `axes`, 2 (m − 1) for m entries of
+        x.
+
+        The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are
+        taken as complex. float16 gives float16, integers float64. `norm` is that of `ifft`. PyTorch's, JAX's and
+        NumPy's `irfft`, and `irfft2` and `irfftn` by several axes.
+
+        Since opset 2.
+
+        Gradient: rfft(g) / n, the inner entries twice.
+
+        Attributes:
+            axes: the axes to transform; absent: the last
+            sizes: points on each of axes: x is cut, or padded with zeros; absent: as many as x has
+            norm: which way is divided by the number of points: that back, that forth, or both by its root;
+                'backward' unless stated
+        """
+        return self._op("irfft", name=name, axes=axes, sizes=sizes, norm=norm)
 
     def is_finite(self, *, name: str | None = None) -> Node:
         """y = whether x is neither infinite nor NaN."""
@@ -1320,6 +1479,9 @@ class NodeOps:
 
     def log(self, *, name: str | None = None) -> Node:
         """y = ln x: −∞ at 0, NaN for x < 0.
+
+        Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero
+        says from which side it is seen (C99).
 
         Gradient: g / x.
         """
@@ -1414,6 +1576,38 @@ class NodeOps:
         """
         return self._op("logsumexp", name=name, axes=axes, keepdims=keepdims)
 
+    def lu(self, *, name: str | None = None) -> Node:
+        """permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
+
+        x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal,
+        u [batch…, k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a
+        system, `solve` is quicker. The gradient holds where the first k columns of x[permutation] are independent
+        in their first k rows; where they are not, it is infinite or NaN. The permutation has none. A matrix that
+        holds an infinity or NaN gives NaN for itself alone, and its rows as they are. Integers give float64;
+        float16 is computed in a wider float, and rounded once. F. de Hoog, R. Anderssen, M. Lukas,
+        Differentiation of matrix functionals using triangular factorization (2011). PyTorch's `linalg.lu`, which
+        has a matrix in place of the permutation; JAX's `lax.linalg.lu`, in another order.
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: of x[permutation]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back.
+        """
+        return self._op("lu", name=name)
+
+    def make_complex(self, im: Node, *, name: str | None = None) -> Node:
+        """y = re + i · im, elementwise, broadcasting: complex64 of float32 and narrower floats, else complex128.
+
+        The parts stay as they are, infinities, NaN and signs of zeros too, which re + im · i would not leave so.
+        PyTorch's `complex`, JAX's `lax.complex`.
+
+        Since opset 2.
+
+        Gradient: d re = Re g, d im = Im g.
+        """
+        return self._op("make_complex", im, name=name)
+
     def map_lookup(self, key_index: int, total_keys: int, *, name: str | None = None) -> Node:
         """The value under one key of a map that is kept as one tensor, keys in insertion order.
 
@@ -1433,9 +1627,42 @@ class NodeOps:
         A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the
         result. float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
 
-        Gradient: da = g @ bᵀ, db = aᵀ @ g, summed over batch axes that were broadcast.
+        Gradient: da = g @ bᴴ, db = aᴴ @ g, summed over batch axes that were broadcast.
         """
         return self._op("matmul", b, name=name)
+
+    def matrix_exp(self, *, name: str | None = None) -> Node:
+        """y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
+
+        Scaled until its norm is below 5.4, approximated by Padé's [13/13], and squared as often: the error is
+        some units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself
+        alone. Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the
+        gradient is an exponential again. N. J. Higham, The scaling and squaring method for the matrix exponential
+        revisited (2005); its derivative by I. Najfeld, T. F. Havel (1995). PyTorch's `linalg.matrix_exp`, JAX's
+        and SciPy's `linalg.expm`.
+
+        Since opset 2.
+
+        Gradient: the upper right block of exp [[xᵀ, g], [0, xᵀ]].
+        """
+        return self._op("matrix_exp", name=name)
+
+    def matrix_power(self, k: int, *, name: str | None = None) -> Node:
+        """y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ the power of the
+        inverse.
+
+        By squares: some 2 log₂ k products. A negative power of a singular matrix is NaN, or, where rounding hides
+        that, very large. Integers give float64; float16 is computed in a wider float, and rounded once.
+        PyTorch's, JAX's and NumPy's `linalg.matrix_power`, of which the latter keep whole numbers whole.
+
+        Since opset 2.
+
+        Gradient: Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it.
+
+        Attributes:
+            k: the exponent; may be 0 or negative
+        """
+        return self._op("matrix_power", name=name, k=k)
 
     def max(self, *, axes: Sequence[int] | None = None, keepdims: bool | None = None, name: str | None = None) -> Node:
         """y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
@@ -1790,6 +2017,8 @@ class NodeOps:
     def pow_scalar(self, exponent: float, *, name: str | None = None) -> Node:
         """y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
 
+        Of a complex x, exp(exponent · log x), with the cut of `log`.
+
         Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
 
         Attributes:
@@ -1810,6 +2039,27 @@ class NodeOps:
             keepdims: keep the reduced axes, with extent 1; False unless stated
         """
         return self._op("prod", name=name, axes=axes, keepdims=keepdims)
+
+    def qr(self, *, name: str | None = None) -> Node:
+        """q, r with x = q r: the columns of q orthonormal, r upper triangular; reduced.
+
+        x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). Two results, read through get_output.
+        The signs of r's diagonal are as LAPACK leaves them, of a row of r together with the column of q: a
+        function has a meaning only if it does not depend on them. The gradient holds where the columns of x are
+        independent; where they are not, it is infinite or NaN. Of fewer rows than columns there are values, and
+        no gradient: `not_differentiable`. A matrix that holds an infinity or NaN gives NaN for itself alone.
+        Integers give float64; float16 is computed in a wider float, and rounded once. S. F. Walter, L. Lehmann,
+        Algorithmic differentiation of linear algebra functions with application in optimum experimental design,
+        arXiv:1001.1654 (2010). PyTorch's and JAX's `linalg.qr`, reduced.
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: (ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows <
+        columns.
+        """
+        return self._op("qr", name=name)
 
     def random_bernoulli(self, p: Node, *, name: str | None = None) -> Node:
         """y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
@@ -1920,6 +2170,15 @@ class NodeOps:
         """
         return self._op("random_uniform", name=name, shape=shape, dtype=dtype)
 
+    def real(self, *, name: str | None = None) -> Node:
+        """y = Re x; a real x itself.
+
+        Since opset 2.
+
+        Gradient: g, with the imaginary part 0.
+        """
+        return self._op("real", name=name)
+
     def reciprocal(self, *, name: str | None = None) -> Node:
         """y = 1 / x; integers give floats, as `div`.
 
@@ -2003,6 +2262,32 @@ class NodeOps:
         return self._op(
             "resize", name=name, sizes=sizes, axes=axes, method=method, antialias=antialias, corners=corners
         )
+
+    def rfft(
+        self,
+        *,
+        axes: Sequence[int] | None = None,
+        sizes: Sequence[int] | None = None,
+        norm: Literal["backward", "ortho", "forward"] | None = None,
+        name: str | None = None,
+    ) -> Node:
+        """The first ⌊n / 2⌋ + 1 entries of `fft` on the last of `axes`, of a real x: the others are their
+        conjugates.
+
+        float16 gives complex64, integers complex128. `norm` is that of `fft`. PyTorch's, JAX's and NumPy's
+        `rfft`, and `rfft2` and `rfftn` by several axes.
+
+        Since opset 2.
+
+        Gradient: the real part of ifft(g) without its division, g filled up with zeros.
+
+        Attributes:
+            axes: the axes to transform; absent: the last
+            sizes: points on each of axes: x is cut, or padded with zeros; absent: as many as x has
+            norm: which way is divided by the number of points: that back, that forth, or both by its root;
+                'backward' unless stated
+        """
+        return self._op("rfft", name=name, axes=axes, sizes=sizes, norm=norm)
 
     def rms_norm(
         self,
@@ -2175,7 +2460,8 @@ class NodeOps:
         return self._op("selu", name=name)
 
     def sigmoid(self, *, name: str | None = None) -> Node:
-        """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number.
+        """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the same
+        formula.
 
         Gradient: g · y · (1 − y).
         """
@@ -2263,12 +2549,13 @@ class NodeOps:
 
         The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0
         and the logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if
-        it were not there. The sign carries no gradient. Several results, read through get_output. Integers give
-        float64; float16 is computed in a wider float, and rounded once.
+        it were not there. The sign carries no gradient. Of a complex matrix it is complex, det x / |det x|, and
+        the logarithm real. Several results, read through get_output. Integers give float64; float16 is computed
+        in a wider float, and rounded once.
 
         Several results, each read through get_output.
 
-        Gradient: g · x⁻ᵀ, g the cotangent of log|det x|.
+        Gradient: g · x⁻ᴴ, g the cotangent of log|det x|.
         """
         return self._op("slogdet", name=name)
 
@@ -2300,7 +2587,7 @@ class NodeOps:
         Integers give float64; float16 is computed in a wider float, and rounded once. M. B. Giles, Collected
         matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
 
-        Gradient: db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast.
+        Gradient: db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast.
         """
         return self._op("solve", b, name=name)
 
@@ -2332,6 +2619,10 @@ class NodeOps:
     def sqrt(self, *, name: str | None = None) -> Node:
         """y = √x, NaN for x < 0. At 0 the derivative is infinite.
 
+        Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero
+        says from which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for
+        both.
+
         Gradient: g / 2y.
         """
         return self._op("sqrt", name=name)
@@ -2352,6 +2643,27 @@ class NodeOps:
             axes: axes of extent 1; absent: all there are
         """
         return self._op("squeeze", name=name, axes=axes)
+
+    def stft(
+        self, window: Node, stride: Sequence[int], *, sizes: Sequence[int] | None = None, name: str | None = None
+    ) -> Node:
+        """y[…, t, k] = Σ window[j] x[…, t · stride + j] exp(−2πi j k / n) over j: [… time] → [… frames, ⌊n / 2⌋ +
+        1].
+
+        `rfft` of each part of x that the window [w] covers, of n = w points unless `sizes` states more or fewer.
+        Nothing is padded: `pad` x first to have frames around its ends. TensorFlow's `signal.stft`; PyTorch's and
+        SciPy's `stft` have the last two axes the other way round, and pad by default. By NumPy and JAX, frames
+        and `rfft`.
+
+        Since opset 2.
+
+        Gradient: that of rfft, times the window, added where frames overlap.
+
+        Attributes:
+            stride: one: from the beginning of a frame to that of the next
+            sizes: one: the points of each transform; absent: as many as the window has
+        """
+        return self._op("stft", window, name=name, stride=stride, sizes=sizes)
 
     def stop_gradient(self, *, name: str | None = None) -> Node:
         """y = x, and no derivative passes: for differentiation y is a constant."""
@@ -2397,6 +2709,59 @@ class NodeOps:
             keepdims: keep the reduced axes, with extent 1; False unless stated
         """
         return self._op("sum", name=name, axes=axes, keepdims=keepdims)
+
+    def svd(self, *, degenerate: Literal["nan", "whole"] | None = None, name: str | None = None) -> Node:
+        """u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+
+        x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read
+        through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at
+        equal values, too, as long as the function treats these alike.
+
+        Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning
+        only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken
+        for equal, and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors are
+        read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is whole,
+        they are left out, which is right if the function depends on whole spaces of vectors, as a projector and u
+        vh do, and wrong else. Second derivatives where something was left out are NaN, and so are those of s
+        alone at equal values. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives
+        NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. J.
+        Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial
+        fractions. PyTorch's `linalg.svd` with full_matrices false, and JAX's, which at a 0 take whichever vectors
+        LAPACK gave.
+
+        Since opset 2.
+
+        Several results, each read through get_output.
+
+        Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v
+        vᵀ); P, Q = uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+
+        Attributes:
+            degenerate: where values are equal and vectors are read: nan, or whole: only whole spaces are depended
+                on; 'nan' unless stated
+        """
+        return self._op("svd", name=name, degenerate=degenerate)
+
+    def symmetric_function(self, function: Literal["sqrt", "rsqrt", "log", "exp"], *, name: str | None = None) -> Node:
+        """y = v f(diag w) vᵀ, a function of the symmetric part (x + xᵀ) / 2 = v diag(w) vᵀ of square matrices.
+
+        f is the square root, its reciprocal, the logarithm or the exponential, of eigenvalues. The gradient is by
+        divided differences, which have a limit where eigenvalues meet: it is exact at equal ones, and so is the
+        second, where v f vᵀ written with `eigh` has none. A matrix with an eigenvalue at which f is not finite,
+        as log at 0 or below, gives NaN for itself alone, and so does one that holds an infinity or NaN, or for
+        which LAPACK finds no answer. Integers give float64; float16 is computed in a wider float, and rounded
+        once. N. J. Higham, Functions of Matrices (2008), theorem 3.11 of Daleckii and Krein. SciPy's `sqrtm`,
+        `logm` and `expm` of symmetric matrices; PyTorch and JAX have none whose gradient holds at equal
+        eigenvalues, but for exp.
+
+        Since opset 2.
+
+        Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ.
+
+        Attributes:
+            function: the function of eigenvalues; rsqrt is 1 / sqrt
+        """
+        return self._op("symmetric_function", name=name, function=function)
 
     def take_along(
         self, index: Node, *, axis: int | None = None, from_end: bool | None = None, name: str | None = None
@@ -2480,7 +2845,7 @@ class NodeOps:
         compute in float64, float16 in float32. M. B. Giles, Collected matrix derivative results for forward and
         reverse mode algorithmic differentiation (2008).
 
-        Gradient: db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ).
+        Gradient: db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ).
 
         Attributes:
             lower: read the lower triangle of a; false: the upper one; True unless stated

@@ -8,6 +8,7 @@ pub(crate) fn since(op: &str) -> usize {
     match op {
         "adaptive_avg_pool" => 2,
         "adaptive_max_pool" => 2,
+        "angle" => 2,
         "avg_pool1d" => 2,
         "avg_pool3d" => 2,
         "batch_norm_given" => 2,
@@ -17,11 +18,14 @@ pub(crate) fn since(op: &str) -> usize {
         "cdist" => 2,
         "compress" => 2,
         "cond" => 2,
+        "conj" => 2,
         "conv_transpose1d" => 2,
         "cumlogsumexp" => 2,
         "cummax" => 2,
         "cummin" => 2,
         "cumprod" => 2,
+        "eigh" => 2,
+        "fft" => 2,
         "fixed_point" => 2,
         "floor_div" => 2,
         "group_norm" => 2,
@@ -29,15 +33,23 @@ pub(crate) fn since(op: &str) -> usize {
         "i0e" => 2,
         "i1" => 2,
         "i1e" => 2,
+        "ifft" => 2,
         "igamma" => 2,
         "igammac" => 2,
+        "imag" => 2,
         "index" => 2,
         "index_add" => 2,
         "index_set" => 2,
+        "irfft" => 2,
+        "lu" => 2,
+        "make_complex" => 2,
         "map" => 2,
+        "matrix_exp" => 2,
+        "matrix_power" => 2,
         "max_pool1d" => 2,
         "max_pool3d" => 2,
         "nonzero" => 2,
+        "qr" => 2,
         "random_bernoulli" => 2,
         "random_bits" => 2,
         "random_categorical" => 2,
@@ -49,8 +61,10 @@ pub(crate) fn since(op: &str) -> usize {
         "random_permutation" => 2,
         "random_split" => 2,
         "random_uniform" => 2,
+        "real" => 2,
         "rem" => 2,
         "resize" => 2,
+        "rfft" => 2,
         "scan" => 2,
         "segment_max" => 2,
         "segment_mean" => 2,
@@ -58,6 +72,9 @@ pub(crate) fn since(op: &str) -> usize {
         "segment_prod" => 2,
         "sinc" => 2,
         "slice_at" => 2,
+        "stft" => 2,
+        "svd" => 2,
+        "symmetric_function" => 2,
         "trunc_div" => 2,
         "update_slice_at" => 2,
         "while" => 2,
@@ -69,9 +86,9 @@ pub(crate) fn since(op: &str) -> usize {
 }
 
 impl Node {
-    /// y = |x|. At 0 the gradient is 0, in every order.
+    /// y = |x|, real where x is complex. At 0 the gradient is 0, in every order.
     ///
-    /// Gradient: g · sign x.
+    /// Gradient: g · sign x; of a complex x, g · x / |x|.
     pub fn abs(&self) -> Node {
         self.graph().typed("abs", [self], Options::default())
     }
@@ -143,6 +160,18 @@ impl Node {
     /// [`all`](Self::all) with options.
     pub fn all_with(&self, options: AllOptions) -> Node {
         self.graph().typed("all", [self], options.0)
+    }
+
+    /// y = the angle of x in \[−π, π\]: atan2(Im x, Re x); 0 or π for a real x. NaN where a part is NaN.
+    ///
+    /// The cut is the negative real axis, and the sign of the imaginary zero says from which side it is seen (C99's
+    /// carg). At 0 the gradient is 0, as in PyTorch; JAX's is NaN.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: i · g · x / |x|², 0 at 0; none for a real x.
+    pub fn angle(&self) -> Node {
+        self.graph().typed("angle", [self], Options::default())
     }
 
     /// y = whether any element over axes is true; a number is true unless it is 0. False over nothing.
@@ -405,7 +434,8 @@ impl Node {
 
     /// y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
     ///
-    /// float → float is differentiable; through integers and bool there is no path.
+    /// float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a complex
+    /// one never real, of which `real` says what is meant.
     ///
     /// Gradient: g, cast back.
     ///
@@ -437,14 +467,14 @@ impl Node {
         self.graph().typed("ceil", [self], Options::default())
     }
 
-    /// y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the last two axes.
+    /// y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the last two axes.
     ///
-    /// x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction. A matrix
-    /// that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
-    /// Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray, Differentiation of the
-    /// Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+    /// x is made symmetric (Hermitian) first, as in JAX: so the gradient is symmetric, and holds along every direction.
+    /// A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not
+    /// there. Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray, Differentiation
+    /// of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
     ///
-    /// Gradient: (s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+    /// Gradient: (s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
     pub fn cholesky(&self) -> Node {
         self.graph().typed("cholesky", [self], Options::default())
     }
@@ -503,6 +533,15 @@ impl Node {
     /// [`compress`](Self::compress) with options.
     pub fn compress_with(&self, mask: &Node, k: i64, options: CompressOptions) -> Node {
         self.graph().typed("compress", [self, mask], options.0.with("k", k))
+    }
+
+    /// y = conj x, the imaginary part negated; a real x itself.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: conj g.
+    pub fn conj(&self) -> Node {
+        self.graph().typed("conj", [self], Options::default())
     }
 
     /// y\[n, o, i\] = Σ x\[n, c, i·s + a·d − p\] · kernel\[o, c, a\] + bias\[o\], a cross-correlation.
@@ -776,6 +815,38 @@ impl Node {
         self.graph().typed("div_scalar", [self], Options::default().with("scalar", scalar))
     }
 
+    /// w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v = 1.
+    ///
+    /// x \[batch…, n, n\], w \[batch…, n\], v \[batch…, n, n\], a vector in each column. Two results, read through
+    /// get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone
+    /// holds at equal ones, too, as long as the function treats these alike.
+    ///
+    /// Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor do
+    /// single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the
+    /// gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate` is whole, right if the
+    /// function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
+    /// `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of equal
+    /// eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
+    /// itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. M. B. Giles,
+    /// Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008), section
+    /// 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower triangle unless told to take both, and answer NaN,
+    /// or what rounding makes of it, at equal eigenvalues.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
+    /// unread.
+    pub fn eigh(&self) -> Node {
+        self.eigh_with(EighOptions::new())
+    }
+
+    /// [`eigh`](Self::eigh) with options.
+    pub fn eigh_with(&self, options: EighOptions) -> Node {
+        self.graph().typed("eigh", [self], options.0)
+    }
+
     /// y = x for x \> 0, else alpha · (eˣ − 1). Derivatives at 0 are those from below: alpha.
     ///
     /// D.-A. Clevert, T. Unterthiner, S. Hochreiter, arXiv:1511.07289.
@@ -845,6 +916,23 @@ impl Node {
     /// Gradient: g · eˣ.
     pub fn expm1(&self) -> Node {
         self.graph().typed("expm1", [self], Options::default())
+    }
+
+    /// y\[k\] = Σ x\[j\] exp(−2πi j k / n) over `axes`, each of n points: the discrete Fourier transform.
+    ///
+    /// `norm` is NumPy's: `forward` divides by n, `ortho` by √n. Real operands are taken as complex. float16 gives
+    /// complex64, integers complex128. PyTorch's, JAX's and NumPy's `fft`, and `fft2` and `fftn` by several axes.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: ifft(g) without its division: of a real operand, the real part.
+    pub fn fft(&self) -> Node {
+        self.fft_with(FftOptions::new())
+    }
+
+    /// [`fft`](Self::fft) with options.
+    pub fn fft_with(&self, options: FftOptions) -> Node {
+        self.graph().typed("fft", [self], options.0)
     }
 
     /// y = x with a run of neighbouring axes merged into one; absent: all of them. A 0-d tensor becomes \[1\].
@@ -929,7 +1017,8 @@ impl Node {
     /// The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
     ///
     /// A node like any other: usable downstream, and differentiable again, to any order. x may be any float node; zeros
-    /// where y does not depend on it.
+    /// where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re x + i ∂/∂Im
+    /// x.
     ///
     /// Gradient: the gradient is written out as nodes first, and those are differentiated.
     pub fn grad(&self, x: &Node) -> Node {
@@ -1021,6 +1110,24 @@ impl Node {
         self.graph().typed("identity", [self], Options::default())
     }
 
+    /// y\[j\] = Σ x\[k\] exp(2πi j k / n) / n over `axes`, each of n points: the inverse of `fft`.
+    ///
+    /// `norm` is NumPy's: `forward` does not divide, `ortho` does by √n. Real operands are taken as complex. float16
+    /// gives complex64, integers complex128. PyTorch's, JAX's and NumPy's `ifft`, and `ifft2` and `ifftn` by several
+    /// axes.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: fft(g) / n: of a real operand, the real part.
+    pub fn ifft(&self) -> Node {
+        self.ifft_with(IfftOptions::new())
+    }
+
+    /// [`ifft`](Self::ifft) with options.
+    pub fn ifft_with(&self, options: IfftOptions) -> Node {
+        self.graph().typed("ifft", [self], options.0)
+    }
+
     /// y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's `igamma`, SciPy's.
     ///
     /// To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of their
@@ -1046,15 +1153,42 @@ impl Node {
         self.graph().typed("igammac", [self, x], Options::default())
     }
 
+    /// y = Im x; 0 for a real x.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: i · g.
+    pub fn imag(&self) -> Node {
+        self.graph().typed("imag", [self], Options::default())
+    }
+
     /// y = x⁻¹, for matrices on the last two axes.
     ///
     /// Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if it
     /// were not there. To solve a system, `solve` is quicker and more accurate. Integers give float64; float16 is
     /// computed in a wider float, and rounded once.
     ///
-    /// Gradient: −yᵀ g yᵀ.
+    /// Gradient: −yᴴ g yᴴ.
     pub fn inv(&self) -> Node {
         self.graph().typed("inv", [self], Options::default())
+    }
+
+    /// The real tensor whose `rfft` x is: of n = `sizes` points on the last of `axes`, 2 (m − 1) for m entries of x.
+    ///
+    /// The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are taken
+    /// as complex. float16 gives float16, integers float64. `norm` is that of `ifft`. PyTorch's, JAX's and NumPy's
+    /// `irfft`, and `irfft2` and `irfftn` by several axes.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: rfft(g) / n, the inner entries twice.
+    pub fn irfft(&self) -> Node {
+        self.irfft_with(IrfftOptions::new())
+    }
+
+    /// [`irfft`](Self::irfft) with options.
+    pub fn irfft_with(&self, options: IrfftOptions) -> Node {
+        self.graph().typed("irfft", [self], options.0)
     }
 
     /// y = whether x is neither infinite nor NaN.
@@ -1123,6 +1257,9 @@ impl Node {
     }
 
     /// y = ln x: −∞ at 0, NaN for x \< 0.
+    ///
+    /// Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero says from
+    /// which side it is seen (C99).
     ///
     /// Gradient: g / x.
     pub fn log(&self) -> Node {
@@ -1223,6 +1360,38 @@ impl Node {
         self.graph().typed("logsumexp", [self], options.0)
     }
 
+    /// permutation, l, u with x\[permutation\] = l u: rows exchanged so that no entry of l is larger than 1.
+    ///
+    /// x \[batch…, m, n\], permutation int64 \[batch…, m\], l \[batch…, m, k\] lower triangular with 1 on its diagonal,
+    /// u \[batch…, k, n\] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system,
+    /// `solve` is quicker. The gradient holds where the first k columns of x\[permutation\] are independent in their
+    /// first k rows; where they are not, it is infinite or NaN. The permutation has none. A matrix that holds an
+    /// infinity or NaN gives NaN for itself alone, and its rows as they are. Integers give float64; float16 is computed
+    /// in a wider float, and rounded once. F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals
+    /// using triangular factorization (2011). PyTorch's `linalg.lu`, which has a matrix in place of the permutation;
+    /// JAX's `lax.linalg.lu`, in another order.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: of x\[permutation\]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back.
+    pub fn lu(&self) -> Node {
+        self.graph().typed("lu", [self], Options::default())
+    }
+
+    /// y = re + i · im, elementwise, broadcasting: complex64 of float32 and narrower floats, else complex128.
+    ///
+    /// The parts stay as they are, infinities, NaN and signs of zeros too, which re + im · i would not leave so.
+    /// PyTorch's `complex`, JAX's `lax.complex`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: d re = Re g, d im = Im g.
+    pub fn make_complex(&self, im: &Node) -> Node {
+        self.graph().typed("make_complex", [self, im], Options::default())
+    }
+
     /// The value under one key of a map that is kept as one tensor, keys in insertion order.
     ///
     /// The leading axis is cut into `total_keys` equal parts, and y is the part `key_index`; the axis stays.
@@ -1245,9 +1414,40 @@ impl Node {
     /// A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the
     /// result. float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
     ///
-    /// Gradient: da = g @ bᵀ, db = aᵀ @ g, summed over batch axes that were broadcast.
+    /// Gradient: da = g @ bᴴ, db = aᴴ @ g, summed over batch axes that were broadcast.
     pub fn matmul(&self, b: &Node) -> Node {
         self.graph().typed("matmul", [self, b], Options::default())
+    }
+
+    /// y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
+    ///
+    /// Scaled until its norm is below 5.4, approximated by Padé's \[13/13\], and squared as often: the error is some
+    /// units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself alone.
+    /// Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the gradient is an
+    /// exponential again. N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005);
+    /// its derivative by I. Najfeld, T. F. Havel (1995). PyTorch's `linalg.matrix_exp`, JAX's and SciPy's
+    /// `linalg.expm`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: the upper right block of exp \[\[xᵀ, g\], \[0, xᵀ\]\].
+    pub fn matrix_exp(&self) -> Node {
+        self.graph().typed("matrix_exp", [self], Options::default())
+    }
+
+    /// y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ the power of the inverse.
+    ///
+    /// By squares: some 2 log₂ k products. A negative power of a singular matrix is NaN, or, where rounding hides that,
+    /// very large. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and
+    /// NumPy's `linalg.matrix_power`, of which the latter keep whole numbers whole.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it.
+    ///
+    /// `k`: the exponent; may be 0 or negative.
+    pub fn matrix_power(&self, k: i64) -> Node {
+        self.graph().typed("matrix_power", [self], Options::default().with("k", k))
     }
 
     /// y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
@@ -1547,6 +1747,8 @@ impl Node {
 
     /// y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
     ///
+    /// Of a complex x, exp(exponent · log x), with the cut of `log`.
+    ///
     /// Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
     ///
     /// `exponent`: the exponent.
@@ -1567,6 +1769,26 @@ impl Node {
     /// [`prod`](Self::prod) with options.
     pub fn prod_with(&self, options: ProdOptions) -> Node {
         self.graph().typed("prod", [self], options.0)
+    }
+
+    /// q, r with x = q r: the columns of q orthonormal, r upper triangular; reduced.
+    ///
+    /// x \[batch…, m, n\], q \[batch…, m, k\], r \[batch…, k, n\], k = min(m, n). Two results, read through get_output.
+    /// The signs of r's diagonal are as LAPACK leaves them, of a row of r together with the column of q: a function has
+    /// a meaning only if it does not depend on them. The gradient holds where the columns of x are independent; where
+    /// they are not, it is infinite or NaN. Of fewer rows than columns there are values, and no gradient:
+    /// `not_differentiable`. A matrix that holds an infinity or NaN gives NaN for itself alone. Integers give float64;
+    /// float16 is computed in a wider float, and rounded once. S. F. Walter, L. Lehmann, Algorithmic differentiation of
+    /// linear algebra functions with application in optimum experimental design, arXiv:1001.1654 (2010). PyTorch's and
+    /// JAX's `linalg.qr`, reduced.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: (ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows \< columns.
+    pub fn qr(&self) -> Node {
+        self.graph().typed("qr", [self], Options::default())
     }
 
     /// y = uniform \< p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
@@ -1695,6 +1917,15 @@ impl Node {
         )
     }
 
+    /// y = Re x; a real x itself.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g, with the imaginary part 0.
+    pub fn real(&self) -> Node {
+        self.graph().typed("real", [self], Options::default())
+    }
+
     /// y = 1 / x; integers give floats, as `div`.
     ///
     /// Gradient: −g · y².
@@ -1760,6 +1991,23 @@ impl Node {
     /// [`resize`](Self::resize) with options.
     pub fn resize_with(&self, sizes: impl Into<Vec<i64>>, options: ResizeOptions) -> Node {
         self.graph().typed("resize", [self], options.0.made::<Vec<i64>>("sizes", sizes))
+    }
+
+    /// The first ⌊n / 2⌋ + 1 entries of `fft` on the last of `axes`, of a real x: the others are their conjugates.
+    ///
+    /// float16 gives complex64, integers complex128. `norm` is that of `fft`. PyTorch's, JAX's and NumPy's `rfft`, and
+    /// `rfft2` and `rfftn` by several axes.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: the real part of ifft(g) without its division, g filled up with zeros.
+    pub fn rfft(&self) -> Node {
+        self.rfft_with(RfftOptions::new())
+    }
+
+    /// [`rfft`](Self::rfft) with options.
+    pub fn rfft_with(&self, options: RfftOptions) -> Node {
+        self.graph().typed("rfft", [self], options.0)
     }
 
     /// y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
@@ -1917,7 +2165,7 @@ impl Node {
         self.graph().typed("selu", [self], Options::default())
     }
 
-    /// y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number.
+    /// y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the same formula.
     ///
     /// Gradient: g · y · (1 − y).
     pub fn sigmoid(&self) -> Node {
@@ -1997,12 +2245,13 @@ impl Node {
     ///
     /// The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and the
     /// logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not
-    /// there. The sign carries no gradient. Several results, read through get_output. Integers give float64; float16 is
-    /// computed in a wider float, and rounded once.
+    /// there. The sign carries no gradient. Of a complex matrix it is complex, det x / |det x|, and the logarithm real.
+    /// Several results, read through get_output. Integers give float64; float16 is computed in a wider float, and
+    /// rounded once.
     ///
     /// It has several results, each read through `get_output`.
     ///
-    /// Gradient: g · x⁻ᵀ, g the cotangent of log|det x|.
+    /// Gradient: g · x⁻ᴴ, g the cotangent of log|det x|.
     pub fn slogdet(&self) -> Node {
         self.graph().typed("slogdet", [self], Options::default())
     }
@@ -2037,7 +2286,7 @@ impl Node {
     /// float16 is computed in a wider float, and rounded once. M. B. Giles, Collected matrix derivative results for
     /// forward and reverse mode algorithmic differentiation (2008).
     ///
-    /// Gradient: db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast.
+    /// Gradient: db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast.
     pub fn solve(&self, b: &Node) -> Node {
         self.graph().typed("solve", [self, b], Options::default())
     }
@@ -2071,6 +2320,9 @@ impl Node {
 
     /// y = √x, NaN for x \< 0. At 0 the derivative is infinite.
     ///
+    /// Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero says
+    /// from which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for both.
+    ///
     /// Gradient: g / 2y.
     pub fn sqrt(&self) -> Node {
         self.graph().typed("sqrt", [self], Options::default())
@@ -2093,6 +2345,28 @@ impl Node {
     /// [`squeeze`](Self::squeeze) with options.
     pub fn squeeze_with(&self, options: SqueezeOptions) -> Node {
         self.graph().typed("squeeze", [self], options.0)
+    }
+
+    /// y\[…, t, k\] = Σ window\[j\] x\[…, t · stride + j\] exp(−2πi j k / n) over j: \[… time\] → \[… frames, ⌊n / 2⌋ +
+    /// 1\].
+    ///
+    /// `rfft` of each part of x that the window \[w\] covers, of n = w points unless `sizes` states more or fewer.
+    /// Nothing is padded: `pad` x first to have frames around its ends. TensorFlow's `signal.stft`; PyTorch's and
+    /// SciPy's `stft` have the last two axes the other way round, and pad by default. By NumPy and JAX, frames and
+    /// `rfft`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: that of rfft, times the window, added where frames overlap.
+    ///
+    /// `stride`: one: from the beginning of a frame to that of the next.
+    pub fn stft(&self, window: &Node, stride: impl Into<Vec<i64>>) -> Node {
+        self.stft_with(window, stride, StftOptions::new())
+    }
+
+    /// [`stft`](Self::stft) with options.
+    pub fn stft_with(&self, window: &Node, stride: impl Into<Vec<i64>>, options: StftOptions) -> Node {
+        self.graph().typed("stft", [self, window], options.0.made::<Vec<i64>>("stride", stride))
     }
 
     /// y = x, and no derivative passes: for differentiation y is a constant.
@@ -2143,6 +2417,57 @@ impl Node {
     /// [`sum`](Self::sum) with options.
     pub fn sum_with(&self, options: SumOptions) -> Node {
         self.graph().typed("sum", [self], options.0)
+    }
+
+    /// u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+    ///
+    /// x \[batch…, m, n\], u \[batch…, m, k\], s \[batch…, k\], vh \[batch…, k, n\], k = min(m, n). Three results, read
+    /// through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
+    /// values, too, as long as the function treats these alike.
+    ///
+    /// Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only if
+    /// it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal,
+    /// and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors are read, equal ones and
+    /// zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they are left out, which is
+    /// right if the function depends on whole spaces of vectors, as a projector and u vh do, and wrong else. Second
+    /// derivatives where something was left out are NaN, and so are those of s alone at equal values. A matrix that
+    /// holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give
+    /// float64; float16 is computed in a wider float, and rounded once. J. Townsend, Differentiating the singular value
+    /// decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions. PyTorch's `linalg.svd` with full_matrices
+    /// false, and JAX's, which at a 0 take whichever vectors LAPACK gave.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through `get_output`.
+    ///
+    /// Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ); P,
+    /// Q = uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+    pub fn svd(&self) -> Node {
+        self.svd_with(SvdOptions::new())
+    }
+
+    /// [`svd`](Self::svd) with options.
+    pub fn svd_with(&self, options: SvdOptions) -> Node {
+        self.graph().typed("svd", [self], options.0)
+    }
+
+    /// y = v f(diag w) vᵀ, a function of the symmetric part (x + xᵀ) / 2 = v diag(w) vᵀ of square matrices.
+    ///
+    /// f is the square root, its reciprocal, the logarithm or the exponential, of eigenvalues. The gradient is by
+    /// divided differences, which have a limit where eigenvalues meet: it is exact at equal ones, and so is the second,
+    /// where v f vᵀ written with `eigh` has none. A matrix with an eigenvalue at which f is not finite, as log at 0 or
+    /// below, gives NaN for itself alone, and so does one that holds an infinity or NaN, or for which LAPACK finds no
+    /// answer. Integers give float64; float16 is computed in a wider float, and rounded once. N. J. Higham, Functions
+    /// of Matrices (2008), theorem 3.11 of Daleckii and Krein. SciPy's `sqrtm`, `logm` and `expm` of symmetric
+    /// matrices; PyTorch and JAX have none whose gradient holds at equal eigenvalues, but for exp.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ.
+    ///
+    /// `function`: the function of eigenvalues; rsqrt is 1 / sqrt; one of sqrt, rsqrt, log, exp.
+    pub fn symmetric_function(&self, function: &str) -> Node {
+        self.graph().typed("symmetric_function", [self], Options::default().with("function", function))
     }
 
     /// y\[i, j, …\] = x\[index\[i, j, …\], j, …\] for axis 0, and alike for the others: NumPy's take_along_axis.
@@ -2225,7 +2550,7 @@ impl Node {
     /// compute in float64, float16 in float32. M. B. Giles, Collected matrix derivative results for forward and reverse
     /// mode algorithmic differentiation (2008).
     ///
-    /// Gradient: db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ).
+    /// Gradient: db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ).
     pub fn triangular_solve(&self, b: &Node) -> Node {
         self.triangular_solve_with(b, TriangularSolveOptions::new())
     }
@@ -3537,6 +3862,23 @@ impl DiagOptions {
     }
 }
 
+/// What [`Node::eigh_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct EighOptions(Options);
+
+impl EighOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of nan,
+    /// whole; nan unless stated.
+    pub fn degenerate(self, degenerate: &str) -> Self {
+        Self(self.0.with("degenerate", degenerate))
+    }
+}
+
 /// What [`Node::elu_with`] takes beside what is required.
 #[derive(Clone, Debug, Default)]
 pub struct EluOptions(Options);
@@ -3571,6 +3913,33 @@ impl EmbeddingOptions {
     /// A row that gets no gradient, read as others are; absent: none; since opset 2.
     pub fn padding_idx(self, padding_idx: i64) -> Self {
         Self(self.0.with("padding_idx", padding_idx))
+    }
+}
+
+/// What [`Node::fft_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct FftOptions(Options);
+
+impl FftOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The axes to transform; absent: the last.
+    pub fn axes(self, axes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("axes", axes))
+    }
+
+    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    pub fn sizes(self, sizes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("sizes", sizes))
+    }
+
+    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+    /// ortho, forward; backward unless stated.
+    pub fn norm(self, norm: &str) -> Self {
+        Self(self.0.with("norm", norm))
     }
 }
 
@@ -3742,6 +4111,33 @@ impl GroupNormOptions {
     }
 }
 
+/// What [`Node::ifft_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct IfftOptions(Options);
+
+impl IfftOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The axes to transform; absent: the last.
+    pub fn axes(self, axes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("axes", axes))
+    }
+
+    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    pub fn sizes(self, sizes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("sizes", sizes))
+    }
+
+    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+    /// ortho, forward; backward unless stated.
+    pub fn norm(self, norm: &str) -> Self {
+        Self(self.0.with("norm", norm))
+    }
+}
+
 /// What [`Graph::index_with`] takes beside what is required.
 #[derive(Clone, Debug, Default)]
 pub struct IndexOptions(Options);
@@ -3828,6 +4224,33 @@ impl InputOptions {
     /// Declares a 0-d feed; false unless stated.
     pub fn zero_d(self, zero_d: bool) -> Self {
         Self(self.0.with("zero_d", zero_d))
+    }
+}
+
+/// What [`Node::irfft_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct IrfftOptions(Options);
+
+impl IrfftOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The axes to transform; absent: the last.
+    pub fn axes(self, axes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("axes", axes))
+    }
+
+    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    pub fn sizes(self, sizes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("sizes", sizes))
+    }
+
+    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+    /// ortho, forward; backward unless stated.
+    pub fn norm(self, norm: &str) -> Self {
+        Self(self.0.with("norm", norm))
     }
 }
 
@@ -4421,6 +4844,33 @@ impl ResizeOptions {
     }
 }
 
+/// What [`Node::rfft_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct RfftOptions(Options);
+
+impl RfftOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The axes to transform; absent: the last.
+    pub fn axes(self, axes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("axes", axes))
+    }
+
+    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    pub fn sizes(self, sizes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("sizes", sizes))
+    }
+
+    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+    /// ortho, forward; backward unless stated.
+    pub fn norm(self, norm: &str) -> Self {
+        Self(self.0.with("norm", norm))
+    }
+}
+
 /// What [`Node::rms_norm_with`] takes beside what is required.
 #[derive(Clone, Debug, Default)]
 pub struct RmsNormOptions(Options);
@@ -4621,6 +5071,22 @@ impl StackOptions {
     }
 }
 
+/// What [`Node::stft_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct StftOptions(Options);
+
+impl StftOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// One: the points of each transform; absent: as many as the window has.
+    pub fn sizes(self, sizes: impl Into<Vec<i64>>) -> Self {
+        Self(self.0.made::<Vec<i64>>("sizes", sizes))
+    }
+}
+
 /// What [`Node::sum_with`] takes beside what is required.
 #[derive(Clone, Debug, Default)]
 pub struct SumOptions(Options);
@@ -4639,6 +5105,23 @@ impl SumOptions {
     /// Keep the reduced axes, with extent 1; false unless stated.
     pub fn keepdims(self, keepdims: bool) -> Self {
         Self(self.0.with("keepdims", keepdims))
+    }
+}
+
+/// What [`Node::svd_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct SvdOptions(Options);
+
+impl SvdOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of nan,
+    /// whole; nan unless stated.
+    pub fn degenerate(self, degenerate: &str) -> Self {
+        Self(self.0.with("degenerate", degenerate))
     }
 }
 

@@ -17,6 +17,7 @@ export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
 export const SINCE: { readonly [op: string]: number } = {
   adaptive_avg_pool: 2,
   adaptive_max_pool: 2,
+  angle: 2,
   avg_pool1d: 2,
   avg_pool3d: 2,
   batch_norm_given: 2,
@@ -26,11 +27,14 @@ export const SINCE: { readonly [op: string]: number } = {
   cdist: 2,
   compress: 2,
   cond: 2,
+  conj: 2,
   conv_transpose1d: 2,
   cumlogsumexp: 2,
   cummax: 2,
   cummin: 2,
   cumprod: 2,
+  eigh: 2,
+  fft: 2,
   fixed_point: 2,
   floor_div: 2,
   group_norm: 2,
@@ -38,15 +42,23 @@ export const SINCE: { readonly [op: string]: number } = {
   i0e: 2,
   i1: 2,
   i1e: 2,
+  ifft: 2,
   igamma: 2,
   igammac: 2,
+  imag: 2,
   index: 2,
   index_add: 2,
   index_set: 2,
+  irfft: 2,
+  lu: 2,
+  make_complex: 2,
   map: 2,
+  matrix_exp: 2,
+  matrix_power: 2,
   max_pool1d: 2,
   max_pool3d: 2,
   nonzero: 2,
+  qr: 2,
   random_bernoulli: 2,
   random_bits: 2,
   random_categorical: 2,
@@ -58,8 +70,10 @@ export const SINCE: { readonly [op: string]: number } = {
   random_permutation: 2,
   random_split: 2,
   random_uniform: 2,
+  real: 2,
   rem: 2,
   resize: 2,
+  rfft: 2,
   scan: 2,
   segment_max: 2,
   segment_mean: 2,
@@ -67,6 +81,9 @@ export const SINCE: { readonly [op: string]: number } = {
   segment_prod: 2,
   sinc: 2,
   slice_at: 2,
+  stft: 2,
+  svd: 2,
+  symmetric_function: 2,
   trunc_div: 2,
   update_slice_at: 2,
   while: 2,
@@ -96,9 +113,9 @@ export abstract class Ops {
   ): Node;
 
   /**
-   * y = |x|. At 0 the gradient is 0, in every order.
+   * y = |x|, real where x is complex. At 0 the gradient is 0, in every order.
    *
-   * Gradient: g · sign x.
+   * Gradient: g · sign x; of a complex x, g · x / |x|.
    */
   abs(x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("abs", [x], {}, options.name);
@@ -182,6 +199,20 @@ export abstract class Ops {
    */
   all(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
     return this.append("all", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN where a part is NaN.
+   *
+   * The cut is the negative real axis, and the sign of the imaginary zero says from which side it is seen (C99's carg).
+   * At 0 the gradient is 0, as in PyTorch; JAX's is NaN.
+   *
+   * Since opset 2.
+   *
+   * Gradient: i · g · x / |x|², 0 at 0; none for a real x.
+   */
+  angle(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("angle", [x], {}, options.name);
   }
 
   /**
@@ -572,7 +603,8 @@ export abstract class Ops {
   /**
    * y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
    *
-   * float → float is differentiable; through integers and bool there is no path.
+   * float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a complex
+   * one never real, of which `real` says what is meant.
    *
    * Gradient: g, cast back.
    *
@@ -619,14 +651,14 @@ export abstract class Ops {
   }
 
   /**
-   * y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the last two axes.
+   * y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the last two axes.
    *
-   * x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction.
+   * x is made symmetric (Hermitian) first, as in JAX: so the gradient is symmetric, and holds along every direction.
    * A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
    * Integers give float64; float16 is computed in a wider float, and rounded once.
    * I. Murray, Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
    *
-   * Gradient: (s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+   * Gradient: (s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
    */
   cholesky(x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("cholesky", [x], {}, options.name);
@@ -718,6 +750,17 @@ export abstract class Ops {
     options: Optional<{ name: string }> = {},
   ): Node {
     return this.append("cond", [predicate, ...operands], { then, otherwise }, options.name);
+  }
+
+  /**
+   * y = conj x, the imaginary part negated; a real x itself.
+   *
+   * Since opset 2.
+   *
+   * Gradient: conj g.
+   */
+  conj(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("conj", [x], {}, options.name);
   }
 
   /**
@@ -1113,6 +1156,37 @@ export abstract class Ops {
   }
 
   /**
+   * w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v = 1.
+   *
+   * x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through get_output.
+   * Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone holds at equal
+   * ones, too, as long as the function treats these alike.
+   *
+   * Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor do
+   * single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the gradient
+   * of a function of v there is NaN, of that matrix alone; or, where `degenerate` is whole, right if the function
+   * depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
+   * `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of equal
+   * eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
+   * itself alone. Integers give float64; float16 is computed in a wider float, and rounded once.
+   * M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008),
+   * section 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower triangle unless told to take both, and answer
+   * NaN, or what rounding makes of it, at equal eigenvalues.
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is unread.
+   *
+   * @param options.degenerate where values are equal and vectors are read: nan, or whole: only whole spaces are
+   *   depended on; "nan" unless stated
+   */
+  eigh(x: Node, options: Optional<{ degenerate: "nan" | "whole"; name: string }> = {}): Node {
+    return this.append("eigh", [x], { degenerate: options.degenerate }, options.name);
+  }
+
+  /**
    * y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
    *
    * `equation` is, for two operands, "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between operands, and
@@ -1219,6 +1293,28 @@ export abstract class Ops {
    */
   expm1(x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("expm1", [x], {}, options.name);
+  }
+
+  /**
+   * y[k] = Σ x[j] exp(−2πi j k / n) over `axes`, each of n points: the discrete Fourier transform.
+   *
+   * `norm` is NumPy's: `forward` divides by n, `ortho` by √n. Real operands are taken as complex. float16 gives
+   * complex64, integers complex128. PyTorch's, JAX's and NumPy's `fft`, and `fft2` and `fftn` by several axes.
+   *
+   * Since opset 2.
+   *
+   * Gradient: ifft(g) without its division: of a real operand, the real part.
+   *
+   * @param options.axes the axes to transform; absent: the last
+   * @param options.sizes points on each of axes: x is cut, or padded with zeros; absent: as many as x has
+   * @param options.norm which way is divided by the number of points: that back, that forth, or both by its root;
+   *   "backward" unless stated
+   */
+  fft(
+    x: Node,
+    options: Optional<{ axes: Ints; sizes: Ints; norm: "backward" | "ortho" | "forward"; name: string }> = {},
+  ): Node {
+    return this.append("fft", [x], { axes: options.axes, sizes: options.sizes, norm: options.norm }, options.name);
   }
 
   /**
@@ -1375,7 +1471,7 @@ export abstract class Ops {
    * The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
    *
    * A node like any other: usable downstream, and differentiable again, to any order. x may be any float node; zeros
-   * where y does not depend on it.
+   * where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re x + i ∂/∂Im x.
    *
    * Gradient: the gradient is written out as nodes first, and those are differentiated.
    */
@@ -1477,6 +1573,28 @@ export abstract class Ops {
   }
 
   /**
+   * y[j] = Σ x[k] exp(2πi j k / n) / n over `axes`, each of n points: the inverse of `fft`.
+   *
+   * `norm` is NumPy's: `forward` does not divide, `ortho` does by √n. Real operands are taken as complex. float16 gives
+   * complex64, integers complex128. PyTorch's, JAX's and NumPy's `ifft`, and `ifft2` and `ifftn` by several axes.
+   *
+   * Since opset 2.
+   *
+   * Gradient: fft(g) / n: of a real operand, the real part.
+   *
+   * @param options.axes the axes to transform; absent: the last
+   * @param options.sizes points on each of axes: x is cut, or padded with zeros; absent: as many as x has
+   * @param options.norm which way is divided by the number of points: that back, that forth, or both by its root;
+   *   "backward" unless stated
+   */
+  ifft(
+    x: Node,
+    options: Optional<{ axes: Ints; sizes: Ints; norm: "backward" | "ortho" | "forward"; name: string }> = {},
+  ): Node {
+    return this.append("ifft", [x], { axes: options.axes, sizes: options.sizes, norm: options.norm }, options.name);
+  }
+
+  /**
    * y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's `igamma`, SciPy's.
    *
    * To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of their value,
@@ -1502,6 +1620,17 @@ export abstract class Ops {
    */
   igammac(a: Node, x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("igammac", [a, x], {}, options.name);
+  }
+
+  /**
+   * y = Im x; 0 for a real x.
+   *
+   * Since opset 2.
+   *
+   * Gradient: i · g.
+   */
+  imag(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("imag", [x], {}, options.name);
   }
 
   /**
@@ -1599,10 +1728,33 @@ export abstract class Ops {
    * not there. To solve a system, `solve` is quicker and more accurate.
    * Integers give float64; float16 is computed in a wider float, and rounded once.
    *
-   * Gradient: −yᵀ g yᵀ.
+   * Gradient: −yᴴ g yᴴ.
    */
   inv(x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("inv", [x], {}, options.name);
+  }
+
+  /**
+   * The real tensor whose `rfft` x is: of n = `sizes` points on the last of `axes`, 2 (m − 1) for m entries of x.
+   *
+   * The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are taken as
+   * complex. float16 gives float16, integers float64. `norm` is that of `ifft`. PyTorch's, JAX's and NumPy's `irfft`,
+   * and `irfft2` and `irfftn` by several axes.
+   *
+   * Since opset 2.
+   *
+   * Gradient: rfft(g) / n, the inner entries twice.
+   *
+   * @param options.axes the axes to transform; absent: the last
+   * @param options.sizes points on each of axes: x is cut, or padded with zeros; absent: as many as x has
+   * @param options.norm which way is divided by the number of points: that back, that forth, or both by its root;
+   *   "backward" unless stated
+   */
+  irfft(
+    x: Node,
+    options: Optional<{ axes: Ints; sizes: Ints; norm: "backward" | "ortho" | "forward"; name: string }> = {},
+  ): Node {
+    return this.append("irfft", [x], { axes: options.axes, sizes: options.sizes, norm: options.norm }, options.name);
   }
 
   /** y = whether x is neither infinite nor NaN. */
@@ -1685,6 +1837,9 @@ export abstract class Ops {
 
   /**
    * y = ln x: −∞ at 0, NaN for x < 0.
+   *
+   * Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero says from
+   * which side it is seen (C99).
    *
    * Gradient: g / x.
    */
@@ -1795,6 +1950,42 @@ export abstract class Ops {
   }
 
   /**
+   * permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
+   *
+   * x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u
+   * [batch…, k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system, `solve`
+   * is quicker. The gradient holds where the first k columns of x[permutation] are independent in their first k rows;
+   * where they are not, it is infinite or NaN. The permutation has none. A matrix that holds an infinity or NaN gives
+   * NaN for itself alone, and its rows as they are. Integers give float64; float16 is computed in a wider float, and
+   * rounded once.
+   * F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals using triangular factorization (2011).
+   * PyTorch's `linalg.lu`, which has a matrix in place of the permutation; JAX's `lax.linalg.lu`, in another order.
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: of x[permutation]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back.
+   */
+  lu(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("lu", [x], {}, options.name);
+  }
+
+  /**
+   * y = re + i · im, elementwise, broadcasting: complex64 of float32 and narrower floats, else complex128.
+   *
+   * The parts stay as they are, infinities, NaN and signs of zeros too, which re + im · i would not leave so.
+   * PyTorch's `complex`, JAX's `lax.complex`.
+   *
+   * Since opset 2.
+   *
+   * Gradient: d re = Re g, d im = Im g.
+   */
+  makeComplex(re: Node, im: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("make_complex", [re, im], {}, options.name);
+  }
+
+  /**
    * stacks = body(consts, entry t of each sequence), for every t, in no order.
    *
    * Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one batch.
@@ -1843,10 +2034,44 @@ export abstract class Ops {
    * A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the result.
    * float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
    *
-   * Gradient: da = g @ bᵀ, db = aᵀ @ g, summed over batch axes that were broadcast.
+   * Gradient: da = g @ bᴴ, db = aᴴ @ g, summed over batch axes that were broadcast.
    */
   matmul(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("matmul", [a, b], {}, options.name);
+  }
+
+  /**
+   * y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
+   *
+   * Scaled until its norm is below 5.4, approximated by Padé's [13/13], and squared as often: the error is some units
+   * of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself alone. Integers give
+   * float64; float16 is computed in a wider float, and rounded once. To any order, the gradient is an exponential
+   * again. N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005); its derivative by
+   * I. Najfeld, T. F. Havel (1995). PyTorch's `linalg.matrix_exp`, JAX's and SciPy's `linalg.expm`.
+   *
+   * Since opset 2.
+   *
+   * Gradient: the upper right block of exp [[xᵀ, g], [0, xᵀ]].
+   */
+  matrixExp(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("matrix_exp", [x], {}, options.name);
+  }
+
+  /**
+   * y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ the power of the inverse.
+   *
+   * By squares: some 2 log₂ k products. A negative power of a singular matrix is NaN, or, where rounding hides that,
+   * very large. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and
+   * NumPy's `linalg.matrix_power`, of which the latter keep whole numbers whole.
+   *
+   * Since opset 2.
+   *
+   * Gradient: Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it.
+   *
+   * @param k the exponent; may be 0 or negative
+   */
+  matrixPower(x: Node, k: Int, options: Optional<{ name: string }> = {}): Node {
+    return this.append("matrix_power", [x], { k }, options.name);
   }
 
   /**
@@ -2230,6 +2455,8 @@ export abstract class Ops {
   /**
    * y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
    *
+   * Of a complex x, exp(exponent · log x), with the cut of `log`.
+   *
    * Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
    *
    * @param exponent the exponent
@@ -2250,6 +2477,27 @@ export abstract class Ops {
    */
   prod(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
     return this.append("prod", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * q, r with x = q r: the columns of q orthonormal, r upper triangular; reduced.
+   *
+   * x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). Two results, read through get_output. The
+   * signs of r's diagonal are as LAPACK leaves them, of a row of r together with the column of q: a function has a
+   * meaning only if it does not depend on them. The gradient holds where the columns of x are independent; where they
+   * are not, it is infinite or NaN. Of fewer rows than columns there are values, and no gradient: `not_differentiable`.
+   * A matrix that holds an infinity or NaN gives NaN for itself alone. Integers give float64; float16 is computed in a
+   * wider float, and rounded once. S. F. Walter, L. Lehmann, Algorithmic differentiation of linear algebra functions
+   * with application in optimum experimental design, arXiv:1001.1654 (2010). PyTorch's and JAX's `linalg.qr`, reduced.
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: (ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows < columns.
+   */
+  qr(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("qr", [x], {}, options.name);
   }
 
   /**
@@ -2378,6 +2626,17 @@ export abstract class Ops {
   }
 
   /**
+   * y = Re x; a real x itself.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g, with the imaginary part 0.
+   */
+  real(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("real", [x], {}, options.name);
+  }
+
+  /**
    * y = 1 / x; integers give floats, as `div`.
    *
    * Gradient: −g · y².
@@ -2461,6 +2720,28 @@ export abstract class Ops {
       { sizes, axes: options.axes, method: options.method, antialias: options.antialias, corners: options.corners },
       options.name,
     );
+  }
+
+  /**
+   * The first ⌊n / 2⌋ + 1 entries of `fft` on the last of `axes`, of a real x: the others are their conjugates.
+   *
+   * float16 gives complex64, integers complex128. `norm` is that of `fft`. PyTorch's, JAX's and NumPy's `rfft`, and
+   * `rfft2` and `rfftn` by several axes.
+   *
+   * Since opset 2.
+   *
+   * Gradient: the real part of ifft(g) without its division, g filled up with zeros.
+   *
+   * @param options.axes the axes to transform; absent: the last
+   * @param options.sizes points on each of axes: x is cut, or padded with zeros; absent: as many as x has
+   * @param options.norm which way is divided by the number of points: that back, that forth, or both by its root;
+   *   "backward" unless stated
+   */
+  rfft(
+    x: Node,
+    options: Optional<{ axes: Ints; sizes: Ints; norm: "backward" | "ortho" | "forward"; name: string }> = {},
+  ): Node {
+    return this.append("rfft", [x], { axes: options.axes, sizes: options.sizes, norm: options.norm }, options.name);
   }
 
   /**
@@ -2678,7 +2959,7 @@ export abstract class Ops {
   }
 
   /**
-   * y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number.
+   * y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the same formula.
    *
    * Gradient: g · y · (1 − y).
    */
@@ -2773,12 +3054,13 @@ export abstract class Ops {
    *
    * The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and the
    * logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not there.
-   * The sign carries no gradient. Several results, read through get_output.
+   * The sign carries no gradient. Of a complex matrix it is complex, det x / |det x|, and the logarithm real.
+   * Several results, read through get_output.
    * Integers give float64; float16 is computed in a wider float, and rounded once.
    *
    * Several results, each read through getOutput.
    *
-   * Gradient: g · x⁻ᵀ, g the cotangent of log|det x|.
+   * Gradient: g · x⁻ᴴ, g the cotangent of log|det x|.
    */
   slogdet(x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("slogdet", [x], {}, options.name);
@@ -2815,7 +3097,7 @@ export abstract class Ops {
    * Integers give float64; float16 is computed in a wider float, and rounded once.
    * M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
    *
-   * Gradient: db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast.
+   * Gradient: db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast.
    */
   solve(a: Node, b: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("solve", [a, b], {}, options.name);
@@ -2850,6 +3132,9 @@ export abstract class Ops {
 
   /**
    * y = √x, NaN for x < 0. At 0 the derivative is infinite.
+   *
+   * Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero says from
+   * which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for both.
    *
    * Gradient: g / 2y.
    */
@@ -2888,6 +3173,24 @@ export abstract class Ops {
    */
   stack(x: readonly Node[], options: Optional<{ axis: Int; name: string }> = {}): Node {
     return this.append("stack", [...x], { axis: options.axis }, options.name);
+  }
+
+  /**
+   * y[…, t, k] = Σ window[j] x[…, t · stride + j] exp(−2πi j k / n) over j: [… time] → [… frames, ⌊n / 2⌋ + 1].
+   *
+   * `rfft` of each part of x that the window [w] covers, of n = w points unless `sizes` states more or fewer. Nothing
+   * is padded: `pad` x first to have frames around its ends. TensorFlow's `signal.stft`; PyTorch's and SciPy's `stft`
+   * have the last two axes the other way round, and pad by default. By NumPy and JAX, frames and `rfft`.
+   *
+   * Since opset 2.
+   *
+   * Gradient: that of rfft, times the window, added where frames overlap.
+   *
+   * @param stride one: from the beginning of a frame to that of the next
+   * @param options.sizes one: the points of each transform; absent: as many as the window has
+   */
+  stft(x: Node, window: Node, stride: Ints, options: Optional<{ sizes: Ints; name: string }> = {}): Node {
+    return this.append("stft", [x, window], { stride, sizes: options.sizes }, options.name);
   }
 
   /** y = x, and no derivative passes: for differentiation y is a constant. */
@@ -2939,6 +3242,63 @@ export abstract class Ops {
    */
   sum(x: Node, options: Optional<{ axes: Ints; keepdims: boolean; name: string }> = {}): Node {
     return this.append("sum", [x], { axes: options.axes, keepdims: options.keepdims }, options.name);
+  }
+
+  /**
+   * u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+   *
+   * x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read through
+   * get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal values, too,
+   * as long as the function treats these alike.
+   *
+   * Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only if it
+   * does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal, and
+   * those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors are read, equal ones and zeros
+   * make the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they are left out, which is right if
+   * the function depends on whole spaces of vectors, as a projector and u vh do, and wrong else. Second derivatives
+   * where something was left out are NaN, and so are those of s alone at equal values. A matrix that holds an infinity
+   * or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give float64; float16 is computed
+   * in a wider float, and rounded once. J. Townsend, Differentiating the singular value decomposition (2016), with 1 /
+   * (sⱼ² − sᵢ²) in its partial fractions. PyTorch's `linalg.svd` with full_matrices false, and JAX's, which at a 0 take
+   * whichever vectors LAPACK gave.
+   *
+   * Since opset 2.
+   *
+   * Several results, each read through getOutput.
+   *
+   * Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ); P, Q =
+   * uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+   *
+   * @param options.degenerate where values are equal and vectors are read: nan, or whole: only whole spaces are
+   *   depended on; "nan" unless stated
+   */
+  svd(x: Node, options: Optional<{ degenerate: "nan" | "whole"; name: string }> = {}): Node {
+    return this.append("svd", [x], { degenerate: options.degenerate }, options.name);
+  }
+
+  /**
+   * y = v f(diag w) vᵀ, a function of the symmetric part (x + xᵀ) / 2 = v diag(w) vᵀ of square matrices.
+   *
+   * f is the square root, its reciprocal, the logarithm or the exponential, of eigenvalues. The gradient is by divided
+   * differences, which have a limit where eigenvalues meet: it is exact at equal ones, and so is the second, where
+   * v f vᵀ written with `eigh` has none. A matrix with an eigenvalue at which f is not finite, as log at 0 or below,
+   * gives NaN for itself alone, and so does one that holds an infinity or NaN, or for which LAPACK finds no answer.
+   * Integers give float64; float16 is computed in a wider float, and rounded once.
+   * N. J. Higham, Functions of Matrices (2008), theorem 3.11 of Daleckii and Krein. SciPy's `sqrtm`, `logm` and `expm`
+   * of symmetric matrices; PyTorch and JAX have none whose gradient holds at equal eigenvalues, but for exp.
+   *
+   * Since opset 2.
+   *
+   * Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ.
+   *
+   * @param function the function of eigenvalues; rsqrt is 1 / sqrt
+   */
+  symmetricFunction(
+    x: Node,
+    function: "sqrt" | "rsqrt" | "log" | "exp",
+    options: Optional<{ name: string }> = {},
+  ): Node {
+    return this.append("symmetric_function", [x], { function }, options.name);
   }
 
   /**
@@ -3026,7 +3386,7 @@ export abstract class Ops {
    * Integers compute in float64, float16 in float32.
    * M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008).
    *
-   * Gradient: db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ).
+   * Gradient: db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ).
    *
    * @param options.lower read the lower triangle of a; false: the upper one; true unless stated
    * @param options.transpose solve with the triangle's transpose; false unless stated

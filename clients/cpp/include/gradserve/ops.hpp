@@ -310,6 +310,13 @@ struct DiagOptions {
     std::optional<std::int64_t> offset{};
 };
 
+/// What eigh takes beside what is required.
+struct EighOptions {
+    /// Where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of nan,
+    /// whole; nan unless stated.
+    std::optional<std::string> degenerate{};
+};
+
 /// What elu takes beside what is required.
 struct EluOptions {
     /// −y for x → −∞; 1.0 unless stated.
@@ -322,6 +329,17 @@ struct EmbeddingOptions {
     std::optional<bool> from_end{};
     /// A row that gets no gradient, read as others are; absent: none; since opset 2.
     std::optional<std::int64_t> padding_idx{};
+};
+
+/// What fft takes beside what is required.
+struct FftOptions {
+    /// The axes to transform; absent: the last.
+    Ints axes{};
+    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    Ints sizes{};
+    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+    /// ortho, forward; backward unless stated.
+    std::optional<std::string> norm{};
 };
 
 /// What fixed_point takes beside what is required.
@@ -384,6 +402,17 @@ struct GroupNormOptions {
     std::optional<double> eps{};
 };
 
+/// What ifft takes beside what is required.
+struct IfftOptions {
+    /// The axes to transform; absent: the last.
+    Ints axes{};
+    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    Ints sizes{};
+    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+    /// ortho, forward; backward unless stated.
+    std::optional<std::string> norm{};
+};
+
 /// What index takes beside what is required.
 struct IndexOptions {
     /// The axis that each index is of; absent: the first ones, in their order.
@@ -416,6 +445,17 @@ struct InputOptions {
     Ints shape{};
     /// Declares a 0-d feed; false unless stated.
     std::optional<bool> zero_d{};
+};
+
+/// What irfft takes beside what is required.
+struct IrfftOptions {
+    /// The axes to transform; absent: the last.
+    Ints axes{};
+    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    Ints sizes{};
+    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+    /// ortho, forward; backward unless stated.
+    std::optional<std::string> norm{};
 };
 
 /// What layer_norm takes beside what is required.
@@ -640,6 +680,17 @@ struct ResizeOptions {
     std::optional<bool> corners{};
 };
 
+/// What rfft takes beside what is required.
+struct RfftOptions {
+    /// The axes to transform; absent: the last.
+    Ints axes{};
+    /// Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+    Ints sizes{};
+    /// Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+    /// ortho, forward; backward unless stated.
+    std::optional<std::string> norm{};
+};
+
 /// What rms_norm takes beside what is required.
 struct RmsNormOptions {
     std::optional<Node> weight{};
@@ -715,12 +766,25 @@ struct StackOptions {
     std::optional<std::int64_t> axis{};
 };
 
+/// What stft takes beside what is required.
+struct StftOptions {
+    /// One: the points of each transform; absent: as many as the window has.
+    Ints sizes{};
+};
+
 /// What sum takes beside what is required.
 struct SumOptions {
     /// Axes to reduce over; absent: all.
     Ints axes{};
     /// Keep the reduced axes, with extent 1; false unless stated.
     std::optional<bool> keepdims{};
+};
+
+/// What svd takes beside what is required.
+struct SvdOptions {
+    /// Where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of nan,
+    /// whole; nan unless stated.
+    std::optional<std::string> degenerate{};
 };
 
 /// What take_along takes beside what is required.
@@ -788,9 +852,9 @@ struct WhileOptions {
 /// The ops, each a method that appends a node and returns its handle.
 class Ops : public Appender {
 public:
-    /// y = |x|. At 0 the gradient is 0, in every order.
+    /// y = |x|, real where x is complex. At 0 the gradient is 0, in every order.
     ///
-    /// Gradient: g · sign x.
+    /// Gradient: g · sign x; of a complex x, g · x / |x|.
     Node abs(const Node& x);
 
     /// y = arccos x in [0, π], NaN for |x| > 1. At ±1 the derivative is infinite.
@@ -841,6 +905,16 @@ public:
 
     /// y = whether all elements over axes are true; a number is true unless it is 0. True over nothing.
     Node all(const Node& x, const AllOptions& options = {});
+
+    /// y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN where a part is NaN.
+    ///
+    /// The cut is the negative real axis, and the sign of the imaginary zero says from which side it is seen (C99's
+    /// carg). At 0 the gradient is 0, as in PyTorch; JAX's is NaN.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: i · g · x / |x|², 0 at 0; none for a real x.
+    Node angle(const Node& x);
 
     /// y = whether any element over axes is true; a number is true unless it is 0. False over nothing.
     Node any(const Node& x, const AnyOptions& options = {});
@@ -1033,7 +1107,8 @@ public:
 
     /// y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
     ///
-    /// float → float is differentiable; through integers and bool there is no path.
+    /// float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a complex
+    /// one never real, of which `real` says what is meant.
     ///
     /// Gradient: g, cast back.
     ///
@@ -1061,14 +1136,14 @@ public:
     /// y = ⌈x⌉: up to the next whole number.
     Node ceil(const Node& x);
 
-    /// y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the last two axes.
+    /// y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the last two axes.
     ///
-    /// x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction. A matrix
-    /// that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
-    /// Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray, Differentiation of the
-    /// Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+    /// x is made symmetric (Hermitian) first, as in JAX: so the gradient is symmetric, and holds along every direction.
+    /// A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not
+    /// there. Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray, Differentiation
+    /// of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
     ///
-    /// Gradient: (s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+    /// Gradient: (s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
     Node cholesky(const Node& x);
 
     /// y0, y1, … = x cut along `axis` into at most `chunks` parts of extent ⌈n / chunks⌉, the last of what is left.
@@ -1124,6 +1199,13 @@ public:
         const GraphFunction& otherwise,
         const Node& predicate,
         const std::vector<Node>& operands);
+
+    /// y = conj x, the imaginary part negated; a real x itself.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: conj g.
+    Node conj(const Node& x);
 
     /// A tensor that is part of the graph: y = value.
     ///
@@ -1293,6 +1375,31 @@ public:
     /// scalar: the constant.
     Node div_scalar(const Node& x, double scalar);
 
+    /// w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v = 1.
+    ///
+    /// x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through
+    /// get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone
+    /// holds at equal ones, too, as long as the function treats these alike.
+    ///
+    /// Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor do
+    /// single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the
+    /// gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate` is whole, right if the
+    /// function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
+    /// `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of equal
+    /// eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
+    /// itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. M. B. Giles,
+    /// Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008), section
+    /// 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower triangle unless told to take both, and answer NaN,
+    /// or what rounding makes of it, at equal eigenvalues.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
+    /// unread.
+    Node eigh(const Node& x, const EighOptions& options = {});
+
     /// y[output letters] = Σ a[letters] · b[letters] · … over all letters that the output does not have.
     ///
     /// `equation` is, for two operands, "ab,bc->ac": a letter (a–z, A–Z) for each axis, a comma between operands, and
@@ -1352,6 +1459,16 @@ public:
     ///
     /// Gradient: g · eˣ.
     Node expm1(const Node& x);
+
+    /// y[k] = Σ x[j] exp(−2πi j k / n) over `axes`, each of n points: the discrete Fourier transform.
+    ///
+    /// `norm` is NumPy's: `forward` divides by n, `ortho` by √n. Real operands are taken as complex. float16 gives
+    /// complex64, integers complex128. PyTorch's, JAX's and NumPy's `fft`, and `fft2` and `fftn` by several axes.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: ifft(g) without its division: of a real operand, the real part.
+    Node fft(const Node& x, const FftOptions& options = {});
 
     /// x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
     ///
@@ -1430,7 +1547,8 @@ public:
     /// The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
     ///
     /// A node like any other: usable downstream, and differentiable again, to any order. x may be any float node; zeros
-    /// where y does not depend on it.
+    /// where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re x + i ∂/∂Im
+    /// x.
     ///
     /// Gradient: the gradient is written out as nodes first, and those are differentiated.
     Node grad(const Node& y, const Node& x, const GradOptions& options = {});
@@ -1493,6 +1611,17 @@ public:
     /// Gradient: g.
     Node identity(const Node& x);
 
+    /// y[j] = Σ x[k] exp(2πi j k / n) / n over `axes`, each of n points: the inverse of `fft`.
+    ///
+    /// `norm` is NumPy's: `forward` does not divide, `ortho` does by √n. Real operands are taken as complex. float16
+    /// gives complex64, integers complex128. PyTorch's, JAX's and NumPy's `ifft`, and `ifft2` and `ifftn` by several
+    /// axes.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: fft(g) / n: of a real operand, the real part.
+    Node ifft(const Node& x, const IfftOptions& options = {});
+
     /// y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: `torch.special.gammainc`, JAX's `igamma`, SciPy's.
     ///
     /// To 512 units, SciPy's own on NumPy; below 1e-290 to a part of 1e-12. Derivatives by x are to 1e-12 of their
@@ -1513,6 +1642,13 @@ public:
     ///
     /// Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
     Node igammac(const Node& a, const Node& x);
+
+    /// y = Im x; 0 for a real x.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: i · g.
+    Node imag(const Node& x);
 
     /// y = x[i, j, …]: the entries, or slices, at index tensors, one for each of `axes`, which broadcast together.
     ///
@@ -1558,8 +1694,19 @@ public:
     /// were not there. To solve a system, `solve` is quicker and more accurate. Integers give float64; float16 is
     /// computed in a wider float, and rounded once.
     ///
-    /// Gradient: −yᵀ g yᵀ.
+    /// Gradient: −yᴴ g yᴴ.
     Node inv(const Node& x);
+
+    /// The real tensor whose `rfft` x is: of n = `sizes` points on the last of `axes`, 2 (m − 1) for m entries of x.
+    ///
+    /// The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are taken
+    /// as complex. float16 gives float16, integers float64. `norm` is that of `ifft`. PyTorch's, JAX's and NumPy's
+    /// `irfft`, and `irfft2` and `irfftn` by several axes.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: rfft(g) / n, the inner entries twice.
+    Node irfft(const Node& x, const IrfftOptions& options = {});
 
     /// y = whether x is neither infinite nor NaN.
     Node is_finite(const Node& x);
@@ -1598,6 +1745,9 @@ public:
     Node linear(const Node& x, const Node& w, const LinearOptions& options = {});
 
     /// y = ln x: −∞ at 0, NaN for x < 0.
+    ///
+    /// Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero says from
+    /// which side it is seen (C99).
     ///
     /// Gradient: g / x.
     Node log(const Node& x);
@@ -1659,6 +1809,34 @@ public:
     /// Gradient: g · exp(x − y).
     Node logsumexp(const Node& x, const LogsumexpOptions& options = {});
 
+    /// permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
+    ///
+    /// x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u
+    /// [batch…, k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system,
+    /// `solve` is quicker. The gradient holds where the first k columns of x[permutation] are independent in their
+    /// first k rows; where they are not, it is infinite or NaN. The permutation has none. A matrix that holds an
+    /// infinity or NaN gives NaN for itself alone, and its rows as they are. Integers give float64; float16 is computed
+    /// in a wider float, and rounded once. F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals
+    /// using triangular factorization (2011). PyTorch's `linalg.lu`, which has a matrix in place of the permutation;
+    /// JAX's `lax.linalg.lu`, in another order.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: of x[permutation]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back.
+    Node lu(const Node& x);
+
+    /// y = re + i · im, elementwise, broadcasting: complex64 of float32 and narrower floats, else complex128.
+    ///
+    /// The parts stay as they are, infinities, NaN and signs of zeros too, which re + im · i would not leave so.
+    /// PyTorch's `complex`, JAX's `lax.complex`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: d re = Re g, d im = Im g.
+    Node make_complex(const Node& re, const Node& im);
+
     /// stacks = body(consts, entry t of each sequence), for every t, in no order.
     ///
     /// Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one
@@ -1689,8 +1867,35 @@ public:
     /// A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the
     /// result. float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
     ///
-    /// Gradient: da = g @ bᵀ, db = aᵀ @ g, summed over batch axes that were broadcast.
+    /// Gradient: da = g @ bᴴ, db = aᴴ @ g, summed over batch axes that were broadcast.
     Node matmul(const Node& a, const Node& b);
+
+    /// y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
+    ///
+    /// Scaled until its norm is below 5.4, approximated by Padé's [13/13], and squared as often: the error is some
+    /// units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself alone.
+    /// Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the gradient is an
+    /// exponential again. N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005);
+    /// its derivative by I. Najfeld, T. F. Havel (1995). PyTorch's `linalg.matrix_exp`, JAX's and SciPy's
+    /// `linalg.expm`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: the upper right block of exp [[xᵀ, g], [0, xᵀ]].
+    Node matrix_exp(const Node& x);
+
+    /// y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ the power of the inverse.
+    ///
+    /// By squares: some 2 log₂ k products. A negative power of a singular matrix is NaN, or, where rounding hides that,
+    /// very large. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and
+    /// NumPy's `linalg.matrix_power`, of which the latter keep whole numbers whole.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it.
+    ///
+    /// k: the exponent; may be 0 or negative.
+    Node matrix_power(const Node& x, std::int64_t k);
 
     /// y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
     ///
@@ -1879,6 +2084,8 @@ public:
 
     /// y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
     ///
+    /// Of a complex x, exp(exponent · log x), with the cut of `log`.
+    ///
     /// Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
     ///
     /// exponent: the exponent.
@@ -1891,6 +2098,24 @@ public:
     ///
     /// Gradient: g · (product of all other elements).
     Node prod(const Node& x, const ProdOptions& options = {});
+
+    /// q, r with x = q r: the columns of q orthonormal, r upper triangular; reduced.
+    ///
+    /// x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). Two results, read through get_output. The
+    /// signs of r's diagonal are as LAPACK leaves them, of a row of r together with the column of q: a function has a
+    /// meaning only if it does not depend on them. The gradient holds where the columns of x are independent; where
+    /// they are not, it is infinite or NaN. Of fewer rows than columns there are values, and no gradient:
+    /// `not_differentiable`. A matrix that holds an infinity or NaN gives NaN for itself alone. Integers give float64;
+    /// float16 is computed in a wider float, and rounded once. S. F. Walter, L. Lehmann, Algorithmic differentiation of
+    /// linear algebra functions with application in optimum experimental design, arXiv:1001.1654 (2010). PyTorch's and
+    /// JAX's `linalg.qr`, reduced.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: (ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows < columns.
+    Node qr(const Node& x);
 
     /// y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
     ///
@@ -1969,6 +2194,13 @@ public:
     /// dtype: the result's dtype; one of float32, float64.
     Node random_uniform(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype);
 
+    /// y = Re x; a real x itself.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g, with the imaginary part 0.
+    Node real(const Node& x);
+
     /// y = 1 / x; integers give floats, as `div`.
     ///
     /// Gradient: −g · y².
@@ -2010,6 +2242,16 @@ public:
     ///
     /// sizes: the new extents.
     Node resize(const Node& x, const std::vector<std::int64_t>& sizes, const ResizeOptions& options = {});
+
+    /// The first ⌊n / 2⌋ + 1 entries of `fft` on the last of `axes`, of a real x: the others are their conjugates.
+    ///
+    /// float16 gives complex64, integers complex128. `norm` is that of `fft`. PyTorch's, JAX's and NumPy's `rfft`, and
+    /// `rfft2` and `rfftn` by several axes.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: the real part of ifft(g) without its division, g filled up with zeros.
+    Node rfft(const Node& x, const RfftOptions& options = {});
 
     /// y = x / √(mean x² + eps) · weight, the mean over `axes`; weight has x's extents there, in ascending order.
     ///
@@ -2138,7 +2380,7 @@ public:
     /// Gradient: 1.0507… · that of elu.
     Node selu(const Node& x);
 
-    /// y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number.
+    /// y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the same formula.
     ///
     /// Gradient: g · y · (1 − y).
     Node sigmoid(const Node& x);
@@ -2196,12 +2438,13 @@ public:
     ///
     /// The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and the
     /// logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not
-    /// there. The sign carries no gradient. Several results, read through get_output. Integers give float64; float16 is
-    /// computed in a wider float, and rounded once.
+    /// there. The sign carries no gradient. Of a complex matrix it is complex, det x / |det x|, and the logarithm real.
+    /// Several results, read through get_output. Integers give float64; float16 is computed in a wider float, and
+    /// rounded once.
     ///
     /// It has several results, each read through get_output.
     ///
-    /// Gradient: g · x⁻ᵀ, g the cotangent of log|det x|.
+    /// Gradient: g · x⁻ᴴ, g the cotangent of log|det x|.
     Node slogdet(const Node& x);
 
     /// y = exp(x) / Σ exp(x) along `axis`, of x's shape; stable: computed from x − max x. Integers give float64.
@@ -2224,7 +2467,7 @@ public:
     /// float16 is computed in a wider float, and rounded once. M. B. Giles, Collected matrix derivative results for
     /// forward and reverse mode algorithmic differentiation (2008).
     ///
-    /// Gradient: db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast.
+    /// Gradient: db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast.
     Node solve(const Node& a, const Node& b);
 
     /// y = x in ascending order along an axis; equal entries keep their order, NaN comes last.
@@ -2247,6 +2490,9 @@ public:
 
     /// y = √x, NaN for x < 0. At 0 the derivative is infinite.
     ///
+    /// Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero says
+    /// from which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for both.
+    ///
     /// Gradient: g / 2y.
     Node sqrt(const Node& x);
 
@@ -2266,6 +2512,24 @@ public:
     ///
     /// Gradient: to each operand its part of g.
     Node stack(const std::vector<Node>& x, const StackOptions& options = {});
+
+    /// y[…, t, k] = Σ window[j] x[…, t · stride + j] exp(−2πi j k / n) over j: [… time] → [… frames, ⌊n / 2⌋ + 1].
+    ///
+    /// `rfft` of each part of x that the window [w] covers, of n = w points unless `sizes` states more or fewer.
+    /// Nothing is padded: `pad` x first to have frames around its ends. TensorFlow's `signal.stft`; PyTorch's and
+    /// SciPy's `stft` have the last two axes the other way round, and pad by default. By NumPy and JAX, frames and
+    /// `rfft`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: that of rfft, times the window, added where frames overlap.
+    ///
+    /// stride: one: from the beginning of a frame to that of the next.
+    Node stft(
+        const Node& x,
+        const Node& window,
+        const std::vector<std::int64_t>& stride,
+        const StftOptions& options = {});
 
     /// y = x, and no derivative passes: for differentiation y is a constant.
     Node stop_gradient(const Node& x);
@@ -2297,6 +2561,48 @@ public:
     ///
     /// Gradient: g, broadcast back over the axes.
     Node sum(const Node& x, const SumOptions& options = {});
+
+    /// u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+    ///
+    /// x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read through
+    /// get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal values,
+    /// too, as long as the function treats these alike.
+    ///
+    /// Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only if
+    /// it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal,
+    /// and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors are read, equal ones and
+    /// zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they are left out, which is
+    /// right if the function depends on whole spaces of vectors, as a projector and u vh do, and wrong else. Second
+    /// derivatives where something was left out are NaN, and so are those of s alone at equal values. A matrix that
+    /// holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give
+    /// float64; float16 is computed in a wider float, and rounded once. J. Townsend, Differentiating the singular value
+    /// decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions. PyTorch's `linalg.svd` with full_matrices
+    /// false, and JAX's, which at a 0 take whichever vectors LAPACK gave.
+    ///
+    /// Since opset 2.
+    ///
+    /// It has several results, each read through get_output.
+    ///
+    /// Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ); P,
+    /// Q = uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+    Node svd(const Node& x, const SvdOptions& options = {});
+
+    /// y = v f(diag w) vᵀ, a function of the symmetric part (x + xᵀ) / 2 = v diag(w) vᵀ of square matrices.
+    ///
+    /// f is the square root, its reciprocal, the logarithm or the exponential, of eigenvalues. The gradient is by
+    /// divided differences, which have a limit where eigenvalues meet: it is exact at equal ones, and so is the second,
+    /// where v f vᵀ written with `eigh` has none. A matrix with an eigenvalue at which f is not finite, as log at 0 or
+    /// below, gives NaN for itself alone, and so does one that holds an infinity or NaN, or for which LAPACK finds no
+    /// answer. Integers give float64; float16 is computed in a wider float, and rounded once. N. J. Higham, Functions
+    /// of Matrices (2008), theorem 3.11 of Daleckii and Krein. SciPy's `sqrtm`, `logm` and `expm` of symmetric
+    /// matrices; PyTorch and JAX have none whose gradient holds at equal eigenvalues, but for exp.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ.
+    ///
+    /// function: the function of eigenvalues; rsqrt is 1 / sqrt; one of sqrt, rsqrt, log, exp.
+    Node symmetric_function(const Node& x, const std::string& function);
 
     /// y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others: NumPy's take_along_axis.
     ///
@@ -2351,7 +2657,7 @@ public:
     /// float64, float16 in float32. M. B. Giles, Collected matrix derivative results for forward and reverse mode
     /// algorithmic differentiation (2008).
     ///
-    /// Gradient: db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ).
+    /// Gradient: db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ).
     Node triangular_solve(const Node& a, const Node& b, const TriangularSolveOptions& options = {});
 
     /// y = x on and below a diagonal of the last two axes, 0 above: y[…, i, j] = x[…, i, j] where j − i ≤ offset.

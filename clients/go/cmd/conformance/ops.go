@@ -26,6 +26,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Axes = attr[[]int](s, "axes")
 		o.KeepDims = optional[bool](s, "keepdims")
 		return g.All(s.operand(0), o)
+	case "angle":
+		return g.Angle(s.operand(0))
 	case "any":
 		var o gs.AnyOptions
 		o.Axes = attr[[]int](s, "axes")
@@ -152,6 +154,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Compress(s.operand(0), s.operand(1), attr[int](s, "k"), o)
 	case "cond":
 		return g.Cond(attr[*gs.GraphFunction](s, "then"), attr[*gs.GraphFunction](s, "otherwise"), s.operand(0), s.nodes[1:]...)
+	case "conj":
+		return g.Conj(s.operand(0))
 	case "constant":
 		return g.Constant(attr[*gs.Tensor](s, "value"))
 	case "conv1d":
@@ -245,6 +249,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Div(s.operand(0), s.operand(1))
 	case "div_scalar":
 		return g.DivScalar(s.operand(0), attr[float64](s, "scalar"))
+	case "eigh":
+		var o gs.EighOptions
+		o.Degenerate = attr[string](s, "degenerate")
+		return g.Eigh(s.operand(0), o)
 	case "einsum":
 		return g.Einsum(attr[string](s, "equation"), s.operand(0), s.nodes[1:]...)
 	case "elu":
@@ -268,6 +276,12 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Exp(s.operand(0))
 	case "expm1":
 		return g.Expm1(s.operand(0))
+	case "fft":
+		var o gs.FftOptions
+		o.Axes = attr[[]int](s, "axes")
+		o.Sizes = attr[[]int](s, "sizes")
+		o.Norm = attr[string](s, "norm")
+		return g.Fft(s.operand(0), o)
 	case "fixed_point":
 		var o gs.FixedPointOptions
 		o.Carries = optional[int](s, "carries")
@@ -328,10 +342,18 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.I1e(s.operand(0))
 	case "identity":
 		return g.Identity(s.operand(0))
+	case "ifft":
+		var o gs.IfftOptions
+		o.Axes = attr[[]int](s, "axes")
+		o.Sizes = attr[[]int](s, "sizes")
+		o.Norm = attr[string](s, "norm")
+		return g.Ifft(s.operand(0), o)
 	case "igamma":
 		return g.Igamma(s.operand(0), s.operand(1))
 	case "igammac":
 		return g.Igammac(s.operand(0), s.operand(1))
+	case "imag":
+		return g.Imag(s.operand(0))
 	case "index":
 		var o gs.IndexOptions
 		o.Axes = attr[[]int](s, "axes")
@@ -355,6 +377,12 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Input(s.Name, o)
 	case "inv":
 		return g.Inv(s.operand(0))
+	case "irfft":
+		var o gs.IrfftOptions
+		o.Axes = attr[[]int](s, "axes")
+		o.Sizes = attr[[]int](s, "sizes")
+		o.Norm = attr[string](s, "norm")
+		return g.Irfft(s.operand(0), o)
 	case "is_finite":
 		return g.IsFinite(s.operand(0))
 	case "layer_norm":
@@ -410,6 +438,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Axes = attr[[]int](s, "axes")
 		o.KeepDims = optional[bool](s, "keepdims")
 		return g.LogSumExp(s.operand(0), o)
+	case "lu":
+		return g.LU(s.operand(0))
+	case "make_complex":
+		return g.MakeComplex(s.operand(0), s.operand(1))
 	case "map":
 		var o gs.MapOptions
 		o.Sequences = optional[int](s, "sequences")
@@ -419,6 +451,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.MapLookup(s.operand(0), attr[int](s, "key_index"), attr[int](s, "total_keys"))
 	case "matmul":
 		return g.Matmul(s.operand(0), s.operand(1))
+	case "matrix_exp":
+		return g.MatrixExp(s.operand(0))
+	case "matrix_power":
+		return g.MatrixPower(s.operand(0), attr[int](s, "k"))
 	case "max":
 		var o gs.MaxOptions
 		o.Axes = attr[[]int](s, "axes")
@@ -521,6 +557,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Axes = attr[[]int](s, "axes")
 		o.KeepDims = optional[bool](s, "keepdims")
 		return g.Prod(s.operand(0), o)
+	case "qr":
+		return g.Qr(s.operand(0))
 	case "random_bernoulli":
 		return g.RandomBernoulli(s.operand(0), s.operand(1))
 	case "random_bits":
@@ -547,6 +585,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.RandomSplit(s.operand(0), attr[int](s, "k"))
 	case "random_uniform":
 		return g.RandomUniform(s.operand(0), attr[[]int](s, "shape"), attr[gs.DType](s, "dtype"))
+	case "real":
+		return g.Real(s.operand(0))
 	case "reciprocal":
 		return g.Reciprocal(s.operand(0))
 	case "relu":
@@ -567,6 +607,12 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Antialias = optional[bool](s, "antialias")
 		o.Corners = optional[bool](s, "corners")
 		return g.Resize(s.operand(0), attr[[]int](s, "sizes"), o)
+	case "rfft":
+		var o gs.RfftOptions
+		o.Axes = attr[[]int](s, "axes")
+		o.Sizes = attr[[]int](s, "sizes")
+		o.Norm = attr[string](s, "norm")
+		return g.Rfft(s.operand(0), o)
 	case "rms_norm":
 		var o gs.RMSNormOptions
 		o.Weight = s.operand(1)
@@ -657,6 +703,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		var o gs.StackOptions
 		o.Axis = optional[int](s, "axis")
 		return g.Stack(s.nodes[0:], o)
+	case "stft":
+		var o gs.StftOptions
+		o.Sizes = attr[[]int](s, "sizes")
+		return g.Stft(s.operand(0), s.operand(1), attr[[]int](s, "stride"), o)
 	case "stop_gradient":
 		return g.StopGradient(s.operand(0))
 	case "struct_field":
@@ -670,6 +720,12 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Axes = attr[[]int](s, "axes")
 		o.KeepDims = optional[bool](s, "keepdims")
 		return g.Sum(s.operand(0), o)
+	case "svd":
+		var o gs.SvdOptions
+		o.Degenerate = attr[string](s, "degenerate")
+		return g.Svd(s.operand(0), o)
+	case "symmetric_function":
+		return g.SymmetricFunction(s.operand(0), attr[string](s, "function"))
 	case "take_along":
 		var o gs.TakeAlongOptions
 		o.Axis = optional[int](s, "axis")

@@ -21,6 +21,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
             step.operand(0).all_with(o)
         }
+        "angle" => step.operand(0).angle(),
         "any" => {
             let o = AnyOptions::new();
             let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
@@ -159,6 +160,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             &step.attr::<GraphFunction>("then")?,
             &step.attr::<GraphFunction>("otherwise")?,
         ),
+        "conj" => step.operand(0).conj(),
         "constant" => graph.constant(step.attr::<Tensor>("value")?),
         "conv1d" => {
             let o = Conv1dOptions::new();
@@ -258,6 +260,11 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "digamma" => step.operand(0).digamma(),
         "div" => step.operand(0).div(step.operand(1)),
         "div_scalar" => step.operand(0).div_scalar(step.attr::<f64>("scalar")?),
+        "eigh" => {
+            let o = EighOptions::new();
+            let o = step.set(o, "degenerate", |o, v: String| o.degenerate(&v))?;
+            step.operand(0).eigh_with(o)
+        }
         "einsum" => graph.einsum(step.operand(0), &step.nodes[1..], &step.attr::<String>("equation")?),
         "elu" => {
             let o = EluOptions::new();
@@ -276,6 +283,13 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "erfinv" => step.operand(0).erfinv(),
         "exp" => step.operand(0).exp(),
         "expm1" => step.operand(0).expm1(),
+        "fft" => {
+            let o = FftOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "sizes", |o, v: Vec<i64>| o.sizes(v))?;
+            let o = step.set(o, "norm", |o, v: String| o.norm(&v))?;
+            step.operand(0).fft_with(o)
+        }
         "fixed_point" => {
             let o = FixedPointOptions::new();
             let o = step.set(o, "carries", |o, v: i64| o.carries(v))?;
@@ -340,8 +354,16 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "i1" => step.operand(0).i1(),
         "i1e" => step.operand(0).i1e(),
         "identity" => step.operand(0).identity(),
+        "ifft" => {
+            let o = IfftOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "sizes", |o, v: Vec<i64>| o.sizes(v))?;
+            let o = step.set(o, "norm", |o, v: String| o.norm(&v))?;
+            step.operand(0).ifft_with(o)
+        }
         "igamma" => step.operand(0).igamma(step.operand(1)),
         "igammac" => step.operand(0).igammac(step.operand(1)),
+        "imag" => step.operand(0).imag(),
         "index" => {
             let o = IndexOptions::new();
             let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
@@ -368,6 +390,13 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             graph.input_with(&step.name, o)
         }
         "inv" => step.operand(0).inv(),
+        "irfft" => {
+            let o = IrfftOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "sizes", |o, v: Vec<i64>| o.sizes(v))?;
+            let o = step.set(o, "norm", |o, v: String| o.norm(&v))?;
+            step.operand(0).irfft_with(o)
+        }
         "is_finite" => step.operand(0).is_finite(),
         "layer_norm" => {
             let o = LayerNormOptions::new();
@@ -416,6 +445,8 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
             step.operand(0).logsumexp_with(o)
         }
+        "lu" => step.operand(0).lu(),
+        "make_complex" => step.operand(0).make_complex(step.operand(1)),
         "map" => {
             let o = MapOptions::new();
             let o = step.set(o, "sequences", |o, v: i64| o.sequences(v))?;
@@ -424,6 +455,8 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         }
         "map_lookup" => step.operand(0).map_lookup(step.attr::<i64>("key_index")?, step.attr::<i64>("total_keys")?),
         "matmul" => step.operand(0).matmul(step.operand(1)),
+        "matrix_exp" => step.operand(0).matrix_exp(),
+        "matrix_power" => step.operand(0).matrix_power(step.attr::<i64>("k")?),
         "max" => {
             let o = MaxOptions::new();
             let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
@@ -532,6 +565,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
             step.operand(0).prod_with(o)
         }
+        "qr" => step.operand(0).qr(),
         "random_bernoulli" => step.operand(0).random_bernoulli(step.operand(1)),
         "random_bits" => {
             let o = RandomBitsOptions::new();
@@ -555,6 +589,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "random_uniform" => {
             step.operand(0).random_uniform(step.attr::<Vec<i64>>("shape")?, step.attr::<DType>("dtype")?)
         }
+        "real" => step.operand(0).real(),
         "reciprocal" => step.operand(0).reciprocal(),
         "relu" => {
             let o = ReluOptions::new();
@@ -575,6 +610,13 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "antialias", |o, v: bool| o.antialias(v))?;
             let o = step.set(o, "corners", |o, v: bool| o.corners(v))?;
             step.operand(0).resize_with(step.attr::<Vec<i64>>("sizes")?, o)
+        }
+        "rfft" => {
+            let o = RfftOptions::new();
+            let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
+            let o = step.set(o, "sizes", |o, v: Vec<i64>| o.sizes(v))?;
+            let o = step.set(o, "norm", |o, v: String| o.norm(&v))?;
+            step.operand(0).rfft_with(o)
         }
         "rms_norm" => {
             let o = RmsNormOptions::new();
@@ -655,6 +697,11 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;
             graph.stack_with(&step.nodes[0..], o)
         }
+        "stft" => {
+            let o = StftOptions::new();
+            let o = step.set(o, "sizes", |o, v: Vec<i64>| o.sizes(v))?;
+            step.operand(0).stft_with(step.operand(1), step.attr::<Vec<i64>>("stride")?, o)
+        }
         "stop_gradient" => step.operand(0).stop_gradient(),
         "struct_field" => {
             step.operand(0).struct_field(step.attr::<i64>("field_index")?, step.attr::<i64>("total_fields")?)
@@ -667,6 +714,12 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
             step.operand(0).sum_with(o)
         }
+        "svd" => {
+            let o = SvdOptions::new();
+            let o = step.set(o, "degenerate", |o, v: String| o.degenerate(&v))?;
+            step.operand(0).svd_with(o)
+        }
+        "symmetric_function" => step.operand(0).symmetric_function(&step.attr::<String>("function")?),
         "take_along" => {
             let o = TakeAlongOptions::new();
             let o = step.set(o, "axis", |o, v: i64| o.axis(v))?;

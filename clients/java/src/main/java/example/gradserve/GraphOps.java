@@ -23,6 +23,7 @@ public abstract sealed class GraphOps permits Graph {
         return switch (op) {
             case "adaptive_avg_pool" -> 2;
             case "adaptive_max_pool" -> 2;
+            case "angle" -> 2;
             case "avg_pool1d" -> 2;
             case "avg_pool3d" -> 2;
             case "batch_norm_given" -> 2;
@@ -32,11 +33,14 @@ public abstract sealed class GraphOps permits Graph {
             case "cdist" -> 2;
             case "compress" -> 2;
             case "cond" -> 2;
+            case "conj" -> 2;
             case "conv_transpose1d" -> 2;
             case "cumlogsumexp" -> 2;
             case "cummax" -> 2;
             case "cummin" -> 2;
             case "cumprod" -> 2;
+            case "eigh" -> 2;
+            case "fft" -> 2;
             case "fixed_point" -> 2;
             case "floor_div" -> 2;
             case "group_norm" -> 2;
@@ -44,15 +48,23 @@ public abstract sealed class GraphOps permits Graph {
             case "i0e" -> 2;
             case "i1" -> 2;
             case "i1e" -> 2;
+            case "ifft" -> 2;
             case "igamma" -> 2;
             case "igammac" -> 2;
+            case "imag" -> 2;
             case "index" -> 2;
             case "index_add" -> 2;
             case "index_set" -> 2;
+            case "irfft" -> 2;
+            case "lu" -> 2;
+            case "make_complex" -> 2;
             case "map" -> 2;
+            case "matrix_exp" -> 2;
+            case "matrix_power" -> 2;
             case "max_pool1d" -> 2;
             case "max_pool3d" -> 2;
             case "nonzero" -> 2;
+            case "qr" -> 2;
             case "random_bernoulli" -> 2;
             case "random_bits" -> 2;
             case "random_categorical" -> 2;
@@ -64,8 +76,10 @@ public abstract sealed class GraphOps permits Graph {
             case "random_permutation" -> 2;
             case "random_split" -> 2;
             case "random_uniform" -> 2;
+            case "real" -> 2;
             case "rem" -> 2;
             case "resize" -> 2;
+            case "rfft" -> 2;
             case "scan" -> 2;
             case "segment_max" -> 2;
             case "segment_mean" -> 2;
@@ -73,6 +87,9 @@ public abstract sealed class GraphOps permits Graph {
             case "segment_prod" -> 2;
             case "sinc" -> 2;
             case "slice_at" -> 2;
+            case "stft" -> 2;
+            case "svd" -> 2;
+            case "symmetric_function" -> 2;
             case "trunc_div" -> 2;
             case "update_slice_at" -> 2;
             case "while" -> 2;

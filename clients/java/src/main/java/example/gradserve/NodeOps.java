@@ -26,9 +26,9 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op abs: y = |x|. At 0 the gradient is 0, in every order.
+     * The op abs: y = |x|, real where x is complex. At 0 the gradient is 0, in every order.
      *
-     * <p>Gradient: g · sign x.
+     * <p>Gradient: g · sign x; of a complex x, g · x / |x|.
      *
      * @return the node
      */
@@ -175,6 +175,22 @@ public abstract sealed class NodeOps permits Node {
     public Node all(Consumer<AllOptions> options) {
         AllOptions given = given(new AllOptions(), options);
         return append("all", given.attrs, operands());
+    }
+
+    /**
+     * The op angle: y = the angle of x in [−π, π]: atan2(Im x, Re x); 0 or π for a real x. NaN where a part is NaN.
+     *
+     * <p>The cut is the negative real axis, and the sign of the imaginary zero says from which side it is seen (C99's
+     * carg). At 0 the gradient is 0, as in PyTorch; JAX's is NaN.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: i · g · x / |x|², 0 at 0; none for a real x.
+     *
+     * @return the node
+     */
+    public Node angle() {
+        return append("angle", new Attrs(), operands());
     }
 
     /** What any takes beside what is required. */
@@ -1247,7 +1263,8 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op cast: y = x in another dtype, as NumPy's astype: fractions are cut off towards zero, nonzero is true.
      *
-     * <p>float → float is differentiable; through integers and bool there is no path.
+     * <p>float → float is differentiable; through integers and bool there is no path. A real x becomes complex; a
+     * complex one never real, of which <code>real</code> says what is meant.
      *
      * <p>Gradient: g, cast back.
      *
@@ -1332,15 +1349,15 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op cholesky: y lower triangular, its diagonal positive, with y yᵀ = (x + xᵀ) / 2, for matrices on the last
+     * The op cholesky: y lower triangular, its diagonal positive, with y yᴴ = (x + xᴴ) / 2, for matrices on the last
      * two axes.
      *
-     * <p>x is made symmetric first, as in JAX: so the gradient is symmetric, and holds along every direction. A matrix
-     * that is not positive definite gives a matrix of NaN; the others of its batch are as if it were not there.
-     * Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray, Differentiation of the
-     * Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
+     * <p>x is made symmetric (Hermitian) first, as in JAX: so the gradient is symmetric, and holds along every
+     * direction. A matrix that is not positive definite gives a matrix of NaN; the others of its batch are as if it
+     * were not there. Integers give float64; float16 is computed in a wider float, and rounded once. I. Murray,
+     * Differentiation of the Cholesky decomposition, arXiv:1602.07527 (2016), eq. 9.
      *
-     * <p>Gradient: (s + sᵀ) / 2, where s = y⁻ᵀ Φ(yᵀ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
+     * <p>Gradient: (s + sᴴ) / 2, where s = y⁻ᴴ Φ(yᴴ g) y⁻¹ and Φ takes the lower triangle, half the diagonal.
      *
      * @return the node
      */
@@ -1557,6 +1574,19 @@ public abstract sealed class NodeOps permits Node {
     public Node compress(Node mask, long k, Consumer<CompressOptions> options) {
         CompressOptions given = given(new CompressOptions(), options);
         return append("compress", given.attrs.with("k", k), operands(mask));
+    }
+
+    /**
+     * The op conj: y = conj x, the imaginary part negated; a real x itself.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: conj g.
+     *
+     * @return the node
+     */
+    public Node conj() {
+        return append("conj", new Attrs(), operands());
     }
 
     /** What conv1d takes beside what is required. */
@@ -2808,6 +2838,93 @@ public abstract sealed class NodeOps permits Node {
         return append("div_scalar", new Attrs().with("scalar", scalar), operands());
     }
 
+    /** What eigh takes beside what is required. */
+    public static final class EighOptions {
+        private final Attrs attrs = new Attrs();
+
+        private EighOptions() {}
+
+        /**
+         * Where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of nan,
+         * whole; nan unless stated.
+         *
+         * @param degenerate the value
+         * @return these options
+         */
+        public EighOptions degenerate(String degenerate) {
+            attrs.with("degenerate", degenerate);
+            return this;
+        }
+    }
+
+    /**
+     * The op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v
+     * = 1.
+     *
+     * <p>x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through
+     * get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone
+     * holds at equal ones, too, as long as the function treats these alike.
+     *
+     * <p>Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor
+     * do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the
+     * gradient of a function of v there is NaN, of that matrix alone; or, where <code>degenerate</code> is whole, right
+     * if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
+     * <code>symmetric_function</code> is for. Second derivatives where a pair was left out are NaN, and so are those of
+     * equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN
+     * for itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. M. B. Giles,
+     * Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008), section 3.1.
+     * PyTorch's and JAX's <code>linalg.eigh</code>, which take the lower triangle unless told to take both, and answer
+     * NaN, or what rounding makes of it, at equal eigenvalues.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
+     * unread.
+     *
+     * @return the node
+     */
+    public Node eigh() {
+        return append("eigh", new Attrs(), operands());
+    }
+
+    /**
+     * The op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v
+     * = 1.
+     *
+     * <p>x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through
+     * get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone
+     * holds at equal ones, too, as long as the function treats these alike.
+     *
+     * <p>Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor
+     * do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the
+     * gradient of a function of v there is NaN, of that matrix alone; or, where <code>degenerate</code> is whole, right
+     * if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
+     * <code>symmetric_function</code> is for. Second derivatives where a pair was left out are NaN, and so are those of
+     * equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN
+     * for itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. M. B. Giles,
+     * Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008), section 3.1.
+     * PyTorch's and JAX's <code>linalg.eigh</code>, which take the lower triangle unless told to take both, and answer
+     * NaN, or what rounding makes of it, at equal eigenvalues.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
+     * unread.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node eigh(Consumer<EighOptions> options) {
+        EighOptions given = given(new EighOptions(), options);
+        return append("eigh", given.attrs, operands());
+    }
+
     /** What elu takes beside what is required. */
     public static final class EluOptions {
         private final Attrs attrs = new Attrs();
@@ -2990,6 +3107,87 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node expm1() {
         return append("expm1", new Attrs(), operands());
+    }
+
+    /** What fft takes beside what is required. */
+    public static final class FftOptions {
+        private final Attrs attrs = new Attrs();
+
+        private FftOptions() {}
+
+        /**
+         * The axes to transform; absent: the last.
+         *
+         * @param axes the value
+         * @return these options
+         */
+        public FftOptions axes(long... axes) {
+            attrs.with("axes", axes);
+            return this;
+        }
+
+        /**
+         * Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+         *
+         * @param sizes the value
+         * @return these options
+         */
+        public FftOptions sizes(long... sizes) {
+            attrs.with("sizes", sizes);
+            return this;
+        }
+
+        /**
+         * Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+         * ortho, forward; backward unless stated.
+         *
+         * @param norm the value
+         * @return these options
+         */
+        public FftOptions norm(String norm) {
+            attrs.with("norm", norm);
+            return this;
+        }
+    }
+
+    /**
+     * The op fft: y[k] = Σ x[j] exp(−2πi j k / n) over <code>axes</code>, each of n points: the discrete Fourier
+     * transform.
+     *
+     * <p><code>norm</code> is NumPy's: <code>forward</code> divides by n, <code>ortho</code> by √n. Real operands are
+     * taken as complex. float16 gives complex64, integers complex128. PyTorch's, JAX's and NumPy's <code>fft</code>,
+     * and <code>fft2</code> and <code>fftn</code> by several axes.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: ifft(g) without its division: of a real operand, the real part.
+     *
+     * @return the node
+     */
+    public Node fft() {
+        return append("fft", new Attrs(), operands());
+    }
+
+    /**
+     * The op fft: y[k] = Σ x[j] exp(−2πi j k / n) over <code>axes</code>, each of n points: the discrete Fourier
+     * transform.
+     *
+     * <p><code>norm</code> is NumPy's: <code>forward</code> divides by n, <code>ortho</code> by √n. Real operands are
+     * taken as complex. float16 gives complex64, integers complex128. PyTorch's, JAX's and NumPy's <code>fft</code>,
+     * and <code>fft2</code> and <code>fftn</code> by several axes.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: ifft(g) without its division: of a real operand, the real part.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node fft(Consumer<FftOptions> options) {
+        FftOptions given = given(new FftOptions(), options);
+        return append("fft", given.attrs, operands());
     }
 
     /**
@@ -3228,7 +3426,8 @@ public abstract sealed class NodeOps permits Node {
      * The op grad: The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
      *
      * <p>A node like any other: usable downstream, and differentiable again, to any order. x may be any float node;
-     * zeros where y does not depend on it.
+     * zeros where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re x + i
+     * ∂/∂Im x.
      *
      * <p>Gradient: the gradient is written out as nodes first, and those are differentiated.
      *
@@ -3245,7 +3444,8 @@ public abstract sealed class NodeOps permits Node {
      * The op grad: The gradient of sum(y · cotangent) with respect to x, of x's type; without a cotangent, of sum(y).
      *
      * <p>A node like any other: usable downstream, and differentiable again, to any order. x may be any float node;
-     * zeros where y does not depend on it.
+     * zeros where y does not depend on it. A complex y needs a cotangent; by a complex x, the gradient is ∂/∂Re x + i
+     * ∂/∂Im x.
      *
      * <p>Gradient: the gradient is written out as nodes first, and those are differentiated.
      *
@@ -3466,6 +3666,87 @@ public abstract sealed class NodeOps permits Node {
         return append("identity", new Attrs(), operands());
     }
 
+    /** What ifft takes beside what is required. */
+    public static final class IfftOptions {
+        private final Attrs attrs = new Attrs();
+
+        private IfftOptions() {}
+
+        /**
+         * The axes to transform; absent: the last.
+         *
+         * @param axes the value
+         * @return these options
+         */
+        public IfftOptions axes(long... axes) {
+            attrs.with("axes", axes);
+            return this;
+        }
+
+        /**
+         * Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+         *
+         * @param sizes the value
+         * @return these options
+         */
+        public IfftOptions sizes(long... sizes) {
+            attrs.with("sizes", sizes);
+            return this;
+        }
+
+        /**
+         * Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+         * ortho, forward; backward unless stated.
+         *
+         * @param norm the value
+         * @return these options
+         */
+        public IfftOptions norm(String norm) {
+            attrs.with("norm", norm);
+            return this;
+        }
+    }
+
+    /**
+     * The op ifft: y[j] = Σ x[k] exp(2πi j k / n) / n over <code>axes</code>, each of n points: the inverse of
+     * <code>fft</code>.
+     *
+     * <p><code>norm</code> is NumPy's: <code>forward</code> does not divide, <code>ortho</code> does by √n. Real
+     * operands are taken as complex. float16 gives complex64, integers complex128. PyTorch's, JAX's and NumPy's
+     * <code>ifft</code>, and <code>ifft2</code> and <code>ifftn</code> by several axes.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: fft(g) / n: of a real operand, the real part.
+     *
+     * @return the node
+     */
+    public Node ifft() {
+        return append("ifft", new Attrs(), operands());
+    }
+
+    /**
+     * The op ifft: y[j] = Σ x[k] exp(2πi j k / n) / n over <code>axes</code>, each of n points: the inverse of
+     * <code>fft</code>.
+     *
+     * <p><code>norm</code> is NumPy's: <code>forward</code> does not divide, <code>ortho</code> does by √n. Real
+     * operands are taken as complex. float16 gives complex64, integers complex128. PyTorch's, JAX's and NumPy's
+     * <code>ifft</code>, and <code>ifft2</code> and <code>ifftn</code> by several axes.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: fft(g) / n: of a real operand, the real part.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node ifft(Consumer<IfftOptions> options) {
+        IfftOptions given = given(new IfftOptions(), options);
+        return append("ifft", given.attrs, operands());
+    }
+
     /**
      * The op igamma: y = P(a, x) = ∫₀ˣ tᵃ⁻¹ exp(−t) dt / Γ(a), broadcasting: <code>torch.special.gammainc</code>, JAX's
      * <code>igamma</code>, SciPy's.
@@ -3507,18 +3788,112 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
+     * The op imag: y = Im x; 0 for a real x.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: i · g.
+     *
+     * @return the node
+     */
+    public Node imag() {
+        return append("imag", new Attrs(), operands());
+    }
+
+    /**
      * The op inv: y = x⁻¹, for matrices on the last two axes.
      *
      * <p>Where x is singular y is NaN, or, where rounding hides that, very large; the others of the batch are as if it
      * were not there. To solve a system, <code>solve</code> is quicker and more accurate. Integers give float64;
      * float16 is computed in a wider float, and rounded once.
      *
-     * <p>Gradient: −yᵀ g yᵀ.
+     * <p>Gradient: −yᴴ g yᴴ.
      *
      * @return the node
      */
     public Node inv() {
         return append("inv", new Attrs(), operands());
+    }
+
+    /** What irfft takes beside what is required. */
+    public static final class IrfftOptions {
+        private final Attrs attrs = new Attrs();
+
+        private IrfftOptions() {}
+
+        /**
+         * The axes to transform; absent: the last.
+         *
+         * @param axes the value
+         * @return these options
+         */
+        public IrfftOptions axes(long... axes) {
+            attrs.with("axes", axes);
+            return this;
+        }
+
+        /**
+         * Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+         *
+         * @param sizes the value
+         * @return these options
+         */
+        public IrfftOptions sizes(long... sizes) {
+            attrs.with("sizes", sizes);
+            return this;
+        }
+
+        /**
+         * Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+         * ortho, forward; backward unless stated.
+         *
+         * @param norm the value
+         * @return these options
+         */
+        public IrfftOptions norm(String norm) {
+            attrs.with("norm", norm);
+            return this;
+        }
+    }
+
+    /**
+     * The op irfft: The real tensor whose <code>rfft</code> x is: of n = <code>sizes</code> points on the last of
+     * <code>axes</code>, 2 (m − 1) for m entries of x.
+     *
+     * <p>The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are taken
+     * as complex. float16 gives float16, integers float64. <code>norm</code> is that of <code>ifft</code>. PyTorch's,
+     * JAX's and NumPy's <code>irfft</code>, and <code>irfft2</code> and <code>irfftn</code> by several axes.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: rfft(g) / n, the inner entries twice.
+     *
+     * @return the node
+     */
+    public Node irfft() {
+        return append("irfft", new Attrs(), operands());
+    }
+
+    /**
+     * The op irfft: The real tensor whose <code>rfft</code> x is: of n = <code>sizes</code> points on the last of
+     * <code>axes</code>, 2 (m − 1) for m entries of x.
+     *
+     * <p>The imaginary parts of entry 0, and of entry n / 2 where n is even, count for nothing. Real operands are taken
+     * as complex. float16 gives float16, integers float64. <code>norm</code> is that of <code>ifft</code>. PyTorch's,
+     * JAX's and NumPy's <code>irfft</code>, and <code>irfft2</code> and <code>irfftn</code> by several axes.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: rfft(g) / n, the inner entries twice.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node irfft(Consumer<IrfftOptions> options) {
+        IrfftOptions given = given(new IrfftOptions(), options);
+        return append("irfft", given.attrs, operands());
     }
 
     /**
@@ -3806,6 +4181,9 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op log: y = ln x: −∞ at 0, NaN for x &lt; 0.
      *
+     * <p>Of a complex x ln |x| + i · angle x. The cut is the negative real axis: the sign of the imaginary zero says
+     * from which side it is seen (C99).
+     *
      * <p>Gradient: g / x.
      *
      * @return the node
@@ -4066,6 +4444,50 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
+     * The op lu: permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
+     *
+     * <p>x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u
+     * [batch…, k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system,
+     * <code>solve</code> is quicker. The gradient holds where the first k columns of x[permutation] are independent in
+     * their first k rows; where they are not, it is infinite or NaN. The permutation has none. A matrix that holds an
+     * infinity or NaN gives NaN for itself alone, and its rows as they are. Integers give float64; float16 is computed
+     * in a wider float, and rounded once. F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals
+     * using triangular factorization (2011). PyTorch's <code>linalg.lu</code>, which has a matrix in place of the
+     * permutation; JAX's <code>lax.linalg.lu</code>, in another order.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: of x[permutation]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back.
+     *
+     * @return the node
+     */
+    public Node lu() {
+        return append("lu", new Attrs(), operands());
+    }
+
+    /**
+     * The op make_complex: y = re + i · im, elementwise, broadcasting: complex64 of float32 and narrower floats, else
+     * complex128.
+     *
+     * <p>The parts stay as they are, infinities, NaN and signs of zeros too, which re + im · i would not leave so.
+     * PyTorch's <code>complex</code>, JAX's <code>lax.complex</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: d re = Re g, d im = Im g.
+     *
+     * <p>Of its operands, re is this node.
+     *
+     * @param im an operand
+     * @return the node
+     */
+    public Node makeComplex(Node im) {
+        return append("make_complex", new Attrs(), operands(im));
+    }
+
+    /**
      * The op map_lookup: The value under one key of a map that is kept as one tensor, keys in insertion order.
      *
      * <p>The leading axis is cut into <code>total_keys</code> equal parts, and y is the part <code>key_index</code>;
@@ -4089,7 +4511,7 @@ public abstract sealed class NodeOps permits Node {
      * <p>A 1-d operand counts as a row on the left and as a column on the right, and that axis is dropped from the
      * result. float16 adds up in float32; integers and bool are multiplied in their own dtype, as NumPy does.
      *
-     * <p>Gradient: da = g &#64; bᵀ, db = aᵀ &#64; g, summed over batch axes that were broadcast.
+     * <p>Gradient: da = g &#64; bᴴ, db = aᴴ &#64; g, summed over batch axes that were broadcast.
      *
      * <p>Of its operands, a is this node.
      *
@@ -4098,6 +4520,47 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node matmul(Node b) {
         return append("matmul", new Attrs(), operands(b));
+    }
+
+    /**
+     * The op matrix_exp: y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
+     *
+     * <p>Scaled until its norm is below 5.4, approximated by Padé's [13/13], and squared as often: the error is some
+     * units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself alone.
+     * Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the gradient is an
+     * exponential again. N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005); its
+     * derivative by I. Najfeld, T. F. Havel (1995). PyTorch's <code>linalg.matrix_exp</code>, JAX's and SciPy's
+     * <code>linalg.expm</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: the upper right block of exp [[xᵀ, g], [0, xᵀ]].
+     *
+     * @return the node
+     */
+    public Node matrixExp() {
+        return append("matrix_exp", new Attrs(), operands());
+    }
+
+    /**
+     * The op matrix_power: y = xᵏ, the product of k square matrices x, on the last two axes; x⁰ = 1, and x⁻ᵏ the power
+     * of the inverse.
+     *
+     * <p>By squares: some 2 log₂ k products. A negative power of a singular matrix is NaN, or, where rounding hides
+     * that, very large. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's
+     * and NumPy's <code>linalg.matrix_power</code>, of which the latter keep whole numbers whole.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param k the exponent; may be 0 or negative
+     * @return the node
+     */
+    public Node matrixPower(long k) {
+        return append("matrix_power", new Attrs().with("k", k), operands());
     }
 
     /** What max takes beside what is required. */
@@ -5154,6 +5617,8 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op pow_scalar: y = x^exponent for a real exponent. 0⁰ = 1; a negative x to a fractional power is NaN.
      *
+     * <p>Of a complex x, exp(exponent · log x), with the cut of <code>log</code>.
+     *
      * <p>Gradient: g · exponent · x^(exponent − 1), and 0 for an exponent of 0.
      *
      * <p>Of its operands, x is this node.
@@ -5224,6 +5689,30 @@ public abstract sealed class NodeOps permits Node {
     public Node prod(Consumer<ProdOptions> options) {
         ProdOptions given = given(new ProdOptions(), options);
         return append("prod", given.attrs, operands());
+    }
+
+    /**
+     * The op qr: q, r with x = q r: the columns of q orthonormal, r upper triangular; reduced.
+     *
+     * <p>x [batch…, m, n], q [batch…, m, k], r [batch…, k, n], k = min(m, n). Two results, read through get_output. The
+     * signs of r's diagonal are as LAPACK leaves them, of a row of r together with the column of q: a function has a
+     * meaning only if it does not depend on them. The gradient holds where the columns of x are independent; where they
+     * are not, it is infinite or NaN. Of fewer rows than columns there are values, and no gradient:
+     * <code>not_differentiable</code>. A matrix that holds an infinity or NaN gives NaN for itself alone. Integers give
+     * float64; float16 is computed in a wider float, and rounded once. S. F. Walter, L. Lehmann, Algorithmic
+     * differentiation of linear algebra functions with application in optimum experimental design, arXiv:1001.1654
+     * (2010). PyTorch's and JAX's <code>linalg.qr</code>, reduced.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: (ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows &lt; columns.
+     *
+     * @return the node
+     */
+    public Node qr() {
+        return append("qr", new Attrs(), operands());
     }
 
     /**
@@ -5463,6 +5952,19 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
+     * The op real: y = Re x; a real x itself.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g, with the imaginary part 0.
+     *
+     * @return the node
+     */
+    public Node real() {
+        return append("real", new Attrs(), operands());
+    }
+
+    /**
      * The op reciprocal: y = 1 / x; integers give floats, as <code>div</code>.
      *
      * <p>Gradient: −g · y².
@@ -5691,6 +6193,85 @@ public abstract sealed class NodeOps permits Node {
     public Node resize(long[] sizes, Consumer<ResizeOptions> options) {
         ResizeOptions given = given(new ResizeOptions(), options);
         return append("resize", given.attrs.with("sizes", sizes), operands());
+    }
+
+    /** What rfft takes beside what is required. */
+    public static final class RfftOptions {
+        private final Attrs attrs = new Attrs();
+
+        private RfftOptions() {}
+
+        /**
+         * The axes to transform; absent: the last.
+         *
+         * @param axes the value
+         * @return these options
+         */
+        public RfftOptions axes(long... axes) {
+            attrs.with("axes", axes);
+            return this;
+        }
+
+        /**
+         * Points on each of axes: x is cut, or padded with zeros; absent: as many as x has.
+         *
+         * @param sizes the value
+         * @return these options
+         */
+        public RfftOptions sizes(long... sizes) {
+            attrs.with("sizes", sizes);
+            return this;
+        }
+
+        /**
+         * Which way is divided by the number of points: that back, that forth, or both by its root; one of backward,
+         * ortho, forward; backward unless stated.
+         *
+         * @param norm the value
+         * @return these options
+         */
+        public RfftOptions norm(String norm) {
+            attrs.with("norm", norm);
+            return this;
+        }
+    }
+
+    /**
+     * The op rfft: The first ⌊n / 2⌋ + 1 entries of <code>fft</code> on the last of <code>axes</code>, of a real x: the
+     * others are their conjugates.
+     *
+     * <p>float16 gives complex64, integers complex128. <code>norm</code> is that of <code>fft</code>. PyTorch's, JAX's
+     * and NumPy's <code>rfft</code>, and <code>rfft2</code> and <code>rfftn</code> by several axes.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: the real part of ifft(g) without its division, g filled up with zeros.
+     *
+     * @return the node
+     */
+    public Node rfft() {
+        return append("rfft", new Attrs(), operands());
+    }
+
+    /**
+     * The op rfft: The first ⌊n / 2⌋ + 1 entries of <code>fft</code> on the last of <code>axes</code>, of a real x: the
+     * others are their conjugates.
+     *
+     * <p>float16 gives complex64, integers complex128. <code>norm</code> is that of <code>fft</code>. PyTorch's, JAX's
+     * and NumPy's <code>rfft</code>, and <code>rfft2</code> and <code>rfftn</code> by several axes.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: the real part of ifft(g) without its division, g filled up with zeros.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node rfft(Consumer<RfftOptions> options) {
+        RfftOptions given = given(new RfftOptions(), options);
+        return append("rfft", given.attrs, operands());
     }
 
     /** What rmsNorm takes beside what is required. */
@@ -6100,7 +6681,8 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op sigmoid: y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number.
+     * The op sigmoid: y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the
+     * same formula.
      *
      * <p>Gradient: g · y · (1 − y).
      *
@@ -6269,12 +6851,13 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>The logarithm neither overflows nor underflows where the determinant does. A singular matrix has sign 0 and
      * the logarithm −∞, and its gradient is NaN, as that of the inverse; the others of its batch are as if it were not
-     * there. The sign carries no gradient. Several results, read through get_output. Integers give float64; float16 is
-     * computed in a wider float, and rounded once.
+     * there. The sign carries no gradient. Of a complex matrix it is complex, det x / |det x|, and the logarithm real.
+     * Several results, read through get_output. Integers give float64; float16 is computed in a wider float, and
+     * rounded once.
      *
      * <p>It has several results, each read through getOutput.
      *
-     * <p>Gradient: g · x⁻ᵀ, g the cotangent of log|det x|.
+     * <p>Gradient: g · x⁻ᴴ, g the cotangent of log|det x|.
      *
      * @return the node
      */
@@ -6353,7 +6936,7 @@ public abstract sealed class NodeOps permits Node {
      * float64; float16 is computed in a wider float, and rounded once. M. B. Giles, Collected matrix derivative results
      * for forward and reverse mode algorithmic differentiation (2008).
      *
-     * <p>Gradient: db = a⁻ᵀ g, da = −(db yᵀ), summed over batch axes that were broadcast.
+     * <p>Gradient: db = a⁻ᴴ g, da = −(db yᴴ), summed over batch axes that were broadcast.
      *
      * <p>Of its operands, a is this node.
      *
@@ -6439,6 +7022,9 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op sqrt: y = √x, NaN for x &lt; 0. At 0 the derivative is infinite.
      *
+     * <p>Of a complex x the root with Re y ≥ 0. The cut is the negative real axis: the sign of the imaginary zero says
+     * from which side value and gradient are taken, as in PyTorch. JAX takes the derivative of one side for both.
+     *
      * <p>Gradient: g / 2y.
      *
      * @return the node
@@ -6471,6 +7057,72 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node squeeze(long... axes) {
         return append("squeeze", new Attrs().with("axes", axes), operands());
+    }
+
+    /** What stft takes beside what is required. */
+    public static final class StftOptions {
+        private final Attrs attrs = new Attrs();
+
+        private StftOptions() {}
+
+        /**
+         * One: the points of each transform; absent: as many as the window has.
+         *
+         * @param sizes the value
+         * @return these options
+         */
+        public StftOptions sizes(long... sizes) {
+            attrs.with("sizes", sizes);
+            return this;
+        }
+    }
+
+    /**
+     * The op stft: y[…, t, k] = Σ window[j] x[…, t · stride + j] exp(−2πi j k / n) over j: [… time] → [… frames, ⌊n /
+     * 2⌋ + 1].
+     *
+     * <p><code>rfft</code> of each part of x that the window [w] covers, of n = w points unless <code>sizes</code>
+     * states more or fewer. Nothing is padded: <code>pad</code> x first to have frames around its ends. TensorFlow's
+     * <code>signal.stft</code>; PyTorch's and SciPy's <code>stft</code> have the last two axes the other way round, and
+     * pad by default. By NumPy and JAX, frames and <code>rfft</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: that of rfft, times the window, added where frames overlap.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param window an operand
+     * @param stride one: from the beginning of a frame to that of the next
+     * @return the node
+     */
+    public Node stft(Node window, long... stride) {
+        return append("stft", new Attrs().with("stride", stride), operands(window));
+    }
+
+    /**
+     * The op stft: y[…, t, k] = Σ window[j] x[…, t · stride + j] exp(−2πi j k / n) over j: [… time] → [… frames, ⌊n /
+     * 2⌋ + 1].
+     *
+     * <p><code>rfft</code> of each part of x that the window [w] covers, of n = w points unless <code>sizes</code>
+     * states more or fewer. Nothing is padded: <code>pad</code> x first to have frames around its ends. TensorFlow's
+     * <code>signal.stft</code>; PyTorch's and SciPy's <code>stft</code> have the last two axes the other way round, and
+     * pad by default. By NumPy and JAX, frames and <code>rfft</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: that of rfft, times the window, added where frames overlap.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param window an operand
+     * @param stride one: from the beginning of a frame to that of the next
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node stft(Node window, long[] stride, Consumer<StftOptions> options) {
+        StftOptions given = given(new StftOptions(), options);
+        return append("stft", given.attrs.with("stride", stride), operands(window));
     }
 
     /**
@@ -6581,6 +7233,117 @@ public abstract sealed class NodeOps permits Node {
     public Node sum(Consumer<SumOptions> options) {
         SumOptions given = given(new SumOptions(), options);
         return append("sum", given.attrs, operands());
+    }
+
+    /** What svd takes beside what is required. */
+    public static final class SvdOptions {
+        private final Attrs attrs = new Attrs();
+
+        private SvdOptions() {}
+
+        /**
+         * Where values are equal and vectors are read: nan, or whole: only whole spaces are depended on; one of nan,
+         * whole; nan unless stated.
+         *
+         * @param degenerate the value
+         * @return these options
+         */
+        public SvdOptions degenerate(String degenerate) {
+            attrs.with("degenerate", degenerate);
+            return this;
+        }
+    }
+
+    /**
+     * The op svd: u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+     *
+     * <p>x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read
+     * through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
+     * values, too, as long as the function treats these alike.
+     *
+     * <p>Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only
+     * if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal,
+     * and those below that for 0. One that is 0 passes nothing, as <code>abs</code> at 0. Where vectors are read, equal
+     * ones and zeros make the gradient NaN, of that matrix alone; or, where <code>degenerate</code> is whole, they are
+     * left out, which is right if the function depends on whole spaces of vectors, as a projector and u vh do, and
+     * wrong else. Second derivatives where something was left out are NaN, and so are those of s alone at equal values.
+     * A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers
+     * give float64; float16 is computed in a wider float, and rounded once. J. Townsend, Differentiating the singular
+     * value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions. PyTorch's <code>linalg.svd</code> with
+     * full_matrices false, and JAX's, which at a 0 take whichever vectors LAPACK gave.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ);
+     * P, Q = uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+     *
+     * @return the node
+     */
+    public Node svd() {
+        return append("svd", new Attrs(), operands());
+    }
+
+    /**
+     * The op svd: u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
+     *
+     * <p>x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read
+     * through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
+     * values, too, as long as the function treats these alike.
+     *
+     * <p>Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only
+     * if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal,
+     * and those below that for 0. One that is 0 passes nothing, as <code>abs</code> at 0. Where vectors are read, equal
+     * ones and zeros make the gradient NaN, of that matrix alone; or, where <code>degenerate</code> is whole, they are
+     * left out, which is right if the function depends on whole spaces of vectors, as a projector and u vh do, and
+     * wrong else. Second derivatives where something was left out are NaN, and so are those of s alone at equal values.
+     * A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers
+     * give float64; float16 is computed in a wider float, and rounded once. J. Townsend, Differentiating the singular
+     * value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions. PyTorch's <code>linalg.svd</code> with
+     * full_matrices false, and JAX's, which at a 0 take whichever vectors LAPACK gave.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>It has several results, each read through getOutput.
+     *
+     * <p>Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ);
+     * P, Q = uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node svd(Consumer<SvdOptions> options) {
+        SvdOptions given = given(new SvdOptions(), options);
+        return append("svd", given.attrs, operands());
+    }
+
+    /**
+     * The op symmetric_function: y = v f(diag w) vᵀ, a function of the symmetric part (x + xᵀ) / 2 = v diag(w) vᵀ of
+     * square matrices.
+     *
+     * <p>f is the square root, its reciprocal, the logarithm or the exponential, of eigenvalues. The gradient is by
+     * divided differences, which have a limit where eigenvalues meet: it is exact at equal ones, and so is the second,
+     * where v f vᵀ written with <code>eigh</code> has none. A matrix with an eigenvalue at which f is not finite, as
+     * log at 0 or below, gives NaN for itself alone, and so does one that holds an infinity or NaN, or for which LAPACK
+     * finds no answer. Integers give float64; float16 is computed in a wider float, and rounded once. N. J. Higham,
+     * Functions of Matrices (2008), theorem 3.11 of Daleckii and Krein. SciPy's <code>sqrtm</code>, <code>logm</code>
+     * and <code>expm</code> of symmetric matrices; PyTorch and JAX have none whose gradient holds at equal eigenvalues,
+     * but for exp.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ.
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param function the function of eigenvalues; rsqrt is 1 / sqrt; one of sqrt, rsqrt, log, exp
+     * @return the node
+     */
+    public Node symmetricFunction(String function) {
+        return append("symmetric_function", new Attrs().with("function", function), operands());
     }
 
     /** What takeAlong takes beside what is required. */
@@ -6806,7 +7569,7 @@ public abstract sealed class NodeOps permits Node {
      * compute in float64, float16 in float32. M. B. Giles, Collected matrix derivative results for forward and reverse
      * mode algorithmic differentiation (2008).
      *
-     * <p>Gradient: db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ).
+     * <p>Gradient: db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ).
      *
      * <p>Of its operands, a is this node.
      *
@@ -6826,7 +7589,7 @@ public abstract sealed class NodeOps permits Node {
      * compute in float64, float16 in float32. M. B. Giles, Collected matrix derivative results for forward and reverse
      * mode algorithmic differentiation (2008).
      *
-     * <p>Gradient: db = t⁻ᵀ g, da = −(db yᵀ), its triangle; with transpose db = t⁻¹ g, da = −(y dbᵀ).
+     * <p>Gradient: db = t⁻ᴴ g, da = −(db yᴴ), its triangle; with transpose db = (conj t)⁻¹ g, da = −(conj y dbᵀ).
      *
      * <p>Of its operands, a is this node.
      *

@@ -22,6 +22,7 @@ final class Ops {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
             });
+            case "angle" -> s.operand(0).angle();
             case "any" -> s.operand(0).any(o -> {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
@@ -105,6 +106,7 @@ final class Ops {
                 s.text("fill_as", o::fillAs);
             });
             case "cond" -> graph.cond(s.function("then"), s.function("otherwise"), s.operand(0), s.operandsFrom(1).toArray(Node[]::new));
+            case "conj" -> s.operand(0).conj();
             case "constant" -> graph.constant(s.tensor("value"));
             case "conv1d" -> s.operand(0).conv1d(s.operand(1), o -> {
                 s.operand(2, o::bias);
@@ -164,6 +166,7 @@ final class Ops {
             case "digamma" -> s.operand(0).digamma();
             case "div" -> s.operand(0).div(s.operand(1));
             case "div_scalar" -> s.operand(0).divScalar(s.real("scalar"));
+            case "eigh" -> s.operand(0).eigh(o -> s.text("degenerate", o::degenerate));
             case "einsum" -> graph.einsum(s.text("equation"), s.operand(0), s.operandsFrom(1).toArray(Node[]::new));
             case "elu" -> s.operand(0).elu(o -> s.real("alpha", o::alpha));
             case "embedding" -> s.operand(0).embedding(s.operand(1), o -> {
@@ -176,6 +179,11 @@ final class Ops {
             case "erfinv" -> s.operand(0).erfinv();
             case "exp" -> s.operand(0).exp();
             case "expm1" -> s.operand(0).expm1();
+            case "fft" -> s.operand(0).fft(o -> {
+                s.wholes("axes", o::axes);
+                s.wholes("sizes", o::sizes);
+                s.text("norm", o::norm);
+            });
             case "fixed_point" -> graph.fixedPoint(s.function("body"), s.real("tolerance"), s.whole("max_steps"), s.operandsFrom(0), o -> s.whole("carries", o::carries));
             case "flatten" -> s.operand(0).flatten(s.wholes("axes"));
             case "flip" -> s.operand(0).flip(s.wholes("axes"));
@@ -207,8 +215,14 @@ final class Ops {
             case "i1" -> s.operand(0).i1();
             case "i1e" -> s.operand(0).i1e();
             case "identity" -> s.operand(0).identity();
+            case "ifft" -> s.operand(0).ifft(o -> {
+                s.wholes("axes", o::axes);
+                s.wholes("sizes", o::sizes);
+                s.text("norm", o::norm);
+            });
             case "igamma" -> s.operand(0).igamma(s.operand(1));
             case "igammac" -> s.operand(0).igammac(s.operand(1));
+            case "imag" -> s.operand(0).imag();
             case "index" -> graph.index(s.operand(0), s.operandsFrom(1), o -> {
                 s.wholes("axes", o::axes);
                 s.truth("from_end", o::fromEnd);
@@ -227,6 +241,11 @@ final class Ops {
                 s.truth("zero_d", o::zeroD);
             });
             case "inv" -> s.operand(0).inv();
+            case "irfft" -> s.operand(0).irfft(o -> {
+                s.wholes("axes", o::axes);
+                s.wholes("sizes", o::sizes);
+                s.text("norm", o::norm);
+            });
             case "is_finite" -> s.operand(0).isFinite();
             case "layer_norm" -> s.operand(0).layerNorm(o -> {
                 s.operand(1, o::weight);
@@ -257,12 +276,16 @@ final class Ops {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
             });
+            case "lu" -> s.operand(0).lu();
+            case "make_complex" -> s.operand(0).makeComplex(s.operand(1));
             case "map" -> graph.map(s.function("body"), s.operandsFrom(0), o -> {
                 s.whole("sequences", o::sequences);
                 s.whole("at_once", o::atOnce);
             });
             case "map_lookup" -> s.operand(0).mapLookup(s.whole("key_index"), s.whole("total_keys"));
             case "matmul" -> s.operand(0).matmul(s.operand(1));
+            case "matrix_exp" -> s.operand(0).matrixExp();
+            case "matrix_power" -> s.operand(0).matrixPower(s.whole("k"));
             case "max" -> s.operand(0).max(o -> {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
@@ -333,6 +356,7 @@ final class Ops {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
             });
+            case "qr" -> s.operand(0).qr();
             case "random_bernoulli" -> s.operand(0).randomBernoulli(s.operand(1));
             case "random_bits" -> s.operand(0).randomBits(s.wholes("shape"), o -> s.dtype("dtype", o::dtype));
             case "random_categorical" -> s.operand(0).randomCategorical(s.operand(1), o -> s.whole("axis", o::axis));
@@ -344,6 +368,7 @@ final class Ops {
             case "random_permutation" -> s.operand(0).randomPermutation(s.whole("k"));
             case "random_split" -> s.operand(0).randomSplit(s.whole("k"));
             case "random_uniform" -> s.operand(0).randomUniform(s.wholes("shape"), s.dtype("dtype"));
+            case "real" -> s.operand(0).real();
             case "reciprocal" -> s.operand(0).reciprocal();
             case "relu" -> s.operand(0).relu(o -> s.real("at_zero", o::atZero));
             case "rem" -> s.operand(0).rem_(s.operand(1));
@@ -353,6 +378,11 @@ final class Ops {
                 s.text("method", o::method);
                 s.truth("antialias", o::antialias);
                 s.truth("corners", o::corners);
+            });
+            case "rfft" -> s.operand(0).rfft(o -> {
+                s.wholes("axes", o::axes);
+                s.wholes("sizes", o::sizes);
+                s.text("norm", o::norm);
             });
             case "rms_norm" -> s.operand(0).rmsNorm(o -> {
                 s.operand(1, o::weight);
@@ -401,6 +431,7 @@ final class Ops {
             case "square" -> s.operand(0).square();
             case "squeeze" -> s.operand(0).squeeze(s.wholes("axes"));
             case "stack" -> graph.stack(s.operandsFrom(0), o -> s.whole("axis", o::axis));
+            case "stft" -> s.operand(0).stft(s.operand(1), s.wholes("stride"), o -> s.wholes("sizes", o::sizes));
             case "stop_gradient" -> s.operand(0).stopGradient();
             case "struct_field" -> s.operand(0).structField(s.whole("field_index"), s.whole("total_fields"));
             case "sub" -> s.operand(0).sub(s.operand(1));
@@ -409,6 +440,8 @@ final class Ops {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
             });
+            case "svd" -> s.operand(0).svd(o -> s.text("degenerate", o::degenerate));
+            case "symmetric_function" -> s.operand(0).symmetricFunction(s.text("function"));
             case "take_along" -> s.operand(0).takeAlong(s.operand(1), o -> {
                 s.whole("axis", o::axis);
                 s.truth("from_end", o::fromEnd);
