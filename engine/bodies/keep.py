@@ -89,7 +89,7 @@ def _found(graph: Graph, todo: list[int], fixed: Set[int], made: Set[int]) -> li
 
 
 def _is_dear(node: Node, types: Sequence[ResultTypes]) -> bool:
-    if node.op.is_view or node.op.several or not node.op.is_kernel or not node.type.is_float:
+    if node.op.is_view or node.op.several or not node.op.is_kernel or not node.type.is_differentiable:
         return False
     return node.work(types).flops >= _DEAR * max(1, node.type.size)
 

@@ -310,7 +310,7 @@ def _chooses(op: Kernel, sample: Sample) -> bool:
     if made.node.operands != tuple(range(len(arrays))):
         return made.node.op is op  # a spelling for other ops, or for itself on constants
     results = _made(made.node, arrays)
-    whole = [y.astype("float64").ravel() for y in (results if isinstance(results, tuple) else (results,))]
+    whole = [np.abs(y).astype("float64").ravel() for y in (results if isinstance(results, tuple) else (results,))]
     known = [np.abs(x.astype("float64")).ravel() for x in arrays]
     numbers = [abs(float(v)) for v in sample.attrs.values() if isinstance(v, int | float)]
     given, got = np.abs(np.concatenate(whole)), np.concatenate([*known, np.asarray(numbers)])

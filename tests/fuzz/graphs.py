@@ -43,6 +43,8 @@ CALLS: Final[Mapping[str, tuple[float, int]]] = {
     "hessian": (0.03, 20), "check": (0.02, 100), "plan": (0.02, MOST_OF_ONE), "differentiate": (0.03, MOST_OF_ONE),
 }  # fmt: skip
 _LEAVES: Final = ("input", "parameter")
+#: what makes complex numbers of real ones: runs are compared as floats are, and tests of their own have those
+COMPLEX: Final = ("make_complex",)
 #: tries to place an op, before another one is drawn
 _TRIES: Final = 5
 
@@ -119,7 +121,9 @@ def renamed(rng: Random, sample: Sample, shape: Sequence[int] | None, most: int)
 
 def pools() -> tuple[Sequence[Definition], ...]:
     """Ops by what they are: those that loops are made of, views, and all but those that run functions."""
-    known = [op for op in registry().ops.values() if op.name not in (*_LEAVES, "get_output") and not op.functions]
+    known = [
+        op for op in registry().ops.values() if op.name not in (*_LEAVES, *COMPLEX, "get_output") and not op.functions
+    ]
     in_loops = [op for op in known if isinstance(op, Elementwise)]
     return (
         in_loops,
