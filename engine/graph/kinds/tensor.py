@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from engine.graph.dtypes import DTYPES
+from engine.graph.dtypes import DTYPES, real_dtype
 from engine.graph.kinds.kind import AttributeKind, JsonSchema
 from engine.graph.tensor_type import DType, HostArray, TensorType, read_only_copy
 
@@ -42,12 +42,13 @@ class TensorKind(AttributeKind):
         return dtype
 
     def printed(self, value: Any) -> Any:
-        """Its elements, row-major: type and shape are the node's."""
-        return value.ravel().tolist()
+        """Its elements, row-major, of complex numbers both parts: type and shape are the node's."""
+        flat = value.ravel()
+        return flat.view(real_dtype(flat.dtype)).tolist()
 
     def parsed(self, printed: Any, type: TensorType) -> HostArray:
         """These elements, in the node's type."""
-        return np.array(printed, dtype=type.dtype).reshape(type.shape)
+        return np.array(printed, dtype=real_dtype(type.dtype)).view(type.dtype).reshape(type.shape)
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:
         """A tensor's own message."""

@@ -23,6 +23,7 @@ from engine import (
 from engine.graph.dtypes import COMPLEX, REALS, has_infinities, has_loops
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import promote
+from engine.graph.text import parse_graph, print_graph
 from engine.oplib.known_numbers import are_finite, are_numbers
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp
@@ -136,3 +137,20 @@ def test_a_graph_of_opset_1_has_none(dtype: str) -> None:
     for found, node in ((by_feed, 0), (by_attribute, 1), (by_constant, 0)):
         assert (found.code, found.node) == ("dtype_mismatch", node)
         assert f"{dtype}, a dtype since opset 2" in found.detail
+
+
+def test_a_constant_is_printed_with_both_parts_and_read_again() -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TYPE, "x")
+    text = print_graph(builder.graph([x * builder.constant(np.array([1 + 2j, -0.5j]))]))
+    assert '%1 = constant {"value": [1.0, 2.0, -0.0, -0.5]} : complex128[2]' in text
+    assert print_graph(parse_graph(text, registry())) == text
+
+
+def test_flops_are_those_of_four_real_numbers() -> None:
+    counts = []
+    for dtype in ("float64", "complex128"):
+        builder = Builder(registry())
+        a, b = (builder.leaf(TensorType((8, 8), np.dtype(dtype)), name) for name in "ab")
+        counts.append(make_plan(builder.graph([a @ b]), Limits()).flops)
+    assert counts[1] == 4 * counts[0] == 4 * 2 * 8**3
