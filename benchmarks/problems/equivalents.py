@@ -138,6 +138,11 @@ EQUIVALENTS: Final[dict[str, Equivalent]] = {
     "lu": _call("linalg.lu"),
     "matrix_exp": _call("linalg.matrix_exp"),
     "matrix_power": _call("linalg.matrix_power", 5),
+    "cond_number": _call("linalg.cond"),
+    "det": _call("linalg.det"),
+    "lstsq": lambda ops, a, b: _call("linalg.lstsq")(ops, a, b[:, None]).solution,
+    "matrix_rank": _call("linalg.matrix_rank"),
+    "pinv": _call("linalg.pinv"),
     "qr": _call("linalg.qr"),
     "svd": _call("linalg.svd", full_matrices=False),
 }

@@ -1,0 +1,80 @@
+"""The derivative of a determinant, singular or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Final
+
+from engine.graph.ir import Value
+from engine.graph.op import NONE, Array, Namespace, Op, ResultTypes
+from engine.graph.run_context import RunContext
+from engine.graph.tensor_type import TensorType
+from engine.oplib.decomposition import room
+from engine.oplib.factors import factored, pieces
+from engine.oplib.spectrum import adjoint
+
+
+class Cofactors(Op):
+    """y = det(x) x⁻ᵀ, each entry the minor that is left without its row and column, with its sign: ∂ det x / ∂x.
+
+    Of x = u diag(s) vᵀ, det(u) det(v) u diag(Π of the other s) vᵀ, which needs no inverse. Its own derivative is by
+    the quotient by det x, and so NaN, or infinite, where x is singular.
+    """
+
+    name = "cofactors"
+    internal = True
+    is_captured = False
+    operands = ("x",)
+    gradient: ClassVar[str] = "(Σ(g ∘ y) y − y gᵀ y) / det x"
+
+    def infer(self, x: TensorType) -> ResultTypes:
+        """That of x."""
+        return x
+
+    def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
+        """By singular values."""
+        if out.size:
+            for (part,), (y,) in pieces(run, [x], [out]):
+                u, s, vh = factored(run, "svd", part)
+                signs = run.xp.linalg.det(u) * run.xp.linalg.det(vh)
+                others = _products_of_others(run.xp, s) * signs[:, None]
+                y[...] = (u * others[:, None, :]) @ vh
+
+    def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
+        """From d(det x x⁻ᵀ)."""
+        total = (g * y).sum(axes=(x.ndim - 2, x.ndim - 1), keepdims=True)
+        return ((total * y - y @ adjoint(g) @ y) / x.det().reshape(shape=total.shape),)
+
+    def batch(self, mapped: Sequence[bool], x: Value) -> Value:
+        """Itself: N is one more batch axis."""
+        return cofactors(x)
+
+    def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
+        """By the inverse."""
+        (x,) = operands
+        return [x.det().reshape(shape=(*x.shape[:-2], 1, 1)) * adjoint(x.inv())]
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """25 n³ for singular values and vectors, two determinants, and a product."""
+        return 29 * types[0].size * types[0].shape[-1]
+
+    def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """A copy, vectors, two products; LAPACK's."""
+        n = types[0].shape[-1]
+        return room(types[0], 5 * n * n + 5 * n, 7 * n * n + 8 * n)
+
+
+def _products_of_others(xp: Namespace, s: Array) -> Array:
+    """For each entry along the last axis, the product of all others; nothing is divided."""
+    before, behind = xp.ones_like(s), xp.ones_like(s)
+    before[:, 1:] = xp.cumprod(s[:, :-1], axis=-1)
+    behind[:, :-1] = xp.cumprod(s[:, :0:-1], axis=-1)[:, ::-1]
+    return before * behind
+
+
+_OP: Final = Cofactors()
+
+
+def cofactors(x: Value) -> Value:
+    """Append the matrix of cofactors."""
+    return x.builder.emit(_OP, (x,), NONE)

@@ -1,0 +1,201 @@
+"""Pseudoinverses, and least squares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from engine.graph.attributes import Attr
+from engine.graph.errors import BadAttribute
+from engine.graph.ir import Value
+from engine.graph.op import Array, Composite, ResultTypes
+from engine.graph.run_context import RunContext
+from engine.graph.sample import Real, Sample
+from engine.graph.tensor_type import DType, TensorType, promote, to_average
+from engine.graph.truth import Truth
+from engine.oplib.decomposition import Decomposition, matrix_type, room
+from engine.oplib.factors import factored, pieces
+from engine.oplib.operands import wrong_shape
+from engine.oplib.product import product_type
+from engine.oplib.spectrum import adjoint, of_nothing
+from engine.oplib.widening import wide, widened
+
+_RCOND = "of the largest singular value, the part up to which others are taken for 0; absent: "
+
+
+def _admitted(attrs: dict[str, Any]) -> dict[str, Any]:
+    """Raises BadAttribute for a part that is negative or NaN."""
+    rcond = attrs["rcond"]
+    if rcond is not None and not rcond >= 0:
+        got = f"{rcond:g}"
+        raise BadAttribute(f"attribute rcond must be at least 0, but is {got}", expected="at least 0", got=got)
+    return attrs
+
+
+def rank_tolerance(shape: Sequence[int], dtype: DType) -> float:
+    """max(m, n) ε: the part of the largest singular value up to which others are taken for 0."""
+    return max(shape[-2:]) * float(np.finfo(dtype).eps)
+
+
+class PInv(Decomposition):
+    """y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᵀ of x = u diag(s) vᵀ, without those s that are 0.
+
+    x [batch…, m, n], y [batch…, n, m]. Singular values up to `rcond` times the largest are taken for 0: by default
+    max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut, equal singular
+    values or not; of larger ones that are cut, it is off by their part of those that are kept. Where the rank changes,
+    the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
+    itself alone. Integers give float64; float16 is computed in a wider float, and rounded once.
+    G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose variables
+    separate (1973), eq. 4.12. PyTorch's `linalg.pinv` (rtol); JAX's and NumPy's have other defaults.
+    """
+
+    name = "pinv"
+    attrs: ClassVar[Mapping[str, Attr]] = {"rcond": Attr("float", None, _RCOND + "max(m, n) ε")}
+    gradient = "−yᵀ g yᵀ + (1 − x y) gᵀ y yᵀ + yᵀ y gᵀ (1 − y x)"
+    samples = (
+        Sample(Real(4, 2, diagonal=3)),
+        Sample(Real(2, 2, 3, diagonal=3)),
+        Sample(Real(3, 3, diagonal=4), rcond=1e-3),
+        Sample(Real(1, 1, low=1)),
+        Sample(Real(0, 2)),
+        Sample(Real(0, 2, 2)),
+    )
+    truths = (
+        Truth(
+            operands=[[[1.0], [2.0]]],
+            value=[[0.2, 0.4]],
+            cotangent=[[1.0, 10.0]],
+            gradients=[[[-1.48], [-1.36]]],
+            source="by hand: xᵀ / |x|²",
+        ),
+        Truth(
+            operands=[[[2.0, 0.0], [0.0, 0.0]]],
+            value=[[0.5, 0.0], [0.0, 0.0]],
+            cotangent=[[1.0, 3.0], [5.0, 7.0]],
+            gradients=[[[-0.25, 1.25], [0.75, 0.0]]],
+            source="by hand: at rank 1, [[a, b], [c, b c / a]]⁺ to first order",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute."""
+        return _admitted(attrs)
+
+    def infer(self, x: TensorType, *, rcond: float | None) -> ResultTypes:
+        """[..., n, m]. Raises ShapeMismatch."""
+        x = matrix_type(x)
+        return x.with_shape((*x.shape[:-2], x.shape[-1], x.shape[-2]))
+
+    def forward(self, run: RunContext, x: Array, *, out: Array, rcond: float | None) -> None:
+        """LAPACK's gesdd, and a product."""
+        part = rank_tolerance(x.shape, out.dtype) if rcond is None else rcond
+        if out.size:
+            for (matrices,), (y,) in pieces(run, [x], [out]):
+                u, s, vh = factored(run, "svd", matrices)
+                kept = ~(s <= part * s[:, :1])
+                inverse = run.xp.where(kept, 1 / run.xp.where(kept, s, 1), 0)
+                y[...] = vh.swapaxes(-1, -2) @ (inverse[..., None] * u.swapaxes(-1, -2))
+
+    def vjp(self, g: Value, y: Value, x: Value, *, rcond: float | None) -> Sequence[Value | None]:
+        """In the space of x, and beside it on either side."""
+        if not x.type.size:
+            return (of_nothing(x, [g]),)
+        y, x = widened(self, y, (x,), {"rcond": rcond})
+        turned, back = adjoint(y), adjoint(wide(g))
+        inside = turned @ adjoint(back) @ turned
+        left = (back - x @ (y @ back)) @ (y @ turned)
+        right = (turned @ y) @ (back - (back @ y) @ x)
+        return (left + right - inside,)
+
+    def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
+        """4 m n k + 21 k³ for the decomposition of each matrix, and a product."""
+        *lead, m, n = types[0].shape
+        k = min(m, n)
+        return math.prod(lead) * (6 * m * n * k + 21 * k**3)
+
+    def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
+        """A copy, its factors, one of these again, and their product; LAPACK's."""
+        m, n = x.shape[-2:]
+        k = min(m, n)
+        return room(x, 2 * m * n + (2 * m + n) * k + 4 * k, m * n + (m + n) * k + 4 * k * k + 8 * k)
+
+
+class LstSq(Composite):
+    """y that makes |a y − b| least: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
+
+    y [n], [batch…, n] or [batch…, n, k]. b is a vector if it is 1-d, or one for each matrix if it has a's shape without
+    the last axis and its last two axes cannot be matrices of m rows; else they are. Without `rcond`, by `qr`: the
+    columns of a have to be independent. With it, by `pinv`: singular values up to that part of the largest are taken
+    for 0, and of all y the shortest is given. Integers give float64; float16 is computed in float32, and rounded once.
+    PyTorch's, JAX's and NumPy's `linalg.lstsq`, of which the first result alone.
+    """
+
+    name = "lstsq"
+    operands = ("a", "b")
+    attrs: ClassVar[Mapping[str, Attr]] = {
+        "rcond": Attr("float", None, _RCOND + "none is, and columns are independent")
+    }
+    since = 2
+    gradient = "that of qr or pinv: db = a (aᵀ a)⁻¹ g, da = (b − a y) ((aᵀ a)⁻¹ g)ᵀ − db yᵀ"
+    samples = (
+        Sample(Real(4, 2, diagonal=3), Real(4)),
+        Sample(Real(2, 3, 2, diagonal=3), Real(2, 3)),
+        Sample(Real(2, 3, 2, diagonal=3), Real(3, 2)),
+        Sample(Real(3, 2, diagonal=3), Real(2, 3, 1), rcond=1e-6),
+        Sample(Real(3, 3, diagonal=4), Real(3)),
+        Sample(Real(2, 0), Real(2, 2)),
+    )
+    truths = (
+        Truth(
+            operands=[[[1.0], [2.0]], [3.0, 4.0]],
+            value=[2.2],
+            gradients=[[[-0.28], [-0.96]], [0.2, 0.4]],
+            source="by hand: a·b / |a|²",
+        ),
+        Truth(
+            operands=[[[1.0], [2.0]], [[3.0], [4.0]]],
+            attrs={"rcond": 0.1},
+            value=[[2.2]],
+            gradients=[[[-0.28], [-0.96]], [[0.2], [0.4]]],
+            source="by hand: a·b / |a|²",
+        ),
+    )
+
+    def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
+        """Raises BadAttribute."""
+        return _admitted(attrs)
+
+    def infer(self, a: TensorType, b: TensorType, *, rcond: float | None) -> ResultTypes:
+        """As of the product a⁻¹ b. Raises ShapeMismatch."""
+        m, n = matrix_type(a, 0, "a").shape[-2:]
+        if m < n:
+            raise wrong_shape(0, "a", "at least as many rows as columns", a)
+        dtype = promote(to_average(a.dtype), to_average(b.dtype))
+        if _pairs_vectors(a, b):
+            return TensorType((*a.shape[:-2], n), dtype)
+        if b.ndim == 0 or b.shape[max(b.ndim - 2, 0)] != m:
+            raise wrong_shape(1, "b", f"vectors or columns of {m} entries, as operand 0 (a) has {m} rows", b)
+        turned = TensorType((*a.shape[:-2], n, m), dtype)
+        return product_type(turned, b.with_dtype(dtype))
+
+    def decompose(self, a: Value, b: Value, *, rcond: float | None) -> Value:
+        """Vectors as columns; by triangles, or singular values."""
+        if b.ndim == 1 or _pairs_vectors(a.type, b.type):
+            y = a.lstsq(b.reshape(shape=(*b.shape, 1)), rcond=rcond)
+            return y.reshape(shape=y.shape[:-1])
+        dtype = promote(to_average(a.dtype), to_average(b.dtype))
+        left, right = (wide(x if x.type.is_differentiable else x.cast(dtype=to_average(x.dtype))) for x in (a, b))
+        if rcond is not None:
+            y = left.pinv(rcond=rcond) @ right
+        else:
+            both = left.qr()
+            y = both.output(1).triangular_solve(adjoint(both.output(0)) @ right, lower=False)
+        return y if y.dtype == dtype else y.cast(dtype=dtype)
+
+
+def _pairs_vectors(a: TensorType, b: TensorType) -> bool:
+    """Whether b [..., m] holds a vector for each matrix, which it does where it cannot be matrices [..., m, k]."""
+    return b.ndim > 1 and b.shape == a.shape[:-1] and b.shape[-2] != a.shape[-2]
