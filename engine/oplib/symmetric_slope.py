@@ -79,7 +79,7 @@ class SymmetricSlope(Op):
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Copies, vectors, differences, products, and LAPACK's."""
         n = types[0].shape[-1]
-        return room(types[0], 9 * n * n + 2 * n, 3 * n * n + 6 * n)
+        return room(types[0], (13 if attrs["function"] == "log" else 9) * n * n + 2 * n, 3 * n * n + 6 * n)
 
 
 def _differences(xp: Namespace, w: Array, function: str) -> Array:

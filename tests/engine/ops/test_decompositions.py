@@ -1,0 +1,115 @@
+"""What all decompositions keep: memory that is planned, layouts, a look at the deadline, and FLOPs as LAPACK counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine import Builder, Limits, TensorType, Value, registry
+from engine.graph.errors import DeadlineExceeded
+from engine.graph.limits import Deadline
+from engine.graph.run_context import RunContext
+from engine.oplib.cofactors import cofactors
+from engine.oplib.exponentials import exponential_slope
+from engine.oplib.symmetric_slope import symmetric_slope
+from engine.passes.pipeline import optimise
+from engine.planning.plan import Plan, make_plan
+from tests.contract.cases import EXECUTOR, assert_planned_peak_holds
+from tests.engine.ops.matrices import evaluate, real
+from tests.engine.ops.run import Array
+
+Write = Callable[[Value], list[Value]]
+
+
+def outputs(name: str, count: int, **attrs: Any) -> Write:
+    """All results of an op."""
+
+    def write(x: Value) -> list[Value]:
+        y = x.builder.emit(registry().get(name), (x,), attrs)
+        return [y] if count == 1 else [y.output(i) for i in range(count)]
+
+    return write
+
+
+EVERY: dict[str, Write] = {
+    "eigh": outputs("eigh", 2),
+    "eigenvalues": lambda x: [x.eigh().output(0)],
+    "svd": outputs("svd", 3),
+    "singular values": lambda x: [x.svd().output(1)],
+    "qr": outputs("qr", 2),
+    "lu": outputs("lu", 3),
+    "matrix_exp": outputs("matrix_exp", 1),
+    "its slope": lambda x: [exponential_slope(x, x)],
+    "pinv": outputs("pinv", 1),
+    "det": outputs("det", 1),
+    "cofactors": lambda x: [cofactors(x)],
+    **{f: outputs("symmetric_function", 1, function=f) for f in ("sqrt", "exp")},
+    "slope of log": lambda x: [symmetric_slope(x, x, "log")],
+}
+EACH = pytest.mark.parametrize("write", EVERY.values(), ids=EVERY)
+
+
+def definite(count: int, n: int) -> Array:
+    x = real(count, n, n)
+    return x @ x.swapaxes(-1, -2) / n + np.eye(n)
+
+
+def planned(write: Write, x: Array) -> Plan:
+    builder = Builder(registry())
+    return make_plan(optimise(builder.graph(write(builder.leaf(TensorType.of(x), 0)))), Limits())
+
+
+@pytest.mark.parametrize("shape", [(3, 250, 250), (700, 20, 20), (9000, 3, 3)], ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float16"])
+@EACH
+def test_a_batch_needs_no_more_memory_than_planned(write: Write, dtype: str, shape: tuple[int, int, int]) -> None:
+    x = definite(*shape[:2]).astype(dtype)
+    plan = planned(write, x)
+    EXECUTOR.run(plan, {0: x})
+    assert_planned_peak_holds(plan, {0: x})
+
+
+@EACH
+def test_layouts_make_no_difference(write: Write) -> None:
+    x = definite(6, 4).reshape(2, 3, 4, 4)
+    odd = np.ascontiguousarray(x.transpose(3, 1, 2, 0))
+    found = evaluate(lambda a: write(a.transpose(axes=(3, 1, 2, 0))), odd)
+    for y, wanted in zip(found, evaluate(write, x), strict=True):
+        np.testing.assert_allclose(y, wanted, 1e-12, 1e-13)
+
+
+@EACH
+def test_the_deadline_is_looked_at_between_matrices(write: Write) -> None:
+    x = definite(2, 150)
+    (step,) = (step for step in planned(write, x).steps if step.op.name != "get_output")
+    op = step.op
+    operands = [x] * len(op.operands)
+    outs = [np.empty(t.shape, t.dtype) for t in step.types]
+    run = RunContext(np, Deadline(0.0))
+    with pytest.raises(DeadlineExceeded):
+        op.forward(run, *operands, out=tuple(outs) if op.several else outs[0], **step.attrs)
+
+
+def flops(name: str, *shape: int) -> int:
+    op = registry().ops[name]
+    return int(op.flops((), TensorType(shape, np.dtype(float))))  # type: ignore[attr-defined]
+
+
+def test_flops() -> None:
+    n = 6
+    assert flops("eigh", n, n) == 9 * n**3
+    assert flops("svd", n, n) == 25 * n**3
+    assert flops("svd", 5, n, n) == 5 * 25 * n**3
+    assert flops("svd", 8, n) == 4 * 8 * n**2 + 21 * n**3 == flops("svd", n, 8)
+    assert flops("qr", n, n) == 4 * n**3 - 4 * n**3 // 3
+    assert flops("matrix_exp", n, n) == 24 * n**3
+    assert flops("det", 2, n, n) == 2 * 2 * n**3 // 3
+    assert flops("pinv", n, n) == 27 * n**3
+    for name in ("eigh", "svd", "qr", "lu", "matrix_exp", "det", "pinv"):
+        assert flops(name, 0, 3, 3) == flops(name, 0, 0) == 0
+    (values,) = [step for step in planned(EVERY["singular values"], np.eye(n)).steps if step.op.internal]
+    types = TensorType((n, n), np.dtype(float))
+    assert values.op.flops((), types) == 4 * n**3 - 4 * n**3 // 3
