@@ -45,9 +45,10 @@ def test_the_gradient_is_the_cofactors(x: Array) -> None:
 
 
 def test_second_derivatives() -> None:
-    x = real(3, 3)
-    wanted = slopes(lambda a: float((cofactors(a) ** 2).sum()), x)
-    np.testing.assert_allclose(derivatives(lambda a: a.det(), x, 2), wanted, 1e-7, 1e-9)
+    plain = real(3, 3)
+    for x in (plain, plain[::-1].copy()):  # whose determinants have different signs
+        wanted = slopes(lambda a: float((cofactors(a) ** 2).sum()), x)
+        np.testing.assert_allclose(derivatives(lambda a: a.det(), x, 2), wanted, 1e-7, 1e-9)
     assert not np.isfinite(derivatives(lambda a: a.det(), np.diag([1.0, 0.0, 0.0]), 2)).any()
 
 
