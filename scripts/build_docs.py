@@ -138,6 +138,8 @@ passed, as a const, which comes first. Trees are lists: each leaf is an operand 
 - Complex numbers: [`complex64`, `complex128`](guide/complex.md). Gradients are PyTorch's, and the conjugates of JAX's.
 - `fft`, `rfft` and the like, with `n` or `s`: [`fft`, `rfft`](guide/spectra.md), with `sizes`, which needs `axes`.
   `torch.stft` has its last two axes the other way round, and pads.
+- `linalg.eigh`, `svd`, `qr`, `lu`, `pinv`, `lstsq`, `matrix_exp` and their like: ops of these names, with
+  [one answer at equal eigenvalues](guide/decompositions.md).
 - ONNX's `Scan`: `scan`. State variables are carries; the last `num_scan_inputs` operands are sequences, along axis 0.
 - ONNX's `Loop`: `while`. The trip count is `max_steps`, the condition a function, the iteration's number a carry. Where
   all iterations run, or there are scan outputs: `scan`.

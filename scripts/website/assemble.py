@@ -36,6 +36,8 @@ NAVIGATION: Final = (
             "guide/random",
             "guide/masks",
             "guide/complex",
+            "guide/spectra",
+            "guide/decompositions",
             "guide/memory",
             "guide/calls/*",
             "guide/errors",

@@ -107,6 +107,25 @@ def test_equal_eigenvalues(x: Array) -> None:
     np.testing.assert_allclose(derivatives(lambda a: projector(a, "whole"), x), exact(x, of_projector), 1e-12, 1e-12)
 
 
+@pytest.mark.parametrize("x", EQUAL.values(), ids=EQUAL)
+def test_a_function_of_the_matrix_does_not_depend_on_whole_spaces_alone(x: Array) -> None:
+    """v √w vᵀ: `whole` is wrong there, by the derivative of the root within the pair; symmetric_function is not."""
+    rng = np.random.default_rng(1).standard_normal((3, 3))
+    weights = rng + rng.T
+
+    def by_vectors(a: Value) -> Value:
+        w, v = both(a, "whole")
+        return ((v * w.sqrt()) @ v.transpose() * a.builder.constant(weights)).sum()
+
+    def whole(a: Value) -> Value:
+        return (a.symmetric_function(function="sqrt") * a.builder.constant(weights)).sum()
+
+    w, v = np.linalg.eigh(x)
+    wanted = v @ ((v.T @ weights @ v) / (np.sqrt(w)[:, None] + np.sqrt(w))) @ v.T
+    np.testing.assert_allclose(derivatives(whole, x), wanted, 1e-12, 1e-12)
+    assert np.abs(derivatives(by_vectors, x) - wanted).max() > 0.1
+
+
 @pytest.mark.parametrize("degenerate", ["nan", "whole"])
 @pytest.mark.parametrize("x", EQUAL.values(), ids=EQUAL)
 def test_second_derivatives_where_a_pair_is_left_out_are_nan(x: Array, degenerate: str) -> None:
