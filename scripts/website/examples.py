@@ -11,9 +11,11 @@ from zlib import crc32
 
 import numpy as np
 
+from engine.graph.inference import inferred
 from engine.graph.op import Definition
 from engine.graph.opset import OPSET
 from engine.graph.sample import Operand, Sample
+from engine.graph.tensor_type import TensorType
 from service.pages.layout import laid_out
 from service.transport.job import Job
 from service.worker.worker import Worker
@@ -126,11 +128,18 @@ def _request(op: Definition, sample: Sample) -> Json:
     count = len(sample.operands)
     leaves = [_leaf(op, i, operand) for i, operand in enumerate(sample.operands)]
     node = {"op": op.name, "operands": list(range(count)), "attrs": _attributes(sample)}
-    read = [{"op": "get_output", "operands": [count], "attrs": {"index": 0}}] if op.several else []
+    arrays = [_drawn(operand, rng) for operand in sample.operands]
+    read = [_result(count, _told(op, sample, arrays))] if op.several else []
     nodes = [*leaves, {name: value for name, value in node.items() if value}, *read]
-    feeds = [_feed(i, _drawn(operand, rng)) for i, operand in enumerate(sample.operands)]
+    feeds = [_feed(i, array) for i, array in enumerate(arrays)]
     opset = {"opset": op.since} if op.since > OPSET else {}
     return {"graph": {**opset, "nodes": nodes}} | ({"feeds": feeds} if feeds else {})
+
+
+def _told(op: Definition, sample: Sample, arrays: Sequence[Array]) -> int:
+    """Which of several results is read: the first that has a gradient, or else the first."""
+    types = inferred(op, tuple(map(TensorType.of, arrays)), sample.attrs).types
+    return next((i for i, type in enumerate(types) if type.is_differentiable), 0)
 
 
 def _leaf(op: Definition, i: int, operand: Operand) -> Json:
@@ -144,9 +153,11 @@ def _attributes(sample: Sample) -> Json:
 
 
 def _drawn(operand: Operand, rng: np.random.Generator) -> Array:
-    """The operand, with two decimals."""
+    """The operand, with two decimals; within its bounds, beyond which the diagonal alone may be."""
     drawn = operand.draw(rng)
-    return np.clip(drawn.round(2), operand.low, operand.high) if operand.kind == "real" else drawn
+    if operand.kind != "real":
+        return drawn
+    return drawn.round(2) if operand.diagonal else np.clip(drawn.round(2), operand.low, operand.high)
 
 
 def _feed(node: int, array: Array) -> Json:
