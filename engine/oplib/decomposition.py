@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from engine.graph.dtypes import DTYPES, real_dtype
 from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Op
-from engine.graph.tensor_type import FLOAT64, TensorType, show_shape, to_average
+from engine.graph.tensor_type import TensorType, show_shape, to_average
 from engine.oplib.factors import pieces_bytes
+from engine.oplib.matrices import wide_dtype
 
 
 class Decomposition(Op):
@@ -17,6 +19,7 @@ class Decomposition(Op):
 
     is_captured = False
     operands: ClassVar[tuple[str, ...]] = ("x",)
+    dtypes: ClassVar[tuple[str, ...]] = DTYPES
     since: ClassVar[int] = 2
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
@@ -38,5 +41,18 @@ def matrix_type(x: TensorType, operand: int = 0, name: str = "x") -> TensorType:
 
 
 def room(x: TensorType, each: int, once: int = 0) -> int:
-    """Bytes for pieces that take so many doubles a matrix, and for what LAPACK takes, which is one at a time."""
-    return pieces_bytes(x.shape, each, x) + FLOAT64.itemsize * once if x.size else 0
+    """Bytes for pieces that take so many numbers a matrix, and for what LAPACK takes, which is one at a time.
+
+    They are doubles, or pairs of these.
+    """
+    return pieces_bytes(x.shape, each, x) + wide_dtype(x.dtype).itemsize * once if x.size else 0
+
+
+def real_like(x: TensorType) -> TensorType:
+    """x, of the dtype that sizes of its elements have."""
+    return x.with_dtype(real_dtype(x.dtype))
+
+
+def operations(x: TensorType, flops: int) -> int:
+    """So many of the numbers of x, as FLOPs: a complex product with its sum takes four times those of a real one."""
+    return 4 * flops if x.is_complex else flops

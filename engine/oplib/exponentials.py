@@ -8,15 +8,16 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import NONE, Array, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib import batching
-from engine.oplib.decomposition import room
+from engine.oplib.conjugates import adjoint
+from engine.oplib.decomposition import operations, room
 from engine.oplib.factors import pieces
 from engine.oplib.matrices import answer_each
-from engine.oplib.spectrum import adjoint
 
 #: the 1-norm up to which the approximant [13/13] has an error below the rounding of doubles, and its coefficients
 _REACH: Final = 5.371920351148152
@@ -82,6 +83,7 @@ class ExponentialSlope(Op):
     internal = True
     is_captured = False
     operands = ("x", "g")
+    dtypes = DTYPES
     gradient: ClassVar[str] = "by g: the derivative at xᵀ along h; by x: that of the block's exponential"
 
     def infer(self, x: TensorType, g: TensorType) -> ResultTypes:
@@ -116,7 +118,8 @@ class ExponentialSlope(Op):
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Those of matrices twice as large."""
-        return exponential_flops((*types[0].shape[:-2], 2 * types[0].shape[-1], 2 * types[0].shape[-1]))
+        x, n = types[0], 2 * types[0].shape[-1]
+        return operations(x, exponential_flops((*x.shape[:-2], n, n)))
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Copies, and what blocks take."""

@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from engine.graph.by_device import DeviceFunction
+from engine.graph.dtypes import is_complex
 from engine.graph.op import Array
 from engine.graph.run_context import RunContext
-from engine.graph.tensor_type import FLOAT64, Shape, TensorType
-from engine.oplib.matrices import computed
+from engine.graph.tensor_type import Shape, TensorType
+from engine.oplib.matrices import computed, wide_dtype
 
 #: elements of a piece, and FLOPs of one in units of n³: a few milliseconds of work between two looks at the deadline
 _ELEMENTS: Final = 1 << 15
@@ -41,23 +42,31 @@ def pieces(
     batch = operands[0].shape[:-2]
     count, axes = math.prod(batch), len(batch)
     flat = [a.reshape(count, *a.shape[axes:]) for a in (*operands, *outs)]
-    dtype, size = computed(run, outs[0]), at_once(operands[0].shape)
+    dtype, size = computed(run, max(operands, key=_is_complex)), at_once(operands[0].shape)
     for start in run.through(range(0, count, size)):
         part = slice(start, start + size)
         copies = [run.xp.array(a[part], dtype=dtype) for a in flat[: len(operands)]]
         yield copies, [a[part] for a in flat[len(operands) :]]
 
 
+def _is_complex(x: Array) -> bool:
+    return is_complex(x.dtype)
+
+
 def pieces_bytes(shape: Shape, doubles: int, *operands: TensorType) -> int:
-    """What pieces take of operands of this shape: so many doubles a matrix, and operands that a reshape copies."""
+    """What pieces take of operands of this shape: so many doubles a matrix, and operands that a reshape copies.
+
+    Of a complex operand they are pairs of doubles.
+    """
     scattered = sum(x.nbytes for x in operands if not x.is_dense and x.ndim > 3)
-    return scattered + FLOAT64.itemsize * doubles * min(at_once(shape), math.prod(shape[:-2]))
+    number = max(wide_dtype(x.dtype).itemsize for x in operands)
+    return scattered + number * doubles * min(at_once(shape), math.prod(shape[:-2]))
 
 
 def symmetric_part(x: Array) -> Array:
-    """(x + xᵀ) / 2, of a piece that may be written over."""
+    """(x + xᴴ) / 2, of a piece that may be written over."""
     x *= 0.5
-    return x + x.swapaxes(-1, -2)
+    return x + x.swapaxes(-1, -2).conj()
 
 
 def factored(run: RunContext, name: str, x: Array) -> Sequence[Array]:

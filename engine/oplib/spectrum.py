@@ -15,6 +15,7 @@ import numpy as np
 
 from engine.graph.attributes import Attr
 from engine.graph.ir import Builder, Value
+from engine.oplib.conjugates import adjoint
 from engine.oplib.permutation import shaped
 
 DEGENERATE: Final = Attr(
@@ -25,11 +26,6 @@ DEGENERATE: Final = Attr(
 )
 #: of n ε ‖x‖: within this, two values are taken for equal
 _CLOSE: Final = 16
-
-
-def adjoint(x: Value) -> Value:
-    """xᴴ of the matrices on the last two axes."""
-    return x.transpose()
 
 
 def hermitian_part(x: Value) -> Value:

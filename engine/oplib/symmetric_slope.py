@@ -11,10 +11,11 @@ from engine.graph.op import Array, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.oplib import batching
+from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import room
 from engine.oplib.exponentials import exponential_slope, slope_by_matrix
 from engine.oplib.factors import factored, pieces, symmetric_part
-from engine.oplib.spectrum import adjoint, column, hermitian_part, row
+from engine.oplib.spectrum import column, hermitian_part, row
 
 #: the part of their sum that two numbers are apart, up to which the difference of their logarithms is that of a series
 _NEAR: Final = 0.5

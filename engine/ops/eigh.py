@@ -12,12 +12,12 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.graph.truth import Truth
-from engine.oplib.decomposition import Decomposition, room
+from engine.oplib.conjugates import adjoint
+from engine.oplib.decomposition import Decomposition, operations, real_like, room
 from engine.oplib.factors import factored, pieces, symmetric_part
 from engine.oplib.matrices import square
 from engine.oplib.spectrum import (
     DEGENERATE,
-    adjoint,
     hermitian_part,
     of_nothing,
     off_diagonal_gaps,
@@ -36,15 +36,15 @@ class EighValues(Decomposition):
     internal = True
     several = True
     attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}
-    gradient: ClassVar[str] = "v diag(ḡw) vᵀ"
+    gradient: ClassVar[str] = "v diag(ḡw) vᴴ"
 
     def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
         """[..., n]."""
         matrices = square(x)
-        return (matrices.with_shape(matrices.shape[:-1]),)
+        return (real_like(matrices.with_shape(matrices.shape[:-1])),)
 
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
-        """LAPACK's syevd, which then forms no vectors."""
+        """LAPACK's syevd or heevd, which then forms no vectors."""
         if out[0].size:
             for (part,), (w,) in pieces(run, [x], out):
                 w[...] = factored(run, "eigvalsh", symmetric_part(part))[0]
@@ -59,7 +59,7 @@ class EighValues(Decomposition):
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """4 n³ / 3 for each matrix: its tridiagonal form."""
-        return 4 * types[0].size * types[0].shape[-1] // 3
+        return operations(types[0], 4 * types[0].size * types[0].shape[-1] // 3)
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, its symmetric part, the results, and LAPACK's copy."""
@@ -68,18 +68,19 @@ class EighValues(Decomposition):
 
 
 class Eigh(Decomposition):
-    """w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v = 1.
+    """w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and vᴴ v = 1.
 
-    x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through get_output.
+    x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], a vector in each column. Two results, read through
+    get_output.
     Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone holds at equal
     ones, too, as long as the function treats these alike.
 
-    Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor do
-    single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the gradient
-    of a function of v there is NaN, of that matrix alone; or, where `degenerate` is whole, right if the function
-    depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
-    `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of equal
-    eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
+    Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it does
+    not depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are
+    taken for equal; the gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate` is
+    whole, right if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not,
+    and is what `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of
+    equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
     itself alone. Integers give float64; float16 is computed in a wider float, and rounded once.
     M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008),
     section 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower triangle unless told to take both, and answer
@@ -90,7 +91,7 @@ class Eigh(Decomposition):
     several = True
     narrows = True
     attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}
-    gradient = "the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is unread"
+    gradient = "the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is unread"
     samples = (
         Sample(Real(3, 3)),
         Sample(Real(2, 2, 2), degenerate="whole"),
@@ -111,10 +112,10 @@ class Eigh(Decomposition):
     def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
         """[..., n] and [..., n, n]. Raises ShapeMismatch."""
         matrices = square(x)
-        return matrices.with_shape(matrices.shape[:-1]), matrices
+        return real_like(matrices.with_shape(matrices.shape[:-1])), matrices
 
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
-        """LAPACK's syevd."""
+        """LAPACK's syevd or heevd."""
         if out[0].size:
             for (part,), results in pieces(run, [x], out):
                 for y, found in zip(results, factored(run, "eigh", symmetric_part(part)), strict=True):
@@ -142,7 +143,7 @@ class Eigh(Decomposition):
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """9 n³ for each matrix."""
-        return 9 * types[0].size * types[0].shape[-1]
+        return operations(types[0], 9 * types[0].size * types[0].shape[-1])
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, its symmetric part, the results, and LAPACK's 2 n² and its copy."""

@@ -15,9 +15,10 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import INT64, HostArray, Shape, TensorType
 from engine.graph.truth import Truth
-from engine.oplib.decomposition import Decomposition, matrix_type, room
+from engine.oplib.conjugates import adjoint, conjugate
+from engine.oplib.decomposition import Decomposition, matrix_type, operations, room
 from engine.oplib.factors import at_once, pieces
-from engine.oplib.spectrum import adjoint, column, of_nothing
+from engine.oplib.spectrum import column, of_nothing
 from engine.oplib.widening import wide
 
 #: columns up to which all matrices of a piece are factored together
@@ -29,17 +30,17 @@ class LU(Decomposition):
 
     x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u
     [batch…, k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system, `solve`
-    is quicker. The gradient holds where the first k columns of x[permutation] are independent in their first k rows;
-    where they are not, it is infinite or NaN. The permutation has none. A matrix that holds an infinity or NaN gives
-    NaN for itself alone, and its rows as they are. Integers give float64; float16 is computed in a wider float, and
-    rounded once.
+    is quicker. Complex numbers are compared by |Re| + |Im|. The gradient holds where the first k columns of
+    x[permutation] are independent in their first k rows; where they are not, it is infinite or NaN. The permutation has
+    none. A matrix that holds an infinity or NaN gives NaN for itself alone, and its rows as they are. Integers give
+    float64; float16 is computed in a wider float, and rounded once.
     F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals using triangular factorization (2011).
     PyTorch's `linalg.lu`, which has a matrix in place of the permutation; JAX's `lax.linalg.lu`, in another order.
     """
 
     name = "lu"
     several = True
-    gradient = "of x[permutation]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back"
+    gradient = "of x[permutation]: l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ for square matrices; rows put back"
     samples = (
         Sample(Real(3, 3, diagonal=4)),
         Sample(Real(2, 4, 2, diagonal=4)),
@@ -94,7 +95,7 @@ class LU(Decomposition):
         """For each matrix m n k − (m + n) k² / 2 + k³ / 3, twice: 2 n³ / 3 for a square one."""
         *lead, m, n = types[0].shape
         k = min(m, n)
-        return math.prod(lead) * (2 * m * n * k - (m + n) * k * k + 2 * k**3 // 3)
+        return operations(types[0], math.prod(lead) * (2 * m * n * k - (m + n) * k * k + 2 * k**3 // 3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy; all once more, and these apart, where they are swept; else those of one matrix."""
@@ -126,7 +127,7 @@ def _of_rows(lower: Value, upper: Value, by_l: Value | None, by_u: Value | None)
 
 def _solved(lower: Value, x: Value) -> Value:
     """l⁻ᴴ x."""
-    return lower.triangular_solve(x, transpose=True)
+    return conjugate(lower).triangular_solve(x, transpose=True)
 
 
 def _over(x: Value, upper: Value) -> Value:
@@ -170,8 +171,9 @@ def _factor_on_cpu(run: RunContext, x: HostArray, lower: HostArray, upper: HostA
         return
     from scipy.linalg import lapack  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
+    getrf = lapack.zgetrf if x.dtype.kind == "c" else lapack.dgetrf
     for i in run.through(range(len(x))):
-        factors, exchanges, _ = lapack.dgetrf(x[i])
+        factors, exchanges, _ = getrf(x[i])
         _place(run, factors, exchanges, (lower[i], upper[i], rows[i]))
 
 
@@ -192,6 +194,11 @@ def _place(run: RunContext, factors: Array, exchanges: HostArray, results: Seque
     _split(xp, factors, lower, upper, k)
 
 
+def _size(xp: Namespace, x: Array) -> Array:
+    """What LAPACK chooses a pivot by: of a complex number, the sum of its parts."""
+    return abs(x.real) + abs(x.imag) if x.dtype.kind == "c" else xp.abs(x)
+
+
 def _split(xp: Namespace, factors: Array, lower: Array, upper: Array, k: int) -> None:
     lower[...] = xp.tril(factors[..., :k], -1)
     lower[..., xp.arange(k), xp.arange(k)] = 1
@@ -204,7 +211,7 @@ def _sweep(run: RunContext, x: Array, lower: Array, upper: Array, rows: Array) -
     k, each = min(m, n), run.xp.arange(count)
     order = xp.tile(xp.arange(m), (count, 1))
     for j in range(k):
-        largest = xp.abs(x[:, j:, j]).argmax(axis=1) + j
+        largest = _size(xp, x[:, j:, j]).argmax(axis=1) + j
         for a in (x, order):
             taken = a[each, largest]
             a[each, largest] = a[:, j]

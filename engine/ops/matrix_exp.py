@@ -12,11 +12,11 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.graph.truth import Truth
-from engine.oplib.decomposition import Decomposition
+from engine.oplib.conjugates import adjoint
+from engine.oplib.decomposition import Decomposition, operations
 from engine.oplib.exponentials import exponential_flops, exponential_slope, exponentials, exponentials_bytes
 from engine.oplib.factors import pieces
 from engine.oplib.matrices import square
-from engine.oplib.spectrum import adjoint
 from engine.oplib.widening import wide
 
 
@@ -31,7 +31,7 @@ class MatrixExp(Decomposition):
     """
 
     name = "matrix_exp"
-    gradient = "the upper right block of exp [[xᵀ, g], [0, xᵀ]]"
+    gradient = "the upper right block of exp [[xᴴ, g], [0, xᴴ]]"
     samples = (
         Sample(Real(3, 3)),
         Sample(Real(2, 2, 2, low=-9, high=9)),
@@ -72,7 +72,7 @@ class MatrixExp(Decomposition):
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """24 n³ for each matrix: some twelve products."""
-        return exponential_flops(types[0].shape)
+        return operations(types[0], exponential_flops(types[0].shape))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """Of a piece, a copy, powers and sums of these."""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import Composite, ResultTypes
 from engine.graph.sample import Real, Sample
@@ -26,9 +27,10 @@ class MatrixPower(Composite):
 
     name = "matrix_power"
     operands = ("x",)
+    dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="the exponent; may be 0 or negative")}
     since = 2
-    gradient = "Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it"
+    gradient = "Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it"
     samples = (
         Sample(Real(3, 3), k=3),
         Sample(Real(2, 2, 2), k=6),

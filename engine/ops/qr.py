@@ -13,9 +13,10 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType, show_shape
 from engine.graph.truth import Truth
-from engine.oplib.decomposition import Decomposition, matrix_type, room
+from engine.oplib.conjugates import adjoint
+from engine.oplib.decomposition import Decomposition, matrix_type, operations, room
 from engine.oplib.factors import factored, pieces
-from engine.oplib.spectrum import adjoint, of_nothing
+from engine.oplib.spectrum import hermitian_part, of_nothing
 from engine.oplib.widening import wide
 
 
@@ -34,7 +35,7 @@ class QR(Decomposition):
 
     name = "qr"
     several = True
-    gradient = "(ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows < columns"
+    gradient = "(ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none where rows < columns"
     samples = (
         Sample(Real(3, 3, diagonal=4)),
         Sample(Real(2, 4, 2, diagonal=3)),
@@ -92,17 +93,20 @@ class QR(Decomposition):
         """4 m n k − 4 k³ / 3 for each matrix, once for r and once for q."""
         *lead, m, n = types[0].shape
         k = min(m, n)
-        return math.prod(lead) * (4 * m * n * k - 4 * k**3 // 3)
+        return operations(types[0], math.prod(lead) * (4 * m * n * k - 4 * k**3 // 3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, what NumPy makes of it, and the results."""
         m, n = x.shape[-2:]
         k = min(m, n)
-        return room(x, 2 * m * n + (m + n) * k + k, 64 * n)
+        return room(x, 3 * m * n + (m + n) * k + k, 64 * n)
 
 
 def _turned(q: Value, r: Value, by_q: Value | None, by_r: Value | None) -> Value | None:
-    """The Hermitian matrix of the lower triangle of r ḡrᴴ − ḡqᴴ q; None without either."""
+    """The Hermitian matrix of the lower triangle of r ḡrᴴ − ḡqᴴ q; None without either.
+
+    Of its diagonal the real part counts: r's own is real, by LAPACK, which leaves columns of q no phase to choose.
+    """
     if by_q is None and by_r is None:
         return None
     if by_r is None:
@@ -111,5 +115,7 @@ def _turned(q: Value, r: Value, by_q: Value | None, by_r: Value | None) -> Value
     else:
         inner = r @ adjoint(by_r)
         inner = inner if by_q is None else inner - adjoint(by_q) @ q
-    below = inner.tril(offset=-1)
-    return inner.tril() + adjoint(below)
+    below, rest = inner.tril(offset=-1), inner.tril()
+    if not inner.type.is_complex:
+        return rest + adjoint(below)
+    return below + hermitian_part(rest - below) + adjoint(below)

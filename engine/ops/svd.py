@@ -13,11 +13,11 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType
 from engine.graph.truth import Truth
-from engine.oplib.decomposition import Decomposition, matrix_type, room
+from engine.oplib.conjugates import adjoint
+from engine.oplib.decomposition import Decomposition, matrix_type, operations, real_like, room
 from engine.oplib.factors import factored, pieces
 from engine.oplib.spectrum import (
     DEGENERATE,
-    adjoint,
     column,
     inverse_gaps,
     of_nothing,
@@ -41,7 +41,7 @@ class SingularValues(Decomposition):
     def infer(self, x: TensorType, *, degenerate: str) -> ResultTypes:
         """[..., k]."""
         x = matrix_type(x)
-        return (x.with_shape((*x.shape[:-2], min(x.shape[-2:]))),)
+        return (real_like(x.with_shape((*x.shape[:-2], min(x.shape[-2:])))),)
 
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
         """LAPACK's gesdd, which then forms no vectors."""
@@ -60,7 +60,7 @@ class SingularValues(Decomposition):
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """4 m n k − 4 k³ / 3 for each matrix: its bidiagonal form."""
         count, m, n, k = _extents(types[0].shape)
-        return count * (4 * m * n * k - 4 * k**3 // 3)
+        return operations(types[0], count * (4 * m * n * k - 4 * k**3 // 3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, and LAPACK's of it."""
@@ -71,20 +71,21 @@ class SingularValues(Decomposition):
 class SVD(Decomposition):
     """u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
 
-    x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read through
-    get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal values, too,
-    as long as the function treats these alike.
+    x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). Three results, read
+    through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
+    values, too, as long as the function treats these alike.
 
-    Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only if it
-    does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal, and those
-    below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors are read, equal ones and zeros make
-    the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they are left out, which is right if the
-    function depends on whole spaces of vectors, as a projector and u vh do, and wrong else. Second derivatives where
-    something was left out are NaN, and so are those of s alone at equal values. A matrix that holds an infinity or NaN,
-    or for which LAPACK finds no answer, gives NaN for itself alone. Integers give float64; float16 is computed in a
-    wider float, and rounded once.
-    J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions.
-    PyTorch's `linalg.svd` with full_matrices false, and JAX's, which at a 0 take whichever vectors LAPACK gave.
+    Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh: a
+    function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
+    extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors
+    are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they
+    are left out, which is right if the function depends on whole spaces of vectors, as a projector and u vh do, and
+    wrong else. Second derivatives where something was left out are NaN, and so are those of s alone at equal values. A
+    matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give
+    float64; float16 is computed in a wider float, and rounded once.
+    J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions;
+    Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019) on phases. PyTorch's `linalg.svd` with full_matrices false, and
+    JAX's, which at a 0 take whichever vectors LAPACK gave.
     """
 
     name = "svd"
@@ -92,8 +93,8 @@ class SVD(Decomposition):
     narrows = True
     attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}
     gradient = (
-        "u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ); "
-        "P, Q = uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ)"
+        "u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ); "
+        "P, Q = uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ)"
     )
     samples = (
         Sample(Real(3, 3)),
@@ -118,7 +119,7 @@ class SVD(Decomposition):
         x = matrix_type(x)
         *lead, m, n = x.shape
         k = min(m, n)
-        return x.with_shape((*lead, m, k)), x.with_shape((*lead, k)), x.with_shape((*lead, k, n))
+        return x.with_shape((*lead, m, k)), real_like(x.with_shape((*lead, k))), x.with_shape((*lead, k, n))
 
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
         """LAPACK's gesdd."""
@@ -151,7 +152,7 @@ class SVD(Decomposition):
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """4 m n k + 21 k³ for each matrix: 25 n³ for a square one."""
         count, m, n, k = _extents(types[0].shape)
-        return count * (4 * m * n * k + 21 * k**3)
+        return operations(types[0], count * (4 * m * n * k + 21 * k**3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, the results, LAPACK's of these, and its 4 k² and more."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import REQUIRED, Attr
+from engine.graph.dtypes import REALS
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, ResultTypes
 from engine.graph.run_context import RunContext
@@ -44,6 +45,7 @@ class SymmetricFunction(Decomposition):
             choices=("sqrt", "rsqrt", "log", "exp"),
         )
     }
+    dtypes = REALS
     gradient = "v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ"
     samples = (
         *(Sample(Real(3, 3, low=-1, high=1, diagonal=4), function=f) for f in ("sqrt", "rsqrt", "log", "exp")),

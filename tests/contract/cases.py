@@ -109,13 +109,20 @@ class Written:
 
     @property
     def float_outputs(self) -> list[Value]:
-        return [y for y in self.outputs if y.type.is_differentiable and not is_complex_sign(y)]
+        return [y for y in self.outputs if y.type.is_differentiable and not is_of_no_meaning(y)]
 
 
-def is_complex_sign(y: Value) -> bool:
-    """Whether it is that of a determinant, which has no path, though it is not constant."""
+#: complex results that are not constant and have no derivative of their own: a sign that has no path, and vectors
+#: whose phases are as LAPACK leaves them
+_OF_NO_MEANING: Final = {("slogdet", 0), ("eigh", 1), ("svd", 0), ("svd", 2)}
+
+
+def is_of_no_meaning(y: Value) -> bool:
+    """Whether it is a complex result that cannot be compared with differences by itself."""
     node = y.node
-    return y.type.is_complex and node.op.name == "get_output" and y.builder.nodes[node.operands[0]].op.name == "slogdet"
+    if not y.type.is_complex or node.op.name != "get_output":
+        return False
+    return (y.builder.nodes[node.operands[0]].op.name, node.attrs["index"]) in _OF_NO_MEANING
 
 
 def run_graph(graph: Graph, feeds: Mapping[Any, Array]) -> list[Array]:
