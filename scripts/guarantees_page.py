@@ -36,6 +36,8 @@ PROMISES: Final[Mapping[str, str]] = {
     "15": "A result never depends on what else is in flight.",
     "16": "What one caller does, nobody else notices: beside it, the slowest of a hundred calls takes at most three "
     "times as long as alone, none is refused, and nine of ten plans are still there.",
+    "17": "Of clients that race to store one tensor through different servers, each version is from exactly one, and "
+    "every other is told.",
 }
 Row = Mapping[str, Any]
 Kept = Mapping[str, Mapping[str, Row]]

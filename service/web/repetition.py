@@ -10,10 +10,12 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
+from service.errors import Refusal
 from service.keys.caller import KeyScope
 from service.prefix import path_within
 from service.state.changes import Change, new_answer
 from service.state.idempotency import KEY_HEADER, AnswerTable, Repetition, check_key
+from service.state.values import AnswerRecord
 from service.store import StateStore, outcome
 from service.transport.job import Reply
 from service.transport.offload import offload
@@ -21,6 +23,8 @@ from service.web.body_buffer import BodyBuffer
 from service.web.query import without_time
 from service.web.state import deadline_of
 
+#: what is said where another call has changed what this one would
+CONFLICT: Final = 409
 #: the header that says that an answer was given before
 REPLAYED: Final = "Idempotency-Replayed"
 
@@ -52,11 +56,33 @@ async def once(
         raise
     if known is not None:
         _give_back(upload)
-        return Response(known.body, known.status, {**dict(known.headers), REPLAYED: "true"}, known.media_type)
+        return _replayed(known)
+    refusal: Refusal | None = None
     try:
-        return await answer(repetition)
+        response = await answer(repetition)
+    except Refusal as raised:
+        refusal, response = raised, Response(status_code=raised.status)
     finally:
         store.end(repetition)
+    if response.status_code == CONFLICT and (first := await _first(request, store, repetition, seconds)) is not None:
+        return first
+    if refusal is not None:
+        raise refusal
+    return response
+
+
+async def _first(request: Request, store: StateStore, asked: Repetition, seconds: float | None) -> Response | None:
+    """The answer to the call that was kept first, where another server had it as well; None where there is none.
+
+    Raises Refusal: invalid_field where that was another request.
+    """
+    known = await store.begin(asked, deadline_of(request, seconds))
+    store.end(asked)
+    return None if known is None else _replayed(known)
+
+
+def _replayed(known: AnswerRecord) -> Response:
+    return Response(known.body, known.status, {**dict(known.headers), REPLAYED: "true"}, known.media_type)
 
 
 def recorded(answers: AnswerTable, repetition: Repetition | None, reply: Reply) -> Sequence[Change]:

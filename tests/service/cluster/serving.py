@@ -6,6 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from secrets import token_hex
 from socket import socket
@@ -104,3 +107,21 @@ def owner_of(*nodes: Node) -> tuple[Node, Node]:
     """Of two servers, the one that has a shard, and the other."""
     first, second = nodes
     return (first, second) if first.figure("gradserve_shards") else (second, first)
+
+
+def raced(nodes: Sequence[Node], each: int) -> Counter[int]:
+    """What clients are told, one for each server, who race to add 1 to what they have read, so many times each.
+
+    Who had read the last version is answered 200, and the number is one more; everybody else is to be told so, by 412.
+    """
+    assert nodes[0].put("raced", 0).status_code < 300
+
+    def client(node: Node) -> Counter[int]:
+        told = Counter[int]()
+        for _ in range(each):
+            etag = node.get("raced").headers["etag"].strip('"')
+            told[node.add_one("raced", etag).status_code] += 1
+        return told
+
+    with ThreadPoolExecutor(len(nodes)) as threads:
+        return sum(threads.map(client, nodes), Counter[int]())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
@@ -11,7 +10,7 @@ import orjson
 import pytest
 
 from service.cluster.protocol import PROTOCOL_HEADER, SECRET_HEADER
-from tests.service.cluster.serving import SECRET, Node, owner_of
+from tests.service.cluster.serving import SECRET, Node, owner_of, raced
 
 pytestmark = pytest.mark.slow
 
@@ -51,21 +50,25 @@ def test_a_call_is_done_once_whichever_server_has_it(nodes: list[Node]) -> None:
     assert nodes[1].put("w", 5, **key).json()["code"] == "invalid_field"
 
 
+def test_of_two_first_calls_of_a_name_both_get_the_answer_of_one(nodes: list[Node]) -> None:
+    """At two servers at once: what was done is one of them, and both are told the same, as soon as it is known."""
+    assert nodes[0].put("w", 0).status_code < 300
+    rounds = 20
+    with ThreadPoolExecutor(2) as threads:
+        for number in range(rounds):
+            key = {"Idempotency-Key": f"first-{number}"}
+            answers = [*threads.map(lambda node, key=key: node.add_one("w", **key), nodes)]
+            assert [answer.status_code for answer in answers] == [200, 200]
+            assert len({answer.content for answer in answers}) == 1
+            assert sum("idempotency-replayed" in answer.headers for answer in answers) == 1
+    assert [node.value("w") for node in nodes] == [rounds, rounds]
+
+
 def test_of_those_who_race_each_version_is_from_one(nodes: list[Node]) -> None:
     """A winner read the version that it replaced, and every loser is told."""
-    assert nodes[0].put("w", 0).status_code < 300
-
-    def raced(node: Node) -> Counter[int]:
-        told = Counter[int]()
-        while sum(told.values()) < 40:
-            etag = node.get("w").headers["etag"].strip('"')
-            told[node.add_one("w", etag).status_code] += 1
-        return told
-
-    with ThreadPoolExecutor(2) as threads:
-        told = sum(threads.map(raced, nodes), Counter[int]())
+    told = raced(nodes, 40)
     assert set(told) <= {200, 412}
-    assert [node.value("w") for node in nodes] == [told[200], told[200]]
+    assert [node.value("raced") for node in nodes] == [told[200], told[200]]
 
 
 def test_paths_between_servers(nodes: list[Node]) -> None:

@@ -1,0 +1,83 @@
+"""A call that another server had as well, and kept first: whoever comes second gets the answer of the first."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from starlette.datastructures import Headers
+from starlette.responses import Response
+
+from service.errors import Refusal
+from service.keys.caller import KeyScope
+from service.state.idempotency import Repetition, under_way
+from service.state.values import AnswerRecord
+from service.web.repetition import once
+from tests.service.pool.pools import running
+
+
+class Store:
+    """Answers what it is asked about, in this order, and knows what is under way."""
+
+    def __init__(self, *known: AnswerRecord | None) -> None:
+        self.known = list(known)
+        self.under_way = 0
+
+    async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
+        found = self.known.pop(0)
+        self.under_way += found is None
+        return found
+
+    def end(self, asked: Repetition) -> None:
+        self.under_way = 0
+
+
+FIRST = AnswerRecord("", "k", "", "application/json", b"first", 1e12, 201, (("ETag", "e"),))
+
+
+def request() -> Any:
+    settings = SimpleNamespace(timeout_ms=1000)
+    return SimpleNamespace(
+        state=SimpleNamespace(caller=SimpleNamespace(scopes=[KeyScope.WRITE], namespace=""), arrived=0.0),
+        headers=Headers({"Idempotency-Key": "k"}),
+        method="POST",
+        scope={"path": "/v1/forward", "query_string": b""},
+        app=SimpleNamespace(state=SimpleNamespace(service=SimpleNamespace(settings=settings))),
+    )
+
+
+async def told(store: Store, outcome: Response | Refusal) -> Response:
+    async def answer(_: Repetition | None) -> Response:
+        if isinstance(outcome, Refusal):
+            raise outcome
+        return outcome
+
+    return await once(request(), store, answer, seconds=1.0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("outcome", [Response(status_code=409), under_way()], ids=["answered", "raised"])
+@running
+async def test_the_second_gets_the_answer_of_the_first(outcome: Response | Refusal) -> None:
+    store = Store(None, FIRST)
+    found = await told(store, outcome)
+    assert (found.status_code, found.body, found.headers["idempotency-replayed"]) == (201, b"first", "true")
+    assert not store.under_way
+
+
+@running
+async def test_a_conflict_with_something_else_stays_one() -> None:
+    store = Store(None, None)
+    assert (await told(store, Response(status_code=409))).status_code == 409
+    assert not store.under_way
+    with pytest.raises(Refusal, match="under way"):
+        await told(Store(None, None), under_way())
+
+
+@running
+async def test_any_other_outcome_is_that() -> None:
+    store = Store(None)
+    assert (await told(store, Response(status_code=412))).status_code == 412
+    with pytest.raises(Refusal, match="gone"):
+        await told(Store(None), Refusal("not_found", "gone"))
+    assert not store.under_way
