@@ -44,7 +44,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants cluster-test test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants cluster-test cluster-demo test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -94,7 +94,12 @@ simulation: $(VENV)/.dev ## histories of servers at one place, on virtual time, 
 cluster-test: $(CLUSTER)/.installed ## test ingress, fleet and manifests, with Ray in an environment of its own; as root on Linux, for namespaces
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
 	$(CLUSTER)/bin/python -m pytest $(TESTS) tests/service/ingress tests/service/fleet tests/service/commands/test_ingress.py \
+	  tests/service/cluster/test_elsewhere.py \
 	  tests/deploy/test_cluster.py tests/deploy/test_kubernetes.py $(ARGS)
+
+cluster-demo: $(CLUSTER)/.installed ## train on two servers under Ray while one of them is killed, and compare with one server; as root on Linux
+	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
+	@$(CLUSTER)/bin/python -m tests.service.fleet.cluster_demo
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .
@@ -246,7 +251,7 @@ $(FACADES)/.installed: pyproject.toml tests/facades/clients.txt
 
 $(CLUSTER)/.installed: pyproject.toml clients/python/pyproject.toml
 	$(PYTHON) -m venv $(CLUSTER)
-	$(CLUSTER)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev,ray]' $(CLIENT)
+	$(CLUSTER)/bin/python -m pip --disable-pip-version-check install --quiet --editable '.[dev,demo,ray]' $(CLIENT)
 	@touch $@
 
 clean: ## remove what the other targets made

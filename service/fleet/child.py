@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from threading import Event, Thread
 from typing import Any, Final
 
@@ -18,7 +18,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from service.ingress.parent import ending_with_parent
 from service.ingress.table import NodeAddress
 from service.settings import PREFIX, flag
-from service.web.listening import place
+from service.web.listening import bound, place
 
 #: what Ray sets for actors by the processors that they reserve; a server divides those of the machine itself
 _OF_RAY: Final = ("OMP_NUM_THREADS",)
@@ -37,7 +37,7 @@ class ServerChild:
 
     def __init__(self, host: str, settings: Mapping[str, Any]) -> None:
         """`settings` are those of the server, by their names. Raises RuntimeError where it does not get ready."""
-        self._settings = {"metrics": "open", **settings, "host": host, "port": settings.get("port", 0)}
+        self._settings = {"metrics": "open", **settings, **_address(host, settings)}
         self._begun = Event()
         self._process: subprocess.Popen[str] | None = None
         self._said = ""
@@ -120,6 +120,17 @@ class ServerChild:
         stated = {"Host": "localhost"}
         url = f"http://{place(*self.address)}{path}"
         return httpx.get(url, headers=stated, timeout=_PATIENCE, trust_env=False)
+
+
+def _address(host: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Where it listens; one that shares its state has to say so before it does, and so gets a port that is free."""
+    port = settings.get("port", 0)
+    if settings.get("cluster") != "on":
+        return {"host": host, "port": port}
+    if not port:
+        with closing(bound(host, 0)) as listening:
+            port = listening.getsockname()[1]
+    return {"cluster_address": f"http://{place(host, port)}", "host": host, "port": port}
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:

@@ -145,21 +145,34 @@ def replaced(before: set[int], after: Callable[[], set[int]]) -> bool:
     return before.isdisjoint(after()) and len(whole()) == 2 and ready() == 2
 
 
-def main() -> None:
-    """Two machines, and a server on each."""
+def started() -> Cluster:
+    """Two machines, a server on each, and an ingress on the head, which is not lost with the other one."""
     cluster = Cluster(
         initialize_head=True, head_node_args={**MACHINE, "resources": {"ingress": 1}, "include_dashboard": False}
     )
-    second = cluster.add_node(**MACHINE)
+    cluster.add_node(**MACHINE)
     ray.init(address=cluster.address, log_to_driver=False)
     serve.start(proxy_location="Disabled")
     stated = {"port": PORT, "metrics": f"127.0.0.1:{METRICS}", "timeout_ms": TIMEOUT_MS}
     front = ingress(stated)
-    # On the head: a machine that is lost has a server alone.
     placed = {"num_cpus": 0.1, "resources": {"ingress": 1}}
     front._bound_deployment = front._bound_deployment.options(ray_actor_options=placed)
     serve.run(front, name="ingress", route_prefix=None)
     deploy(1)
+    return cluster
+
+
+def stopped(cluster: Cluster) -> None:
+    """End all of it in order."""
+    serve.shutdown()
+    ray.shutdown()
+    cluster.shutdown()
+
+
+def main() -> None:
+    """What callers get while one thing after the other is lost."""
+    cluster = started()
+    second = next(node for node in cluster.worker_nodes)
     await_(lambda: ready() == 2, "two servers")
     found: dict[str, Any] = {}
 

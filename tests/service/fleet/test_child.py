@@ -12,8 +12,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from service.cluster.protocol import PROTOCOL, PROTOCOL_HEADER, SECRET_HEADER
 from service.fleet.child import ServerChild, environment
+from tests.service.cluster.serving import ONE, SECRET
 from tests.service.ingress.support import wait_until
+from tests.service.state.conftest import s3_place, s3_server
+
+__all__ = ["s3_place", "s3_server"]
 
 pytestmark = pytest.mark.slow
 
@@ -39,6 +44,22 @@ def test_it_is_a_whole_server(child: ServerChild) -> None:
 
 def test_it_says_what_it_has_to_do(child: ServerChild) -> None:
     assert child.work() == {"running": 0.0, "queued": 0.0, "workers": 1.0}
+
+
+def test_one_that_shares_its_state_says_where_it_is(s3_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    monkeypatch.setenv("GRADSERVE_CLUSTER_SECRET", SECRET)
+    made = ServerChild("127.0.0.1", SETTINGS | {"state": s3_place, "cluster": "on"})
+    try:
+        host, port = made.address
+        said = {SECRET_HEADER: SECRET, PROTOCOL_HEADER: str(PROTOCOL)}
+        alive = httpx.get(f"http://{host}:{port}/cluster/alive", headers=said, trust_env=False)
+        assert alive.status_code == 200
+        body = {"graph": {"nodes": [{"op": "input"}]}, "feeds": [{"node": 0, "tensor": ONE}]}
+        stats = httpx.post(f"http://{host}:{port}/v1/forward", json=body, trust_env=False).json()["stats"]
+        assert stats["server"] == f"http://{host}:{port}"
+    finally:
+        made.end(30.0)
 
 
 def test_what_means_the_replica_is_not_handed_down() -> None:
