@@ -5,27 +5,29 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Final
 
+from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
 from engine.graph.op import NONE, Array, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
-from engine.oplib.decomposition import room
+from engine.oplib.conjugates import conjugate
+from engine.oplib.decomposition import operations, room
 from engine.oplib.factors import factored, pieces
-from engine.oplib.spectrum import adjoint
 
 
 class Cofactors(Op):
     """y = det(x) x⁻ᵀ, each entry the minor that is left without its row and column, with its sign: ∂ det x / ∂x.
 
-    Of x = u diag(s) vᵀ, det(u) det(v) u diag(Π of the other s) vᵀ, which needs no inverse. Its own derivative is by
-    the quotient by det x, and so NaN, or infinite, where x is singular.
+    Of x = u diag(s) vᴴ, the conjugate of u diag(Π of the other s) vᴴ, times det(u) det(vᴴ), which needs no inverse. Its
+    own derivative is by the quotient by det x, and so NaN, or infinite, where x is singular.
     """
 
     name = "cofactors"
     internal = True
     is_captured = False
     operands = ("x",)
-    gradient: ClassVar[str] = "(Σ(g ∘ y) y − y gᵀ y) / det x"
+    dtypes = DTYPES
+    gradient: ClassVar[str] = "(Σ(g ∘ z) z − z gᵀ z) / conj det x, z the conjugate of y"
 
     def infer(self, x: TensorType) -> ResultTypes:
         """That of x."""
@@ -38,12 +40,13 @@ class Cofactors(Op):
                 u, s, vh = factored(run, "svd", part)
                 signs = run.xp.linalg.det(u) * run.xp.linalg.det(vh)
                 others = _products_of_others(run.xp, s) * signs[:, None]
-                y[...] = (u * others[:, None, :]) @ vh
+                y[...] = (u.conj() * others[:, None, :]) @ vh.conj()
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
         """From d(det x x⁻ᵀ)."""
-        total = (g * y).sum(axes=(x.ndim - 2, x.ndim - 1), keepdims=True)
-        return ((total * y - y @ adjoint(g) @ y) / x.det().reshape(shape=total.shape),)
+        z = conjugate(y)
+        total = (g * z).sum(axes=(x.ndim - 2, x.ndim - 1), keepdims=True)
+        return ((total * z - z @ g.transpose() @ z) / conjugate(x.det()).reshape(shape=total.shape),)
 
     def batch(self, mapped: Sequence[bool], x: Value) -> Value:
         """Itself: N is one more batch axis."""
@@ -52,11 +55,11 @@ class Cofactors(Op):
     def written_out(self, *operands: Value, **attrs: Any) -> Sequence[Value]:
         """By the inverse."""
         (x,) = operands
-        return [x.det().reshape(shape=(*x.shape[:-2], 1, 1)) * adjoint(x.inv())]
+        return [x.det().reshape(shape=(*x.shape[:-2], 1, 1)) * x.inv().transpose()]
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """25 n³ for singular values and vectors, two determinants, and a product."""
-        return 29 * types[0].size * types[0].shape[-1]
+        return operations(types[0], 29 * types[0].size * types[0].shape[-1])
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """A copy, vectors, two products; LAPACK's."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from engine.graph.dtypes import DTYPES, real_dtype
 from engine.graph.ir import Value
 from engine.graph.op import Composite, NoGradient, ResultTypes
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import INT64, TensorType, to_average
 from engine.graph.truth import Truth
-from engine.oplib.decomposition import matrix_type
+from engine.oplib.decomposition import matrix_type, real_like
 from engine.oplib.operands import wrong_shape
 from engine.oplib.widening import wide
 from engine.ops.pinv import rank_tolerance
@@ -28,8 +29,9 @@ class CondNumber(Composite):
 
     name = "cond_number"
     operands = ("x",)
+    dtypes = DTYPES
     since = 2
-    gradient = "that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᵀ / s₀ − uₖ₋₁ vₖ₋₁ᵀ / sₖ₋₁)"
+    gradient = "that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁)"
     samples = (
         Sample(Real(3, 3, diagonal=4)),
         Sample(Real(2, 3, 2, diagonal=3)),
@@ -50,13 +52,13 @@ class CondNumber(Composite):
         x = matrix_type(x)
         if not min(x.shape[-2:]):
             raise wrong_shape(0, "x", "matrices that have entries", x)
-        return x.with_shape(x.shape[:-2])
+        return real_like(x.with_shape(x.shape[:-2]))
 
     def decompose(self, x: Value) -> Value:
         """The first over the last."""
         s = _singular_values(x)
         y = s.select(index=0, axis=s.ndim - 1) / s.select(index=s.shape[-1] - 1, axis=s.ndim - 1)
-        dtype = to_average(x.dtype)
+        dtype = real_dtype(to_average(x.dtype))
         return y if y.dtype == dtype else y.cast(dtype=dtype)
 
 
@@ -69,6 +71,7 @@ class MatrixRank(Composite):
 
     name = "matrix_rank"
     operands = ("x",)
+    dtypes = DTYPES
     since = 2
     gradient = "none: a rank is a whole number"
     vjp = NoGradient("a rank is a whole number")

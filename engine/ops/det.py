@@ -12,7 +12,8 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.graph.truth import Truth
 from engine.oplib.cofactors import cofactors
-from engine.oplib.decomposition import Decomposition, room
+from engine.oplib.conjugates import conjugate
+from engine.oplib.decomposition import Decomposition, operations, room
 from engine.oplib.factors import pieces
 from engine.oplib.matrices import square
 from engine.oplib.spectrum import of_nothing
@@ -28,7 +29,7 @@ class Det(Decomposition):
     """
 
     name = "det"
-    gradient = "g · the cofactors of x: det(x) x⁻ᵀ where x is regular"
+    gradient = "g · the conjugate cofactors of x: of det(x) x⁻ᵀ where x is regular"
     samples = (
         Sample(Real(3, 3)),
         Sample(Real(2, 2, 2, diagonal=-7)),
@@ -69,11 +70,11 @@ class Det(Decomposition):
         """Jacobi's formula."""
         if not x.type.size:
             return (of_nothing(x, [g]),)
-        return (cofactors(wide(x)) * wide(g).reshape(shape=(*g.shape, 1, 1)),)
+        return (conjugate(cofactors(wide(x))) * wide(g).reshape(shape=(*g.shape, 1, 1)),)
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """2 n³ / 3 for each matrix."""
-        return 2 * types[0].size * types[0].shape[-1] // 3
+        return operations(types[0], 2 * types[0].size * types[0].shape[-1] // 3)
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, results, and LAPACK's copy."""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from engine.graph.attributes import Attr
+from engine.graph.dtypes import DTYPES
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Composite, ResultTypes
@@ -16,11 +17,12 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DType, TensorType, promote, to_average
 from engine.graph.truth import Truth
-from engine.oplib.decomposition import Decomposition, matrix_type, room
+from engine.oplib.conjugates import adjoint
+from engine.oplib.decomposition import Decomposition, matrix_type, operations, room
 from engine.oplib.factors import factored, pieces
 from engine.oplib.operands import wrong_shape
 from engine.oplib.product import product_type
-from engine.oplib.spectrum import adjoint, of_nothing
+from engine.oplib.spectrum import of_nothing
 from engine.oplib.widening import wide, widened
 
 _RCOND = "of the largest singular value, the part up to which others are taken for 0; absent: "
@@ -41,7 +43,7 @@ def rank_tolerance(shape: Sequence[int], dtype: DType) -> float:
 
 
 class PInv(Decomposition):
-    """y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᵀ of x = u diag(s) vᵀ, without those s that are 0.
+    """y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without those s that are 0.
 
     x [batch…, m, n], y [batch…, n, m]. Singular values up to `rcond` times the largest are taken for 0: by default
     max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut, equal singular
@@ -54,7 +56,7 @@ class PInv(Decomposition):
 
     name = "pinv"
     attrs: ClassVar[Mapping[str, Attr]] = {"rcond": Attr("float", None, _RCOND + "max(m, n) ε")}
-    gradient = "−yᵀ g yᵀ + (1 − x y) gᵀ y yᵀ + yᵀ y gᵀ (1 − y x)"
+    gradient = "−yᴴ g yᴴ + (1 − x y) gᴴ y yᴴ + yᴴ y gᴴ (1 − y x)"
     samples = (
         Sample(Real(4, 2, diagonal=3)),
         Sample(Real(2, 2, 3, diagonal=3)),
@@ -97,7 +99,7 @@ class PInv(Decomposition):
                 u, s, vh = factored(run, "svd", matrices)
                 kept = ~(s <= part * s[:, :1])
                 inverse = run.xp.where(kept, 1 / run.xp.where(kept, s, 1), 0)
-                y[...] = vh.swapaxes(-1, -2) @ (inverse[..., None] * u.swapaxes(-1, -2))
+                y[...] = vh.swapaxes(-1, -2).conj() @ (inverse[..., None] * u.swapaxes(-1, -2).conj())
 
     def vjp(self, g: Value, y: Value, x: Value, *, rcond: float | None) -> Sequence[Value | None]:
         """In the space of x, and beside it on either side."""
@@ -114,7 +116,7 @@ class PInv(Decomposition):
         """4 m n k + 21 k³ for the decomposition of each matrix, and a product."""
         *lead, m, n = types[0].shape
         k = min(m, n)
-        return math.prod(lead) * (6 * m * n * k + 21 * k**3)
+        return operations(types[0], math.prod(lead) * (6 * m * n * k + 21 * k**3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, its factors, one of these again, and their product; LAPACK's."""
@@ -135,11 +137,12 @@ class LstSq(Composite):
 
     name = "lstsq"
     operands = ("a", "b")
+    dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {
         "rcond": Attr("float", None, _RCOND + "none is, and columns are independent")
     }
     since = 2
-    gradient = "that of qr or pinv: db = a (aᵀ a)⁻¹ g, da = (b − a y) ((aᵀ a)⁻¹ g)ᵀ − db yᵀ"
+    gradient = "that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ"
     samples = (
         Sample(Real(4, 2, diagonal=3), Real(4)),
         Sample(Real(2, 3, 2, diagonal=3), Real(2, 3)),
