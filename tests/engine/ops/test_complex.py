@@ -1,4 +1,4 @@
-"""Ops on complex numbers, each against itself on real and imaginary parts in opset 1; cuts, zeros, and mpmath."""
+"""Ops on complex numbers, each against itself on real and imaginary parts in opset 1; cuts and zeros."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import mpmath
 import numpy as np
 import pytest
 
@@ -344,57 +343,3 @@ def test_nan_in_either_part_is_nan() -> None:
     assert not run("is_finite", z).any()
     assert not run("equal", z, z).any()
     assert run("not_equal", z, z).all()
-
-
-# ---------------------------------------------------------------- against mpmath
-
-POINTS = np.array([0.3 + 0.2j, -1.5 + 2j, 2 - 3j, -0.7 - 0.1j, 1e-8 + 1e-9j, 5 + 0.5j])
-FUNCTIONS: dict[str, Callable[[Any], Any]] = {
-    "exp": mpmath.exp,
-    "log": mpmath.log,
-    "sqrt": mpmath.sqrt,
-    "rsqrt": lambda z: 1 / mpmath.sqrt(z),
-    "sin": mpmath.sin,
-    "cos": mpmath.cos,
-    "sinh": mpmath.sinh,
-    "cosh": mpmath.cosh,
-    "tanh": mpmath.tanh,
-    "reciprocal": lambda z: 1 / z,
-    "sigmoid": lambda z: 1 / (1 + mpmath.exp(-z)),
-    "square": lambda z: z * z,
-    "abs": mpmath.fabs,
-    "angle": mpmath.arg,
-}
-HOLOMORPHIC = [op for op in FUNCTIONS if op not in ("abs", "angle")]
-
-
-@pytest.mark.parametrize("op", FUNCTIONS)
-def test_values_are_mpmaths(op: str) -> None:
-    wanted = [complex(FUNCTIONS[op](mpmath.mpc(z))) for z in POINTS]
-    np.testing.assert_allclose(run(op, POINTS), wanted, rtol=4e-15, atol=0)
-
-
-@pytest.mark.parametrize("op", HOLOMORPHIC)
-def test_gradients_are_conjugates_of_derivatives(op: str) -> None:
-    wanted = [complex(mpmath.conj(mpmath.diff(FUNCTIONS[op], mpmath.mpc(z)))) for z in POINTS[:4]]
-    _, (found,) = grads(op, POINTS[:4], wrt=[0])
-    np.testing.assert_allclose(found, wanted, rtol=1e-10)
-
-
-@pytest.mark.parametrize("z", [-800 + 1j, 800 - 2j, -745 + 0.5j])
-def test_the_sigmoid_keeps_its_tails(z: complex) -> None:
-    wanted = complex(FUNCTIONS["sigmoid"](mpmath.mpc(z)))
-    assert abs(run("sigmoid", np.array([z]))[0] - wanted) <= 1e-13 * abs(wanted) + 1e-323
-
-
-@pytest.mark.parametrize("exponent", [-3.0, -0.5, 0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 7.0, 1.5])
-def test_powers_are_mpmaths(exponent: float) -> None:
-    wanted = [complex(mpmath.mpc(z) ** mpmath.mpf(exponent)) for z in POINTS]
-    np.testing.assert_allclose(run("pow_scalar", POINTS, exponent=exponent), wanted, rtol=4e-14)
-
-
-@pytest.mark.parametrize("op", [*FUNCTIONS, "conj", "real", "imag"])
-def test_the_narrow_dtype_follows_the_wide_one(op: str) -> None:
-    narrow = run(op, POINTS.astype("complex64"))
-    assert narrow.dtype in (np.complex64, np.float32)
-    np.testing.assert_allclose(narrow, run(op, POINTS), rtol=3e-6, atol=1e-7)
