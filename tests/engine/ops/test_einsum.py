@@ -83,7 +83,7 @@ def test_capitals_are_letters_of_their_own() -> None:
 
 COMMON = [
     (("int8", "int8"), "int8"),
-    (("int8", "uint8"), "int32"),
+    (("int8", "uint8"), "int16"),
     (("bool", "bool"), "bool"),
     (("int32", "float32"), "float64"),
     (("float16", "float16"), "float16"),

@@ -182,9 +182,9 @@ def test_an_index_outside_the_table_is_refused() -> None:
 
 WRONG = [
     ("gather", [np.zeros(3), np.zeros(3)], {}, "dtype_mismatch",
-     "operand 1 (index) must be of dtype int8, uint8, int32, uint32, int64, but is float64"),
+     "operand 1 (index) must be of dtype int8, uint8, int16, int32, uint32, int64, but is float64"),
     ("gather", [np.zeros(3), np.zeros(3, bool)], {}, "dtype_mismatch",
-     "operand 1 (index) must be of dtype int8, uint8, int32, uint32, int64, but is bool"),
+     "operand 1 (index) must be of dtype int8, uint8, int16, int32, uint32, int64, but is bool"),
     ("gather", [np.zeros((3, 2)), np.zeros((3, 3), int)], {}, "shape_mismatch",
      "operand 1 (index) must have rank 2 and at most shape [3, 2] off axis 0, but has shape [3, 3]"),
     ("gather", [np.zeros((3, 2)), np.zeros(3, int)], {}, "shape_mismatch",
@@ -202,9 +202,9 @@ WRONG = [
     ("embedding", [np.zeros(()), np.zeros(2, int)], {}, "shape_mismatch",
      "needs at least 1 axis to look up rows, but the operand has 0"),
     ("embedding", [np.zeros((3, 2)), np.zeros(2)], {}, "dtype_mismatch",
-     "operand 1 (indices) must be of dtype int8, uint8, int32, uint32, int64, but is float64"),
+     "operand 1 (indices) must be of dtype int8, uint8, int16, int32, uint32, int64, but is float64"),
     ("one_hot", [np.zeros(2, bool)], {"classes": 2}, "dtype_mismatch",
-     "operand 0 (indices) must be of dtype int8, uint8, int32, uint32, int64, but is bool"),
+     "operand 0 (indices) must be of dtype int8, uint8, int16, int32, uint32, int64, but is bool"),
     ("one_hot", [np.zeros(2, int)], {}, "bad_attribute", "attribute classes is required"),
     ("one_hot", [np.zeros(2, int)], {"classes": -1}, "bad_attribute",
      "attribute classes must be a whole number of at least 0, but is -1"),

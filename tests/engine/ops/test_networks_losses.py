@@ -140,7 +140,7 @@ LOGITS = np.ones((2, 3))
             {},
             "dtype_mismatch",
             (
-                "operand 1 (targets) must be of dtype int8, uint8, int32, uint32, int64, float16, float32, float64, "
+                "operand 1 (targets) must be of dtype int8, uint8, int16, int32, uint32, int64, float16, float32, float64, "
                 "but is bool"
             ),
         ),
