@@ -140,8 +140,8 @@ LOGITS = np.ones((2, 3))
             {},
             "dtype_mismatch",
             (
-                "operand 1 (targets) must be of dtype int8, uint8, int16, int32, uint32, int64, float16, float32, float64, "
-                "but is bool"
+                "operand 1 (targets) must be of dtype int8, uint8, int16, int32, uint32, int64, float16, float32, "
+                "float64, but is bool"
             ),
         ),
         (
