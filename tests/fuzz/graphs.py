@@ -9,11 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine import LATEST, EngineError, TensorType, registry
+from engine import LATEST, Builder, EngineError, TensorType, registry
+from engine.graph.attributes import bind
 from engine.graph.ir import ancestors
 from engine.graph.op import Definition, View
 from engine.graph.sample import Operand, Sample
@@ -43,8 +45,6 @@ CALLS: Final[Mapping[str, tuple[float, int]]] = {
     "hessian": (0.03, 20), "check": (0.02, 100), "plan": (0.02, MOST_OF_ONE), "differentiate": (0.03, MOST_OF_ONE),
 }  # fmt: skip
 _LEAVES: Final = ("input", "parameter")
-#: what makes complex numbers of real ones: runs are compared as floats are, and tests of their own have those
-COMPLEX: Final = ("make_complex",)
 #: tries to place an op, before another one is drawn
 _TRIES: Final = 5
 
@@ -119,11 +119,23 @@ def renamed(rng: Random, sample: Sample, shape: Sequence[int] | None, most: int)
 # ---------------------------------------------------------------- ops
 
 
+@cache
+def makes_complex(op: Definition) -> bool:
+    """Whether it makes complex numbers of its samples: runs are compared as floats are, and other tests have those."""
+    for sample in () if op.functions else op.samples:
+        builder, rng = Builder(registry()), np.random.default_rng(0)
+        operands = [builder.leaf(TensorType.of(o.draw(rng)), i) for i, o in enumerate(sample.operands)]
+        attrs = {name: list(v) if isinstance(v, tuple) else v for name, v in sample.attrs.items()}
+        if any(type.is_complex for type in builder.emit(op, operands, bind(op.attrs, attrs)).node.types):
+            return True
+    return False
+
+
 def pools() -> tuple[Sequence[Definition], ...]:
     """Ops by what they are: those that loops are made of, views, and all but those that run functions."""
-    known = [
-        op for op in registry().ops.values() if op.name not in (*_LEAVES, *COMPLEX, "get_output") and not op.functions
-    ]
+    left_out = (*_LEAVES, "get_output")
+    free = [op for op in registry().ops.values() if op.name not in left_out and not op.functions]
+    known = [op for op in free if not makes_complex(op)]
     in_loops = [op for op in known if isinstance(op, Elementwise)]
     return (
         in_loops,
