@@ -42,11 +42,6 @@ class JobContext:
         """Whether this is not to be done now. What takes no longer than `patience` always is."""
         return self.most_seconds is not None and cost.seconds > max(self.most_seconds, patience)
 
-    @property
-    def read_in(self) -> float:
-        """Seconds in which it was decoded, once it is."""
-        return self._marks[1] - self._marks[0]
-
     def mark(self) -> float:
         """A part is over: decoding, planning, or execution. When that is."""
         now = perf_counter()

@@ -24,6 +24,7 @@ from service.transport.job import Job, Reply
 from service.transport.job_result import Divisible
 from service.transport.sum_parts import PIECE_HEADER, Piece, PieceRequest, Total, run_header
 from service.wire.binary import own_bytes, write_request
+from service.wire.json_codec import TEXT_RATE
 from service.wire.media import PIECE_SUMS, SAFETENSORS
 from service.wire.node_place import NodePlace
 from service.wire.request import ParsedRequest
@@ -46,7 +47,14 @@ def division(ready: object, context: JobContext, response_bytes: int) -> Divisib
     if blocks == 1 or seconds < _WORTH:
         return None
     nbytes = sum(type.nbytes for type in sum_types(ready))
-    return Divisible(blocks, seconds, context.read_in, nbytes, response_bytes, _versions(ready, job))
+    return Divisible(blocks, seconds, _reading(ready, job), nbytes, response_bytes, _versions(ready, job))
+
+
+def _reading(ready: PreparedSum, job: Job) -> float:
+    """Seconds to read the request, by the length of what is text of it: the same on every machine, however busy."""
+    task = ready.execution
+    beside = sum(array.nbytes for feed, array in task.tensors.items() if feed not in task.residents)
+    return max(0, len(job.body) - (beside if job.sent == SAFETENSORS else 0)) / TEXT_RATE
 
 
 def _versions(ready: PreparedSum, job: Job) -> list[tuple[str, str]]:
