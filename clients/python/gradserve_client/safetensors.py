@@ -1,6 +1,8 @@
 """The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
 
 https://github.com/huggingface/safetensors#format
+
+A complex tensor lies in it as its parts, along a last axis of 2; `__metadata__.complex` names these tensors.
 """
 
 from __future__ import annotations
@@ -10,17 +12,19 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from gradserve_client.errors import InputError, MalformedAnswer
-from gradserve_client.tensors import DTYPES, Array, Buffer, bytes_of, from_bytes
+from gradserve_client.tensors import DTYPES, PARTS, Array, Buffer, bytes_of, from_bytes
 
 #: bytes that a header may have: as many as the format's own reader takes
 MOST_OF_HEADER: Final = 100_000_000
 _METADATA: Final = "__metadata__"
 _LENGTH: Final = 8
-_NAMES: Final = {spelling: name for name, spelling in DTYPES.items()}
+_COMPLEX: Final = "complex"
+_NAMES: Final = {spelling: name for name, spelling in DTYPES.items() if spelling}
+_OF_PARTS: Final = {parts: name for name, parts in PARTS.items()}
 
 
 class File(NamedTuple):
-    """What a file holds. The tensors are views of its bytes."""
+    """What a file holds, its metadata without the list of complex tensors. The tensors are views of its bytes."""
 
     metadata: dict[str, str]
     tensors: dict[str, Array]
@@ -32,14 +36,22 @@ def encode(tensors: Mapping[str, Array], metadata: Mapping[str, str]) -> list[Bu
     Tensors of wide elements come first, so that every one is aligned.
     """
     ordered = sorted(tensors.items(), key=lambda item: -item[1].itemsize)
-    header: dict[str, Any] = {_METADATA: dict(metadata)} if metadata else {}
+    pairs = [name for name, array in ordered if array.dtype.name in PARTS]
+    stated = dict(metadata) | ({_COMPLEX: json.dumps(pairs, separators=(",", ":"))} if pairs else {})
+    header: dict[str, Any] = {_METADATA: stated} if stated else {}
     end = 0
     for name, array in ordered:
         start, end = end, end + array.nbytes
-        header[name] = {"dtype": DTYPES[array.dtype.name], "shape": list(array.shape), "data_offsets": [start, end]}
+        header[name] = _spelled(array) | {"data_offsets": [start, end]}
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _LENGTH)
     return [len(text).to_bytes(_LENGTH, "little") + text, *(bytes_of(array) for _, array in ordered if array.nbytes)]
+
+
+def _spelled(array: Array) -> dict[str, Any]:
+    if parts := PARTS.get(array.dtype.name):
+        return {"dtype": DTYPES[parts], "shape": [*array.shape, 2]}
+    return {"dtype": DTYPES[array.dtype.name], "shape": list(array.shape)}
 
 
 def decode(file: Buffer) -> File:
@@ -55,9 +67,10 @@ def decode(file: Buffer) -> File:
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise MalformedAnswer(f"{_METADATA} of the safetensors file holds something else than strings")
     entries = {name: _Entry.of(name, stated) for name, stated in header.items()}
+    pairs = _complex_names(metadata.pop(_COMPLEX, None), entries)
     data = view[_LENGTH + length :]
     _check_that_they_fill(entries.values(), len(data))
-    return File(metadata, {name: entry.read(name, data) for name, entry in entries.items()})
+    return File(metadata, {name: entry.read(name, data, name in pairs) for name, entry in entries.items()})
 
 
 class _Entry(NamedTuple):
@@ -77,11 +90,16 @@ class _Entry(NamedTuple):
                 return cls(start, end, dtype, shape)
         raise MalformedAnswer(f"the safetensors file does not say where {name!r} lies")
 
-    def read(self, name: str, data: memoryview) -> Array:
+    def read(self, name: str, data: memoryview, has_parts: bool) -> Array:
         if self.dtype not in _NAMES:
             raise MalformedAnswer(f"the safetensors file holds {name!r} in {self.dtype}, which this client cannot read")
+        dtype, shape = _NAMES[self.dtype], self.shape
+        if has_parts:
+            if dtype not in _OF_PARTS or shape[-1:] != [2]:
+                raise MalformedAnswer(f"{name!r} is said to be complex, and is no F32 or F64 with a last axis of 2")
+            dtype, shape = _OF_PARTS[dtype], shape[:-1]
         try:
-            return from_bytes(data[self.start : self.end], _NAMES[self.dtype], self.shape)
+            return from_bytes(data[self.start : self.end], dtype, shape)
         except InputError as error:
             raise MalformedAnswer(f"{name!r} of the safetensors file: {error}") from None
 
@@ -94,6 +112,21 @@ def _header_of(text: bytes) -> dict[str, Any]:
     if not isinstance(header, dict):
         raise MalformedAnswer("the header of the safetensors file is no object")
     return header
+
+
+def _complex_names(text: str | None, entries: Mapping[str, _Entry]) -> frozenset[str]:
+    """The names of the tensors that are complex."""
+    if text is None:
+        return frozenset()
+    try:
+        names = json.loads(text)
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise MalformedAnswer(f"{_METADATA}.{_COMPLEX} of the safetensors file is no JSON list of names")
+    if absent := [name for name in names if name not in entries]:
+        raise MalformedAnswer(f"the safetensors file holds no {absent[0]!r}, which its {_METADATA}.{_COMPLEX} names")
+    return frozenset(names)
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -18,20 +18,27 @@ ArrayLike = npt.ArrayLike
 Form = Literal["json", "base64", "safetensors"]
 Buffer = bytes | bytearray | memoryview
 
-#: the dtypes of the wire, each as safetensors spells it
+#: the dtypes of the wire, each as safetensors spells it, if it has the dtype
 DTYPES: Final = {
     "bool": "BOOL",
     "int8": "I8",
     "uint8": "U8",
+    "int16": "I16",
     "int32": "I32",
     "uint32": "U32",
     "int64": "I64",
     "float16": "F16",
     "float32": "F32",
     "float64": "F64",
+    "complex64": "C64",
+    "complex128": "",
 }
+#: the dtype of real and imaginary parts, which are how complex numbers travel
+PARTS: Final = {"complex64": "float32", "complex128": "float64"}
+#: the other dtypes: those that recorded functions and imported models compute with
+REALS: Final = tuple(name for name in DTYPES if name not in PARTS)
 #: the opset that graphs have a dtype since, where it is not the first
-SINCE: Final = {"uint32": 2}
+SINCE: Final = {"int16": 2, "uint32": 2, "complex64": 2, "complex128": 2}
 #: from so many bytes on, tensors travel as safetensors unless told otherwise
 LARGE: Final = 4096
 #: whole numbers that every reader of JSON reads exactly
@@ -109,17 +116,23 @@ def _size(shape: object) -> int:
 def to_json(array: Array, form: Form = "base64") -> dict[str, Any]:
     """An array that `as_array` gave as a tensor in JSON: in base64, unless `form` is "json".
 
-    Even then where JSON has no such numbers: NaN, infinities, whole numbers beyond 2⁵³.
+    Even then where JSON has no such numbers: NaN, infinities, whole numbers beyond 2⁵³. A complex number is two in
+    "json": its real part, then its imaginary one.
     """
     tensor: dict[str, Any] = {"dtype": array.dtype.name, "shape": list(array.shape)}
     if form == "json" and _exact_in_json(array):
-        plain = array.astype(np.uint8) if array.dtype == np.bool_ else array
-        return tensor | {"data": plain.reshape(-1).tolist()}
+        return tensor | {"data": _plain(array.reshape(-1)).tolist()}
     return tensor | {"data_b64": binascii.b2a_base64(bytes_of(array), newline=False).decode()}
 
 
+def _plain(flat: Array) -> Array:
+    if flat.dtype == np.bool_:
+        return flat.view(np.uint8)
+    return flat.view(PARTS[flat.dtype.name]) if flat.dtype.kind == "c" else flat
+
+
 def _exact_in_json(array: Array) -> bool:
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "fc":
         return bool(np.isfinite(array).all())
     if array.dtype.itemsize < 8 or not array.size:
         return True
@@ -156,7 +169,7 @@ def _numbers(data: object, dtype: str) -> memoryview:
         raise MalformedAnswer("data is a list of numbers")
     if dtype not in DTYPES:
         return memoryview(b"")  # refused by its dtype
-    element = np.dtype(dtype).newbyteorder("<")
+    element = np.dtype(PARTS.get(dtype, dtype)).newbyteorder("<")
     array = _floats(data, element) if element.kind == "f" else _integers(data, element)
     return bytes_of(array)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,9 @@ from gradserve_client.tensors import DTYPES
 
 
 @st.composite
-def arrays(draw: st.DrawFn) -> np.ndarray[Any, Any]:
-    """Any bits that an array of the wire can have: every NaN, both zeros, subnormals."""
-    dtype = np.dtype(draw(st.sampled_from([*DTYPES])))
+def arrays(draw: st.DrawFn, dtypes: Sequence[str] = tuple(DTYPES)) -> np.ndarray[Any, Any]:
+    """Any bits that an array of these dtypes can have: every NaN, both zeros, subnormals."""
+    dtype = np.dtype(draw(st.sampled_from(dtypes)))
     shape = draw(hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4))
     count = int(np.prod(shape))
     if dtype == np.bool_:

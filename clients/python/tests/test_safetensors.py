@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 from clients.python.tests.arrays import arrays, same_bits
 from gradserve_client import safetensors as own
 from gradserve_client.errors import MalformedAnswer
+from gradserve_client.tensors import DTYPES, PARTS
 
 NAMES = st.text("abc.019", min_size=1, max_size=6)
+REALS = [dtype for dtype in DTYPES if dtype not in PARTS]
 
 
 @given(st.dictionaries(NAMES, arrays(), max_size=4), st.dictionaries(NAMES, st.text(max_size=5), max_size=2))
@@ -25,7 +27,7 @@ def test_there_and_back(tensors: dict[str, np.ndarray[Any, Any]], metadata: dict
     assert {name for name in tensors if same_bits(read.tensors[name], tensors[name])} == set(tensors)
 
 
-@given(st.dictionaries(NAMES, arrays(), min_size=1, max_size=3))
+@given(st.dictionaries(NAMES, arrays(REALS), min_size=1, max_size=3))
 def test_the_formats_own_library_says_the_same(tensors: dict[str, np.ndarray[Any, Any]]) -> None:
     theirs = safetensors.numpy.load(b"".join(own.encode(tensors, {"a": "b"})))
     assert {name for name in tensors if same_bits(theirs[name], tensors[name])} == set(tensors)
@@ -56,6 +58,57 @@ def file(header: Any, data: bytes = b"") -> bytes:
 
 def entry(start: int, end: int, dtype: str = "U8", shape: Any = None) -> dict[str, Any]:
     return {"dtype": dtype, "shape": [end - start] if shape is None else shape, "data_offsets": [start, end]}
+
+
+@given(st.dictionaries(NAMES, arrays([*PARTS]), min_size=1, max_size=3))
+def test_the_formats_own_library_has_the_parts_of_complex_numbers(tensors: dict[str, np.ndarray[Any, Any]]) -> None:
+    body = b"".join(own.encode(tensors, {"a": "b"}))
+    for name, parts in safetensors.numpy.load(body).items():
+        whole = tensors[name]
+        assert parts.shape == (*whole.shape, 2)
+        assert same_bits(parts, whole.reshape(-1).view(PARTS[whole.dtype.name]).reshape(parts.shape))
+
+
+def test_complex_numbers_are_named_in_the_metadata() -> None:
+    body = b"".join(own.encode({"x": np.ones(2), "z": np.ones(2, np.complex64), "é": np.array(1j)}, {"a": "b"}))
+    header = json.loads(body[8 : 8 + int.from_bytes(body[:8], "little")])
+    assert header["__metadata__"]["a"] == "b"
+    assert {*json.loads(header["__metadata__"]["complex"])} == {"z", "é"}
+    assert (header["é"]["dtype"], header["é"]["shape"]) == ("F64", [2])
+    read = own.decode(bytearray(body))
+    assert read.metadata == {"a": "b"}
+    assert read.tensors["z"].flags.writeable
+
+
+def test_c64_is_read() -> None:
+    array = np.array([1 - 2j, 0.5j], np.complex64)
+    assert same_bits(own.decode(file({"a": entry(0, 16, "C64", [2])}, array.tobytes())).tensors["a"], array)
+
+
+def named(names: Any, dtype: str, shape: list[int]) -> bytes:
+    """A file of 16 bytes that says which tensors are complex."""
+    return file({"__metadata__": {"complex": names}, "a": entry(0, 16, dtype, shape)}, bytes(16))
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (named('["a"]', "F64", [2, 1]), "last axis of 2"),
+        (named('["a"]', "F32", [2, 2, 1]), "last axis of 2"),
+        (named('["a"]', "I64", [1, 2]), "last axis of 2"),
+        (named('["a"]', "F16", [4, 2]), "last axis of 2"),
+        (named('["a"]', "C64", [2]), "last axis of 2"),
+        (named('["b"]', "F64", [2]), "no 'b'"),
+        (named('"a"', "F64", [2]), "list of names"),
+        (named("a", "F64", [2]), "list of names"),
+        (named("[1]", "F64", [2]), "list of names"),
+        (named("null", "F64", [2]), "list of names"),
+        (named(["a"], "F64", [2]), "strings"),
+    ],
+)
+def test_what_is_said_to_be_complex_has_parts(body: bytes, told: str) -> None:
+    with pytest.raises(MalformedAnswer, match=told):
+        own.decode(body)
 
 
 @pytest.mark.parametrize(

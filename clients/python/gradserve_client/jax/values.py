@@ -11,7 +11,7 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, SourceGraph
-from gradserve_client.tensors import DTYPES, Array
+from gradserve_client.tensors import REALS, Array
 
 #: the words of a key of threefry, on an axis of their own behind those that JAX shows
 _WORDS = 2
@@ -75,7 +75,7 @@ class Value:
 
 def unsendable(dtype: np.dtype[Any]) -> str | None:
     """What keeps a dtype from the wire, or None where nothing does."""
-    if dtype.name in DTYPES:
+    if dtype.name in REALS:
         return None
     if dtype.kind == "c":
         return "complex numbers, which the wire lacks"

@@ -16,7 +16,7 @@ from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, 
 from gradserve_client.onnx.notes_of import notes_of
 from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, named, unsendable
 from gradserve_client.onnx.translator import Translator
-from gradserve_client.tensors import DTYPES, Array
+from gradserve_client.tensors import REALS, Array
 
 #: a model: a file, its bytes, or what the onnx package makes of either
 Model: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
@@ -153,7 +153,7 @@ def _initialisers(
         if each.name in inputs:
             continue
         array = numpy_helper.to_array(each)
-        trained = array.dtype.kind == "f" and array.dtype.name in DTYPES
+        trained = array.dtype.kind == "f" and array.dtype.name in REALS
         trained = trained and (parameters is None or each.name in parameters)
         known = Known.MODEL if trained else Known.CONSTANT
         found[each.name] = scope[each.name] = Value(each.name, array, known, trained=trained)

@@ -11,7 +11,7 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, SourceGraph
-from gradserve_client.tensors import DTYPES
+from gradserve_client.tensors import REALS
 
 
 class Known(IntEnum):
@@ -66,7 +66,7 @@ def unsendable(example: Any) -> str | None:
     """What keeps an example from being a tensor of the wire, or None where nothing does."""
     if not isinstance(example, np.ndarray | np.generic):
         return "a sequence, an optional or a map, which are no tensors"
-    if example.dtype.name in DTYPES:
+    if example.dtype.name in REALS:
         return None
     if example.dtype.kind in "OUS":
         return "strings, which are no tensors of the wire"

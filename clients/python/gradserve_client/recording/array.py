@@ -132,7 +132,7 @@ class RecordedArray(Traced):
         return int(self.recorder.value(self, "int"))
 
     def __complex__(self) -> NoReturn:
-        raise RecordingError(f"complex ({users_line()}): there are no complex numbers on the server")
+        raise RecordingError(f"complex ({users_line()}): functions are not recorded of complex numbers")
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         raise RecordingError(

@@ -12,6 +12,7 @@ from gradserve_client.recording.traced import DType, Traced
 
 bool: Final[DType] = np.dtype("bool")
 int8: Final[DType] = np.dtype("int8")
+int16: Final[DType] = np.dtype("int16")
 int32: Final[DType] = np.dtype("int32")
 int64: Final[DType] = np.dtype("int64")
 uint8: Final[DType] = np.dtype("uint8")
@@ -20,7 +21,9 @@ float16: Final[DType] = np.dtype("float16")
 float32: Final[DType] = np.dtype("float32")
 float64: Final[DType] = np.dtype("float64")
 #: by their names
-ALL: Final = {dtype.name: dtype for dtype in (bool, int8, uint8, int32, uint32, int64, float16, float32, float64)}
+ALL: Final = {
+    dtype.name: dtype for dtype in (bool, int8, uint8, int16, int32, uint32, int64, float16, float32, float64)
+}
 
 
 def _dtype(of: object) -> DType:

@@ -10,7 +10,7 @@ import numpy as np
 from gradserve_client.errors import InputError
 from gradserve_client.recording.recorder import current
 from gradserve_client.recording.traced import DType, Scalar, Traced
-from gradserve_client.tensors import DTYPES, as_array
+from gradserve_client.tensors import REALS, as_array
 
 #: what stands for an array in an expression
 Operand = Traced | Scalar | np.ndarray[Any, Any]
@@ -32,6 +32,7 @@ def constant(value: object, dtype: DType | None = None) -> Traced:
         raise InputError(f"this is no array: {error}") from None
     if array.dtype.kind == "O":
         raise InputError(f"{type(value).__name__} is no array of numbers")
+    dtype_of(array.dtype)
     return current().constant(as_array(array))
 
 
@@ -46,8 +47,8 @@ def dtype_of(dtype: object) -> DType:
         found: DType = np.dtype(dtype)  # type: ignore[call-overload] # whatever it is, NumPy says
     except TypeError as error:
         raise InputError(f"this is no dtype: {error}") from None
-    if found.name not in DTYPES:
-        raise InputError(f"there are no arrays of {found.name}: the dtypes are {', '.join(DTYPES)}")
+    if found.name not in REALS:
+        raise InputError(f"there are no arrays of {found.name}: the dtypes are {', '.join(REALS)}")
     return found
 
 

@@ -14,7 +14,7 @@ class NotRecorded(RecordingError, AttributeError):
 
 _SHAPES: Final = "its result has a shape that depends on data, which graphs have not"
 _BITS: Final = "no op works on bits"
-_COMPLEX: Final = "there are no complex numbers on the server: record real and imaginary part as two arrays"
+_COMPLEX: Final = "functions are not recorded of complex numbers: record real and imaginary part as two arrays"
 _WIRE: Final = "there are no such numbers on the server: take"
 _SPECTRUM: Final = "no op gives eigenvalues or singular values: compute them before, and give them as an argument"
 
@@ -32,7 +32,6 @@ MAIN: Final[Mapping[str, str]] = {
     "fft": "no op transforms so; write matmul() with the matrix of cosines, and with that of sines",
     "complex64": _COMPLEX,
     "complex128": _COMPLEX,
-    "int16": f"{_WIRE} int32",
     "uint16": f"{_WIRE} int32",
     "uint64": f"{_WIRE} int64",
 }

@@ -10,7 +10,7 @@ import torch
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, SourceGraph
-from gradserve_client.tensors import DTYPES
+from gradserve_client.tensors import REALS
 
 #: a constant of one number is written as that number where it has more elements
 _WRITTEN_OUT = 16
@@ -79,7 +79,7 @@ def require_sendable(kind: Type) -> None:
     """Raise Blocked for a dtype that the wire lacks."""
     if kind.dtype.startswith("complex"):
         raise Blocked("it gives complex numbers, which the wire lacks", "write real and imaginary parts apart")
-    if kind.dtype not in DTYPES:
+    if kind.dtype not in REALS:
         raise Blocked(f"it gives {kind.dtype}, which the wire lacks", "convert the module with .double() or .float()")
 
 

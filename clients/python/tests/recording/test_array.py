@@ -236,11 +236,13 @@ def test_what_an_array_is(client: gs.Client) -> None:
     assert (gs.function(look, client=client)(X) == X).all()
 
 
-DTYPES = ["bool", "int8", "uint8", "int32", "uint32", "int64", "float16", "float32", "float64"]
+DTYPES = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "float16", "float32", "float64"]
 #: the table of the standard, where it says something, and float16 as floats are
 PROMOTION = {
     ("int8", "int32"): "int32", ("int8", "int64"): "int64", ("int32", "int64"): "int64", ("uint8", "int32"): "int32",
     ("uint8", "int64"): "int64", ("uint8", "uint32"): "uint32", ("int8", "uint32"): "int64",
+    ("int8", "int16"): "int16", ("int8", "uint8"): "int16", ("uint8", "int16"): "int16", ("int16", "int32"): "int32",
+    ("int16", "uint32"): "int64", ("int16", "int64"): "int64",
     ("int32", "uint32"): "int64", ("uint32", "int64"): "int64", ("float32", "float64"): "float64",
     ("float16", "float32"): "float32", ("float16", "float64"): "float64", **{(dtype, dtype): dtype for dtype in DTYPES},
 }  # fmt: skip
@@ -261,8 +263,8 @@ def test_numbers_take_the_dtype_of_the_array(dtype: str) -> None:
 
 
 def test_dtypes_that_the_wire_lacks_are_refused(client: gs.Client) -> None:
-    with pytest.raises(gs.InputError, match="int16"):
-        common_dtype(np.dtype("int8"), np.dtype("uint8"))
+    with pytest.raises(gs.InputError, match="uint16"):
+        common_dtype(np.dtype("uint8"), np.dtype("uint16"))
     with pytest.raises(gs.RecordingError, match=r"add \(test_array.py:\d+\).*300"):
         gs.function(lambda x: x + 300, client=client)(np.ones(2, np.uint8))
     with pytest.raises(gs.RecordingError, match=r"add \(test_array.py:\d+\).*-1"):

@@ -16,7 +16,7 @@ from gradserve_client.recording.traced import Traced
 
 #: what of the standard's main namespace is no function of arrays
 NO_FUNCTIONS = {"e", "inf", "nan", "newaxis", "pi", "linalg", "__array_api_version__", "__array_namespace_info__"}
-DTYPES = {"bool", "int8", "uint8", "int32", "uint32", "int64", "float16", "float32", "float64"}
+DTYPES = {"bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "float16", "float32", "float64"}
 ABOUT_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 TOLERANCE = {np.dtype("float32"): 2e-6, np.dtype("float64"): 1e-12}
 
@@ -129,7 +129,7 @@ def test_the_namespace_says_what_it_is() -> None:
     assert info.devices() == [info.default_device()]
     assert info.default_dtypes()["real floating"] == np.float64
     assert {*info.dtypes()} == DTYPES
-    assert {*info.dtypes(kind="integral")} == {"int8", "uint8", "int32", "uint32", "int64"}
+    assert {*info.dtypes(kind="integral")} == {"int8", "uint8", "int16", "int32", "uint32", "int64"}
     assert {*info.dtypes(kind="unsigned integer")} == {"uint8", "uint32"}
     assert {*info.dtypes(kind=("bool", "real floating"))} == {"bool", "float16", "float32", "float64"}
     assert {"unique_values", "linalg.svd"} <= {*info.missing()}

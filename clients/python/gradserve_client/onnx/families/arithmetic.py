@@ -14,7 +14,7 @@ from gradserve_client.importing import Blocked
 from gradserve_client.onnx.call import Call, Said, is_float
 from gradserve_client.onnx.families.helpers import as_dtype
 from gradserve_client.onnx.families.table import RULES
-from gradserve_client.tensors import DTYPES
+from gradserve_client.tensors import REALS
 
 #: ops that are one of ours on the same operands, by the first opset that has them so
 SAME: Final[Mapping[str, tuple[str, int]]] = {
@@ -183,7 +183,7 @@ def clip(call: Call) -> Said:
 def cast(call: Call) -> Said:
     """To a dtype of the wire."""
     wanted = call.results[0].dtype
-    if wanted.name not in DTYPES:
+    if wanted.name not in REALS:
         raise Blocked(f"it gives {wanted.name}, which the wire lacks")
     if call.op == "CastLike" and call.is_constant(0):
         return np.asarray(call.value().example).astype(wanted)
