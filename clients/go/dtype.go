@@ -6,15 +6,18 @@ type DType string
 
 // The dtypes that tensors of this client have.
 const (
-	Bool    DType = "bool"
-	Int8    DType = "int8"
-	Uint8   DType = "uint8"
-	Int32   DType = "int32"
-	Uint32  DType = "uint32"
-	Int64   DType = "int64"
-	Float16 DType = "float16"
-	Float32 DType = "float32"
-	Float64 DType = "float64"
+	Bool       DType = "bool"
+	Int8       DType = "int8"
+	Uint8      DType = "uint8"
+	Int16      DType = "int16"
+	Int32      DType = "int32"
+	Uint32     DType = "uint32"
+	Int64      DType = "int64"
+	Float16    DType = "float16"
+	Float32    DType = "float32"
+	Float64    DType = "float64"
+	Complex64  DType = "complex64"
+	Complex128 DType = "complex128"
 )
 
 type elementKind int
@@ -23,44 +26,63 @@ const (
 	boolean elementKind = iota
 	integer
 	float
+	complexNumber
 )
 
-// elementType is what there is to know of a dtype; safetensors is how that format spells it, and
-// since the opset that graphs have it since.
+// elementType is what there is to know of a dtype; safetensors is how that format spells it, if it has it, since the
+// opset that graphs have it since, and parts the dtype of a complex number's real and imaginary parts, which are how it
+// travels.
 type elementType struct {
 	kind        elementKind
 	size        int
 	safetensors string
 	since       int
+	parts       DType
 }
 
 var elementTypes = map[DType]elementType{
-	Bool:    {boolean, 1, "BOOL", 1},
-	Int8:    {integer, 1, "I8", 1},
-	Uint8:   {integer, 1, "U8", 1},
-	Int32:   {integer, 4, "I32", 1},
-	Uint32:  {integer, 4, "U32", 2},
-	Int64:   {integer, 8, "I64", 1},
-	Float16: {float, 2, "F16", 1},
-	Float32: {float, 4, "F32", 1},
-	Float64: {float, 8, "F64", 1},
+	Bool:       {kind: boolean, size: 1, safetensors: "BOOL", since: 1},
+	Int8:       {kind: integer, size: 1, safetensors: "I8", since: 1},
+	Uint8:      {kind: integer, size: 1, safetensors: "U8", since: 1},
+	Int16:      {kind: integer, size: 2, safetensors: "I16", since: 2},
+	Int32:      {kind: integer, size: 4, safetensors: "I32", since: 1},
+	Uint32:     {kind: integer, size: 4, safetensors: "U32", since: 2},
+	Int64:      {kind: integer, size: 8, safetensors: "I64", since: 1},
+	Float16:    {kind: float, size: 2, safetensors: "F16", since: 1},
+	Float32:    {kind: float, size: 4, safetensors: "F32", since: 1},
+	Float64:    {kind: float, size: 8, safetensors: "F64", since: 1},
+	Complex64:  {kind: complexNumber, size: 8, safetensors: "C64", since: 2, parts: Float32},
+	Complex128: {kind: complexNumber, size: 16, since: 2, parts: Float64},
 }
 
 // safetensorsTypes has the dtypes by their names in files.
 var safetensorsTypes = func() map[string]DType {
 	found := map[string]DType{}
 	for dtype, element := range elementTypes {
-		found[element.safetensors] = dtype
+		if element.safetensors != "" {
+			found[element.safetensors] = dtype
+		}
 	}
 	return found
 }()
+
+// complexTypes has the dtypes of complex numbers by those of their parts.
+var complexTypes = map[DType]DType{Float32: Complex64, Float64: Complex128}
+
+// asParts is the dtype of the numbers that an element is written as: itself, or that of a complex number's parts.
+func asParts(dtype DType) DType {
+	if parts := elementTypes[dtype].parts; parts != "" {
+		return parts
+	}
+	return dtype
+}
 
 // elementTypeOf fails for a dtype that tensors of this client cannot have.
 func elementTypeOf(dtype DType) (elementType, error) {
 	element, known := elementTypes[dtype]
 	if !known {
-		return element, inputErrorf("%q is no dtype of this client, which has bool, int8, uint8, int32, uint32, int64, "+
-			"float16, float32 and float64", string(dtype))
+		return element, inputErrorf("%q is no dtype of this client, which has bool, int8, uint8, int16, int32, uint32, "+
+			"int64, float16, float32, float64, complex64 and complex128", string(dtype))
 	}
 	return element, nil
 }

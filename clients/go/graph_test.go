@@ -145,6 +145,8 @@ func TestAGraphSaysWhichOpsetItNeeds(t *testing.T) {
 			func(g *Graph) { g.Parameter("key", ParameterOptions{DType: Uint32}) },
 			func(g *Graph) { g.Cast(g.Input("x"), Uint32) },
 			func(g *Graph) { g.Constant(words) },
+			func(g *Graph) { g.Constant(Vector([]complex64{1i})) },
+			func(g *Graph) { g.Cast(g.Input("x"), Int16) },
 		},
 		`"opset":1`: {func(g *Graph) { g.Opset = 1; g.Constant(words) }},
 		`}]}`: {

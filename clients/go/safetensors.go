@@ -12,9 +12,11 @@ import (
 
 // The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
 // https://github.com/huggingface/safetensors#format
+// A complex tensor lies in it as its parts, along a last axis of 2; __metadata__.complex names these tensors.
 
 const (
 	metadataName = "__metadata__"
+	complexName  = "complex"
 	lengthSize   = 8
 	// mostOfHeader is as long as the format's own reader takes headers.
 	mostOfHeader = 100_000_000
@@ -28,21 +30,29 @@ func EncodeSafetensors(tensors map[string]*Tensor, metadata map[string]string) (
 		wider := elementTypes[tensors[b].dtype].size - elementTypes[tensors[a].dtype].size
 		return cmp.Or(wider, cmp.Compare(a, b))
 	})
-	header := map[string]any{}
-	if len(metadata) > 0 {
-		header[metadataName] = metadata
-	}
+	header, pairs := map[string]any{}, []string(nil)
 	pieces, end := [][]byte{nil}, 0
 	for _, name := range names {
 		tensor := tensors[name]
 		start := end
 		end += len(tensor.raw)
+		shape := tensor.shape
+		if elementTypes[tensor.dtype].kind == complexNumber {
+			shape, pairs = append(tensor.Shape(), 2), append(pairs, name)
+		}
 		header[name] = map[string]any{
-			"dtype":        elementTypes[tensor.dtype].safetensors,
-			"shape":        tensor.shape,
+			"dtype":        elementTypes[asParts(tensor.dtype)].safetensors,
+			"shape":        shape,
 			"data_offsets": []int{start, end},
 		}
 		pieces = append(pieces, tensor.raw)
+	}
+	metadata, err := withComplex(metadata, pairs)
+	if err != nil {
+		return nil, err
+	}
+	if len(metadata) > 0 {
+		header[metadataName] = metadata
 	}
 	text, err := written(header)
 	if err != nil {
@@ -53,7 +63,23 @@ func EncodeSafetensors(tensors map[string]*Tensor, metadata map[string]string) (
 	return pieces, nil
 }
 
-// DecodeSafetensors is what a safetensors file holds, without copying it. It fails with a MalformedError.
+// withComplex is metadata that names these tensors as complex.
+func withComplex(metadata map[string]string, names []string) (map[string]string, error) {
+	if len(names) == 0 {
+		return metadata, nil
+	}
+	list, err := written(names)
+	made := map[string]string{complexName: string(list)}
+	for name, value := range metadata {
+		if name != complexName {
+			made[name] = value
+		}
+	}
+	return made, err
+}
+
+// DecodeSafetensors is what a safetensors file holds, without copying it; which tensors are complex is said by them, and
+// not in the metadata. It fails with a MalformedError.
 func DecodeSafetensors(file []byte) (tensors map[string]*Tensor, metadata map[string]string, err error) {
 	tensors, metadata, err = decodeSafetensors(file)
 	return tensors, metadata, malformed(err)
@@ -81,11 +107,20 @@ func decodeSafetensors(file []byte) (map[string]*Tensor, map[string]string, erro
 	if err != nil {
 		return nil, nil, err
 	}
+	pairs, err := complexNames(metadata, header)
+	if err != nil {
+		return nil, nil, err
+	}
 	entries := make([]fileEntry, 0, len(header))
 	for name, stated := range header {
 		entry, err := entryOf(name, stated)
 		if err != nil {
 			return nil, nil, within("a tensor of the safetensors file", err)
+		}
+		if pairs[name] {
+			if err := entry.joinParts(); err != nil {
+				return nil, nil, within(strconv.Quote(name)+" of the safetensors file", err)
+			}
 		}
 		entries = append(entries, entry)
 	}
@@ -138,6 +173,30 @@ func metadataOf(header object) (map[string]string, error) {
 	return metadata, nil
 }
 
+// complexNames takes the names of the complex tensors out of the metadata.
+func complexNames(metadata map[string]string, header object) (map[string]bool, error) {
+	text, is := metadata[complexName]
+	delete(metadata, complexName)
+	if !is {
+		return nil, nil
+	}
+	var names []*string
+	if json.Unmarshal([]byte(text), &names) != nil || names == nil {
+		return nil, inputErrorf("%s.%s of the safetensors file is no JSON list of names", metadataName, complexName)
+	}
+	found := make(map[string]bool, len(names))
+	for _, name := range names {
+		if name == nil {
+			return nil, inputErrorf("%s.%s of the safetensors file is no JSON list of names", metadataName, complexName)
+		}
+		if _, is := header[*name]; !is {
+			return nil, inputErrorf("the safetensors file holds no %q, which its %s.%s names", *name, metadataName, complexName)
+		}
+		found[*name] = true
+	}
+	return found, nil
+}
+
 // fileEntry is where a tensor lies.
 type fileEntry struct {
 	name       string
@@ -168,6 +227,17 @@ func entryOf(name string, stated json.RawMessage) (fileEntry, error) {
 		return fileEntry{}, inputErrorf("its offsets are no two whole numbers in their order")
 	}
 	return fileEntry{name, offsets[0], offsets[1], dtype, shape}, nil
+}
+
+// joinParts has the parts along the last axis be complex numbers.
+func (e *fileEntry) joinParts() error {
+	last := len(e.shape) - 1
+	whole, is := complexTypes[e.dtype]
+	if !is || last < 0 || e.shape[last] != 2 {
+		return inputErrorf("it is said to be complex, and is no F32 or F64 with a last axis of 2")
+	}
+	e.dtype, e.shape = whole, e.shape[:last]
+	return nil
 }
 
 // checkThatTheyFill has tensors lie one behind the other, from the first byte to the last.

@@ -9,7 +9,7 @@ import (
 
 // Element is what a slice may consist of that is a tensor's.
 type Element interface {
-	bool | int8 | uint8 | int32 | uint32 | int64 | Float16Bits | float32 | float64
+	bool | int8 | uint8 | int16 | int32 | uint32 | int64 | Float16Bits | float32 | float64 | complex64 | complex128
 }
 
 // Tensor is an array with a dtype and a shape, whose elements lie row-major. It shares the memory of the slice that it
@@ -129,7 +129,7 @@ func Slice[T Element](tensor *Tensor) ([]T, error) {
 	elements := make([]T, count)
 	copy(memoryOf(elements), tensor.raw)
 	if !isLittleEndian {
-		reverseEach(memoryOf(elements), elementTypes[tensor.dtype].size)
+		reverseEach(memoryOf(elements), elementTypes[asParts(tensor.dtype)].size)
 	}
 	return elements, nil
 }
@@ -157,6 +157,8 @@ func dtypeOf[T Element]() DType {
 		return Int8
 	case uint8:
 		return Uint8
+	case int16:
+		return Int16
 	case int32:
 		return Int32
 	case uint32:
@@ -167,6 +169,10 @@ func dtypeOf[T Element]() DType {
 		return Float16
 	case float32:
 		return Float32
+	case complex64:
+		return Complex64
+	case complex128:
+		return Complex128
 	default:
 		return Float64
 	}
@@ -184,7 +190,7 @@ func littleEndian[T Element](elements []T) []byte {
 		return memory
 	}
 	memory = slices.Clone(memory)
-	reverseEach(memory, len(memory)/len(elements))
+	reverseEach(memory, elementTypes[asParts(dtypeOf[T]())].size)
 	return memory
 }
 

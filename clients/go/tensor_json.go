@@ -68,9 +68,9 @@ func (t *Tensor) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// numbers is the list of elements; false where JSON would not keep one: NaN, infinities, whole numbers beyond 2⁵³.
+// numbers is the list of elements, of complex ones the real part and then the imaginary one; false where JSON would not keep one: NaN, infinities, whole numbers beyond 2⁵³.
 func (t *Tensor) numbers() ([]byte, bool) {
-	element := elementTypes[t.dtype]
+	element := elementTypes[asParts(t.dtype)]
 	list := []byte{'['}
 	for start := 0; start < len(t.raw); start += element.size {
 		if start > 0 {
@@ -108,6 +108,8 @@ func wholeIn(raw []byte, dtype DType) int64 {
 	switch dtype {
 	case Int8:
 		return int64(int8(raw[0]))
+	case Int16:
+		return int64(int16(binary.LittleEndian.Uint16(raw)))
 	case Int32:
 		return int64(int32(binary.LittleEndian.Uint32(raw)))
 	case Uint32:
@@ -129,15 +131,14 @@ func tensorFromJSON(text []byte) (*Tensor, error) {
 		return nil, within("dtype of a tensor", err)
 	}
 	dtype := DType(word)
-	element, err := elementTypeOf(dtype)
-	if err != nil {
+	if _, err := elementTypeOf(dtype); err != nil {
 		return nil, err
 	}
 	shape, err := shapeOf(members["shape"])
 	if err != nil {
 		return nil, within("shape of a tensor", err)
 	}
-	raw, err := payloadOf(members, dtype, element)
+	raw, err := payloadOf(members, asParts(dtype))
 	if err != nil {
 		return nil, err
 	}
@@ -158,8 +159,8 @@ func shapeOf(value json.RawMessage) ([]int, error) {
 	return shape, nil
 }
 
-// payloadOf are the bytes that a tensor's elements have, from whichever member holds them.
-func payloadOf(members object, dtype DType, element elementType) ([]byte, error) {
+// payloadOf are the bytes that a tensor's elements have, from whichever member holds them; dtype is that of its numbers.
+func payloadOf(members object, dtype DType) ([]byte, error) {
 	numbers, err := optional(members["data"], numbersIn)
 	if err != nil {
 		return nil, within("data of a tensor", err)
@@ -173,6 +174,7 @@ func payloadOf(members object, dtype DType, element elementType) ([]byte, error)
 	case len(numbers) == 0:
 		return raw, nil
 	}
+	element := elementTypes[dtype]
 	raw = make([]byte, 0, len(numbers)*element.size)
 	for _, number := range numbers {
 		if element.kind == float {
@@ -247,6 +249,8 @@ func appendWholeOf(raw []byte, text string, dtype DType) ([]byte, error) {
 	switch elementTypes[dtype].size {
 	case 1:
 		raw = append(raw, byte(number))
+	case 2:
+		raw = binary.LittleEndian.AppendUint16(raw, uint16(number))
 	case 4:
 		raw = binary.LittleEndian.AppendUint32(raw, uint32(number))
 	default:

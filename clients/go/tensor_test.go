@@ -2,9 +2,11 @@ package gradserve
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 	"testing"
 	"unsafe"
 )
@@ -89,6 +91,7 @@ func TestAllTypesOfElementsAreDtypes(t *testing.T) {
 	for wanted, tensor := range map[DType]*Tensor{
 		Bool: Scalar(true), Int8: Scalar[int8](-1), Uint8: Scalar[uint8](255), Int32: Scalar[int32](-1),
 		Uint32: Scalar[uint32](1<<32 - 1), Int64: Scalar[int64](-1), Float16: Scalar[Float16Bits](1), Float32: Scalar[float32](1), Float64: Scalar(1.0),
+		Int16: Scalar[int16](-1), Complex64: Scalar(complex64(1i)), Complex128: Scalar(1i),
 	} {
 		if tensor.DType() != wanted || tensor.Len() != 1 || len(tensor.Shape()) != 0 {
 			t.Errorf("%v", tensor)
@@ -160,6 +163,67 @@ func TestFilesAreRead(t *testing.T) {
 	}
 	if _, err := DecodeSafetensor(bytes.Join(pieces, nil), "c"); !is[*MalformedError](err) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestComplexTensorsTravelAsTheirParts(t *testing.T) {
+	elements := []complex128{complex(0.5, math.Copysign(0, -1)), complex(-2, 3)}
+	tensor := Must(NewTensor(elements, 1, 2))
+	text, err := tensor.EncodeJSON(JSON)
+	var stated struct{ Data json.RawMessage }
+	if err != nil || json.Unmarshal(text, &stated) != nil || string(stated.Data) != "[0.5,-0.0,-2,3]" {
+		t.Errorf("%s, %v", text, err)
+	}
+	pieces, err := EncodeSafetensors(map[string]*Tensor{"z": tensor, "x": Scalar(1.0)}, map[string]string{"for": "all"})
+	if err != nil || !bytes.Contains(pieces[0], []byte(`"F64"`)) || !bytes.Contains(pieces[0], []byte(`[1,2,2]`)) {
+		t.Fatalf("%s, %v", pieces[0], err)
+	}
+	again, metadata, err := DecodeSafetensors(bytes.Join(pieces, nil))
+	if err != nil || len(metadata) != 1 || again["x"].DType() != Float64 || again["z"].String() != "complex128[1 2]" {
+		t.Fatalf("%v, %v, %v", again, metadata, err)
+	}
+	var read Tensor
+	if err := read.UnmarshalJSON(text); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []*Tensor{again["z"], &read} {
+		if got, err := Slice[complex128](one); err != nil || !bytes.Equal(one.Bytes(), tensor.Bytes()) || got[1] != elements[1] {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
+	infinite := Scalar(complex64(complex(0, math.Inf(1))))
+	if text, err := infinite.EncodeJSON(JSON); err != nil || bytes.Contains(text, []byte(`"data"`)) {
+		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestWhatIsSaidToBeComplexHasALastAxisOfTwo(t *testing.T) {
+	file := func(dtype, shape, names string, size int) []byte {
+		header := `{"__metadata__":{"complex":` + names + `},"t":{"dtype":"` + dtype + `","shape":` + shape +
+			`,"data_offsets":[0,` + strconv.Itoa(size) + `]}}`
+		length := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
+		return append(append(length, header...), make([]byte, size)...)
+	}
+	if read, err := DecodeSafetensor(file("F32", "[3,2]", `"[\"t\"]"`, 24), "t"); err != nil || read.String() != "complex64[3]" {
+		t.Errorf("%v, %v", read, err)
+	}
+	if read, err := DecodeSafetensor(file("C64", "[3]", `"[]"`, 24), "t"); err != nil || read.String() != "complex64[3]" {
+		t.Errorf("%v, %v", read, err)
+	}
+	for _, wrong := range [][]byte{
+		file("F32", "[2,3]", `"[\"t\"]"`, 24),
+		file("F32", "[]", `"[\"t\"]"`, 4),
+		file("I32", "[3,2]", `"[\"t\"]"`, 24),
+		file("C64", "[2]", `"[\"t\"]"`, 16),
+		file("F32", "[3,2]", `"[\"u\"]"`, 24),
+		file("F32", "[3,2]", `"[null]"`, 24),
+		file("F32", "[3,2]", `"null"`, 24),
+		file("F32", "[3,2]", `"t"`, 24),
+		file("F32", "[3,2]", `["t"]`, 24),
+	} {
+		if _, err := DecodeSafetensor(wrong, "t"); !is[*MalformedError](err) {
+			t.Errorf("%s: %v", wrong[8:], err)
+		}
 	}
 }
 
