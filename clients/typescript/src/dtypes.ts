@@ -1,30 +1,38 @@
 /** The dtypes of the wire, and the typed arrays that hold their elements. */
 
-/** What elements are held in: of float16 the bits, of bool zeros and ones. */
+/** What elements are held in: of float16 the bits, of bool zeros and ones, of complex numbers re, im, re, im, …. */
 export interface Elements {
   bool: Uint8Array;
   int8: Int8Array;
   uint8: Uint8Array;
+  int16: Int16Array;
   int32: Int32Array;
   uint32: Uint32Array;
   int64: BigInt64Array;
   float16: Uint16Array;
   float32: Float32Array;
   float64: Float64Array;
+  complex64: Float32Array;
+  complex128: Float64Array;
 }
 
 export type Dtype = keyof Elements;
 export type TypedArray = Elements[Dtype];
 
+/** Dtypes whose elements are two numbers each: a real part, and an imaginary one. */
+export type ComplexDtype = "complex64" | "complex128";
+
 interface Description {
-  /** How safetensors spells it. */
-  readonly spelling: string;
+  /** How safetensors spells it, if it has it. */
+  readonly spelling?: string;
   readonly Elements: ArrayType;
-  readonly kind: "bool" | "int" | "float";
+  readonly kind: "bool" | "int" | "float" | "complex";
   /** The smallest and largest whole number, where that is all it holds. */
   readonly range?: readonly [bigint, bigint];
   /** The opset that graphs have it since, where it is not the first. */
   readonly since?: number;
+  /** The dtype of real and imaginary parts, of which an element is two. */
+  readonly parts?: Dtype;
 }
 
 type ArrayType = {
@@ -38,12 +46,15 @@ export const DTYPES: { readonly [D in Dtype]: Description } = {
   bool: { spelling: "BOOL", Elements: Uint8Array, kind: "bool", range: [0n, 1n] },
   int8: { spelling: "I8", Elements: Int8Array, kind: "int", range: signed(8n) },
   uint8: { spelling: "U8", Elements: Uint8Array, kind: "int", range: unsigned(8n) },
+  int16: { spelling: "I16", Elements: Int16Array, kind: "int", range: signed(16n), since: 2 },
   int32: { spelling: "I32", Elements: Int32Array, kind: "int", range: signed(32n) },
   uint32: { spelling: "U32", Elements: Uint32Array, kind: "int", range: unsigned(32n), since: 2 },
   int64: { spelling: "I64", Elements: BigInt64Array, kind: "int", range: signed(64n) },
   float16: { spelling: "F16", Elements: Uint16Array, kind: "float" },
   float32: { spelling: "F32", Elements: Float32Array, kind: "float" },
   float64: { spelling: "F64", Elements: Float64Array, kind: "float" },
+  complex64: { spelling: "C64", Elements: Float32Array, kind: "complex", since: 2, parts: "float32" },
+  complex128: { Elements: Float64Array, kind: "complex", since: 2, parts: "float64" },
 };
 
 /** Their names, in words. */
@@ -61,6 +72,16 @@ function unsigned(bits: bigint): readonly [bigint, bigint] {
 /** Whether this client knows a dtype. A server may know more. */
 export function isDtype(name: unknown): name is Dtype {
   return typeof name === "string" && Object.hasOwn(DTYPES, name);
+}
+
+/** How many numbers of its array an element of a dtype is. */
+export function numbersOf(dtype: Dtype): 1 | 2 {
+  return DTYPES[dtype].parts ? 2 : 1;
+}
+
+/** The dtype of complex numbers that have parts of this one. */
+export function ofParts(parts: Dtype): ComplexDtype | undefined {
+  return (["complex64", "complex128"] as const).find((name) => DTYPES[name].parts === parts);
 }
 
 /** The dtype that safetensors spells so. */

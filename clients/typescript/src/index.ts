@@ -12,7 +12,7 @@
 
 export * from "./answers.js";
 export { Client, type ClientOptions, type GraphLike } from "./client.js";
-export { type Dtype, type Elements, type TypedArray } from "./dtypes.js";
+export { type ComplexDtype, type Dtype, type Elements, type TypedArray } from "./dtypes.js";
 export * from "./errors.js";
 export {
   type Attributes,
@@ -32,6 +32,6 @@ export type { ModelVersion, Put, PutModel, Version } from "./requests.js";
 export { Resident, type ResidentTensor, Rows, type Store } from "./resident.js";
 export { Results } from "./results.js";
 export { type Surroundings } from "./retries.js";
-export { type Nested, type Shape, Tensor, type TensorLike, tensor } from "./tensor.js";
+export { type Complex, type Nested, type Scalar, type Shape, Tensor, type TensorLike, tensor } from "./tensor.js";
 export type { Form } from "./tensor-json.js";
 export type { Fetch } from "./transport.js";

@@ -2,10 +2,12 @@
  * The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
  *
  * https://github.com/huggingface/safetensors#format
+ *
+ * A complex tensor lies in it as its parts, along a last axis of 2; `__metadata__.complex` names these tensors.
  */
 
 import type { Bytes } from "./bytes.js";
-import { DTYPES, spelled } from "./dtypes.js";
+import { DTYPES, type Dtype, ofParts, spelled } from "./dtypes.js";
 import { InputError, MalformedAnswerError } from "./errors.js";
 import { type Json, type JsonObject, parseUnique, write } from "./json.js";
 import { type Shape, Tensor } from "./tensor.js";
@@ -13,10 +15,11 @@ import { type Shape, Tensor } from "./tensor.js";
 /** Bytes that a header may have: as many as the format's own reader takes. */
 const MOST_OF_HEADER = 100_000_000n;
 const METADATA = "__metadata__";
+const COMPLEX = "complex";
 /** Of the header's length, and what data is aligned to. */
 const LENGTH = 8;
 
-/** What a file holds. The tensors are views of its bytes. */
+/** What a file holds, its metadata without the list of complex tensors. The tensors are views of its bytes. */
 export interface File {
   readonly metadata: { readonly [name: string]: string };
   readonly tensors: ReadonlyMap<string, Tensor>;
@@ -25,14 +28,22 @@ export interface File {
 /** A file, in pieces: the header, and the bytes of tensors. Wide elements come first, so that all are aligned. */
 export function encode(tensors: ReadonlyMap<string, Tensor>, metadata: JsonObject = {}): Bytes[] {
   const ordered = [...tensors].sort(([, a], [, b]) => b.data.BYTES_PER_ELEMENT - a.data.BYTES_PER_ELEMENT);
-  const entries: [string, Json][] = Object.keys(metadata).length ? [[METADATA, metadata]] : [];
+  const pairs = ordered.filter(([, { dtype }]) => DTYPES[dtype].parts).map(([name]) => name);
+  const stated = pairs.length ? { ...metadata, [COMPLEX]: write(pairs) } : metadata;
+  const entries: [string, Json][] = Object.keys(stated).length ? [[METADATA, stated]] : [];
   let end = 0;
-  for (const [name, { dtype, shape, data }] of ordered) {
+  for (const [name, tensor] of ordered) {
     const start = end;
-    end += data.byteLength;
-    entries.push([name, { dtype: DTYPES[dtype].spelling, shape, data_offsets: [start, end] }]);
+    end += tensor.data.byteLength;
+    entries.push([name, { ...typeOf(tensor), data_offsets: [start, end] }]);
   }
   return [headed(write(Object.fromEntries(entries))), ...ordered.map(([, tensor]) => tensor.bytes())];
+}
+
+/** dtype and shape as a file has them. */
+function typeOf({ dtype, shape }: Tensor): JsonObject {
+  const { parts, spelling = "" } = DTYPES[dtype];
+  return parts ? { dtype: DTYPES[parts].spelling ?? "", shape: [...shape, 2] } : { dtype: spelling, shape };
 }
 
 /** The header behind its length, filled up with spaces. */
@@ -47,11 +58,34 @@ function headed(header: string): Bytes {
 
 /** What a file holds, without copying. Throws MalformedAnswerError. */
 export function decode(file: Bytes): File {
-  const { metadata, ...others } = headerOf(file);
+  const { metadata: all, ...others } = headerOf(file);
+  const { [COMPLEX]: names, ...metadata } = all;
   const entries = Object.entries(others.tensors).map(([name, stated]) => entryOf(name, stated));
   const data = file.subarray(others.end);
   checkThatTheyFill(entries, data.length);
-  return { metadata, tensors: new Map(entries.map((entry) => [entry.name, read(entry, data)])) };
+  const pairs = complexNames(names, others.tensors);
+  return { metadata, tensors: new Map(entries.map((entry) => [entry.name, read(entry, data, pairs.has(entry.name))])) };
+}
+
+/** The names of the tensors that are complex. */
+function complexNames(text: string | undefined, tensors: JsonObject): ReadonlySet<string> {
+  const names = text === undefined ? [] : listIn(text);
+  if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) {
+    throw new MalformedAnswerError(`${METADATA}.${COMPLEX} of the safetensors file is no JSON list of names`);
+  }
+  const absent = names.find((name) => !Object.hasOwn(tensors, name));
+  if (absent !== undefined) {
+    throw new MalformedAnswerError(`the safetensors file has no '${absent}', which its ${METADATA}.${COMPLEX} names`);
+  }
+  return new Set(names);
+}
+
+function listIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a file ends before what its header promises. */
@@ -141,13 +175,24 @@ function checkThatTheyFill(entries: readonly Entry[], length: number): void {
   if (end !== length) throw new MalformedAnswerError("the tensors of the safetensors file do not fill it");
 }
 
-function read({ name, dtype, shape, start, end }: Entry, data: Bytes): Tensor {
-  const known = spelled(dtype);
-  if (!known) throw new MalformedAnswerError(`the safetensors file has '${name}' in ${dtype}, which is unknown`);
+function read(entry: Entry, data: Bytes, hasParts: boolean): Tensor {
+  const { name, start, end } = entry;
+  const known = spelled(entry.dtype);
+  if (!known) throw new MalformedAnswerError(`the safetensors file has '${name}' in ${entry.dtype}, which is unknown`);
+  const [dtype, shape] = hasParts ? joined(entry, known) : [known, entry.shape];
   try {
-    return Tensor.fromBytes(data.subarray(start, end), known, shape);
+    return Tensor.fromBytes(data.subarray(start, end), dtype, shape);
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     throw new MalformedAnswerError(`'${name}' of the safetensors file: ${error.message}`);
   }
+}
+
+/** dtype and shape of the complex numbers that have these parts. */
+function joined({ name, shape }: Entry, parts: Dtype): [Dtype, Shape] {
+  const dtype = ofParts(parts);
+  if (!dtype || shape.at(-1) !== 2) {
+    throw new MalformedAnswerError(`'${name}' is said to be complex, and is no F32 or F64 with a last axis of 2`);
+  }
+  return [dtype, shape.slice(0, -1)];
 }

@@ -4,7 +4,7 @@ import { fromBase64, toBase64 } from "./bytes.js";
 import { DTYPES, type Dtype, isDtype } from "./dtypes.js";
 import { InputError, MalformedAnswerError } from "./errors.js";
 import type { Json, JsonObject } from "./json.js";
-import { elementsOf, type Shape, Tensor } from "./tensor.js";
+import { numbersAs, type Scalar, type Shape, Tensor } from "./tensor.js";
 
 /** How tensors travel: as numbers, as base64 of their bytes, or as bytes in a safetensors file. */
 export type Form = "json" | "base64" | "safetensors";
@@ -22,21 +22,23 @@ export function defaultForm(nbytes: number): Form {
 /**
  * A tensor in JSON: in base64, unless `form` is "json".
  *
- * Even then where JSON has no such numbers: NaN, infinities, whole numbers beyond 2⁵³.
+ * Even then where JSON has no such numbers: NaN, infinities, whole numbers beyond 2⁵³. Of a complex number it has the
+ * real part, then the imaginary one.
  */
 export function toJson(tensor: Tensor, form: Form = "base64"): JsonObject {
   const { dtype, shape } = tensor;
-  if (form === "json" && isExactInJson(tensor)) return { dtype, shape, data: [...tensor.elements()].map(numberOf) };
+  if (form === "json" && isExactInJson(tensor)) return { dtype, shape, data: [...tensor.elements()].flatMap(numbersIn) };
   return { dtype, shape, data_b64: toBase64(tensor.bytes()) };
 }
 
-function numberOf(element: number | bigint | boolean): number | bigint {
-  return typeof element === "boolean" ? Number(element) : element;
+function numbersIn(element: Scalar): readonly (number | bigint)[] {
+  if (typeof element === "object") return [element.re, element.im];
+  return [typeof element === "boolean" ? Number(element) : element];
 }
 
 function isExactInJson(tensor: Tensor): boolean {
-  if (DTYPES[tensor.dtype].kind === "float") {
-    return [...tensor.elements()].every((element) => Number.isFinite(element));
+  if (!DTYPES[tensor.dtype].range) {
+    return [...tensor.elements()].flatMap(numbersIn).every((number) => Number.isFinite(number));
   }
   const { data } = tensor;
   return !(data instanceof BigInt64Array) || data.every((element) => -EXACT <= element && element <= EXACT);
@@ -66,7 +68,7 @@ function isThere(payload: Json | undefined): boolean {
 function ofNumbers(data: Json | undefined, dtype: Dtype, shape: Shape): Tensor {
   const isAllNumbers = Array.isArray(data) && data.every((one) => typeof one === "bigint" || Number.isFinite(one));
   if (!isAllNumbers) throw new InputError("data is a list of numbers");
-  return new Tensor(dtype, shape, elementsOf(data, dtype));
+  return new Tensor(dtype, shape, numbersAs(data, dtype));
 }
 
 function decoded(text: Json | undefined): NonNullable<ReturnType<typeof fromBase64>> {

@@ -1,19 +1,33 @@
 /** Tensors of the wire, from and to typed arrays: every value exactly, without a copy where that is possible. */
 
 import { type Bytes, reordered, viewOf } from "./bytes.js";
-import { DTYPE_NAMES, DTYPES, type Dtype, type Elements, isDtype, type TypedArray } from "./dtypes.js";
+import { type ComplexDtype, DTYPE_NAMES, DTYPES, type Dtype, type Elements, isDtype, numbersOf, type TypedArray } from "./dtypes.js";
 import { InputError } from "./errors.js";
 import { fromHalf, toHalf } from "./half.js";
 import { nameOf } from "./json.js";
 
-/** Numbers, and lists of lists of them. Plain numbers are float64, bigints int64, booleans bool, unless one says. */
-export type Nested = number | bigint | boolean | readonly Nested[];
-/** What may stand for a tensor. A typed array has one axis; a Uint16Array is float16 where that is asked for. */
+/** A complex number. */
+export interface Complex {
+  readonly re: number;
+  readonly im: number;
+}
+/** An element by itself: of int64 a bigint, of bool a boolean, of complex dtypes `{ re, im }`, else a number. */
+export type Scalar = number | bigint | boolean | Complex;
+/**
+ * Numbers, and lists of lists of them. Plain numbers are float64, bigints int64, booleans bool, `{ re, im }` complex128,
+ * unless one says.
+ */
+export type Nested = Scalar | readonly Nested[];
+/**
+ * What may stand for a tensor. A typed array has one axis; a Uint16Array is float16, and a Float32Array or Float64Array
+ * re, im, re, im, … of complex numbers, where that is asked for.
+ */
 export type TensorLike = Tensor | TypedArray | Nested;
 export type Shape = readonly number[];
 
 /**
- * A tensor: `data` has its elements, row-major, of float16 as bits and of bool as zeros and ones.
+ * A tensor: `data` has its elements, row-major, of float16 as bits, of bool as zeros and ones, and of complex numbers
+ * as two numbers each: the real part, then the imaginary one. `complexAt(place)` has one of these.
  *
  * Throws InputError for a dtype that the wire lacks, and for elements that are not those of dtype and shape.
  */
@@ -25,8 +39,10 @@ export class Tensor<D extends Dtype = Dtype> {
   ) {
     const { Elements, kind } = known(dtype);
     if (!(data instanceof Elements)) throw new InputError(`${dtype} is held in ${Elements.name}, not ${nameOf(data)}`);
-    if (BigInt(data.length) !== sizeOf(shape)) {
-      throw new InputError(`${dtype} of shape [${shape.join(", ")}] has ${sizeOf(shape)} elements, not ${data.length}`);
+    const wanted = sizeOf(shape) * BigInt(numbersOf(dtype));
+    if (BigInt(data.length) !== wanted) {
+      const unit = kind === "complex" ? "real and imaginary parts" : "elements";
+      throw new InputError(`${dtype} of shape [${shape.join(", ")}] has ${wanted} ${unit}, not ${data.length}`);
     }
     if (kind === "bool" && (data as Uint8Array).some((element) => element > 1)) {
       throw new InputError("the elements of bool are 0 and 1, and these are others, too");
@@ -37,7 +53,7 @@ export class Tensor<D extends Dtype = Dtype> {
   static fromBytes<D extends Dtype>(bytes: Bytes, dtype: D, shape: Shape): Tensor<D> {
     const { Elements: ArrayType } = known(dtype);
     const width = ArrayType.BYTES_PER_ELEMENT;
-    const wanted = sizeOf(shape) * BigInt(width);
+    const wanted = sizeOf(shape) * BigInt(width * numbersOf(dtype));
     if (BigInt(bytes.length) !== wanted) {
       throw new InputError(`${dtype} of shape [${shape.join(", ")}] has ${wanted} bytes, not ${bytes.length}`);
     }
@@ -57,10 +73,23 @@ export class Tensor<D extends Dtype = Dtype> {
     return this as unknown as Tensor<Wanted>;
   }
 
-  /** The only element: of int64 a bigint, of bool a boolean, else a number. Throws InputError for several. */
-  item(): number | bigint | boolean {
+  /** The number of elements. */
+  get size(): number {
+    return this.data.length / numbersOf(this.dtype);
+  }
+
+  /** The complex number at a place among the elements, row-major. Throws InputError for other dtypes, and beyond them. */
+  complexAt(this: Tensor<ComplexDtype>, place: number): Complex {
+    const [re, im] = [this.data[2 * place], this.data[2 * place + 1]];
+    if (DTYPES[this.dtype].kind !== "complex") throw new InputError(`the tensor is ${this.dtype}, which is not complex`);
+    if (re === undefined || im === undefined) throw new InputError(`there is no element ${place} of ${this.size}`);
+    return { re, im };
+  }
+
+  /** The only element: of int64 a bigint, of bool a boolean, complex ones `{ re, im }`, else a number. Throws InputError for several. */
+  item(): Scalar {
     const [only] = this.elements();
-    if (only === undefined || this.data.length !== 1) {
+    if (only === undefined || this.size !== 1) {
       throw new InputError(`a tensor of shape [${this.shape.join(", ")}] has not one element alone`);
     }
     return only;
@@ -78,14 +107,19 @@ export class Tensor<D extends Dtype = Dtype> {
   }
 
   /** The elements one by one, as `item` has them. */
-  *elements(): Generator<number | bigint | boolean> {
-    for (const element of this.data) yield this.#read(element);
+  *elements(): Generator<Scalar> {
+    if (isComplex(this)) for (let place = 0; place < this.size; place += 1) yield this.complexAt(place);
+    else for (const element of this.data) yield this.#read(element);
   }
 
   #read(element: number | bigint): number | bigint | boolean {
     if (this.dtype === "bool") return element !== 0;
     return this.dtype === "float16" ? fromHalf(Number(element)) : element;
   }
+}
+
+function isComplex(tensor: Tensor): tensor is Tensor<ComplexDtype> {
+  return DTYPES[tensor.dtype].kind === "complex";
 }
 
 /** Of so many bytes each. Throws InputError for a dtype that the wire lacks. */
@@ -107,7 +141,7 @@ function sizeOf(shape: unknown): bigint {
  * A tensor of numbers, lists of lists of them, or a typed array, which is not copied.
  *
  * `dtype` is that of numbers and lists; of a typed array it says what its elements mean, where that may be several
- * things. Throws InputError for a dtype that the wire lacks, for lists of unequal lengths, and for numbers that the
+ * things: `tensor(new Float64Array([1, 2, 3, 4]), "complex128")` are 1 + 2i and 3 + 4i. Throws InputError for a dtype that the wire lacks, for lists of unequal lengths, and for numbers that the
  * dtype does not hold.
  */
 export function tensor<D extends Dtype>(value: TensorLike, dtype: D): Tensor<D>;
@@ -124,12 +158,15 @@ export function tensor(value: TensorLike, dtype?: Dtype): Tensor {
 function ofTypedArray(array: TypedArray, dtype: Dtype | undefined): Tensor {
   const stated = dtype ?? (Object.keys(DTYPES) as Dtype[]).find((name) => isUsual(name, array));
   if (!stated) throw new InputError(`${nameOf(array)} is of no dtype of the wire, unless one says so: ${DTYPE_NAMES}`);
-  return new Tensor(stated, [array.length], array);
+  const numbers = numbersOf(stated);
+  if (array.length % numbers) throw new InputError(`${array.length} numbers are no whole number of ${stated}`);
+  return new Tensor(stated, [array.length / numbers], array);
 }
 
-/** Whether arrays of this type have this dtype where nobody says: bytes are numbers, and bits no floats. */
+/** Whether arrays of this type have this dtype where nobody says: bytes are numbers, bits no floats, numbers no pairs. */
 function isUsual(dtype: Dtype, array: TypedArray): boolean {
-  return dtype !== "bool" && dtype !== "float16" && array instanceof DTYPES[dtype].Elements;
+  const { kind, Elements } = DTYPES[dtype];
+  return kind !== "bool" && kind !== "complex" && dtype !== "float16" && array instanceof Elements;
 }
 
 /** The extents of lists within lists. Throws InputError where they differ. */
@@ -145,19 +182,33 @@ function shapeOf(value: Nested): number[] {
 
 function dtypeOf(flat: readonly unknown[]): Dtype {
   if (flat.length && flat.every((element) => typeof element === "boolean")) return "bool";
+  if (flat.some(isPair)) return "complex128";
   return flat.length && flat.every((element) => typeof element === "bigint") ? "int64" : "float64";
 }
 
-/** Numbers as a dtype holds them, rounded to the nearest. Throws InputError for those that it does not. */
-export function elementsOf<D extends Dtype>(values: readonly unknown[], dtype: D): Elements[D] {
-  const { kind, Elements, range } = known(dtype);
+function isPair(value: unknown): value is Complex {
+  return typeof value === "object" && value !== null && "re" in value && "im" in value;
+}
+
+/** Numbers, and complex ones, as a dtype holds them, rounded to the nearest. Throws InputError for those that it does not. */
+function elementsOf<D extends Dtype>(values: readonly unknown[], dtype: D): Elements[D] {
+  if (known(dtype).kind !== "complex") return numbersAs(values, dtype);
+  return numbersAs(
+    values.flatMap((value) => (isPair(value) ? [value.re, value.im] : [value, 0])),
+    dtype,
+  );
+}
+
+/** Numbers as a dtype holds them, of complex ones the parts. Throws InputError as above. */
+export function numbersAs<D extends Dtype>(values: readonly unknown[], dtype: D): Elements[D] {
+  const { kind, Elements, range, parts } = known(dtype);
   const elements = new Elements(values.length);
   for (const [place, value] of values.entries()) {
     const number = kind === "bool" && typeof value === "boolean" ? Number(value) : value;
     if (typeof number !== "number" && typeof number !== "bigint") {
       throw new InputError(`${nameOf(value)} is no number, and no element of ${dtype}`);
     }
-    elements[place] = range ? wholeOf(number, dtype, range) : floatOf(number, dtype);
+    elements[place] = range ? wholeOf(number, dtype, range) : floatOf(number, parts ?? dtype);
   }
   return elements as Elements[D];
 }

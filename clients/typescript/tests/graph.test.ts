@@ -115,6 +115,9 @@ test("a graph says which opset it needs, unless its program says which it is of"
     [2, (graph) => graph.parameter("key", { dtype: "uint32" })],
     [2, (graph) => graph.cast(graph.input(), "uint32")],
     [2, (graph) => graph.constant(new Uint32Array([0, 2 ** 32 - 1]))],
+    [2, (graph) => graph.constant(new Int16Array(2))],
+    [2, (graph) => graph.constant({ re: 1, im: -2 })],
+    [2, (graph) => graph.cast(graph.input(), "complex64")],
     [undefined, (graph) => graph.cast(graph.input(), "int32")],
     [undefined, (graph) => graph.op("toString", [], { dtype: "constructor", word: "uint32" })],
   ];

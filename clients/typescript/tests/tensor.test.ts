@@ -4,10 +4,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { reordered } from "../src/bytes.js";
 import { fromHalf, toHalf } from "../src/half.js";
-import { InputError, Tensor, tensor } from "../src/index.js";
+import { InputError, MalformedAnswerError, Tensor, tensor } from "../src/index.js";
 import { parse, parseUnique, write } from "../src/json.js";
 import { decode, encode } from "../src/safetensors.js";
-import { fromJson } from "../src/tensor-json.js";
+import { fromJson, toJson } from "../src/tensor-json.js";
 
 test("typed arrays are not copied, neither into a file nor out of it", () => {
   const data = new Float32Array([1, 2, 3]);
@@ -50,6 +50,7 @@ test("what a dtype does not hold is refused", () => {
     [256, "uint8"],
     [2 ** 32, "uint32"],
     [-1, "uint32"],
+    [2 ** 15, "int16"],
     [new Int32Array(1), "uint32"],
     [2n ** 63n, "int64"],
     [1e39, "float32"],
@@ -79,6 +80,68 @@ test("elements come back as they are read", () => {
   const words: Uint32Array = tensor([0, 2 ** 32 - 1], "uint32").data;
   assert.equal(words[1], 2 ** 32 - 1);
   assert.equal(tensor(words).dtype, "uint32");
+});
+
+test("complex numbers are two numbers of an array each", () => {
+  const z = tensor(new Float64Array([1, 2, -0, -4]), "complex128");
+  assert.deepEqual([z.shape, z.size], [[2], 2]);
+  assert.deepEqual(z.complexAt(1), { re: -0, im: -4 });
+  assert.deepEqual(z.nested(), [{ re: 1, im: 2 }, { re: -0, im: -4 }]);
+  assert.deepEqual(tensor({ re: 3, im: -4 }).item(), { re: 3, im: -4 });
+  const single: Float32Array = tensor([[{ re: 1, im: 2 }], [5]], "complex64").data;
+  assert.deepEqual([...single], [1, 2, 5, 0]);
+  assert.deepEqual([...tensor([1, { re: 0, im: 1 }]).data], [1, 0, 0, 1]);
+  assert.equal(tensor(new Float64Array(2)).dtype, "float64");
+  assert.throws(() => tensor(new Float64Array(3), "complex128"), InputError);
+  assert.throws(() => new Tensor("complex64", [2], new Float32Array(2)), InputError);
+  assert.throws(() => tensor({ re: 1, im: 2 }, "float64"), InputError);
+  assert.throws(() => tensor({ re: 1e39, im: 2 }, "complex64"), InputError);
+  assert.throws(() => z.complexAt(2), InputError);
+  assert.throws(() => tensor([1, 2]).as("complex128"), InputError);
+});
+
+test("complex numbers travel as their parts", () => {
+  const z = new Tensor("complex64", [1, 2], new Float32Array([1, -2, -0, 0.5]));
+  assert.equal(write(toJson(z, "json")), '{"dtype":"complex64","shape":[1,2],"data":[1,-2,-0.0,0.5]}');
+  assert.ok("data_b64" in toJson(tensor({ re: 0, im: Infinity }), "json"));
+  const tensors = new Map<string, Tensor>([
+    ["x", tensor(1)],
+    ["é", z],
+  ]);
+  const file = new Uint8Array(Buffer.concat(encode(tensors, { for: "all" })));
+  const header = JSON.parse(new TextDecoder().decode(file.subarray(8, 8 + (file[0] ?? 0) + 256 * (file[1] ?? 0))));
+  assert.deepEqual(header["__metadata__"], { for: "all", complex: '["é"]' });
+  assert.deepEqual([header["é"].dtype, header["é"].shape], ["F32", [1, 2, 2]]);
+  const read = decode(file);
+  assert.deepEqual(read.metadata, { for: "all" });
+  for (const again of [read.tensors.get("é"), fromJson(toJson(z, "json")), fromJson(toJson(z))]) {
+    assert.deepEqual([again?.dtype, again?.shape], ["complex64", [1, 2]]);
+    assert.deepEqual(again?.bytes(), z.bytes());
+  }
+});
+
+test("what is said to be complex has a last axis of two", () => {
+  const file = (complex: unknown, dtype: string, shape: number[]): Uint8Array<ArrayBuffer> => {
+    const header = JSON.stringify({ __metadata__: { complex }, t: { dtype, shape, data_offsets: [0, 16] } });
+    const length = new Uint8Array(new BigUint64Array([BigInt(header.length)]).buffer);
+    return new Uint8Array(Buffer.concat([length, Buffer.from(header), new Uint8Array(16)]));
+  };
+  assert.equal(decode(file('["t"]', "F64", [2])).tensors.get("t")?.dtype, "complex128");
+  assert.equal(decode(file("[]", "C64", [2])).tensors.get("t")?.dtype, "complex64");
+  const broken: [unknown, string, number[]][] = [
+    ['["t"]', "F64", [2, 1]],
+    ['["t"]', "I64", [1, 2]],
+    ['["t"]', "C64", [2]],
+    ['["u"]', "F64", [2]],
+    ['["toString"]', "F64", [2]],
+    ['"t"', "F64", [2]],
+    ["t", "F64", [2]],
+    ["[null]", "F64", [2]],
+    [["t"], "F64", [2]],
+  ];
+  for (const [names, dtype, shape] of broken) {
+    assert.throws(() => decode(file(names, dtype, shape)), MalformedAnswerError, `${names} ${dtype}[${shape}]`);
+  }
 });
 
 test("every float16 is read and written as itself", () => {
