@@ -16,18 +16,28 @@ Json = dict[str, Any]
 Bits = dict[str, Any]
 Array = np.ndarray[Any, np.dtype[Any]]
 
-#: the dtypes of the wire, and what safetensors call them
+#: the dtypes of the wire, and what safetensors call them, if they have them
 SAFETENSORS: Final = {
     "bool": "BOOL",
     "int8": "I8",
     "uint8": "U8",
+    "int16": "I16",
     "int32": "I32",
     "uint32": "U32",
     "int64": "I64",
     "float16": "F16",
     "float32": "F32",
     "float64": "F64",
+    "complex64": "C64",
+    "complex128": "",
 }
+#: the dtype of a complex number's real and imaginary parts, as which it is in JSON and files
+PARTS: Final = {"complex64": "float32", "complex128": "float64"}
+_OF_PARTS: Final = {parts: name for name, parts in PARTS.items()}
+#: what is in files that are written as the wire says
+_WRITTEN: Final = {spelling: name for name, spelling in SAFETENSORS.items() if name not in PARTS}
+METADATA: Final = "__metadata__"
+_COMPLEX: Final = "complex"
 _MEMBERS: Final = frozenset({"dtype", "shape", "data", "data_b64"})
 #: of what a safetensors file has at its start
 LENGTH: Final = 8
@@ -80,9 +90,10 @@ def _packed(text: object) -> bytes:
 
 
 def _numbers(data: object, dtype: np.dtype[Any]) -> bytes:
-    """Numbers of JSON as the server reads them: `-0` is a whole number, and has no sign."""
+    """Numbers of JSON as the server reads them: `-0` is a whole number, and has no sign; two are a complex one."""
     if not isinstance(data, list) or not all(type(number) in (int, float) for number in data):
         raise MalformedError("data is no list of numbers")
+    dtype = np.dtype(PARTS.get(dtype.name, dtype))
     with np.errstate(over="ignore"):
         numbers = np.asarray(data, np.float64).astype(dtype) if dtype.kind == "f" else _whole(data, dtype)
     return little_endian(numbers)
@@ -106,28 +117,37 @@ def _sized(bits: Bits) -> Bits:
 
 
 def from_file(content: bytes) -> tuple[Mapping[str, Any], dict[str, Bits]]:
-    """`__metadata__` of a safetensors file, and its tensors by name. Raises MalformedError, also for data askew."""
+    """`__metadata__` of a safetensors file, and its tensors by name. Raises MalformedError, also for data askew.
+
+    Complex tensors are named in the metadata, and `C64` is not written.
+    """
     data = LENGTH + int.from_bytes(content[:LENGTH], "little")
     if data > len(content) or data % LENGTH:
         raise MalformedError(f"the data begins at byte {data} of {len(content)}")
     try:
         header = json.loads(content[LENGTH:data])
-        metadata = header.pop("__metadata__", {})
+        metadata = header.pop(METADATA, {})
+        pairs = json.loads(metadata.get(_COMPLEX, "[]"))
+        if absent := set(pairs) - set(header):
+            raise MalformedError(f"no tensors that are said to be complex: {absent}")
         spans = {name: entry["data_offsets"] for name, entry in header.items()}
         _check_spans(sorted(spans.values()), len(content) - data)
-        dtypes = {spelling: name for name, spelling in SAFETENSORS.items()}
         return metadata, {
-            name: _sized(
-                {
-                    "dtype": dtypes[entry["dtype"]],
-                    "shape": entry["shape"],
-                    "hex": content[data + spans[name][0] : data + spans[name][1]].hex(),
-                }
-            )
-            for name, entry in header.items()
+            name: _sized(_typed(entry, name in pairs) | {"hex": content[data + start : data + end].hex()})
+            for (name, entry), (start, end) in ((item, spans[item[0]]) for item in header.items())
         }
     except (KeyError, TypeError, AttributeError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise MalformedError(f"no safetensors: {error!r}") from None
+
+
+def _typed(entry: Json, has_parts: bool) -> Json:
+    """dtype and shape of what a file has."""
+    dtype, shape = _WRITTEN[entry["dtype"]], entry["shape"]
+    if not has_parts:
+        return {"dtype": dtype, "shape": shape}
+    if shape[-1:] != [2]:
+        raise MalformedError(f"a complex tensor of shape {shape}")
+    return {"dtype": _OF_PARTS[dtype], "shape": shape[:-1]}
 
 
 def _check_spans(spans: list[list[int]], length: int) -> None:
@@ -142,12 +162,15 @@ def _check_spans(spans: list[list[int]], length: int) -> None:
 
 def to_file(tensors: Mapping[str, Bits], metadata: Mapping[str, str] | None = None, header_bytes: int = 0) -> bytes:
     """A safetensors file, its header filled up with spaces to so many bytes at least."""
-    header: Json = {"__metadata__": dict(metadata)} if metadata else {}
+    pairs = [name for name, bits in tensors.items() if bits["dtype"] in PARTS]
+    stated = dict(metadata or {}) | ({_COMPLEX: json.dumps(pairs)} if pairs else {})
+    header: Json = {METADATA: stated} if stated else {}
     end = 0
     for name, bits in tensors.items():
         start, end = end, end + len(bits["hex"]) // 2
-        entry = {"dtype": SAFETENSORS[bits["dtype"]], "shape": bits["shape"], "data_offsets": [start, end]}
-        header[name] = entry
+        axis = [2] if bits["dtype"] in PARTS else []
+        spelled = SAFETENSORS[PARTS.get(bits["dtype"]) or bits["dtype"]]
+        header[name] = {"dtype": spelled, "shape": bits["shape"] + axis, "data_offsets": [start, end]}
     data = b"".join(bytes.fromhex(bits["hex"]) for bits in tensors.values())
     return file_of(json.dumps(header, separators=(",", ":")).ljust(header_bytes), data)
 

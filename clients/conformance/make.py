@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Final
 
 from clients.conformance.cases import FOLDER, Case
-from clients.conformance.making import function_cases, model_cases
+from clients.conformance.making import complex_cases, function_cases, model_cases
 from clients.conformance.making.answer_cases import answer_cases
 from clients.conformance.making.graph_cases import graph_cases
 from clients.conformance.making.live_cases import live_cases
@@ -26,11 +26,15 @@ def _graphs() -> Iterator[Case]:
 
 def _exchanges() -> Iterator[Case]:
     of_state = chain(state_cases(), model_cases.exchange_cases())
-    return chain(refusal_cases(), retry_cases(), answer_cases(), of_state, function_cases.exchange_cases())
+    return chain(refusal_cases(), retry_cases(), answer_cases(), of_state, _of_parts())
+
+
+def _of_parts() -> Iterator[Case]:
+    return chain(function_cases.exchange_cases(), complex_cases.exchange_cases())
 
 
 def _live() -> Iterator[Case]:
-    return chain(live_cases(), model_cases.live_cases(), function_cases.live_cases())
+    return chain(live_cases(), model_cases.live_cases(), function_cases.live_cases(), complex_cases.live_cases())
 
 
 MADE: Final[Mapping[str, Callable[[], Iterable[Case]]]] = {

@@ -26,6 +26,14 @@ def _unpadded(header: Json, data: bytes) -> bytes:
     return file_of(text + " " * ((1 - len(text)) % LENGTH), data, align=1)
 
 
+def _complex(names: Any, **entries: Json) -> Json:
+    """A header that says which tensors are complex."""
+    return {"__metadata__": {"complex": names if isinstance(names, str) else json.dumps(names)}, **entries}
+
+
+_Z: Final = np.array([1.5 - 2.5j])
+_Z64: Final = np.array([1.5 - 2.5j, 0.25j], "complex64")
+_PAIRS: Final = _entry("F64", (1, 2))
 _MANY: Final = {
     "a": _entry("I8", (3,), (0, 3)),
     "t": _entry("F64", (2,), (3, 19)),
@@ -39,6 +47,22 @@ ODD_FILES: Final[dict[str, tuple[bytes, Bits]]] = {
     "file-with-others": (file_of(_MANY, b"\1\2\3" + _DATA + b"\1"), _BITS),
     "file-in-another-order": (file_of(_TURNED, bytes(8) + _DATA), _BITS),
     "file-askew": (_unpadded({"t": _entry()}, _DATA), _BITS),
+    "file-of-complex-numbers": (file_of(_complex(["t"], t=_PAIRS), _DATA), bits_of(_Z)),
+    "file-of-a-complex-number": (file_of(_complex(["t"], t=_entry("F64", (2,))), _DATA), bits_of(_Z[0])),
+    "file-of-no-complex-number": (
+        file_of(_complex(["t"], t=_entry("F32", (3, 0, 2), (0, 0))), b""),
+        bits_of(np.zeros((3, 0), "complex64")),
+    ),
+    "file-of-c64": (file_of({"t": _entry("C64", (2,))}, little_endian(_Z64)), bits_of(_Z64)),
+    "file-of-c64-beside-others": (
+        file_of(_complex(["u"], t=_entry("C64", (2,)), u=_entry("F64", (2,), (16, 32))), little_endian(_Z64) + _DATA),
+        bits_of(_Z64),
+    ),
+    "file-of-numbers-beside-complex-ones": (
+        file_of(_complex(["u"], t=_PAIRS, u=_entry("F64", (1, 2), (16, 32))), _DATA + _DATA),
+        bits_of(_T.reshape(1, 2)),
+    ),
+    "file-of-names-of-none": (file_of(_complex([], t=_entry()), _DATA), _BITS),
     "file-with-an-unknown-member": (file_of({"t": _entry() | {"codec": "none"}}, _DATA), _BITS),
 }
 
@@ -83,5 +107,19 @@ BROKEN_FILES: Final[dict[str, bytes]] = {
     "gap-behind": file_of({"t": _entry()}, _DATA + bytes(8)),
     "overlap": file_of({"t": _entry(), "u": _entry(span=(8, 24))}, _DATA + bytes(8)),
     "the-same-bytes-twice": file_of({"t": _entry(), "u": _entry()}, _DATA),
+    "complex-axis-of-one": file_of(_complex(["t"], t=_entry("F64", (2, 1))), _DATA),
+    "complex-axis-in-front": file_of(_complex(["t"], t=_entry("F32", (2, 4), (0, 32))), _DATA + _DATA),
+    "complex-without-axes": file_of(_complex(["t"], t=_entry("F64", (), (0, 8))), _DATA[:8]),
+    "complex-of-whole-numbers": file_of(_complex(["t"], t=_entry("I64", (1, 2))), _DATA),
+    "complex-of-float16": file_of(_complex(["t"], t=_entry("F16", (4, 2))), _DATA),
+    "complex-of-c64": file_of(_complex(["t"], t=_entry("C64", (2,))), _DATA),
+    "complex-that-is-not-there": file_of(_complex(["u"], t=_entry()), _DATA),
+    "complex-no-list": file_of(_complex("t", t=_PAIRS), _DATA),
+    "complex-null": file_of(_complex("null", t=_PAIRS), _DATA),
+    "complex-an-object": file_of(_complex('{"t": true}', t=_PAIRS), _DATA),
+    "complex-of-no-names": file_of(_complex([0], t=_PAIRS), _DATA),
+    "complex-no-string": file_of({"__metadata__": {"complex": ["t"]}, "t": _PAIRS}, _DATA),
+    "dtype-c128": file_of({"t": _entry("C128", (1,))}, _DATA),
+    "dtype-nameless": file_of({"t": _entry("", (1,))}, _DATA),
     "bool-two": file_of({"t": _entry("BOOL", (2,), (0, 2))}, b"\1\2"),
 }

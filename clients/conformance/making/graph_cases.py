@@ -116,6 +116,15 @@ def _written() -> dict[str, list[Json]]:
         "constant-zero-d": [_constant(2.5, "float16")],
         "constant-bool": [_constant([[True, False]], "bool")],
         "constant-words": [_constant([0, 2**32 - 1], "uint32")],
+        "constant-complex": [_constant([1 - 2j, -0.0, 0.5j], "complex64")],
+        "constant-complex-nan": [_constant([complex(0, np.nan), complex(-np.inf, -0.0)], "complex128")],
+        "constant-complex-zero-d": [_constant(2.5 - 1j, "complex128")],
+        "constant-int16": [_constant([0, 2**15 - 1, -(2**15)], "int16")],
+        "leaf-of-complex-numbers": [
+            leaf("parameter", "z", dtype="complex64", shape=[2]),
+            on("cast", 0, dtype="complex128"),
+            leaf("input", "n", dtype="int16"),
+        ],
         "leaf-of-words": [leaf("parameter", "key", dtype="uint32", shape=[2]), on("cast", 0, dtype="uint32")],
         "constant-large": [_constant(np.arange(600.0), "float64")],
     }
@@ -134,7 +143,7 @@ def _mistaken() -> dict[str, list[Json]]:
         "refused-infinity": [leaf("input"), on("add_scalar", 0, scalar={"float": "inf"})],
         "refused-minus-infinity": [leaf("input"), on("clamp", 0, min={"float": "-inf"})],
         "refused-nan-of-an-unknown-op": [leaf("input"), on("an_op_of_tomorrow", 0, scale={"float": "nan"})],
-        "refused-constant-dtype": [{"op": "constant", "attrs": {"value": _lacking("complex128", [1], 16)}}],
+        "refused-constant-dtype": [{"op": "constant", "attrs": {"value": _lacking("bfloat16", [1], 2)}}],
         "refused-constant-shape": [{"op": "constant", "attrs": {"value": _lacking("float64", [3], 16)}}],
     }
 

@@ -13,6 +13,7 @@ from clients.conformance.steps import leaf, on
 
 _RNG_SEED: Final = 20
 _FORMS: Final = ("json", "binary")
+_OF_OPSET_2: Final = frozenset({"int16", "uint32", "complex64", "complex128"})
 
 
 def live_cases() -> Iterator[Case]:
@@ -80,14 +81,16 @@ def _dtypes() -> Iterator[Case]:
     """Tensors of every dtype go through a graph that changes nothing, in every form."""
     steps = [leaf("input", "x"), on("reshape", 0, shape=[-1, 2]), on("cat", 1, 1, axis=0)]
     for dtype in SAFETENSORS:
-        of_words = {"opset": 2} if dtype == "uint32" else {}
+        later = {"opset": 2} if dtype in _OF_OPSET_2 else {}
         kind = np.dtype(dtype).kind
-        values = np.array([np.nan, -0.0, np.inf, 1.5] if kind == "f" else [0, 1, 1, 0], dtype)
+        values = np.array([np.nan, -0.0, np.inf, 1.5] if kind in "fc" else [0, 1, 1, 0], dtype)
         if kind in "iu":
             values[:2] = np.iinfo(dtype).min, np.iinfo(dtype).max
+        elif kind == "c":
+            values.imag = [-0.0, 1, np.nan, -np.inf]
         for form in _FORMS:
             feeds = [{"node": 0, "tensor": bits_of(values)}]
-            graph = {"steps": steps} | of_words
+            graph = {"steps": steps} | later
             call = {"do": "forward", "graph": graph, "feeds": feeds, "outputs": [2, 0], "form": form}
             yield _live(f"{dtype}-{form}", call)
     empty = [{"node": 0, "tensor": bits_of(np.zeros((0, 2), "float32"))}]

@@ -299,7 +299,7 @@ def _listings() -> Iterator[Case]:
 
 def _refused_before() -> Iterator[Case]:
     """Nothing is sent of these; a call behind them is."""
-    lacking = {"dtype": "complex64", "shape": [], "hex": "00" * 8}
+    lacking = {"dtype": "bfloat16", "shape": [], "hex": "00" * 2}
     short = {"dtype": "float64", "shape": [3], "hex": "00" * 16}
     vector = at("other", number(1.0))  # type: ignore[arg-type] # a node of another graph
     wrong: dict[str, Json] = {

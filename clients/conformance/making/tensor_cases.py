@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from clients.conformance.bits import SAFETENSORS, Array, Bits, array_of, bits_of, to_file, to_json
+from clients.conformance.bits import PARTS, SAFETENSORS, Array, Bits, array_of, bits_of, to_file, to_json
 from clients.conformance.cases import Case
 from clients.conformance.making.broken_files import BROKEN_FILES, ODD_FILES
 
@@ -44,6 +44,8 @@ def _arrays(dtype: str) -> Iterator[tuple[str, Array]]:
         yield "finite", _finite(dtype)
         yield "nonfinite", _nonfinite(dtype)
         yield "infinities", _filled(dtype, [1.0, np.inf, -np.inf])
+    elif dtype in PARTS:
+        yield from _complex(dtype)
     elif dtype != "bool":
         yield "extremes", _extremes(dtype)
     if dtype == "int64":
@@ -54,6 +56,19 @@ def _arrays(dtype: str) -> Iterator[tuple[str, Array]]:
 
 def _filled(dtype: str, values: Any) -> Array:
     return np.array(list(values), dtype)
+
+
+def _complex(dtype: str) -> Iterator[tuple[str, Array]]:
+    """Zeros of all signs, numbers that are easily lost in either part, and an infinity in one part alone."""
+    parts = PARTS[dtype]
+    finite, nonfinite = _finite(parts), _nonfinite(parts)
+    zeros = np.array([0.0, -0.0, -0.0, 0.0, -0.0, -0.0, 1.0, -0.0], parts)
+    yield "parts", np.array([[1, 2], [-3, 0.5], [0, -1]], parts).view(dtype).reshape(3)
+    yield "signs-of-zeros", zeros.view(dtype)
+    yield "finite", np.stack([finite, finite[::-1]], -1).reshape(-1).view(dtype)
+    yield "nonfinite", np.stack([nonfinite, nonfinite[::-1]], -1).reshape(-1).view(dtype)
+    for name, pair in (("infinite-real-part", [np.inf, 1]), ("infinite-imaginary-part", [1, -np.inf])):
+        yield name, np.array([0, 1, *pair], parts).view(dtype)
 
 
 def _extremes(dtype: str) -> Array:
@@ -85,7 +100,7 @@ def _nonfinite(dtype: str) -> Array:
 def json_keeps(bits: Bits) -> bool:
     """Whether numbers of JSON hold the elements."""
     array = array_of(bits)
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "fc":
         return bool(np.isfinite(array).all())
     return array.dtype != np.int64 or all(abs(int(x)) <= _EXACT for x in array.reshape(-1))
 
@@ -104,8 +119,8 @@ def _back(name: str, bits: Bits) -> Iterator[Case]:
 
 
 def _numbers(bits: Bits) -> str:
-    """The tensor with its elements as the shortest numbers that mean them."""
-    array = array_of(bits).reshape(-1)
+    """The tensor with its elements, or their parts, as the shortest numbers that mean them."""
+    array = array_of(bits).reshape(-1).view(PARTS.get(bits["dtype"]) or bits["dtype"])
     data = ", ".join(str(int(x)) if array.dtype.kind == "b" else str(x) for x in array)
     return f'{{"dtype": "{bits["dtype"]}", "shape": {json.dumps(bits["shape"])}, "data": [{data}]}}'
 
@@ -137,10 +152,12 @@ def _refused() -> Iterator[Case]:
         "no-element-of-0-d": {"dtype": "int32", "shape": [], "hex": ""},
         "half-an-element": {"dtype": "float32", "shape": [1], "hex": "00" * 2},
         "elements-of-an-empty-one": {"dtype": "int8", "shape": [0, 4], "hex": "00" * 4},
-        "dtype-complex128": {"dtype": "complex128", "shape": [1], "hex": "00" * 16},
+        "dtype-complex256": {"dtype": "complex256", "shape": [1], "hex": "00" * 32},
+        "half-a-complex-number": {"dtype": "complex64", "shape": [1], "hex": "00" * 4},
+        "parts-as-an-axis": {"dtype": "complex64", "shape": [1, 2], "hex": "00" * 8},
         "dtype-uint16": {"dtype": "uint16", "shape": [2], "hex": "00" * 4},
         "dtype-uint64": {"dtype": "uint64", "shape": [1], "hex": "00" * 8},
-        "dtype-int16": {"dtype": "int16", "shape": [1], "hex": "00" * 2},
+        "half-an-int16": {"dtype": "int16", "shape": [1], "hex": "00"},
     }
     for name, bits in wrong.items():
         for form in ("json", "base64", "safetensors"):
@@ -167,6 +184,12 @@ def _read() -> Iterator[Case]:
         rounded = bits_of(np.array([0.1, -2.7], dtype))
         stated = f'{{"dtype": "{dtype}", "shape": [2], "data": [0.1, -2.7]}}'
         yield _decoding(f"rounded-to-{dtype}", stated, rounded)
+    pairs = bits_of(np.array([[3 - 4j]], "complex64"))
+    stated = '{"dtype": "complex64", "shape": [1, 1], "data": [3, -4.0]}'
+    yield _decoding("complex-of-whole-numbers", stated, pairs)
+    rounded = bits_of(np.array([0.1, -2.7], "float32").view("complex64"))
+    yield _decoding("rounded-to-complex64", '{"dtype": "complex64", "shape": [1], "data": [0.1, -2.7]}', rounded)
+    yield _decoding("complex-no-payload", '{"dtype": "complex128", "shape": [0]}', bits_of(np.zeros(0, "complex128")))
     for name, (file, bits) in ODD_FILES.items():
         yield _opening(name, file, bits)
 
@@ -190,7 +213,7 @@ def _broken_json() -> dict[str, str]:
         "no-dtype": '{"shape": [1], "data": [1]}',
         "no-shape": '{"dtype": "float64", "data": [1]}',
         "dtype-unknown": _stated("bfloat16", [1], "[1]"),
-        "dtype-unknown-and-empty": '{"dtype": "complex64", "shape": [0]}',
+        "dtype-unknown-and-empty": '{"dtype": "complex256", "shape": [0]}',
         "dtype-null": '{"dtype": null, "shape": [1], "data": [1]}',
         "shape-negative": _stated("float64", [-1], "[1]"),
         "shape-both-negative": _stated("float64", [-1, -1], "[1]"),
@@ -214,6 +237,10 @@ def _broken_json() -> dict[str, str]:
         "int8-below": _stated("int8", [1], "[-129]"),
         "uint8-above": _stated("uint8", [1], "[256]"),
         "uint8-below": _stated("uint8", [1], "[-1]"),
+        "int16-above": _stated("int16", [1], "[32768]"),
+        "int16-below": _stated("int16", [1], "[-32769]"),
+        "int16-fraction": _stated("int16", [1], "[0.5]"),
+        "int16-base64-half-an-element": '{"dtype": "int16", "shape": [1], "data_b64": "AA=="}',
         "int32-above": _stated("int32", [1], "[2147483648]"),
         "int32-below": _stated("int32", [1], "[-2147483649]"),
         "uint32-above": _stated("uint32", [1], "[4294967296]"),
@@ -225,6 +252,14 @@ def _broken_json() -> dict[str, str]:
         "float16-beyond": _stated("float16", [1], "[65520]"),
         "float32-beyond": _stated("float32", [1], "[3.5e38]"),
         "float64-beyond": _stated("float64", [1], "[1e400]"),
+        "complex64-beyond": _stated("complex64", [1], "[1, 3.5e38]"),
+        "complex128-beyond": _stated("complex128", [1], "[-1e400, 1]"),
+        "complex-real-parts-alone": _stated("complex128", [2], "[1, 2]"),
+        "complex-half-a-number": _stated("complex64", [2], "[1, 2, 3]"),
+        "complex-too-many-numbers": _stated("complex64", [1], "[1, 2, 3, 4]"),
+        "complex-pairs": _stated("complex64", [1], "[[1, 2]]"),
+        "complex-string": _stated("complex64", [1], '["1+2j", 0]'),
+        "complex-base64-half-an-element": '{"dtype": "complex64", "shape": [1], "data_b64": "' + four + '"}',
         "base64-too-short": '{"dtype": "float32", "shape": [2], "data_b64": "' + four + '"}',
         "base64-too-long": '{"dtype": "uint8", "shape": [3], "data_b64": "' + four + '"}',
         "base64-half-an-element": '{"dtype": "float64", "shape": [1], "data_b64": "' + four + '"}',
