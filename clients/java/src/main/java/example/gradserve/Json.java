@@ -75,14 +75,27 @@ final class Json {
     }
 
     private static ObjectNode object(ObjectReader reader, Reader text) {
-        try {
-            if (reader.readTree(text) instanceof ObjectNode object) {
-                return object;
-            }
-        } catch (IOException broken) {
-            // What is wrong quotes the text, which may hold anything.
+        if (tree(reader, text) instanceof ObjectNode object) {
+            return object;
         }
         throw new InputException("a text is no JSON object");
+    }
+
+    /** The list of a text and nothing else. */
+    static ArrayNode list(String text) {
+        if (tree(READER, new StringReader(text)) instanceof ArrayNode list) {
+            return list;
+        }
+        throw new InputException("a text is no JSON list");
+    }
+
+    /** Null where the text is no JSON: what is wrong with it quotes the text, which may hold anything. */
+    private static JsonNode tree(ObjectReader reader, Reader text) {
+        try {
+            return reader.readTree(text);
+        } catch (IOException broken) {
+            return null;
+        }
     }
 
     static byte[] bytes(JsonNode value) {

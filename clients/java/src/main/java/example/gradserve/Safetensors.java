@@ -1,30 +1,46 @@
 package example.gradserve;
 
+import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 
 /**
  * A file of the <a href="https://github.com/huggingface/safetensors#format">safetensors format</a>: a header of JSON,
- * and the bytes of tensors, which are read where they lie.
+ * and the bytes of tensors, which are read where they lie. A complex tensor lies in it as its parts, along a last axis
+ * of 2; {@code __metadata__.complex} names these tensors.
  *
  * @param tensors by their names
- * @param metadata the texts of the header
+ * @param metadata the texts of the header, but for the names of complex tensors
  */
 public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metadata) {
     private static final String METADATA = "__metadata__";
+    private static final String COMPLEX = "complex";
     private static final int LENGTH_SIZE = 8;
     /** As long as the format's own reader takes headers. */
     private static final long MOST_OF_HEADER = 100_000_000;
 
     /** Where a tensor lies. */
-    private record Entry(String name, DType dtype, long[] shape, long start, long end) {}
+    private record Entry(String name, DType dtype, long[] shape, long start, long end) {
+        /** The same place, where the parts along the last axis are complex numbers. */
+        Entry joined() {
+            int last = shape.length - 1;
+            if (dtype.kind != DType.Kind.FLOAT || dtype == DType.FLOAT16 || last < 0 || shape[last] != 2) {
+                throw new InputException(
+                    "'" + name + "' is said to be complex, and is no F32 or F64 with a last axis of 2");
+            }
+            return new Entry(name, dtype.ofParts(), Arrays.copyOf(shape, last), start, end);
+        }
+    }
 
     /**
      * The file that holds these.
@@ -32,10 +48,8 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
      * @return its pieces: the header, and the bytes of tensors, which are not copied
      */
     public List<ByteBuffer> pieces() {
-        ObjectNode header = Json.object();
-        if (!metadata.isEmpty()) {
-            header.set(METADATA, Json.plain(metadata));
-        }
+        ObjectNode entries = Json.object();
+        ArrayNode complex = Json.array();
         // Tensors of wide elements come first, so that every one is aligned.
         List<String> names = new ArrayList<>(tensors.keySet());
         names.sort(Comparator.<String>comparingInt(name -> -tensors.get(name).dtype().size())
@@ -44,12 +58,25 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
         long end = 0;
         for (String name : names) {
             Tensor tensor = tensors.get(name);
-            ObjectNode entry = header.putObject(name).put("dtype", tensor.dtype().spelling);
-            entry.set("shape", Json.array(tensor.shape()));
+            ObjectNode entry = entries.putObject(name).put("dtype", tensor.dtype().parts().spelling);
+            ArrayNode shape = Json.array(tensor.shape());
+            if (tensor.dtype().kind == DType.Kind.COMPLEX) {
+                complex.add(name);
+                shape.add(2);
+            }
+            entry.set("shape", shape);
             entry.set("data_offsets", Json.array(end, end += tensor.byteCount()));
             pieces.add(tensor.bytes());
         }
-        pieces.add(0, framed(Json.bytes(header)));
+        Map<String, String> texts = new LinkedHashMap<>(metadata);
+        if (!complex.isEmpty()) {
+            texts.put(COMPLEX, complex.toString());
+        }
+        ObjectNode header = Json.object();
+        if (!texts.isEmpty()) {
+            header.set(METADATA, Json.plain(texts));
+        }
+        pieces.add(0, framed(Json.bytes(header.setAll(entries))));
         return pieces;
     }
 
@@ -91,8 +118,12 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
         ObjectNode header = header(rest);
         ByteBuffer data = rest.slice();
         Map<String, String> metadata = metadata(header);
+        Set<String> complex = complexNames(metadata.remove(COMPLEX), header);
         List<Entry> entries = new ArrayList<>();
-        header.fieldNames().forEachRemaining(name -> entries.add(entry(name, Json.member(header, name))));
+        header.fieldNames().forEachRemaining(name -> {
+            Entry entry = entry(name, Json.member(header, name));
+            entries.add(complex.contains(name) ? entry.joined() : entry);
+        });
         checkThatTheyFill(entries, data.limit());
         Map<String, Tensor> tensors = new LinkedHashMap<>();
         for (Entry entry : entries) {
@@ -124,6 +155,21 @@ public record Safetensors(Map<String, Tensor> tensors, Map<String, String> metad
             header.remove(METADATA);
         }
         return metadata;
+    }
+
+    /** The names of the tensors that are complex. */
+    private static Set<String> complexNames(String text, ObjectNode header) {
+        Set<String> names = new HashSet<>();
+        if (text != null) {
+            Json.list(text).forEach(name -> {
+                if (!name.isTextual() || !header.has(name.textValue())) {
+                    throw new InputException(METADATA + "." + COMPLEX + " of the safetensors file has " + name
+                        + ", which is no name of a tensor in it");
+                }
+                names.add(name.textValue());
+            });
+        }
+        return names;
     }
 
     private static Entry entry(String name, ObjectNode stated) {

@@ -157,6 +157,48 @@ public final class Tensor implements Value {
     }
 
     /**
+     * A tensor of int16. Of float16 it is {@link #float16}.
+     *
+     * @param elements row-major
+     * @param shape the extents; none are the shape of a single number
+     * @return the tensor, with a copy of the elements
+     * @throws InputException where they are more or fewer than the shape has
+     */
+    public static Tensor of(short[] elements, long... shape) {
+        ByteBuffer room = room(DType.INT16, elements.length);
+        room.asShortBuffer().put(elements);
+        return new Tensor(DType.INT16, shape, room);
+    }
+
+    /**
+     * A tensor of complex64.
+     *
+     * @param parts the elements row-major, each as its real part and then its imaginary one
+     * @param shape the extents; none are the shape of a single number
+     * @return the tensor, with a copy of the elements
+     * @throws InputException where the parts are more or fewer than two for each element of the shape
+     */
+    public static Tensor complex64(float[] parts, long... shape) {
+        ByteBuffer room = room(DType.FLOAT32, parts.length);
+        room.asFloatBuffer().put(parts);
+        return new Tensor(DType.COMPLEX64, shape, room);
+    }
+
+    /**
+     * A tensor of complex128.
+     *
+     * @param parts the elements row-major, each as its real part and then its imaginary one
+     * @param shape the extents; none are the shape of a single number
+     * @return the tensor, with a copy of the elements
+     * @throws InputException where the parts are more or fewer than two for each element of the shape
+     */
+    public static Tensor complex128(double[] parts, long... shape) {
+        ByteBuffer room = room(DType.FLOAT64, parts.length);
+        room.asDoubleBuffer().put(parts);
+        return new Tensor(DType.COMPLEX128, shape, room);
+    }
+
+    /**
      * A tensor of int8. Of uint8 it is {@link #wrap}.
      *
      * @param elements row-major
@@ -300,6 +342,67 @@ public final class Tensor implements Value {
     }
 
     /**
+     * The elements of a tensor of int16.
+     *
+     * @return a view of this memory, read-only
+     * @throws InputException where they are of another dtype
+     */
+    public ShortBuffer shorts() {
+        return bytesOf(DType.INT16).asShortBuffer();
+    }
+
+    /**
+     * The elements of a tensor of complex64, each as its real part and then its imaginary one.
+     *
+     * @return a view of this memory, read-only
+     * @throws InputException where they are of another dtype
+     */
+    public FloatBuffer complex64Parts() {
+        return bytesOf(DType.COMPLEX64).asFloatBuffer();
+    }
+
+    /**
+     * The elements of a tensor of complex128, each as its real part and then its imaginary one.
+     *
+     * @return a view of this memory, read-only
+     * @throws InputException where they are of another dtype
+     */
+    public DoubleBuffer complex128Parts() {
+        return bytesOf(DType.COMPLEX128).asDoubleBuffer();
+    }
+
+    /**
+     * The real part of an element of a complex tensor.
+     *
+     * @param place of the element, row-major
+     * @return a number, exactly
+     * @throws InputException where the elements are of another dtype
+     * @throws IndexOutOfBoundsException where there is no such element
+     */
+    public double re(int place) {
+        return partAt(2 * place);
+    }
+
+    /**
+     * The imaginary part of an element of a complex tensor.
+     *
+     * @param place of the element, row-major
+     * @return a number, exactly
+     * @throws InputException where the elements are of another dtype
+     * @throws IndexOutOfBoundsException where there is no such element
+     */
+    public double im(int place) {
+        return partAt(2 * place + 1);
+    }
+
+    private double partAt(int place) {
+        if (dtype.kind != DType.Kind.COMPLEX) {
+            throw new InputException("the elements of this tensor are " + dtype + ", and not complex");
+        }
+        return floatAt(bytes(), place);
+    }
+
+    /**
      * The elements of a tensor of float16, as their bits.
      *
      * @return a view of this memory, read-only
@@ -327,7 +430,8 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The elements as doubles, exactly: those of every dtype but int64.
+     * The elements as doubles, exactly: those of every dtype but int64. Of complex numbers they are the real part, then
+     * the imaginary one, of each.
      *
      * @return a new array
      * @throws InputException for int64, of which a double would not keep all digits
@@ -336,10 +440,10 @@ public final class Tensor implements Value {
         if (dtype == DType.INT64) {
             throw new InputException("a double does not keep all digits of int64: toLongs does");
         }
-        double[] elements = new double[size()];
+        double[] elements = new double[numberCount()];
         ByteBuffer bytes = bytes();
         for (int place = 0; place < elements.length; place++) {
-            elements[place] = dtype.kind == DType.Kind.FLOAT ? floatAt(bytes, place) : wholeAt(bytes, place);
+            elements[place] = hasFloats() ? floatAt(bytes, place) : wholeAt(bytes, place);
         }
         return elements;
     }
@@ -348,10 +452,10 @@ public final class Tensor implements Value {
      * The elements as longs: those of integers, and of bool 0 and 1.
      *
      * @return a new array
-     * @throws InputException for floats
+     * @throws InputException for floats and complex numbers
      */
     public long[] toLongs() {
-        if (dtype.kind == DType.Kind.FLOAT) {
+        if (hasFloats()) {
             throw new InputException("the elements of this tensor are " + dtype + ", and not whole numbers");
         }
         long[] elements = new long[size()];
@@ -363,20 +467,32 @@ public final class Tensor implements Value {
     }
 
     /**
-     * The only element, as {@link #toDoubles} has it.
+     * The only element, as {@link #toDoubles} has it. Of a complex one it is {@link #re re(0)} and {@link #im im(0)}.
      *
      * @return a number
-     * @throws InputException where there are several, or none, and for int64
+     * @throws InputException where there are several, or none, and for int64 and complex numbers
      */
     public double item() {
         if (size() != 1) {
             throw new InputException(this + " has " + size() + " elements, and not one");
         }
+        if (dtype.kind == DType.Kind.COMPLEX) {
+            throw new InputException("a complex number is no double: re(0) and im(0) are its parts");
+        }
         return toDoubles()[0];
     }
 
+    /** How many numbers the elements are: two of each complex one. */
+    int numberCount() {
+        return raw.limit() / dtype.parts().size();
+    }
+
+    boolean hasFloats() {
+        return dtype.parts().kind == DType.Kind.FLOAT;
+    }
+
     double floatAt(ByteBuffer bytes, int place) {
-        return switch (dtype) {
+        return switch (dtype.parts()) {
             case FLOAT16 -> Float16.toDouble(bytes.getShort(2 * place));
             case FLOAT32 -> bytes.getFloat(4 * place);
             default -> bytes.getDouble(8 * place);
@@ -386,6 +502,7 @@ public final class Tensor implements Value {
     long wholeAt(ByteBuffer bytes, int place) {
         return switch (dtype) {
             case INT8 -> bytes.get(place);
+            case INT16 -> bytes.getShort(2 * place);
             case INT32 -> bytes.getInt(4 * place);
             case UINT32 -> Integer.toUnsignedLong(bytes.getInt(4 * place));
             case INT64 -> bytes.getLong(8 * place);

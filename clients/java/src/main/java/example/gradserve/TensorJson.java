@@ -30,12 +30,15 @@ final class TensorJson {
         return StandardCharsets.ISO_8859_1.decode(Base64.getEncoder().encode(bytes)).toString();
     }
 
-    /** The elements; none where JSON would not keep one: NaN, infinities, whole numbers beyond 2⁵³. */
+    /**
+     * The elements, of complex ones the real part and then the imaginary one; none where JSON would not keep one: NaN,
+     * infinities, whole numbers beyond 2⁵³.
+     */
     private static Optional<ArrayNode> numbers(Tensor tensor) {
         ArrayNode list = Json.array();
         ByteBuffer bytes = tensor.bytes();
-        for (int place = 0; place < tensor.size(); place++) {
-            if (tensor.dtype().kind == DType.Kind.FLOAT) {
+        for (int place = 0; place < tensor.numberCount(); place++) {
+            if (tensor.hasFloats()) {
                 double number = tensor.floatAt(bytes, place);
                 if (!Double.isFinite(number)) {
                     return Optional.empty();
@@ -54,7 +57,7 @@ final class TensorJson {
 
     static Tensor decoded(ObjectNode object) {
         DType dtype = DType.of(Json.text(object, "dtype"));
-        return Tensor.wrap(dtype, payload(object, dtype), Json.wholes(object, "shape"));
+        return Tensor.wrap(dtype, payload(object, dtype.parts()), Json.wholes(object, "shape"));
     }
 
     private static ByteBuffer payload(ObjectNode object, DType dtype) {
@@ -122,6 +125,7 @@ final class TensorJson {
             case BOOL -> number == 0 || number == 1;
             case INT8 -> number == (byte) number;
             case UINT8 -> number == (number & 0xff);
+            case INT16 -> number == (short) number;
             case INT32 -> number == (int) number;
             case UINT32 -> number == (number & 0xffff_ffffL);
             default -> true;
@@ -131,6 +135,7 @@ final class TensorJson {
         }
         switch (dtype.size()) {
             case 1 -> elements.put((byte) number);
+            case 2 -> elements.putShort((short) number);
             case 4 -> elements.putInt((int) number);
             default -> elements.putLong(number);
         }

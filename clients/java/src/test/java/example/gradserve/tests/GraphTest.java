@@ -109,6 +109,7 @@ class GraphTest {
                 each -> each.op("random_key", List.of(each.input("seed")), Map.of()),
                 each -> each.parameter("key", o -> o.dtype(DType.UINT32)),
                 each -> each.input("x").cast(DType.UINT32),
+                each -> each.parameter("z", o -> o.dtype(DType.COMPLEX64)),
                 each -> each.constant(Tensor.uint32(new int[] {0, -1}, 2))),
             0,
             List.of(

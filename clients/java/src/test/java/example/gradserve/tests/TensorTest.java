@@ -13,6 +13,7 @@ import example.gradserve.Safetensors;
 import example.gradserve.Tensor;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -66,6 +67,69 @@ class TensorTest {
         assertArrayEquals(new long[] {-3}, Tensor.of(new int[] {-3}, 1).toLongs());
         assertThrows(InputException.class, Tensor.of(new long[] {1}, 1)::toDoubles);
         assertThrows(InputException.class, Tensor.scalar(1)::toLongs);
+    }
+
+    @Test
+    void complexNumbersAreTheirParts() {
+        Tensor tensor = Tensor.complex128(new double[] {1, -2, -0.0, 0.5}, 1, 2);
+        assertEquals(2, tensor.size());
+        assertEquals(-2, tensor.im(0));
+        assertEquals(-0.0, tensor.re(1));
+        assertArrayEquals(new double[] {1, -2, -0.0, 0.5}, tensor.toDoubles());
+        assertEquals(0.5, tensor.complex128Parts().get(3));
+        Tensor single = Tensor.complex64(new float[] {3, -4});
+        assertEquals(-4, single.complex64Parts().get(1));
+        assertEquals("complex64[]", single.toString());
+        assertArrayEquals(new long[] {-32768}, Tensor.of(new short[] {Short.MIN_VALUE}, 1).toLongs());
+        assertEquals(7, Tensor.of(new short[] {7}).shorts().get(0));
+        assertThrows(InputException.class, single::item);
+        assertThrows(InputException.class, single::toLongs);
+        assertThrows(InputException.class, single::floats);
+        assertThrows(InputException.class, () -> Tensor.scalar(1).im(0));
+        assertThrows(IndexOutOfBoundsException.class, () -> single.re(1));
+        assertThrows(InputException.class, () -> Tensor.complex128(new double[] {1, 2}, 2));
+    }
+
+    @Test
+    void complexNumbersTravelAsTheirParts() {
+        Tensor tensor = Tensor.complex64(new float[] {1, -2, -0.0f, 0.5f}, 1, 2);
+        assertTrue(tensor.toJson(Form.JSON).contains("[1.0,-2.0,-0.0,0.5]"), tensor.toJson(Form.JSON));
+        for (Form form : List.of(Form.JSON, Form.BASE64)) {
+            assertEquals(tensor.bytes(), Tensor.fromJson(tensor.toJson(form)).bytes());
+        }
+        assertTrue(Tensor.complex128(new double[] {0, Double.NaN}).toJson(Form.JSON).contains("data_b64"));
+        Map<String, Tensor> tensors = Map.of("é", tensor, "x", Tensor.scalar(1));
+        List<ByteBuffer> pieces = new Safetensors(tensors, Map.of("k", "v")).pieces();
+        String header = StandardCharsets.UTF_8.decode(pieces.get(0).duplicate()).toString();
+        assertTrue(header.contains("\"complex\":\"[\\\"é\\\"]\"") && header.contains("[1,2,2]"), header);
+        ByteBuffer file = ByteBuffer.allocate(pieces.stream().mapToInt(ByteBuffer::remaining).sum());
+        pieces.forEach(piece -> file.put(piece.duplicate()));
+        Safetensors read = Safetensors.read(file.flip());
+        assertEquals(Map.of("k", "v"), read.metadata());
+        assertEquals(DType.FLOAT64, read.tensor("x").dtype());
+        assertEquals("complex64[1, 2]", read.tensor("é").toString());
+        assertEquals(tensor.bytes(), read.tensor("é").bytes());
+    }
+
+    @Test
+    void whatIsSaidToBeComplexHasALastAxisOfTwo() {
+        String named = "\"[\\\"t\\\"]\"";
+        assertEquals("complex128[]", file(named, "F64", "[2]").tensor("t").toString());
+        assertEquals("complex64[2]", file("\"[]\"", "C64", "[2]").tensor("t").toString());
+        for (String[] wrong : new String[][] {
+            {named, "F64", "[2,1]"}, {named, "I64", "[1,2]"}, {named, "F16", "[4,2]"}, {named, "C64", "[2]"},
+            {"\"[\\\"u\\\"]\"", "F64", "[2]"}, {"\"t\"", "F64", "[2]"}, {"\"[null]\"", "F64", "[2]"},
+            {"\"null\"", "F64", "[2]"}, {"[\"t\"]", "F64", "[2]"}}) {
+            assertThrows(MalformedAnswerException.class, () -> file(wrong[0], wrong[1], wrong[2]), wrong[0] + wrong[1]);
+        }
+    }
+
+    private static Safetensors file(String complex, String dtype, String shape) {
+        String header = "{\"__metadata__\":{\"complex\":" + complex + "},\"t\":{\"dtype\":\"" + dtype + "\",\"shape\":"
+            + shape + ",\"data_offsets\":[0,16]}}";
+        ByteBuffer file = ByteBuffer.allocate(8 + header.length() + 16).order(ByteOrder.LITTLE_ENDIAN);
+        file.putLong(header.length()).put(header.getBytes(StandardCharsets.US_ASCII));
+        return Safetensors.read(file.rewind());
     }
 
     @Test
