@@ -17,6 +17,8 @@ pub enum DType {
     Int8,
     /// Whole numbers of 8 bits, from 0 on.
     UInt8,
+    /// Whole numbers of 16 bits.
+    Int16,
     /// Whole numbers of 32 bits.
     Int32,
     /// Whole numbers of 32 bits, from 0 on.
@@ -29,6 +31,10 @@ pub enum DType {
     Float32,
     /// IEEE 754 binary64.
     Float64,
+    /// Pairs of Float32: see [`Complex`](crate::Complex).
+    Complex64,
+    /// Pairs of Float64.
+    Complex128,
     /// A word that this client does not know.
     Other(String),
 }
@@ -38,10 +44,11 @@ pub(crate) enum ElementKind {
     Bool,
     Integer,
     Float,
+    Complex,
 }
 
-/// What there is to know of a dtype that tensors have; `safetensors` is how that format spells it, and graphs have it
-/// `since` an opset.
+/// What there is to know of a dtype that tensors have; `safetensors` is how that format spells it, empty where it lacks it,
+/// and graphs have it `since` an opset.
 pub(crate) struct ElementType {
     dtype: DType,
     word: &'static str,
@@ -62,16 +69,19 @@ const fn row(
     ElementType { dtype, word, safetensors, kind, size, since }
 }
 
-static ELEMENT_TYPES: [ElementType; 9] = [
+static ELEMENT_TYPES: [ElementType; 12] = [
     row(DType::Bool, "bool", "BOOL", ElementKind::Bool, 1, 1),
     row(DType::Int8, "int8", "I8", ElementKind::Integer, 1, 1),
     row(DType::UInt8, "uint8", "U8", ElementKind::Integer, 1, 1),
+    row(DType::Int16, "int16", "I16", ElementKind::Integer, 2, 2),
     row(DType::Int32, "int32", "I32", ElementKind::Integer, 4, 1),
     row(DType::UInt32, "uint32", "U32", ElementKind::Integer, 4, 2),
     row(DType::Int64, "int64", "I64", ElementKind::Integer, 8, 1),
     row(DType::Float16, "float16", "F16", ElementKind::Float, 2, 1),
     row(DType::Float32, "float32", "F32", ElementKind::Float, 4, 1),
     row(DType::Float64, "float64", "F64", ElementKind::Float, 8, 1),
+    row(DType::Complex64, "complex64", "C64", ElementKind::Complex, 8, 2),
+    row(DType::Complex128, "complex128", "", ElementKind::Complex, 16, 2),
 ];
 
 impl DType {
@@ -102,8 +112,23 @@ impl DType {
 
     /// The dtype that safetensors spells so.
     pub(crate) fn from_safetensors(spelled: &str) -> Option<Self> {
-        let row = ELEMENT_TYPES.iter().find(|row| row.safetensors == spelled)?;
+        let row = ELEMENT_TYPES.iter().find(|row| !spelled.is_empty() && row.safetensors == spelled)?;
         Some(row.dtype.clone())
+    }
+
+    /// The dtype of the numbers that an element travels as: of a complex number that of its parts.
+    pub(crate) fn parts(&self) -> Self {
+        match self {
+            DType::Complex64 => DType::Float32,
+            DType::Complex128 => DType::Float64,
+            other => other.clone(),
+        }
+    }
+
+    /// The dtype of complex numbers that have parts of this one.
+    pub(crate) fn of_parts(&self) -> Option<Self> {
+        let complex = ELEMENT_TYPES.iter().filter(|row| row.kind == ElementKind::Complex);
+        complex.map(|row| &row.dtype).find(|dtype| dtype.parts() == *self).cloned()
     }
 }
 

@@ -52,6 +52,7 @@ mod blocking;
 pub mod calls;
 mod catalogue;
 mod client;
+mod complex;
 mod dtype;
 mod error;
 mod exchange;
@@ -91,6 +92,7 @@ pub use catalogue::{Catalogue, CatalogueOp};
 #[cfg(feature = "async")]
 pub use client::AsyncClient;
 pub use client::{Client, ClientBuilder};
+pub use complex::Complex;
 pub use dtype::DType;
 pub use error::{Error, ErrorKind, Result};
 pub use feeds::{Feed, Feeds, Store, Types};

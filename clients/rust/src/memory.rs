@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use crate::{DType, Float16};
+use crate::{Complex, DType, Float16};
 
-/// What a tensor's elements may be: `bool`, `i8`, `u8`, `i32`, `u32`, `i64`, [`Float16`], `f32` and `f64`.
+/// What a tensor's elements may be: `bool`, `i8`, `u8`, `i16`, `i32`, `u32`, `i64`, [`Float16`], `f32`, `f64`,
+/// [`Complex<f32>`](Complex) and `Complex<f64>`.
 pub trait Element: plain::Plain {
     /// The dtype of tensors that have such elements.
     const DTYPE: DType;
@@ -46,6 +47,7 @@ elements! {
     bool: Bool = |bytes: [u8; 1]| bytes[0] == 1, |element| element;
     i8: Int8 = i8::from_le_bytes, i8::swap_bytes;
     u8: UInt8 = u8::from_le_bytes, u8::swap_bytes;
+    i16: Int16 = i16::from_le_bytes, i16::swap_bytes;
     i32: Int32 = i32::from_le_bytes, i32::swap_bytes;
     u32: UInt32 = u32::from_le_bytes, u32::swap_bytes;
     i64: Int64 = i64::from_le_bytes, i64::swap_bytes;
@@ -53,6 +55,10 @@ elements! {
         |element: Float16| Float16::from_bits(element.to_bits().swap_bytes());
     f32: Float32 = f32::from_le_bytes, |element: f32| f32::from_bits(element.to_bits().swap_bytes());
     f64: Float64 = f64::from_le_bytes, |element: f64| f64::from_bits(element.to_bits().swap_bytes());
+    Complex<f32>: Complex64 = |bytes: [u8; 8]| Complex::new(f32::from_le(&bytes[..4]), f32::from_le(&bytes[4..])),
+        |z: Complex<f32>| Complex::new(z.re.swapped(), z.im.swapped());
+    Complex<f64>: Complex128 = |bytes: [u8; 16]| Complex::new(f64::from_le(&bytes[..8]), f64::from_le(&bytes[8..])),
+        |z: Complex<f64>| Complex::new(z.re.swapped(), z.im.swapped());
 }
 
 /// A vector whose bytes are looked at.

@@ -1,16 +1,20 @@
 //! The [safetensors format](https://github.com/huggingface/safetensors#format): a header of JSON, and the bytes of
 //! tensors, which are read where they lie.
+//!
+//! A complex tensor lies in it as its parts, along a last axis of 2; `__metadata__.complex` names these tensors.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use serde_json::{json, Value};
 
+use crate::dtype::ElementKind;
 use crate::json::{self, Object};
 use crate::memory::Memory;
 use crate::{DType, Error, Result, Tensor};
 
 const METADATA: &str = "__metadata__";
+const COMPLEX: &str = "complex";
 const LENGTH: usize = size_of::<u64>();
 /// As long as the format's own reader takes headers.
 const MOST_OF_HEADER: u64 = 100_000_000;
@@ -21,7 +25,7 @@ const MOST_OF_HEADER: u64 = 100_000_000;
 pub struct Safetensors {
     /// Tensors by their names.
     pub tensors: BTreeMap<String, Tensor>,
-    /// Texts by their names.
+    /// Texts by their names; which tensors are complex is said by these.
     pub metadata: BTreeMap<String, String>,
 }
 
@@ -53,8 +57,13 @@ impl Safetensors {
         // Tensors of wide elements come first, so that every one is aligned.
         entries.sort_by_key(|(_, tensor)| std::cmp::Reverse(size_of_element(tensor)));
         let mut header = Object::new();
-        if !self.metadata.is_empty() {
-            header.insert(METADATA.into(), json!(self.metadata));
+        let mut metadata = self.metadata.clone();
+        let complex: Vec<_> = entries.iter().filter(|(_, tensor)| is_complex(tensor)).map(|(name, _)| name).collect();
+        if !complex.is_empty() {
+            metadata.insert(COMPLEX.into(), json!(complex).to_string());
+        }
+        if !metadata.is_empty() {
+            header.insert(METADATA.into(), json!(metadata));
         }
         let mut end = 0;
         for (name, tensor) in &entries {
@@ -71,9 +80,15 @@ fn size_of_element(tensor: &Tensor) -> usize {
     tensor.dtype().element_type().map_or(0, |element| element.size)
 }
 
+fn is_complex(tensor: &Tensor) -> bool {
+    tensor.dtype().element_type().is_ok_and(|element| element.kind == ElementKind::Complex)
+}
+
 fn entry_for(tensor: &Tensor, place: Range<usize>) -> Value {
-    let spelled = tensor.dtype().element_type().map_or("", |element| element.safetensors);
-    json!({"dtype": spelled, "shape": tensor.shape(), "data_offsets": [place.start, place.end]})
+    let spelled = tensor.dtype().parts().element_type().map_or("", |element| element.safetensors);
+    let mut shape = tensor.shape().to_vec();
+    shape.extend(is_complex(tensor).then_some(2));
+    json!({"dtype": spelled, "shape": shape, "data_offsets": [place.start, place.end]})
 }
 
 /// The header with its length before it, filled up with spaces to where the data is aligned.
@@ -87,11 +102,14 @@ fn framed(header: Object) -> Memory {
 /// Fails with an error of input; that it came with an answer is for the caller to say.
 pub(crate) fn decoded(file: &Memory) -> Result<Safetensors> {
     let (mut header, data) = parts_of(file)?;
-    let metadata = metadata_of(header.remove(METADATA))?;
+    let mut metadata = metadata_of(header.remove(METADATA))?;
+    let complex = complex_names(metadata.remove(COMPLEX), &header)?;
     let mut entries = header
         .iter()
         .map(|(name, stated)| {
-            entry_of(name, stated).map_err(|error| error.within(format_args!("{name:?} of the file")))
+            let entry = entry_of(name, stated);
+            let whole = entry.and_then(|entry| if complex.contains(name) { entry.joined() } else { Ok(entry) });
+            whole.map_err(|error| error.within(format_args!("{name:?} of the file")))
         })
         .collect::<Result<Vec<_>>>()?;
     check_that_they_fill(&mut entries, data.len())?;
@@ -129,12 +147,37 @@ fn metadata_of(stated: Option<Value>) -> Result<BTreeMap<String, String>> {
     }
 }
 
+/// The names of the tensors that are complex.
+fn complex_names(stated: Option<String>, header: &Object) -> Result<BTreeSet<String>> {
+    let Some(text) = stated else {
+        return Ok(BTreeSet::new());
+    };
+    let names: BTreeSet<String> = serde_json::from_str(&text)
+        .map_err(|_| Error::input(format!("{METADATA}.{COMPLEX} of the file is no JSON list of names")))?;
+    match names.iter().find(|name| !header.contains_key(name.as_str())) {
+        Some(absent) => {
+            Err(Error::input(format!("the file holds no {absent:?}, which its {METADATA}.{COMPLEX} names")))
+        }
+        None => Ok(names),
+    }
+}
+
 /// Where a tensor lies.
 struct Entry<'a> {
     name: &'a str,
     dtype: DType,
     shape: Vec<usize>,
     place: Range<usize>,
+}
+
+impl Entry<'_> {
+    /// The same place, where the parts along the last axis are complex numbers.
+    fn joined(mut self) -> Result<Self> {
+        match (self.dtype.of_parts(), self.shape.pop()) {
+            (Some(dtype), Some(2)) => Ok(Self { dtype, ..self }),
+            _ => Err(Error::input("it is said to be complex, and is no F32 or F64 with a last axis of 2")),
+        }
+    }
 }
 
 fn entry_of<'a>(name: &'a str, stated: &Value) -> Result<Entry<'a>> {

@@ -5,7 +5,7 @@ use serde_json::{json, Number, Value};
 
 use crate::json::{self, Object};
 use crate::memory::Memory;
-use crate::{DType, Error, Float16, Result, Tensor};
+use crate::{Complex, DType, Error, Float16, Result, Tensor};
 
 /// How tensors travel. Where none is stated, tensors of 4 KiB and more travel as safetensors, smaller ones as base64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -67,11 +67,12 @@ impl Tensor {
         }
     }
 
-    /// All elements; None where JSON would not keep one: NaN, infinities, whole numbers beyond 2⁵³.
+    /// All elements, of complex ones the real part and then the imaginary one; None where JSON would not keep one: NaN, infinities, whole numbers beyond 2⁵³.
     fn numbers(&self) -> Option<Vec<Number>> {
         match self.dtype() {
             DType::Bool | DType::UInt8 => Some(self.bytes().iter().map(|&byte| byte.into()).collect()),
             DType::Int8 => self.mapped(|element: i8| Some(element.into())),
+            DType::Int16 => self.mapped(|element: i16| Some(element.into())),
             DType::Int32 => self.mapped(|element: i32| Some(element.into())),
             DType::UInt32 => self.mapped(|element: u32| Some(element.into())),
             DType::Int64 => {
@@ -80,6 +81,8 @@ impl Tensor {
             DType::Float16 => self.mapped(|element: Float16| json::number(element.into())),
             DType::Float32 => self.mapped(|element: f32| json::number(element.into())),
             DType::Float64 => self.mapped(json::number),
+            DType::Complex64 => self.paired(|z: Complex<f32>| [z.re.into(), z.im.into()]),
+            DType::Complex128 => self.paired(|z: Complex<f64>| [z.re, z.im]),
             DType::Other(_) => None,
         }
     }
@@ -87,6 +90,11 @@ impl Tensor {
     fn mapped<T: crate::Element>(&self, number: impl Fn(T) -> Option<Number>) -> Option<Vec<Number>> {
         let elements = self.elements::<T>().ok()?;
         elements.iter().map(|&element| number(element)).collect()
+    }
+
+    fn paired<T: crate::Element>(&self, parts: impl Fn(T) -> [f64; 2]) -> Option<Vec<Number>> {
+        let elements = self.elements::<T>().ok()?;
+        elements.iter().flat_map(|&element| parts(element)).map(json::number).collect()
     }
 }
 
@@ -126,6 +134,7 @@ fn numbers_of(numbers: &[Value], dtype: &DType) -> Result<Memory> {
         }),
         DType::UInt8 => elements(numbers, dtype, |value| u8::try_from(whole_of(value)?).ok()),
         DType::Int8 => elements(numbers, dtype, |value| i8::try_from(whole_of(value)?).ok()),
+        DType::Int16 => elements(numbers, dtype, |value| i16::try_from(whole_of(value)?).ok()),
         DType::Int32 => elements(numbers, dtype, |value| i32::try_from(whole_of(value)?).ok()),
         DType::UInt32 => elements(numbers, dtype, |value| u32::try_from(whole_of(value)?).ok()),
         DType::Int64 => elements(numbers, dtype, whole_of),
@@ -137,6 +146,7 @@ fn numbers_of(numbers: &[Value], dtype: &DType) -> Result<Memory> {
             let rounded = value.as_f64()? as f32;
             rounded.is_finite().then_some(rounded)
         }),
+        DType::Complex64 | DType::Complex128 => numbers_of(numbers, &dtype.parts()),
         DType::Float64 | DType::Other(_) => elements(numbers, dtype, Value::as_f64),
     }
 }

@@ -1,6 +1,6 @@
 //! Tensors: whose memory they have, what they refuse, and how files and JSON hold them.
 
-use gradserve_client::{DType, ErrorKind, Float16, Form, Safetensors, Tensor};
+use gradserve_client::{Complex, DType, ErrorKind, Float16, Form, Safetensors, Tensor};
 
 /// Whether the elements of a tensor are where its bytes are.
 fn are_in_place(elements: &[f64], tensor: &Tensor) -> bool {
@@ -53,7 +53,7 @@ fn elements_are_of_the_type_that_is_asked_for() {
 
 #[test]
 fn all_types_of_elements_are_dtypes() {
-    let tensors: [(&str, Tensor); 9] = [
+    let tensors: [(&str, Tensor); 12] = [
         ("bool", true.into()),
         ("int8", (-1i8).into()),
         ("uint8", 255u8.into()),
@@ -63,6 +63,9 @@ fn all_types_of_elements_are_dtypes() {
         ("float16", Float16::from_f64(1.0).into()),
         ("float32", 1f32.into()),
         ("float64", 1f64.into()),
+        ("int16", i16::MIN.into()),
+        ("complex64", Complex::new(1f32, -2.0).into()),
+        ("complex128", Complex::new(-0.0, 0.1).into()),
     ];
     for (word, tensor) in tensors {
         assert_eq!(*tensor.dtype(), DType::from(word));
@@ -70,6 +73,54 @@ fn all_types_of_elements_are_dtypes() {
         for form in [Form::Json, Form::Base64] {
             assert_eq!(Tensor::from_json(&tensor.to_json(form)).unwrap(), tensor);
         }
+    }
+}
+
+#[test]
+fn complex_numbers_travel_as_their_parts() {
+    let elements = vec![Complex::new(1.0f32, -2.0), Complex::new(-0.0, 0.5)];
+    let place = elements.as_ptr();
+    let tensor = Tensor::new([1, 2], elements).unwrap();
+    assert_eq!(tensor.elements::<Complex<f32>>().unwrap().as_ptr(), place);
+    let json = tensor.to_json(Form::Json);
+    assert!(json.contains("[1,-2,-0.0,0.5]"), "{json}");
+    assert_eq!(Tensor::from_json(&json).unwrap(), tensor);
+    assert!(!Tensor::from(Complex::new(0.0, f64::NAN)).to_json(Form::Json).contains(r#""data":"#));
+    let mut file = Safetensors::new([("é".to_owned(), tensor), ("x".to_owned(), Tensor::from(1.0))]);
+    file.metadata.insert("for".into(), "all".into());
+    let bytes = file.encode();
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    assert!(text.contains(r#""complex":"[\"é\"]""#) && text.contains("[1,2,2]"), "{text}");
+    assert_eq!(Safetensors::decode(bytes).unwrap(), file);
+    assert_eq!(Complex::from((1.5, -2.0)).to_string(), "1.5-2i");
+}
+
+#[test]
+fn what_is_said_to_be_complex_has_a_last_axis_of_two() {
+    let file = |complex: &str, dtype: &str, shape: &str| {
+        let header = format!(
+            r#"{{"__metadata__":{{"complex":{complex}}},"t":{{"dtype":"{dtype}","shape":{shape},"data_offsets":[0,16]}}}}"#
+        );
+        let mut file = (header.len() as u64).to_le_bytes().to_vec();
+        file.extend_from_slice(header.as_bytes());
+        file.extend_from_slice(&[0; 16]);
+        Safetensors::decode(file)
+    };
+    let named = r#""[\"t\"]""#;
+    assert_eq!(file(named, "F64", "[2]").unwrap().tensors["t"].to_string(), "complex128[]");
+    assert_eq!(file(r#""[]""#, "C64", "[2]").unwrap().tensors["t"].to_string(), "complex64[2]");
+    for (complex, dtype, shape) in [
+        (named, "F64", "[2,1]"),
+        (named, "I64", "[1,2]"),
+        (named, "F16", "[4,2]"),
+        (named, "C64", "[2]"),
+        (r#""[\"u\"]""#, "F64", "[2]"),
+        (r#""t""#, "F64", "[2]"),
+        (r#""[null]""#, "F64", "[2]"),
+        (r#""null""#, "F64", "[2]"),
+        (r#"["t"]"#, "F64", "[2]"),
+    ] {
+        assert_eq!(file(complex, dtype, shape).unwrap_err().kind(), ErrorKind::Malformed, "{complex} {dtype}{shape}");
     }
 }
 
