@@ -78,7 +78,7 @@ def unsendable(dtype: np.dtype[Any]) -> str | None:
     if dtype.name in REALS:
         return None
     if dtype.kind == "c":
-        return "complex numbers, which the wire lacks"
+        return "complex numbers, which are not imported"
     return f"{dtype.name}, which the wire lacks"
 
 

@@ -78,7 +78,7 @@ def type_of(tensor: torch.Tensor) -> Type:
 def require_sendable(kind: Type) -> None:
     """Raise Blocked for a dtype that the wire lacks."""
     if kind.dtype.startswith("complex"):
-        raise Blocked("it gives complex numbers, which the wire lacks", "write real and imaginary parts apart")
+        raise Blocked("it gives complex numbers, which are not imported", "write real and imaginary parts apart")
     if kind.dtype not in REALS:
         raise Blocked(f"it gives {kind.dtype}, which the wire lacks", "convert the module with .double() or .float()")
 

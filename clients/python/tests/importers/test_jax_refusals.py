@@ -85,7 +85,7 @@ def conjugate_gradients(x: Any) -> Any:
 
 SENTENCES = {
     factors: "no op gives these factors; use cholesky, solve, inv, slogdet or det, where these will do",
-    complex_numbers: "it is of complex numbers, which the wire lacks; compute with real and imaginary parts apart",
+    complex_numbers: "it is of complex numbers, which are not imported; compute with real and imaginary parts apart",
     gamma_draws: "no op computes it",
     large_draws: (
         "it reads 64 random bits as a whole number, which the wire lacks; draw floats, or whole numbers of 32 bits: "

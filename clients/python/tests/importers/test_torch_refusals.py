@@ -55,7 +55,7 @@ def test_all_that_is_in_the_way_is_told_at_once() -> None:
         f"{drops}; call module.eval(), or multiply with a mask that is an input\n"
         f"  randn_like (at test_torch_refusals.py:{line - 1}): it is random; a graph draws no numbers by PyTorch's "
         "generator; pass the noise as an input of the module\n"
-        f"  _fft_r2c (at test_torch_refusals.py:{line}): it is a spectrum, of complex numbers, which the wire lacks; "
+        f"  _fft_r2c (at test_torch_refusals.py:{line}): it is a spectrum, of complex numbers, which are not imported; "
         "multiply with a matrix of cosines and one of sines"
     )
 

@@ -7,7 +7,7 @@ from typing import Final
 
 _NO_OP: Final = ("no op computes it", "")
 _FACTORS: Final = ("no op gives these factors", "use cholesky, solve, inv, slogdet or det, where these will do")
-_COMPLEX: Final = ("it is of complex numbers, which the wire lacks", "compute with real and imaginary parts apart")
+_COMPLEX: Final = ("it is of complex numbers, which are not imported", "compute with real and imaginary parts apart")
 _DEVICES: Final = ("it speaks of several devices, and a graph runs on one", "import the function of one device")
 _CALLBACK: Final = ("it calls back into Python", "return what the callback is to see")
 _STATE: Final = ("it changes memory in place", "return the new value")

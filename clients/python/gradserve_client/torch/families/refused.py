@@ -12,9 +12,9 @@ _BY_DATA: Final = (
     "choose with torch.where, or pass the positions as an input",
 )
 _NUMBER: Final = ("it makes a number of Python of the data", "compute with the tensor")
-_COMPLEX: Final = ("it is of complex numbers, which the wire lacks", "write real and imaginary parts apart")
+_COMPLEX: Final = ("it is of complex numbers, which are not imported", "write real and imaginary parts apart")
 _SPECTRUM: Final = (
-    "it is a spectrum, of complex numbers, which the wire lacks",
+    "it is a spectrum, of complex numbers, which are not imported",
     "multiply with a matrix of cosines and one of sines",
 )
 _PACKED: Final = ("it is of packed sequences, whose lengths are data", "pad them, and mask what is beyond")
