@@ -6,14 +6,17 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <tuple>
 
 // The safetensors format: a header of JSON, and the bytes of tensors, which are read where they lie.
 // https://github.com/huggingface/safetensors#format
+// A complex tensor lies in it as its parts, along a last axis of 2; __metadata__.complex names these tensors.
 
 namespace gradserve {
 
 static constexpr const char* metadata_name = "__metadata__";
+static constexpr const char* complex_name = "complex";
 static constexpr std::size_t length_size = 8;
 /// As long as the format's own reader takes headers.
 static constexpr std::uint64_t most_of_header = 100'000'000;
@@ -38,17 +41,26 @@ static std::vector<std::pair<std::string, Tensor>> in_order(const SafetensorsFil
 
 std::vector<Bytes> encode_safetensors(const SafetensorsFile& file) {
     Json::Object entries;
-    if (!file.metadata.empty()) entries[metadata_name] = Json::Object(file.metadata.begin(), file.metadata.end());
+    Json::Object metadata(file.metadata.begin(), file.metadata.end());
+    Json::List complex;
     std::vector<Bytes> pieces{Bytes()};
     std::uint64_t end = 0;
     for (const auto& [name, tensor] : in_order(file)) {
         const std::uint64_t start = end;
         end += tensor.bytes().size();
-        entries[name] = Json::Object{{"dtype", element_type_of(tensor.dtype()).safetensors},
-                                     {"shape", tensor.shape()},
-                                     {"data_offsets", Json::List{start, end}}};
+        const ElementType* written = &element_type_of(tensor.dtype());
+        Shape shape = tensor.shape();
+        if (!written->parts.empty()) {
+            written = &element_type_of(DType(std::string(written->parts)));
+            shape.push_back(2);
+            complex.emplace_back(name);
+        }
+        entries[name] = Json::Object{
+            {"dtype", written->safetensors}, {"shape", std::move(shape)}, {"data_offsets", Json::List{start, end}}};
         pieces.push_back(tensor.bytes());
     }
+    if (!complex.empty()) metadata[complex_name] = Json(std::move(complex)).text();
+    if (!metadata.empty()) entries[metadata_name] = std::move(metadata);
     pieces.front() = header_of(entries);
     return pieces;
 }
@@ -77,6 +89,32 @@ static Entry entry_of(const std::string& name, const Json& stated) {
         throw InputError("its offsets are not two whole numbers in their order");
     return {name, static_cast<std::size_t>(offsets[0]), static_cast<std::size_t>(offsets[1]),
             DType(std::string(element->word)), std::move(shape)};
+}
+
+/// Takes the names of the complex tensors out of the metadata.
+static std::set<std::string> complex_names(SafetensorsFile& file, const Json::Object& header) {
+    const auto stated = file.metadata.find(complex_name);
+    if (stated == file.metadata.end()) return {};
+    const auto names = within("__metadata__.complex", [&] {
+        const Json list = Json::parse(stated->second);
+        std::set<std::string> found;
+        for (const Json& name : list_in(&list)) found.insert(text_in(&name));
+        return found;
+    });
+    for (const std::string& name : names)
+        if (!header.contains(name)) throw InputError("it has no “" + name + "”, which its __metadata__.complex names");
+    file.metadata.erase(stated);
+    return names;
+}
+
+/// The same place, where the parts along the last axis are complex numbers.
+static Entry joined(Entry entry) {
+    const ElementType* const whole = element_type_of_parts(entry.dtype.word());
+    if (whole == nullptr || entry.shape.empty() || entry.shape.back() != 2)
+        throw InputError("it is said to be complex, and is no F32 or F64 with a last axis of 2");
+    entry.dtype = DType(std::string(whole->word));
+    entry.shape.pop_back();
+    return entry;
 }
 
 /// Has tensors lie one behind the other, from the first byte to the last.
@@ -116,9 +154,13 @@ SafetensorsFile read_safetensors(const Bytes& file) {
         Json::Object header = parsed_object(text, Names::are_distinct);
         SafetensorsFile made;
         made.metadata = metadata_in(taken(header, metadata_name));
+        const std::set<std::string> complex = complex_names(made, header);
         std::vector<Entry> entries;
         for (const auto& [name, stated] : header)
-            entries.push_back(within("“" + name + "”", [&] { return entry_of(name, stated); }));
+            entries.push_back(within("“" + name + "”", [&] {
+                Entry entry = entry_of(name, stated);
+                return complex.contains(name) ? joined(std::move(entry)) : entry;
+            }));
         check_that_they_fill(entries, data.size());
         for (Entry& entry : entries) {
             const Bytes bytes = data.part(entry.start, entry.end - entry.start);

@@ -51,7 +51,7 @@ Tensor::Tensor(DType dtype, Shape shape, Bytes bytes)
     const auto is_no_bool = [](std::byte byte) { return byte > std::byte{1}; };
     if (element.kind == ElementKind::boolean && std::ranges::any_of(bytes_.view(), is_no_bool))
         throw InputError("the bytes of bool are 0 and 1, and these are others, too");
-    if (!is_aligned(bytes_, element.size)) bytes_ = Bytes::copied(bytes_.view());
+    if (!is_aligned(bytes_, element.alignment())) bytes_ = Bytes::copied(bytes_.view());
 }
 
 std::size_t Tensor::size() const { return bytes_.size() / element_type_of(dtype_).size; }

@@ -7,6 +7,7 @@
 #include "within.hpp"
 
 #include <cmath>
+#include <complex>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -22,6 +23,10 @@ Form default_form(std::size_t size) { return size >= large ? Form::safetensors :
 
 Form default_form(const Tensor& tensor) { return default_form(tensor.bytes().size()); }
 
+/// Whether an element is two numbers, its parts.
+template <class T>
+static constexpr bool is_complex = std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>;
+
 /// Does something with a value of the type of the elements, of which only the type counts.
 template <class Do>
 static auto for_elements_of(const DType& dtype, Do&& done) {
@@ -29,21 +34,29 @@ static auto for_elements_of(const DType& dtype, Do&& done) {
     if (word == "bool") return done(bool{});
     if (word == "int8") return done(std::int8_t{});
     if (word == "uint8") return done(std::uint8_t{});
+    if (word == "int16") return done(std::int16_t{});
     if (word == "int32") return done(std::int32_t{});
     if (word == "uint32") return done(std::uint32_t{});
     if (word == "int64") return done(std::int64_t{});
     if (word == "float16") return done(Float16{});
     if (word == "float32") return done(float{});
+    if (word == "complex64") return done(std::complex<float>{});
+    if (word == "complex128") return done(std::complex<double>{});
     return done(double{});
 }
 
-/// False where JSON would not keep the element: NaN, infinities, whole numbers beyond 2⁵³.
+/// Appends the element, of a complex one its real part and then its imaginary one. False where JSON would not keep it:
+/// NaN, infinities, whole numbers beyond 2⁵³.
 template <Element T>
 static bool append_element(std::string& text, T element) {
     if constexpr (std::integral<T>) {
         const auto whole = static_cast<std::int64_t>(element);
         append_number(text, whole);
         return -exact <= whole && whole <= exact;
+    } else if constexpr (is_complex<T>) {
+        if (!append_element(text, element.real())) return false;
+        text += ',';
+        return append_element(text, element.imag());
     } else {
         double number = 0;
         if constexpr (std::same_as<T, Float16>) number = element.value();
@@ -133,13 +146,14 @@ static T whole(const Json& value) {
     return static_cast<T>(number);
 }
 
-/// The bytes of the numbers of a list.
+/// The bytes of the numbers of a list, which are elements of this dtype.
 static Bytes bytes_of_numbers(const DType& dtype, const Json::List& numbers) {
     return for_elements_of(dtype, [&]<Element T>(T) {
         std::vector<std::byte> bytes(numbers.size() * sizeof(T));
         for (std::size_t place = 0; place < numbers.size(); ++place) {
             T element;
             if constexpr (std::integral<T>) element = whole<T>(numbers[place]);
+            else if constexpr (is_complex<T>) throw InputError("numbers are the parts of complex elements");
             else element = rounded<T>(numbers[place]);
             std::memcpy(bytes.data() + place * sizeof(T), &element, sizeof(T));
         }
@@ -147,7 +161,7 @@ static Bytes bytes_of_numbers(const DType& dtype, const Json::List& numbers) {
     });
 }
 
-/// The bytes of the elements, from whichever member holds them.
+/// The bytes of the elements, from whichever member holds them; the dtype is that of its numbers.
 static Bytes payload_of(const Json::Object& members, const DType& dtype) {
     const Json* const data = member(members, "data");
     const Json* const encoded = member(members, "data_b64");
@@ -162,9 +176,9 @@ static Bytes payload_of(const Json::Object& members, const DType& dtype) {
 Tensor tensor_in(const Json* value) {
     const Json::Object& members = object_in(value);
     DType dtype = within("dtype of a tensor", [&] { return DType(text_in(member(members, "dtype"))); });
-    element_type_of(dtype);
+    const std::string_view parts = element_type_of(dtype).parts;
     Shape shape = within("shape of a tensor", [&] { return shape_in(member(members, "shape")); });
-    Bytes payload = payload_of(members, dtype);
+    Bytes payload = payload_of(members, parts.empty() ? dtype : DType(std::string(parts)));
     return {std::move(dtype), std::move(shape), std::move(payload)};
 }
 

@@ -105,6 +105,8 @@ static void a_graph_says_which_opset_it_needs() {
         {R"(,"opset":2})", [](gs::Graph& graph) { graph.parameter("key", {.dtype = gs::DType::uint32}); }},
         {R"(,"opset":2})", [](gs::Graph& graph) { graph.cast(graph.input("x"), gs::DType::uint32); }},
         {R"(,"opset":2})", [](gs::Graph& graph) { graph.constant(std::vector<std::uint32_t>{0, 4294967295}); }},
+        {R"(,"opset":2})", [](gs::Graph& graph) { graph.constant(std::complex(1.0, -2.0)); }},
+        {R"(,"opset":2})", [](gs::Graph& graph) { graph.cast(graph.input("x"), gs::DType::int16); }},
         {"}]}", [](gs::Graph& graph) { graph.cast(graph.input("x"), gs::DType::int32); }},
         {"}]}", [](gs::Graph& graph) { graph.op("new", {}, {{"dtype", "float8"}, {"word", "uint32"}}); }}};
     for (const auto& [end, write] : written) {

@@ -5,6 +5,7 @@
 
 #include <bit>
 #include <cmath>
+#include <complex>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -63,6 +64,10 @@ static void elements_are_of_the_type_that_is_asked_for() {
     CHECK(gs::Tensor(std::uint32_t{4294967295}).item<std::uint32_t>() == 4294967295);
     CHECK(throws<gs::InputError>([] { static_cast<void>(gs::Tensor(std::int32_t{1}).item<std::uint32_t>()); }));
     CHECK(gs::Tensor(std::vector<bool>{true, false}).describe() == "bool[2]");
+    CHECK(gs::Tensor(std::int16_t{-32768}).item<std::int16_t>() == -32768);
+    CHECK(gs::Tensor(std::complex(1.0F, -2.0F)).describe() == "complex64[]");
+    CHECK(gs::Tensor(std::vector<std::complex<double>>{{1, 2}, {0, -1}}).elements<std::complex<double>>()[1].imag() == -1);
+    CHECK(throws<gs::InputError>([] { static_cast<void>(gs::Tensor(1.0).item<std::complex<double>>()); }));
     CHECK(gs::Tensor(std::vector<float>{}).size() == 0);
 }
 
@@ -74,7 +79,7 @@ static void shapes_that_do_not_fit_are_refused() {
         CHECK(throws<gs::InputError>([&] { gs::Tensor(std::vector<double>{1, 2, 3}, shape); }));
     CHECK(throws<gs::InputError>([] { gs::Tensor(std::vector<float>{1}, gs::Shape(65, 1)); }));
     CHECK(gs::Tensor(std::vector<double>{}, {large, large, 0}).size() == 0);
-    CHECK(throws<gs::InputError>([] { gs::Tensor("complex64", {0}, {}); }));
+    CHECK(throws<gs::InputError>([] { gs::Tensor("complex256", {0}, {}); }));
     CHECK(throws<gs::InputError>([] { gs::Tensor(gs::DType::boolean, {1}, gs::Bytes(std::string("\2"))); }));
 }
 
@@ -98,6 +103,44 @@ static std::string joined(const std::vector<gs::Bytes>& pieces) {
     std::string made;
     for (const gs::Bytes& piece : pieces) made += piece.text();
     return made;
+}
+
+static void complex_numbers_travel_as_their_parts() {
+    const std::vector<std::complex<float>> elements{{1, -2}, {-0.0F, 0.5F}};
+    const gs::Tensor tensor(elements, {1, 2});
+    const std::string text = gs::encode_json(tensor, gs::Form::json);
+    CHECK(text == R"({"dtype":"complex64","shape":[1,2],"data":[1,-2,-0.0,0.5]})");
+    CHECK(gs::decode_json(text) == tensor);
+    CHECK(gs::decode_json(gs::encode_json(tensor)) == tensor);
+    CHECK(contains(gs::encode_json(gs::Tensor(std::complex(0.0, std::nan(""))), gs::Form::json), "data_b64"));
+    const auto pieces = gs::encode_safetensors({{{"é", tensor}, {"x", gs::Tensor(1.0)}}, {{"for", "all"}}});
+    const std::string header(pieces.front().text());
+    CHECK(contains(header, R"("complex":"[\"é\"]")") && contains(header, "[1,2,2]"));
+    const gs::SafetensorsFile read = gs::decode_safetensors(gs::Bytes(joined(pieces)));
+    CHECK(read.tensors.at("é") == tensor && read.tensors.at("x").item<double>() == 1);
+    CHECK(read.metadata.size() == 1);
+}
+
+static void what_is_said_to_be_complex_has_a_last_axis_of_two() {
+    const auto read = [](const std::string& names, const std::string& type) {
+        const std::string header = R"({"__metadata__":{"complex":)" + names + R"(},"t":{)" + type +
+                                   R"(,"data_offsets":[0,16]}})";
+        const std::uint64_t length = header.size();
+        std::string file(sizeof length, '\0');
+        std::memcpy(file.data(), &length, sizeof length);
+        return gs::decode_safetensor(gs::Bytes(file + header + std::string(16, '\0')), "t").describe();
+    };
+    const std::string named = R"("[\"t\"]")";
+    CHECK(read(named, R"("dtype":"F64","shape":[2])") == "complex128[]");
+    CHECK(read(R"("[]")", R"("dtype":"C64","shape":[2])") == "complex64[2]");
+    const std::pair<std::string, const char*> broken[] = {
+        {named, R"("dtype":"F64","shape":[2,1])"},      {named, R"("dtype":"I64","shape":[1,2])"},
+        {named, R"("dtype":"F16","shape":[4,2])"},      {named, R"("dtype":"C64","shape":[2])"},
+        {R"("[\"u\"]")", R"("dtype":"F64","shape":[2])"}, {R"("\"t\"")", R"("dtype":"F64","shape":[2])"},
+        {R"("t")", R"("dtype":"F64","shape":[2])"},     {R"("[null]")", R"("dtype":"F64","shape":[2])"},
+        {R"(["t"])", R"("dtype":"F64","shape":[2])"}};
+    for (const auto& [names, type] : broken)
+        CHECK(throws<gs::MalformedAnswer>([&] { static_cast<void>(read(names, type)); }));
 }
 
 static std::string some_file() {
@@ -147,6 +190,8 @@ int main() {
                 {"elements of the type that is asked for", elements_are_of_the_type_that_is_asked_for},
                 {"shapes that do not fit", shapes_that_do_not_fit_are_refused},
                 {"numbers of JSON are exact", numbers_of_json_are_exact},
+                {"complex numbers travel as their parts", complex_numbers_travel_as_their_parts},
+                {"what is said to be complex", what_is_said_to_be_complex_has_a_last_axis_of_two},
                 {"files are read where they lie", files_are_read_where_they_lie},
                 {"broken files are refused", broken_files_are_refused}});
 }

@@ -21,12 +21,15 @@ public:
     static const DType boolean;
     static const DType int8;
     static const DType uint8;
+    static const DType int16;
     static const DType int32;
     static const DType uint32;
     static const DType int64;
     static const DType float16;
     static const DType float32;
     static const DType float64;
+    static const DType complex64;
+    static const DType complex128;
 
 private:
     std::string word_;
@@ -35,11 +38,14 @@ private:
 inline const DType DType::boolean{"bool"};
 inline const DType DType::int8{"int8"};
 inline const DType DType::uint8{"uint8"};
+inline const DType DType::int16{"int16"};
 inline const DType DType::int32{"int32"};
 inline const DType DType::uint32{"uint32"};
 inline const DType DType::int64{"int64"};
 inline const DType DType::float16{"float16"};
 inline const DType DType::float32{"float32"};
 inline const DType DType::float64{"float64"};
+inline const DType DType::complex64{"complex64"};
+inline const DType DType::complex128{"complex128"};
 
 }  // namespace gradserve

@@ -24,7 +24,7 @@ enum class Form { json, base64, safetensors };
 /// A tensor as the wire has it in JSON, whatever its payload. Throws MalformedAnswer.
 [[nodiscard]] Tensor decode_json(std::string_view text);
 
-/// What a safetensors file holds.
+/// What a safetensors file holds. Which tensors are complex is said by these, and not in the metadata.
 struct SafetensorsFile {
     std::map<std::string, Tensor, std::less<>> tensors;
     std::map<std::string, std::string, std::less<>> metadata;

@@ -4,6 +4,7 @@
 #include <gradserve/dtype.hpp>
 #include <gradserve/float16.hpp>
 
+#include <complex>
 #include <concepts>
 #include <cstdint>
 #include <initializer_list>
@@ -20,8 +21,10 @@ using Shape = std::vector<std::int64_t>;
 /// What tensors consist of.
 template <class T>
 concept Element = std::same_as<T, bool> || std::same_as<T, std::int8_t> || std::same_as<T, std::uint8_t> ||
-                  std::same_as<T, std::int32_t> || std::same_as<T, std::uint32_t> || std::same_as<T, std::int64_t> ||
-                  std::same_as<T, Float16> || std::same_as<T, float> || std::same_as<T, double>;
+                  std::same_as<T, std::int16_t> || std::same_as<T, std::int32_t> || std::same_as<T, std::uint32_t> ||
+                  std::same_as<T, std::int64_t> || std::same_as<T, Float16> || std::same_as<T, float> ||
+                  std::same_as<T, double> || std::same_as<T, std::complex<float>> ||
+                  std::same_as<T, std::complex<double>>;
 
 /// The dtype of an element.
 template <Element T>
@@ -29,11 +32,14 @@ template <Element T>
     if constexpr (std::same_as<T, bool>) return DType::boolean;
     else if constexpr (std::same_as<T, std::int8_t>) return DType::int8;
     else if constexpr (std::same_as<T, std::uint8_t>) return DType::uint8;
+    else if constexpr (std::same_as<T, std::int16_t>) return DType::int16;
     else if constexpr (std::same_as<T, std::int32_t>) return DType::int32;
     else if constexpr (std::same_as<T, std::uint32_t>) return DType::uint32;
     else if constexpr (std::same_as<T, std::int64_t>) return DType::int64;
     else if constexpr (std::same_as<T, Float16>) return DType::float16;
     else if constexpr (std::same_as<T, float>) return DType::float32;
+    else if constexpr (std::same_as<T, std::complex<float>>) return DType::complex64;
+    else if constexpr (std::same_as<T, std::complex<double>>) return DType::complex128;
     else return DType::float64;
 }
 
