@@ -16,12 +16,14 @@ var opsSince = map[string]int{
 	"cdist":              2,
 	"compress":           2,
 	"cond":               2,
+	"cond_number":        2,
 	"conj":               2,
 	"conv_transpose1d":   2,
 	"cumlogsumexp":       2,
 	"cummax":             2,
 	"cummin":             2,
 	"cumprod":            2,
+	"det":                2,
 	"eigh":               2,
 	"fft":                2,
 	"fixed_point":        2,
@@ -39,14 +41,17 @@ var opsSince = map[string]int{
 	"index_add":          2,
 	"index_set":          2,
 	"irfft":              2,
+	"lstsq":              2,
 	"lu":                 2,
 	"make_complex":       2,
 	"map":                2,
 	"matrix_exp":         2,
 	"matrix_power":       2,
+	"matrix_rank":        2,
 	"max_pool1d":         2,
 	"max_pool3d":         2,
 	"nonzero":            2,
+	"pinv":               2,
 	"qr":                 2,
 	"random_bernoulli":   2,
 	"random_bits":        2,
@@ -781,6 +786,20 @@ func (g *Graph) Cond(then *GraphFunction, otherwise *GraphFunction, predicate *N
 	})
 }
 
+// CondNumber is the op cond_number: y = s₀ / sₖ₋₁, the condition in the 2-norm: the largest over the smallest singular
+// value.
+//
+// x [batch…, m, n], y [batch…]. Infinite for a matrix of lower rank, as far as rounding leaves a 0; NaN for one of
+// zeros, or that holds an infinity or NaN. Integers give float64; float16 is computed in float32, and rounded once.
+// PyTorch's, JAX's and NumPy's `linalg.cond` with p absent.
+//
+// Since opset 2.
+//
+// Gradient: that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁).
+func (g *Graph) CondNumber(x *Node) *Node {
+	return g.typed("cond_number", 1, []*Node{x}, Attrs{})
+}
+
 // Conj is the op conj: y = conj x, the imaginary part negated; a real x itself.
 //
 // Since opset 2.
@@ -1165,6 +1184,20 @@ func (g *Graph) Cumsum(x *Node, axis int, options ...CumsumOptions) *Node {
 	return g.typed("cumsum", 1, []*Node{x}, Attrs{"axis": axis, "reverse": o.Reverse})
 }
 
+// Det is the op det: y = det x of the square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 of a matrix
+// without entries.
+//
+// `slogdet` neither overflows nor underflows. The gradient is the matrix of cofactors, exact for singular matrices,
+// too; second derivatives of these are NaN, or infinite. A matrix that holds NaN gives NaN for itself alone. Integers
+// give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and NumPy's `linalg.det`.
+//
+// Since opset 2.
+//
+// Gradient: g · the conjugate cofactors of x: of det(x) x⁻ᵀ where x is regular.
+func (g *Graph) Det(x *Node) *Node {
+	return g.typed("det", 1, []*Node{x}, Attrs{})
+}
+
 // DiagOptions are what Diag takes beside what is required.
 type DiagOptions struct {
 	// Offset: which diagonal: 0 the main one, above it positive, below it negative; 0 unless stated.
@@ -1216,28 +1249,29 @@ type EighOptions struct {
 	Degenerate string
 }
 
-// Eigh is the op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and
-// vᵀ v = 1.
+// Eigh is the op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and
+// vᴴ v = 1.
 //
-// x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through get_output.
-// Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone holds at equal ones,
-// too, as long as the function treats these alike.
+// x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], a vector in each column. Two results, read through
+// get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone holds at
+// equal ones, too, as long as the function treats these alike.
 //
-// Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor do
-// single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the gradient of
-// a function of v there is NaN, of that matrix alone; or, where `degenerate` is whole, right if the function depends on
-// whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what `symmetric_function` is for.
-// Second derivatives where a pair was left out are NaN, and so are those of equal eigenvalues alone. A matrix that
-// holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give float64;
-// float16 is computed in a wider float, and rounded once. M. B. Giles, Collected matrix derivative results for forward
-// and reverse mode algorithmic differentiation (2008), section 3.1. PyTorch's and JAX's `linalg.eigh`, which take the
-// lower triangle unless told to take both, and answer NaN, or what rounding makes of it, at equal eigenvalues.
+// Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it does not
+// depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for
+// equal; the gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate` is whole, right if
+// the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
+// `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of equal
+// eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself
+// alone. Integers give float64; float16 is computed in a wider float, and rounded once. M. B. Giles, Collected matrix
+// derivative results for forward and reverse mode algorithmic differentiation (2008), section 3.1. PyTorch's and JAX's
+// `linalg.eigh`, which take the lower triangle unless told to take both, and answer NaN, or what rounding makes of it,
+// at equal eigenvalues.
 //
 // Since opset 2.
 //
 // It has several results, each read through GetOutput.
 //
-// Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is unread.
+// Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is unread.
 func (g *Graph) Eigh(x *Node, options ...EighOptions) *Node {
 	o := given(options)
 	return g.typed("eigh", 1, []*Node{x}, Attrs{"degenerate": o.Degenerate})
@@ -2061,21 +2095,46 @@ func (g *Graph) LogSumExp(x *Node, options ...LogSumExpOptions) *Node {
 	})
 }
 
+// LstsqOptions are what Lstsq takes beside what is required.
+type LstsqOptions struct {
+	// Rcond: of the largest singular value, the part up to which others are taken for 0; absent: none is, and columns
+	// are independent.
+	Rcond *float64
+}
+
+// Lstsq is the op lstsq: y that makes |a y − b| least: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m,
+// k].
+//
+// y [n], [batch…, n] or [batch…, n, k]. b is a vector if it is 1-d, or one for each matrix if it has a's shape without
+// the last axis and its last two axes cannot be matrices of m rows; else they are. Without `rcond`, by `qr`: the
+// columns of a have to be independent. With it, by `pinv`: singular values up to that part of the largest are taken for
+// 0, and of all y the shortest is given. Integers give float64; float16 is computed in float32, and rounded once.
+// PyTorch's, JAX's and NumPy's `linalg.lstsq`, of which the first result alone.
+//
+// Since opset 2.
+//
+// Gradient: that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ.
+func (g *Graph) Lstsq(a *Node, b *Node, options ...LstsqOptions) *Node {
+	o := given(options)
+	return g.typed("lstsq", 2, []*Node{a, b}, Attrs{"rcond": o.Rcond})
+}
+
 // LU is the op lu: permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
 //
 // x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u [batch…,
 // k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system, `solve` is quicker.
-// The gradient holds where the first k columns of x[permutation] are independent in their first k rows; where they are
-// not, it is infinite or NaN. The permutation has none. A matrix that holds an infinity or NaN gives NaN for itself
-// alone, and its rows as they are. Integers give float64; float16 is computed in a wider float, and rounded once. F. de
-// Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals using triangular factorization (2011). PyTorch's
-// `linalg.lu`, which has a matrix in place of the permutation; JAX's `lax.linalg.lu`, in another order.
+// Complex numbers are compared by |Re| + |Im|. The gradient holds where the first k columns of x[permutation] are
+// independent in their first k rows; where they are not, it is infinite or NaN. The permutation has none. A matrix that
+// holds an infinity or NaN gives NaN for itself alone, and its rows as they are. Integers give float64; float16 is
+// computed in a wider float, and rounded once. F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix
+// functionals using triangular factorization (2011). PyTorch's `linalg.lu`, which has a matrix in place of the
+// permutation; JAX's `lax.linalg.lu`, in another order.
 //
 // Since opset 2.
 //
 // It has several results, each read through GetOutput.
 //
-// Gradient: of x[permutation]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back.
+// Gradient: of x[permutation]: l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ for square matrices; rows put back.
 func (g *Graph) LU(x *Node) *Node {
 	return g.typed("lu", 1, []*Node{x}, Attrs{})
 }
@@ -2159,7 +2218,7 @@ func (g *Graph) Matmul(a *Node, b *Node) *Node {
 //
 // Since opset 2.
 //
-// Gradient: the upper right block of exp [[xᵀ, g], [0, xᵀ]].
+// Gradient: the upper right block of exp [[xᴴ, g], [0, xᴴ]].
 func (g *Graph) MatrixExp(x *Node) *Node {
 	return g.typed("matrix_exp", 1, []*Node{x}, Attrs{})
 }
@@ -2173,11 +2232,22 @@ func (g *Graph) MatrixExp(x *Node) *Node {
 //
 // Since opset 2.
 //
-// Gradient: Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it.
+// Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
 //
 // k: the exponent; may be 0 or negative.
 func (g *Graph) MatrixPower(x *Node, k int) *Node {
 	return g.typed("matrix_power", 1, []*Node{x}, Attrs{"k": k})
+}
+
+// MatrixRank is the op matrix_rank: y = how many singular values are larger than max(m, n) ε times the largest: int64,
+// [batch…, m, n] → [batch…].
+//
+// ε is that of x's dtype. A matrix that holds an infinity or NaN has rank 0. PyTorch's, JAX's and NumPy's
+// `linalg.matrix_rank` without a tolerance.
+//
+// Since opset 2.
+func (g *Graph) MatrixRank(x *Node) *Node {
+	return g.typed("matrix_rank", 1, []*Node{x}, Attrs{})
 }
 
 // MaxOptions are what Max takes beside what is required.
@@ -2570,6 +2640,31 @@ func (g *Graph) Parameter(name string, options ...ParameterOptions) *Node {
 	}).Named(name)
 }
 
+// PinvOptions are what Pinv takes beside what is required.
+type PinvOptions struct {
+	// Rcond: of the largest singular value, the part up to which others are taken for 0; absent: max(m, n) ε.
+	Rcond *float64
+}
+
+// Pinv is the op pinv: y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without
+// those s that are 0.
+//
+// x [batch…, m, n], y [batch…, n, m]. Singular values up to `rcond` times the largest are taken for 0: by default
+// max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut, equal singular
+// values or not; of larger ones that are cut, it is off by their part of those that are kept. Where the rank changes,
+// the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
+// itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. G. H. Golub, V. Pereyra,
+// The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate (1973), eq.
+// 4.12. PyTorch's `linalg.pinv` (rtol); JAX's and NumPy's have other defaults.
+//
+// Since opset 2.
+//
+// Gradient: −yᴴ g yᴴ + (1 − x y) gᴴ y yᴴ + yᴴ y gᴴ (1 − y x).
+func (g *Graph) Pinv(x *Node, options ...PinvOptions) *Node {
+	o := given(options)
+	return g.typed("pinv", 1, []*Node{x}, Attrs{"rcond": o.Rcond})
+}
+
 // Polygamma is the op polygamma: y = ψ⁽ⁿ⁾(x) for n = `order`, the n-th derivative of `digamma`; order 0 is `digamma`
 // itself.
 //
@@ -2650,7 +2745,7 @@ func (g *Graph) Prod(x *Node, options ...ProdOptions) *Node {
 //
 // It has several results, each read through GetOutput.
 //
-// Gradient: (ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows < columns.
+// Gradient: (ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none where rows < columns.
 func (g *Graph) Qr(x *Node) *Node {
 	return g.typed("qr", 1, []*Node{x}, Attrs{})
 }
@@ -3461,27 +3556,28 @@ type SvdOptions struct {
 // Svd is the op svd: u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal;
 // thin.
 //
-// x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read through
-// get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal values, too,
-// as long as the function treats these alike.
+// x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). Three results, read
+// through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
+// values, too, as long as the function treats these alike.
 //
-// Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only if it
-// does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal, and those
-// below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors are read, equal ones and zeros make the
-// gradient NaN, of that matrix alone; or, where `degenerate` is whole, they are left out, which is right if the
-// function depends on whole spaces of vectors, as a projector and u vh do, and wrong else. Second derivatives where
-// something was left out are NaN, and so are those of s alone at equal values. A matrix that holds an infinity or NaN,
-// or for which LAPACK finds no answer, gives NaN for itself alone. Integers give float64; float16 is computed in a
-// wider float, and rounded once. J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² −
-// sᵢ²) in its partial fractions. PyTorch's `linalg.svd` with full_matrices false, and JAX's, which at a 0 take
-// whichever vectors LAPACK gave.
+// Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh: a
+// function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
+// extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors
+// are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they are
+// left out, which is right if the function depends on whole spaces of vectors, as a projector and u vh do, and wrong
+// else. Second derivatives where something was left out are NaN, and so are those of s alone at equal values. A matrix
+// that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give
+// float64; float16 is computed in a wider float, and rounded once. J. Townsend, Differentiating the singular value
+// decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions; Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019)
+// on phases. PyTorch's `linalg.svd` with full_matrices false, and JAX's, which at a 0 take whichever vectors LAPACK
+// gave.
 //
 // Since opset 2.
 //
 // It has several results, each read through GetOutput.
 //
-// Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ); P, Q =
-// uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+// Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ); P, Q =
+// uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
 func (g *Graph) Svd(x *Node, options ...SvdOptions) *Node {
 	o := given(options)
 	return g.typed("svd", 1, []*Node{x}, Attrs{"degenerate": o.Degenerate})

@@ -20,6 +20,7 @@ Files:
                          shape
     bitcast              The same bits as another dtype: what loops read and write, whose operands are floats, and what
                          lies in memory
+    cofactors            The derivative of a determinant, singular or not
     col2im               The kernel of transposed convolution, the adjoint of `correlate`: products added where the
                          windows lie
     conjugates           Conjugates, and the real part that is what arrives at a real operand: cotangents of complex

@@ -23,12 +23,14 @@ Files:
     comparison          Comparisons of two operands. They broadcast as NumPy; the result is bool and carries no gradient
     complex_parts       Complex numbers made of two real ones, and taken apart again
     cond                A choice between two functions, of which only one runs
+    condition           What singular values say of a matrix: its condition, and its rank
     containers          Records and maps kept as one tensor, whose leading axis is cut into equal parts
     conv                Convolution on one, two and three spatial axes. It and its adjoint are each the derivative of
                         the other
     conv_transpose      The adjoint of convolution, on one, two and three spatial axes
     cumsum              Running sums
     cumulative          Running products, extremes and logarithms of sums. The gradients are runs from the other end
+    det                 The determinant itself
     diag                Triangles and diagonals of the last two axes
     draws               Random numbers: functions of a key, with no state. One key gives the same numbers always,
                         everywhere, in a batch too
@@ -66,6 +68,7 @@ Files:
     max_min             The largest and the smallest element, and where they are
     normalization       Normalisation: x brought to mean 0 and variance 1, or to mean square 1, then scaled and moved by
                         parameters
+    pinv                Pseudoinverses, and least squares
     pooling             Pooling: one number for each window of a plane, its maximum or its mean
     pooling_axes        Pools over one axis and over three, dilated and with a ceiling; and pools that give a stated
                         number of windows

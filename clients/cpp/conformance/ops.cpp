@@ -202,6 +202,9 @@ static const std::map<std::string, Append>& methods() {
                 step.operand(0),
                 step.operands_from(1));
         }},
+        {"cond_number", [](gs::Graph& graph, const Step& step) {
+            return graph.cond_number(step.operand(0));
+        }},
         {"conj", [](gs::Graph& graph, const Step& step) {
             return graph.conj(step.operand(0));
         }},
@@ -303,6 +306,9 @@ static const std::map<std::string, Append>& methods() {
             gs::CumsumOptions options;
             step.read("reverse", options.reverse);
             return graph.cumsum(step.operand(0), step.attr<std::int64_t>("axis"), options);
+        }},
+        {"det", [](gs::Graph& graph, const Step& step) {
+            return graph.det(step.operand(0));
         }},
         {"diag", [](gs::Graph& graph, const Step& step) {
             gs::DiagOptions options;
@@ -570,6 +576,11 @@ static const std::map<std::string, Append>& methods() {
             step.read("keepdims", options.keepdims);
             return graph.logsumexp(step.operand(0), options);
         }},
+        {"lstsq", [](gs::Graph& graph, const Step& step) {
+            gs::LstsqOptions options;
+            step.read("rcond", options.rcond);
+            return graph.lstsq(step.operand(0), step.operand(1), options);
+        }},
         {"lu", [](gs::Graph& graph, const Step& step) {
             return graph.lu(step.operand(0));
         }},
@@ -596,6 +607,9 @@ static const std::map<std::string, Append>& methods() {
         }},
         {"matrix_power", [](gs::Graph& graph, const Step& step) {
             return graph.matrix_power(step.operand(0), step.attr<std::int64_t>("k"));
+        }},
+        {"matrix_rank", [](gs::Graph& graph, const Step& step) {
+            return graph.matrix_rank(step.operand(0));
         }},
         {"max", [](gs::Graph& graph, const Step& step) {
             gs::MaxOptions options;
@@ -713,6 +727,11 @@ static const std::map<std::string, Append>& methods() {
             step.read("shape", options.shape);
             step.read("zero_d", options.zero_d);
             return graph.parameter(step.name(), options);
+        }},
+        {"pinv", [](gs::Graph& graph, const Step& step) {
+            gs::PinvOptions options;
+            step.read("rcond", options.rcond);
+            return graph.pinv(step.operand(0), options);
         }},
         {"polygamma", [](gs::Graph& graph, const Step& step) {
             return graph.polygamma(step.operand(0), step.attr<std::int64_t>("order"));

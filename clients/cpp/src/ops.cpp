@@ -22,12 +22,14 @@ std::int64_t opset_of_op(std::string_view op) {
         {"cdist", 2},
         {"compress", 2},
         {"cond", 2},
+        {"cond_number", 2},
         {"conj", 2},
         {"conv_transpose1d", 2},
         {"cumlogsumexp", 2},
         {"cummax", 2},
         {"cummin", 2},
         {"cumprod", 2},
+        {"det", 2},
         {"eigh", 2},
         {"fft", 2},
         {"fixed_point", 2},
@@ -45,14 +47,17 @@ std::int64_t opset_of_op(std::string_view op) {
         {"index_add", 2},
         {"index_set", 2},
         {"irfft", 2},
+        {"lstsq", 2},
         {"lu", 2},
         {"make_complex", 2},
         {"map", 2},
         {"matrix_exp", 2},
         {"matrix_power", 2},
+        {"matrix_rank", 2},
         {"max_pool1d", 2},
         {"max_pool3d", 2},
         {"nonzero", 2},
+        {"pinv", 2},
         {"qr", 2},
         {"random_bernoulli", 2},
         {"random_bits", 2},
@@ -294,6 +299,10 @@ Node Ops::cond(
     return typed("cond", every, {{"then", then}, {"otherwise", otherwise}});
 }
 
+Node Ops::cond_number(const Node& x) {
+    return typed("cond_number", {x}, {});
+}
+
 Node Ops::conj(const Node& x) {
     return typed("conj", {x}, {});
 }
@@ -387,6 +396,10 @@ Node Ops::cumprod(const Node& x, std::int64_t axis, const CumprodOptions& option
 
 Node Ops::cumsum(const Node& x, std::int64_t axis, const CumsumOptions& options) {
     return typed("cumsum", {x}, {{"axis", axis}, {"reverse", options.reverse}});
+}
+
+Node Ops::det(const Node& x) {
+    return typed("det", {x}, {});
 }
 
 Node Ops::diag(const Node& x, const DiagOptions& options) {
@@ -666,6 +679,10 @@ Node Ops::logsumexp(const Node& x, const LogsumexpOptions& options) {
     return typed("logsumexp", {x}, {{"axes", options.axes}, {"keepdims", options.keepdims}});
 }
 
+Node Ops::lstsq(const Node& a, const Node& b, const LstsqOptions& options) {
+    return typed("lstsq", {a, b}, {{"rcond", options.rcond}});
+}
+
 Node Ops::lu(const Node& x) {
     return typed("lu", {x}, {});
 }
@@ -692,6 +709,10 @@ Node Ops::matrix_exp(const Node& x) {
 
 Node Ops::matrix_power(const Node& x, std::int64_t k) {
     return typed("matrix_power", {x}, {{"k", k}});
+}
+
+Node Ops::matrix_rank(const Node& x) {
+    return typed("matrix_rank", {x}, {});
 }
 
 Node Ops::max(const Node& x, const MaxOptions& options) {
@@ -809,6 +830,10 @@ Node Ops::parameter(const std::string& name, const ParameterOptions& options) {
         {"dtype", options.dtype},
         {"shape", options.shape},
         {"zero_d", options.zero_d}}).named(name);
+}
+
+Node Ops::pinv(const Node& x, const PinvOptions& options) {
+    return typed("pinv", {x}, {{"rcond", options.rcond}});
 }
 
 Node Ops::polygamma(const Node& x, std::int64_t order) {

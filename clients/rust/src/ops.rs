@@ -18,12 +18,14 @@ pub(crate) fn since(op: &str) -> usize {
         "cdist" => 2,
         "compress" => 2,
         "cond" => 2,
+        "cond_number" => 2,
         "conj" => 2,
         "conv_transpose1d" => 2,
         "cumlogsumexp" => 2,
         "cummax" => 2,
         "cummin" => 2,
         "cumprod" => 2,
+        "det" => 2,
         "eigh" => 2,
         "fft" => 2,
         "fixed_point" => 2,
@@ -41,14 +43,17 @@ pub(crate) fn since(op: &str) -> usize {
         "index_add" => 2,
         "index_set" => 2,
         "irfft" => 2,
+        "lstsq" => 2,
         "lu" => 2,
         "make_complex" => 2,
         "map" => 2,
         "matrix_exp" => 2,
         "matrix_power" => 2,
+        "matrix_rank" => 2,
         "max_pool1d" => 2,
         "max_pool3d" => 2,
         "nonzero" => 2,
+        "pinv" => 2,
         "qr" => 2,
         "random_bernoulli" => 2,
         "random_bits" => 2,
@@ -535,6 +540,19 @@ impl Node {
         self.graph().typed("compress", [self, mask], options.0.with("k", k))
     }
 
+    /// y = s₀ / sₖ₋₁, the condition in the 2-norm: the largest over the smallest singular value.
+    ///
+    /// x \[batch…, m, n\], y \[batch…\]. Infinite for a matrix of lower rank, as far as rounding leaves a 0; NaN for
+    /// one of zeros, or that holds an infinity or NaN. Integers give float64; float16 is computed in float32, and
+    /// rounded once. PyTorch's, JAX's and NumPy's `linalg.cond` with p absent.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁).
+    pub fn cond_number(&self) -> Node {
+        self.graph().typed("cond_number", [self], Options::default())
+    }
+
     /// y = conj x, the imaginary part negated; a real x itself.
     ///
     /// Since opset 2.
@@ -774,6 +792,21 @@ impl Node {
         self.graph().typed("cumsum", [self], options.0.with("axis", axis))
     }
 
+    /// y = det x of the square matrices on the last two axes: \[batch…, n, n\] → \[batch…\]; 1 of a matrix without
+    /// entries.
+    ///
+    /// `slogdet` neither overflows nor underflows. The gradient is the matrix of cofactors, exact for singular
+    /// matrices, too; second derivatives of these are NaN, or infinite. A matrix that holds NaN gives NaN for itself
+    /// alone. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and
+    /// NumPy's `linalg.det`.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: g · the conjugate cofactors of x: of det(x) x⁻ᵀ where x is regular.
+    pub fn det(&self) -> Node {
+        self.graph().typed("det", [self], Options::default())
+    }
+
     /// The diagonal of the last two axes: y\[…, i\] = x\[…, i, i + offset\]; of a vector, the matrix with that
     /// diagonal.
     ///
@@ -815,28 +848,28 @@ impl Node {
         self.graph().typed("div_scalar", [self], Options::default().with("scalar", scalar))
     }
 
-    /// w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v = 1.
+    /// w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and vᴴ v = 1.
     ///
-    /// x \[batch…, n, n\], w \[batch…, n\], v \[batch…, n, n\], a vector in each column. Two results, read through
-    /// get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone
-    /// holds at equal ones, too, as long as the function treats these alike.
+    /// x \[batch…, n, n\], w \[batch…, n\], real, v \[batch…, n, n\], a vector in each column. Two results, read
+    /// through get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues
+    /// alone holds at equal ones, too, as long as the function treats these alike.
     ///
-    /// Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor do
-    /// single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the
-    /// gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate` is whole, right if the
-    /// function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
-    /// `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of equal
-    /// eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
-    /// itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. M. B. Giles,
-    /// Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008), section
-    /// 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower triangle unless told to take both, and answer NaN,
-    /// or what rounding makes of it, at equal eigenvalues.
+    /// Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it
+    /// does not depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖
+    /// are taken for equal; the gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate`
+    /// is whole, right if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does
+    /// not, and is what `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are
+    /// those of equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer,
+    /// gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. M. B.
+    /// Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008),
+    /// section 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower triangle unless told to take both, and
+    /// answer NaN, or what rounding makes of it, at equal eigenvalues.
     ///
     /// Since opset 2.
     ///
     /// It has several results, each read through `get_output`.
     ///
-    /// Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
+    /// Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
     /// unread.
     pub fn eigh(&self) -> Node {
         self.eigh_with(EighOptions::new())
@@ -1360,22 +1393,42 @@ impl Node {
         self.graph().typed("logsumexp", [self], options.0)
     }
 
+    /// y that makes |a y − b| least: a \[batch…, m, n\] with m ≥ n, b \[m\], \[batch…, m\] or \[batch…, m, k\].
+    ///
+    /// y \[n\], \[batch…, n\] or \[batch…, n, k\]. b is a vector if it is 1-d, or one for each matrix if it has a's
+    /// shape without the last axis and its last two axes cannot be matrices of m rows; else they are. Without `rcond`,
+    /// by `qr`: the columns of a have to be independent. With it, by `pinv`: singular values up to that part of the
+    /// largest are taken for 0, and of all y the shortest is given. Integers give float64; float16 is computed in
+    /// float32, and rounded once. PyTorch's, JAX's and NumPy's `linalg.lstsq`, of which the first result alone.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ.
+    pub fn lstsq(&self, b: &Node) -> Node {
+        self.lstsq_with(b, LstsqOptions::new())
+    }
+
+    /// [`lstsq`](Self::lstsq) with options.
+    pub fn lstsq_with(&self, b: &Node, options: LstsqOptions) -> Node {
+        self.graph().typed("lstsq", [self, b], options.0)
+    }
+
     /// permutation, l, u with x\[permutation\] = l u: rows exchanged so that no entry of l is larger than 1.
     ///
     /// x \[batch…, m, n\], permutation int64 \[batch…, m\], l \[batch…, m, k\] lower triangular with 1 on its diagonal,
     /// u \[batch…, k, n\] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system,
-    /// `solve` is quicker. The gradient holds where the first k columns of x\[permutation\] are independent in their
-    /// first k rows; where they are not, it is infinite or NaN. The permutation has none. A matrix that holds an
-    /// infinity or NaN gives NaN for itself alone, and its rows as they are. Integers give float64; float16 is computed
-    /// in a wider float, and rounded once. F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals
-    /// using triangular factorization (2011). PyTorch's `linalg.lu`, which has a matrix in place of the permutation;
-    /// JAX's `lax.linalg.lu`, in another order.
+    /// `solve` is quicker. Complex numbers are compared by |Re| + |Im|. The gradient holds where the first k columns of
+    /// x\[permutation\] are independent in their first k rows; where they are not, it is infinite or NaN. The
+    /// permutation has none. A matrix that holds an infinity or NaN gives NaN for itself alone, and its rows as they
+    /// are. Integers give float64; float16 is computed in a wider float, and rounded once. F. de Hoog, R. Anderssen, M.
+    /// Lukas, Differentiation of matrix functionals using triangular factorization (2011). PyTorch's `linalg.lu`, which
+    /// has a matrix in place of the permutation; JAX's `lax.linalg.lu`, in another order.
     ///
     /// Since opset 2.
     ///
     /// It has several results, each read through `get_output`.
     ///
-    /// Gradient: of x\[permutation\]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back.
+    /// Gradient: of x\[permutation\]: l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ for square matrices; rows put back.
     pub fn lu(&self) -> Node {
         self.graph().typed("lu", [self], Options::default())
     }
@@ -1430,7 +1483,7 @@ impl Node {
     ///
     /// Since opset 2.
     ///
-    /// Gradient: the upper right block of exp \[\[xᵀ, g\], \[0, xᵀ\]\].
+    /// Gradient: the upper right block of exp \[\[xᴴ, g\], \[0, xᴴ\]\].
     pub fn matrix_exp(&self) -> Node {
         self.graph().typed("matrix_exp", [self], Options::default())
     }
@@ -1443,11 +1496,22 @@ impl Node {
     ///
     /// Since opset 2.
     ///
-    /// Gradient: Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it.
+    /// Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
     ///
     /// `k`: the exponent; may be 0 or negative.
     pub fn matrix_power(&self, k: i64) -> Node {
         self.graph().typed("matrix_power", [self], Options::default().with("k", k))
+    }
+
+    /// y = how many singular values are larger than max(m, n) ε times the largest: int64, \[batch…, m, n\] →
+    /// \[batch…\].
+    ///
+    /// ε is that of x's dtype. A matrix that holds an infinity or NaN has rank 0. PyTorch's, JAX's and NumPy's
+    /// `linalg.matrix_rank` without a tolerance.
+    ///
+    /// Since opset 2.
+    pub fn matrix_rank(&self) -> Node {
+        self.graph().typed("matrix_rank", [self], Options::default())
     }
 
     /// y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally.
@@ -1714,6 +1778,29 @@ impl Node {
         self.graph().typed("pad", [self], options.0.made::<Vec<i64>>("pad_width", pad_width))
     }
 
+    /// y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without those s that are
+    /// 0.
+    ///
+    /// x \[batch…, m, n\], y \[batch…, n, m\]. Singular values up to `rcond` times the largest are taken for 0: by
+    /// default max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut, equal
+    /// singular values or not; of larger ones that are cut, it is off by their part of those that are kept. Where the
+    /// rank changes, the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no
+    /// answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded
+    /// once. G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
+    /// variables separate (1973), eq. 4.12. PyTorch's `linalg.pinv` (rtol); JAX's and NumPy's have other defaults.
+    ///
+    /// Since opset 2.
+    ///
+    /// Gradient: −yᴴ g yᴴ + (1 − x y) gᴴ y yᴴ + yᴴ y gᴴ (1 − y x).
+    pub fn pinv(&self) -> Node {
+        self.pinv_with(PinvOptions::new())
+    }
+
+    /// [`pinv`](Self::pinv) with options.
+    pub fn pinv_with(&self, options: PinvOptions) -> Node {
+        self.graph().typed("pinv", [self], options.0)
+    }
+
     /// y = ψ⁽ⁿ⁾(x) for n = `order`, the n-th derivative of `digamma`; order 0 is `digamma` itself.
     ///
     /// ±∞ at 0, −1, −2, …, with the sign that it has to the right of 0. To 10 units; for even orders, near the zeros
@@ -1786,7 +1873,7 @@ impl Node {
     ///
     /// It has several results, each read through `get_output`.
     ///
-    /// Gradient: (ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows \< columns.
+    /// Gradient: (ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none where rows \< columns.
     pub fn qr(&self) -> Node {
         self.graph().typed("qr", [self], Options::default())
     }
@@ -2421,27 +2508,28 @@ impl Node {
 
     /// u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
     ///
-    /// x \[batch…, m, n\], u \[batch…, m, k\], s \[batch…, k\], vh \[batch…, k, n\], k = min(m, n). Three results, read
-    /// through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
-    /// values, too, as long as the function treats these alike.
+    /// x \[batch…, m, n\], u \[batch…, m, k\], s \[batch…, k\], real, vh \[batch…, k, n\], k = min(m, n). Three
+    /// results, read through get_output. Where only s is read, vectors are not computed, and the gradient of s alone
+    /// holds at equal values, too, as long as the function treats these alike.
     ///
-    /// Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only if
-    /// it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal,
-    /// and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors are read, equal ones and
-    /// zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they are left out, which is
-    /// right if the function depends on whole spaces of vectors, as a projector and u vh do, and wrong else. Second
-    /// derivatives where something was left out are NaN, and so are those of s alone at equal values. A matrix that
-    /// holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give
-    /// float64; float16 is computed in a wider float, and rounded once. J. Townsend, Differentiating the singular value
-    /// decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions. PyTorch's `linalg.svd` with full_matrices
-    /// false, and JAX's, which at a 0 take whichever vectors LAPACK gave.
+    /// Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh: a
+    /// function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
+    /// extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where
+    /// vectors are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is
+    /// whole, they are left out, which is right if the function depends on whole spaces of vectors, as a projector and
+    /// u vh do, and wrong else. Second derivatives where something was left out are NaN, and so are those of s alone at
+    /// equal values. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself
+    /// alone. Integers give float64; float16 is computed in a wider float, and rounded once. J. Townsend,
+    /// Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions; Z.-Q.
+    /// Wan, S.-X. Zhang, arXiv:1909.02659 (2019) on phases. PyTorch's `linalg.svd` with full_matrices false, and JAX's,
+    /// which at a 0 take whichever vectors LAPACK gave.
     ///
     /// Since opset 2.
     ///
     /// It has several results, each read through `get_output`.
     ///
-    /// Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ); P,
-    /// Q = uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+    /// Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ); P,
+    /// Q = uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
     pub fn svd(&self) -> Node {
         self.svd_with(SvdOptions::new())
     }
@@ -4376,6 +4464,23 @@ impl LogsumexpOptions {
     }
 }
 
+/// What [`Node::lstsq_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct LstsqOptions(Options);
+
+impl LstsqOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of the largest singular value, the part up to which others are taken for 0; absent: none is, and columns are
+    /// independent.
+    pub fn rcond(self, rcond: f64) -> Self {
+        Self(self.0.with("rcond", rcond))
+    }
+}
+
 /// What [`Graph::map_with`] takes beside what is required.
 #[derive(Clone, Debug, Default)]
 pub struct MapOptions(Options);
@@ -4699,6 +4804,22 @@ impl ParameterOptions {
     /// Declares a 0-d feed; false unless stated.
     pub fn zero_d(self, zero_d: bool) -> Self {
         Self(self.0.with("zero_d", zero_d))
+    }
+}
+
+/// What [`Node::pinv_with`] takes beside what is required.
+#[derive(Clone, Debug, Default)]
+pub struct PinvOptions(Options);
+
+impl PinvOptions {
+    /// Nothing beside what is required.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Of the largest singular value, the part up to which others are taken for 0; absent: max(m, n) ε.
+    pub fn rcond(self, rcond: f64) -> Self {
+        Self(self.0.with("rcond", rcond))
     }
 }
 

@@ -27,12 +27,14 @@ export const SINCE: { readonly [op: string]: number } = {
   cdist: 2,
   compress: 2,
   cond: 2,
+  cond_number: 2,
   conj: 2,
   conv_transpose1d: 2,
   cumlogsumexp: 2,
   cummax: 2,
   cummin: 2,
   cumprod: 2,
+  det: 2,
   eigh: 2,
   fft: 2,
   fixed_point: 2,
@@ -50,14 +52,17 @@ export const SINCE: { readonly [op: string]: number } = {
   index_add: 2,
   index_set: 2,
   irfft: 2,
+  lstsq: 2,
   lu: 2,
   make_complex: 2,
   map: 2,
   matrix_exp: 2,
   matrix_power: 2,
+  matrix_rank: 2,
   max_pool1d: 2,
   max_pool3d: 2,
   nonzero: 2,
+  pinv: 2,
   qr: 2,
   random_bernoulli: 2,
   random_bits: 2,
@@ -753,6 +758,21 @@ export abstract class Ops {
   }
 
   /**
+   * y = s₀ / sₖ₋₁, the condition in the 2-norm: the largest over the smallest singular value.
+   *
+   * x [batch…, m, n], y [batch…]. Infinite for a matrix of lower rank, as far as rounding leaves a 0; NaN for one of
+   * zeros, or that holds an infinity or NaN. Integers give float64; float16 is computed in float32, and rounded once.
+   * PyTorch's, JAX's and NumPy's `linalg.cond` with p absent.
+   *
+   * Since opset 2.
+   *
+   * Gradient: that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁).
+   */
+  condNumber(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("cond_number", [x], {}, options.name);
+  }
+
+  /**
    * y = conj x, the imaginary part negated; a real x itself.
    *
    * Since opset 2.
@@ -1111,6 +1131,21 @@ export abstract class Ops {
   }
 
   /**
+   * y = det x of the square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 of a matrix without entries.
+   *
+   * `slogdet` neither overflows nor underflows. The gradient is the matrix of cofactors, exact for singular matrices,
+   * too; second derivatives of these are NaN, or infinite. A matrix that holds NaN gives NaN for itself alone. Integers
+   * give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and NumPy's `linalg.det`.
+   *
+   * Since opset 2.
+   *
+   * Gradient: g · the conjugate cofactors of x: of det(x) x⁻ᵀ where x is regular.
+   */
+  det(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("det", [x], {}, options.name);
+  }
+
+  /**
    * The diagonal of the last two axes: y[…, i] = x[…, i, i + offset]; of a vector, the matrix with that diagonal.
    *
    * x [n] → [n + |offset|, n + |offset|], zero off the diagonal. x [batch…, rows, columns] → [batch…, m].
@@ -1156,18 +1191,19 @@ export abstract class Ops {
   }
 
   /**
-   * w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v = 1.
+   * w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and vᴴ v = 1.
    *
-   * x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through get_output.
+   * x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], a vector in each column. Two results, read through
+   * get_output.
    * Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone holds at equal
    * ones, too, as long as the function treats these alike.
    *
-   * Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor do
-   * single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the gradient
-   * of a function of v there is NaN, of that matrix alone; or, where `degenerate` is whole, right if the function
-   * depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
-   * `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of equal
-   * eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
+   * Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it does
+   * not depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are
+   * taken for equal; the gradient of a function of v there is NaN, of that matrix alone; or, where `degenerate` is
+   * whole, right if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not,
+   * and is what `symmetric_function` is for. Second derivatives where a pair was left out are NaN, and so are those of
+   * equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
    * itself alone. Integers give float64; float16 is computed in a wider float, and rounded once.
    * M. B. Giles, Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008),
    * section 3.1. PyTorch's and JAX's `linalg.eigh`, which take the lower triangle unless told to take both, and answer
@@ -1177,7 +1213,7 @@ export abstract class Ops {
    *
    * Several results, each read through getOutput.
    *
-   * Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is unread.
+   * Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is unread.
    *
    * @param options.degenerate where values are equal and vectors are read: nan, or whole: only whole spaces are
    *   depended on; "nan" unless stated
@@ -1950,22 +1986,42 @@ export abstract class Ops {
   }
 
   /**
+   * y that makes |a y − b| least: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
+   *
+   * y [n], [batch…, n] or [batch…, n, k]. b is a vector if it is 1-d, or one for each matrix if it has a's shape
+   * without the last axis and its last two axes cannot be matrices of m rows; else they are. Without `rcond`, by `qr`:
+   * the columns of a have to be independent. With it, by `pinv`: singular values up to that part of the largest are
+   * taken for 0, and of all y the shortest is given. Integers give float64; float16 is computed in float32, and rounded
+   * once. PyTorch's, JAX's and NumPy's `linalg.lstsq`, of which the first result alone.
+   *
+   * Since opset 2.
+   *
+   * Gradient: that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ.
+   *
+   * @param options.rcond of the largest singular value, the part up to which others are taken for 0; absent: none is,
+   *   and columns are independent
+   */
+  lstsq(a: Node, b: Node, options: Optional<{ rcond: Float; name: string }> = {}): Node {
+    return this.append("lstsq", [a, b], { rcond: options.rcond }, options.name);
+  }
+
+  /**
    * permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
    *
    * x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u
    * [batch…, k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system, `solve`
-   * is quicker. The gradient holds where the first k columns of x[permutation] are independent in their first k rows;
-   * where they are not, it is infinite or NaN. The permutation has none. A matrix that holds an infinity or NaN gives
-   * NaN for itself alone, and its rows as they are. Integers give float64; float16 is computed in a wider float, and
-   * rounded once.
-   * F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals using triangular factorization (2011).
-   * PyTorch's `linalg.lu`, which has a matrix in place of the permutation; JAX's `lax.linalg.lu`, in another order.
+   * is quicker. Complex numbers are compared by |Re| + |Im|. The gradient holds where the first k columns of
+   * x[permutation] are independent in their first k rows; where they are not, it is infinite or NaN. The permutation
+   * has none. A matrix that holds an infinity or NaN gives NaN for itself alone, and its rows as they are. Integers
+   * give float64; float16 is computed in a wider float, and rounded once. F. de Hoog, R. Anderssen, M. Lukas,
+   * Differentiation of matrix functionals using triangular factorization (2011). PyTorch's `linalg.lu`, which has a
+   * matrix in place of the permutation; JAX's `lax.linalg.lu`, in another order.
    *
    * Since opset 2.
    *
    * Several results, each read through getOutput.
    *
-   * Gradient: of x[permutation]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back.
+   * Gradient: of x[permutation]: l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ for square matrices; rows put back.
    */
   lu(x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("lu", [x], {}, options.name);
@@ -2051,7 +2107,7 @@ export abstract class Ops {
    *
    * Since opset 2.
    *
-   * Gradient: the upper right block of exp [[xᵀ, g], [0, xᵀ]].
+   * Gradient: the upper right block of exp [[xᴴ, g], [0, xᴴ]].
    */
   matrixExp(x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("matrix_exp", [x], {}, options.name);
@@ -2066,12 +2122,24 @@ export abstract class Ops {
    *
    * Since opset 2.
    *
-   * Gradient: Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it.
+   * Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
    *
    * @param k the exponent; may be 0 or negative
    */
   matrixPower(x: Node, k: Int, options: Optional<{ name: string }> = {}): Node {
     return this.append("matrix_power", [x], { k }, options.name);
+  }
+
+  /**
+   * y = how many singular values are larger than max(m, n) ε times the largest: int64, [batch…, m, n] → [batch…].
+   *
+   * ε is that of x's dtype. A matrix that holds an infinity or NaN has rank 0. PyTorch's, JAX's and NumPy's
+   * `linalg.matrix_rank` without a tolerance.
+   *
+   * Since opset 2.
+   */
+  matrixRank(x: Node, options: Optional<{ name: string }> = {}): Node {
+    return this.append("matrix_rank", [x], {}, options.name);
   }
 
   /**
@@ -2422,6 +2490,28 @@ export abstract class Ops {
   }
 
   /**
+   * y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without those s that are 0.
+   *
+   * x [batch…, m, n], y [batch…, n, m]. Singular values up to `rcond` times the largest are taken for 0: by default
+   * max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut, equal singular
+   * values or not; of larger ones that are cut, it is off by their part of those that are kept. Where the rank changes,
+   * the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for
+   * itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. G. H. Golub, V.
+   * Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose variables separate
+   * (1973), eq. 4.12. PyTorch's `linalg.pinv` (rtol); JAX's and NumPy's have other defaults.
+   *
+   * Since opset 2.
+   *
+   * Gradient: −yᴴ g yᴴ + (1 − x y) gᴴ y yᴴ + yᴴ y gᴴ (1 − y x).
+   *
+   * @param options.rcond of the largest singular value, the part up to which others are taken for 0; absent: max(m, n)
+   *   ε
+   */
+  pinv(x: Node, options: Optional<{ rcond: Float; name: string }> = {}): Node {
+    return this.append("pinv", [x], { rcond: options.rcond }, options.name);
+  }
+
+  /**
    * y = ψ⁽ⁿ⁾(x) for n = `order`, the n-th derivative of `digamma`; order 0 is `digamma` itself.
    *
    * ±∞ at 0, −1, −2, …, with the sign that it has to the right of 0. To 10 units; for even orders, near the zeros
@@ -2494,7 +2584,7 @@ export abstract class Ops {
    *
    * Several results, each read through getOutput.
    *
-   * Gradient: (ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows < columns.
+   * Gradient: (ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none where rows < columns.
    */
   qr(x: Node, options: Optional<{ name: string }> = {}): Node {
     return this.append("qr", [x], {}, options.name);
@@ -3247,27 +3337,28 @@ export abstract class Ops {
   /**
    * u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
    *
-   * x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read through
-   * get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal values, too,
-   * as long as the function treats these alike.
+   * x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). Three results, read
+   * through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
+   * values, too, as long as the function treats these alike.
    *
-   * Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only if it
-   * does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal, and
-   * those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors are read, equal ones and zeros
-   * make the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they are left out, which is right if
-   * the function depends on whole spaces of vectors, as a projector and u vh do, and wrong else. Second derivatives
-   * where something was left out are NaN, and so are those of s alone at equal values. A matrix that holds an infinity
-   * or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers give float64; float16 is computed
-   * in a wider float, and rounded once. J. Townsend, Differentiating the singular value decomposition (2016), with 1 /
-   * (sⱼ² − sᵢ²) in its partial fractions. PyTorch's `linalg.svd` with full_matrices false, and JAX's, which at a 0 take
-   * whichever vectors LAPACK gave.
+   * Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh: a
+   * function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
+   * extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as `abs` at 0. Where vectors
+   * are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where `degenerate` is whole, they
+   * are left out, which is right if the function depends on whole spaces of vectors, as a projector and u vh do, and
+   * wrong else. Second derivatives where something was left out are NaN, and so are those of s alone at equal values. A
+   * matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers
+   * give float64; float16 is computed in a wider float, and rounded once. J. Townsend, Differentiating the singular
+   * value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions; Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659
+   * (2019) on phases. PyTorch's `linalg.svd` with full_matrices false, and JAX's, which at a 0 take whichever vectors
+   * LAPACK gave.
    *
    * Since opset 2.
    *
    * Several results, each read through getOutput.
    *
-   * Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ); P, Q =
-   * uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+   * Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ); P, Q =
+   * uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
    *
    * @param options.degenerate where values are equal and vectors are read: nan, or whole: only whole spaces are
    *   depended on; "nan" unless stated

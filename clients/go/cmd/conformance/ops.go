@@ -154,6 +154,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.Compress(s.operand(0), s.operand(1), attr[int](s, "k"), o)
 	case "cond":
 		return g.Cond(attr[*gs.GraphFunction](s, "then"), attr[*gs.GraphFunction](s, "otherwise"), s.operand(0), s.nodes[1:]...)
+	case "cond_number":
+		return g.CondNumber(s.operand(0))
 	case "conj":
 		return g.Conj(s.operand(0))
 	case "constant":
@@ -239,6 +241,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		var o gs.CumsumOptions
 		o.Reverse = optional[bool](s, "reverse")
 		return g.Cumsum(s.operand(0), attr[int](s, "axis"), o)
+	case "det":
+		return g.Det(s.operand(0))
 	case "diag":
 		var o gs.DiagOptions
 		o.Offset = optional[int](s, "offset")
@@ -438,6 +442,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Axes = attr[[]int](s, "axes")
 		o.KeepDims = optional[bool](s, "keepdims")
 		return g.LogSumExp(s.operand(0), o)
+	case "lstsq":
+		var o gs.LstsqOptions
+		o.Rcond = optional[float64](s, "rcond")
+		return g.Lstsq(s.operand(0), s.operand(1), o)
 	case "lu":
 		return g.LU(s.operand(0))
 	case "make_complex":
@@ -455,6 +463,8 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		return g.MatrixExp(s.operand(0))
 	case "matrix_power":
 		return g.MatrixPower(s.operand(0), attr[int](s, "k"))
+	case "matrix_rank":
+		return g.MatrixRank(s.operand(0))
 	case "max":
 		var o gs.MaxOptions
 		o.Axes = attr[[]int](s, "axes")
@@ -543,6 +553,10 @@ func (s *step) appended(g *gs.Graph) *gs.Node {
 		o.Shape = attr[[]int](s, "shape")
 		o.ZeroD = optional[bool](s, "zero_d")
 		return g.Parameter(s.Name, o)
+	case "pinv":
+		var o gs.PinvOptions
+		o.Rcond = optional[float64](s, "rcond")
+		return g.Pinv(s.operand(0), o)
 	case "polygamma":
 		return g.Polygamma(s.operand(0), attr[int](s, "order"))
 	case "pow":

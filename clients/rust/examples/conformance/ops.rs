@@ -160,6 +160,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             &step.attr::<GraphFunction>("then")?,
             &step.attr::<GraphFunction>("otherwise")?,
         ),
+        "cond_number" => step.operand(0).cond_number(),
         "conj" => step.operand(0).conj(),
         "constant" => graph.constant(step.attr::<Tensor>("value")?),
         "conv1d" => {
@@ -252,6 +253,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "reverse", |o, v: bool| o.reverse(v))?;
             step.operand(0).cumsum_with(step.attr::<i64>("axis")?, o)
         }
+        "det" => step.operand(0).det(),
         "diag" => {
             let o = DiagOptions::new();
             let o = step.set(o, "offset", |o, v: i64| o.offset(v))?;
@@ -445,6 +447,11 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "keepdims", |o, v: bool| o.keepdims(v))?;
             step.operand(0).logsumexp_with(o)
         }
+        "lstsq" => {
+            let o = LstsqOptions::new();
+            let o = step.set(o, "rcond", |o, v: f64| o.rcond(v))?;
+            step.operand(0).lstsq_with(step.operand(1), o)
+        }
         "lu" => step.operand(0).lu(),
         "make_complex" => step.operand(0).make_complex(step.operand(1)),
         "map" => {
@@ -457,6 +464,7 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
         "matmul" => step.operand(0).matmul(step.operand(1)),
         "matrix_exp" => step.operand(0).matrix_exp(),
         "matrix_power" => step.operand(0).matrix_power(step.attr::<i64>("k")?),
+        "matrix_rank" => step.operand(0).matrix_rank(),
         "max" => {
             let o = MaxOptions::new();
             let o = step.set(o, "axes", |o, v: Vec<i64>| o.axes(v))?;
@@ -550,6 +558,11 @@ pub fn appended(graph: &Graph, step: &Step) -> Result<Node> {
             let o = step.set(o, "shape", |o, v: Vec<i64>| o.shape(v))?;
             let o = step.set(o, "zero_d", |o, v: bool| o.zero_d(v))?;
             graph.parameter_with(&step.name, o)
+        }
+        "pinv" => {
+            let o = PinvOptions::new();
+            let o = step.set(o, "rcond", |o, v: f64| o.rcond(v))?;
+            step.operand(0).pinv_with(o)
         }
         "polygamma" => step.operand(0).polygamma(step.attr::<i64>("order")?),
         "pow" => {

@@ -1577,6 +1577,23 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
+     * The op cond_number: y = s₀ / sₖ₋₁, the condition in the 2-norm: the largest over the smallest singular value.
+     *
+     * <p>x [batch…, m, n], y [batch…]. Infinite for a matrix of lower rank, as far as rounding leaves a 0; NaN for one
+     * of zeros, or that holds an infinity or NaN. Integers give float64; float16 is computed in float32, and rounded
+     * once. PyTorch's, JAX's and NumPy's <code>linalg.cond</code> with p absent.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁).
+     *
+     * @return the node
+     */
+    public Node condNumber() {
+        return append("cond_number", new Attrs(), operands());
+    }
+
+    /**
      * The op conj: y = conj x, the imaginary part negated; a real x itself.
      *
      * <p>Since opset 2.
@@ -2744,6 +2761,25 @@ public abstract sealed class NodeOps permits Node {
         return append("cumsum", given.attrs.with("axis", axis), operands());
     }
 
+    /**
+     * The op det: y = det x of the square matrices on the last two axes: [batch…, n, n] → [batch…]; 1 of a matrix
+     * without entries.
+     *
+     * <p><code>slogdet</code> neither overflows nor underflows. The gradient is the matrix of cofactors, exact for
+     * singular matrices, too; second derivatives of these are NaN, or infinite. A matrix that holds NaN gives NaN for
+     * itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. PyTorch's, JAX's and
+     * NumPy's <code>linalg.det</code>.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: g · the conjugate cofactors of x: of det(x) x⁻ᵀ where x is regular.
+     *
+     * @return the node
+     */
+    public Node det() {
+        return append("det", new Attrs(), operands());
+    }
+
     /** What diag takes beside what is required. */
     public static final class DiagOptions {
         private final Attrs attrs = new Attrs();
@@ -2858,29 +2894,29 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v
+     * The op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and vᴴ v
      * = 1.
      *
-     * <p>x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through
+     * <p>x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], a vector in each column. Two results, read through
      * get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone
      * holds at equal ones, too, as long as the function treats these alike.
      *
-     * <p>Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor
-     * do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the
-     * gradient of a function of v there is NaN, of that matrix alone; or, where <code>degenerate</code> is whole, right
-     * if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
-     * <code>symmetric_function</code> is for. Second derivatives where a pair was left out are NaN, and so are those of
-     * equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN
-     * for itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. M. B. Giles,
-     * Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008), section 3.1.
-     * PyTorch's and JAX's <code>linalg.eigh</code>, which take the lower triangle unless told to take both, and answer
-     * NaN, or what rounding makes of it, at equal eigenvalues.
+     * <p>Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it
+     * does not depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖
+     * are taken for equal; the gradient of a function of v there is NaN, of that matrix alone; or, where
+     * <code>degenerate</code> is whole, right if the function depends on whole eigenspaces, as a projector does, and
+     * wrong else: v √w vᵀ does not, and is what <code>symmetric_function</code> is for. Second derivatives where a pair
+     * was left out are NaN, and so are those of equal eigenvalues alone. A matrix that holds an infinity or NaN, or for
+     * which LAPACK finds no answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider
+     * float, and rounded once. M. B. Giles, Collected matrix derivative results for forward and reverse mode
+     * algorithmic differentiation (2008), section 3.1. PyTorch's and JAX's <code>linalg.eigh</code>, which take the
+     * lower triangle unless told to take both, and answer NaN, or what rounding makes of it, at equal eigenvalues.
      *
      * <p>Since opset 2.
      *
      * <p>It has several results, each read through getOutput.
      *
-     * <p>Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
+     * <p>Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
      * unread.
      *
      * @return the node
@@ -2890,29 +2926,29 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᵀ) / 2: that is v diag(w) vᵀ, and vᵀ v
+     * The op eigh: w, v = the eigenvalues, ascending, and eigenvectors of (x + xᴴ) / 2: that is v diag(w) vᴴ, and vᴴ v
      * = 1.
      *
-     * <p>x [batch…, n, n], w [batch…, n], v [batch…, n, n], a vector in each column. Two results, read through
+     * <p>x [batch…, n, n], w [batch…, n], real, v [batch…, n, n], a vector in each column. Two results, read through
      * get_output. Where only eigenvalues are read, vectors are not computed, and the gradient of eigenvalues alone
      * holds at equal ones, too, as long as the function treats these alike.
      *
-     * <p>Signs of vectors are as LAPACK leaves them: a function has a meaning only if it does not depend on them. Nor
-     * do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖ are taken for equal; the
-     * gradient of a function of v there is NaN, of that matrix alone; or, where <code>degenerate</code> is whole, right
-     * if the function depends on whole eigenspaces, as a projector does, and wrong else: v √w vᵀ does not, and is what
-     * <code>symmetric_function</code> is for. Second derivatives where a pair was left out are NaN, and so are those of
-     * equal eigenvalues alone. A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN
-     * for itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. M. B. Giles,
-     * Collected matrix derivative results for forward and reverse mode algorithmic differentiation (2008), section 3.1.
-     * PyTorch's and JAX's <code>linalg.eigh</code>, which take the lower triangle unless told to take both, and answer
-     * NaN, or what rounding makes of it, at equal eigenvalues.
+     * <p>Signs of vectors, and phases of complex ones, are as LAPACK leaves them: a function has a meaning only if it
+     * does not depend on them. Nor do single vectors of equal eigenvalues have one. Eigenvalues closer than 16 n ε ‖x‖
+     * are taken for equal; the gradient of a function of v there is NaN, of that matrix alone; or, where
+     * <code>degenerate</code> is whole, right if the function depends on whole eigenspaces, as a projector does, and
+     * wrong else: v √w vᵀ does not, and is what <code>symmetric_function</code> is for. Second derivatives where a pair
+     * was left out are NaN, and so are those of equal eigenvalues alone. A matrix that holds an infinity or NaN, or for
+     * which LAPACK finds no answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider
+     * float, and rounded once. M. B. Giles, Collected matrix derivative results for forward and reverse mode
+     * algorithmic differentiation (2008), section 3.1. PyTorch's and JAX's <code>linalg.eigh</code>, which take the
+     * lower triangle unless told to take both, and answer NaN, or what rounding makes of it, at equal eigenvalues.
      *
      * <p>Since opset 2.
      *
      * <p>It has several results, each read through getOutput.
      *
-     * <p>Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᵀ ḡv) vᵀ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
+     * <p>Gradient: the symmetric part of v (diag(ḡw) + F ∘ vᴴ ḡv) vᴴ, Fᵢⱼ = 1 / (wⱼ − wᵢ), Fᵢᵢ = 0; no F where v is
      * unread.
      *
      * <p>Of its operands, x is this node.
@@ -4443,23 +4479,91 @@ public abstract sealed class NodeOps permits Node {
         return append("logsumexp", given.attrs, operands());
     }
 
+    /** What lstsq takes beside what is required. */
+    public static final class LstsqOptions {
+        private final Attrs attrs = new Attrs();
+
+        private LstsqOptions() {}
+
+        /**
+         * Of the largest singular value, the part up to which others are taken for 0; absent: none is, and columns are
+         * independent.
+         *
+         * @param rcond the value
+         * @return these options
+         */
+        public LstsqOptions rcond(double rcond) {
+            attrs.with("rcond", rcond);
+            return this;
+        }
+    }
+
+    /**
+     * The op lstsq: y that makes |a y − b| least: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
+     *
+     * <p>y [n], [batch…, n] or [batch…, n, k]. b is a vector if it is 1-d, or one for each matrix if it has a's shape
+     * without the last axis and its last two axes cannot be matrices of m rows; else they are. Without
+     * <code>rcond</code>, by <code>qr</code>: the columns of a have to be independent. With it, by <code>pinv</code>:
+     * singular values up to that part of the largest are taken for 0, and of all y the shortest is given. Integers give
+     * float64; float16 is computed in float32, and rounded once. PyTorch's, JAX's and NumPy's
+     * <code>linalg.lstsq</code>, of which the first result alone.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ.
+     *
+     * <p>Of its operands, a is this node.
+     *
+     * @param b an operand
+     * @return the node
+     */
+    public Node lstsq(Node b) {
+        return append("lstsq", new Attrs(), operands(b));
+    }
+
+    /**
+     * The op lstsq: y that makes |a y − b| least: a [batch…, m, n] with m ≥ n, b [m], [batch…, m] or [batch…, m, k].
+     *
+     * <p>y [n], [batch…, n] or [batch…, n, k]. b is a vector if it is 1-d, or one for each matrix if it has a's shape
+     * without the last axis and its last two axes cannot be matrices of m rows; else they are. Without
+     * <code>rcond</code>, by <code>qr</code>: the columns of a have to be independent. With it, by <code>pinv</code>:
+     * singular values up to that part of the largest are taken for 0, and of all y the shortest is given. Integers give
+     * float64; float16 is computed in float32, and rounded once. PyTorch's, JAX's and NumPy's
+     * <code>linalg.lstsq</code>, of which the first result alone.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: that of qr or pinv: db = a (aᴴ a)⁻¹ g, da = (b − a y) ((aᴴ a)⁻¹ g)ᴴ − db yᴴ.
+     *
+     * <p>Of its operands, a is this node.
+     *
+     * @param b an operand
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node lstsq(Node b, Consumer<LstsqOptions> options) {
+        LstsqOptions given = given(new LstsqOptions(), options);
+        return append("lstsq", given.attrs, operands(b));
+    }
+
     /**
      * The op lu: permutation, l, u with x[permutation] = l u: rows exchanged so that no entry of l is larger than 1.
      *
      * <p>x [batch…, m, n], permutation int64 [batch…, m], l [batch…, m, k] lower triangular with 1 on its diagonal, u
      * [batch…, k, n] upper triangular, k = min(m, n). Three results, read through get_output. To solve a system,
-     * <code>solve</code> is quicker. The gradient holds where the first k columns of x[permutation] are independent in
-     * their first k rows; where they are not, it is infinite or NaN. The permutation has none. A matrix that holds an
-     * infinity or NaN gives NaN for itself alone, and its rows as they are. Integers give float64; float16 is computed
-     * in a wider float, and rounded once. F. de Hoog, R. Anderssen, M. Lukas, Differentiation of matrix functionals
-     * using triangular factorization (2011). PyTorch's <code>linalg.lu</code>, which has a matrix in place of the
-     * permutation; JAX's <code>lax.linalg.lu</code>, in another order.
+     * <code>solve</code> is quicker. Complex numbers are compared by |Re| + |Im|. The gradient holds where the first k
+     * columns of x[permutation] are independent in their first k rows; where they are not, it is infinite or NaN. The
+     * permutation has none. A matrix that holds an infinity or NaN gives NaN for itself alone, and its rows as they
+     * are. Integers give float64; float16 is computed in a wider float, and rounded once. F. de Hoog, R. Anderssen, M.
+     * Lukas, Differentiation of matrix functionals using triangular factorization (2011). PyTorch's
+     * <code>linalg.lu</code>, which has a matrix in place of the permutation; JAX's <code>lax.linalg.lu</code>, in
+     * another order.
      *
      * <p>Since opset 2.
      *
      * <p>It has several results, each read through getOutput.
      *
-     * <p>Gradient: of x[permutation]: l⁻ᵀ (tril(lᵀ ḡl, −1) + triu(ḡu uᵀ)) u⁻ᵀ for square matrices; rows put back.
+     * <p>Gradient: of x[permutation]: l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ for square matrices; rows put back.
      *
      * @return the node
      */
@@ -4534,7 +4638,7 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: the upper right block of exp [[xᵀ, g], [0, xᵀ]].
+     * <p>Gradient: the upper right block of exp [[xᴴ, g], [0, xᴴ]].
      *
      * @return the node
      */
@@ -4552,7 +4656,7 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Since opset 2.
      *
-     * <p>Gradient: Σ (xᵀ)ⁱ g (xᵀ)ʲ over i + j = k − 1, as the products give it.
+     * <p>Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
      *
      * <p>Of its operands, x is this node.
      *
@@ -4561,6 +4665,21 @@ public abstract sealed class NodeOps permits Node {
      */
     public Node matrixPower(long k) {
         return append("matrix_power", new Attrs().with("k", k), operands());
+    }
+
+    /**
+     * The op matrix_rank: y = how many singular values are larger than max(m, n) ε times the largest: int64, [batch…,
+     * m, n] → [batch…].
+     *
+     * <p>ε is that of x's dtype. A matrix that holds an infinity or NaN has rank 0. PyTorch's, JAX's and NumPy's
+     * <code>linalg.matrix_rank</code> without a tolerance.
+     *
+     * <p>Since opset 2.
+     *
+     * @return the node
+     */
+    public Node matrixRank() {
+        return append("matrix_rank", new Attrs(), operands());
     }
 
     /** What max takes beside what is required. */
@@ -5508,6 +5627,74 @@ public abstract sealed class NodeOps permits Node {
         return append("pad", given.attrs.with("pad_width", padWidth), operands());
     }
 
+    /** What pinv takes beside what is required. */
+    public static final class PinvOptions {
+        private final Attrs attrs = new Attrs();
+
+        private PinvOptions() {}
+
+        /**
+         * Of the largest singular value, the part up to which others are taken for 0; absent: max(m, n) ε.
+         *
+         * @param rcond the value
+         * @return these options
+         */
+        public PinvOptions rcond(double rcond) {
+            attrs.with("rcond", rcond);
+            return this;
+        }
+    }
+
+    /**
+     * The op pinv: y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without those
+     * s that are 0.
+     *
+     * <p>x [batch…, m, n], y [batch…, n, m]. Singular values up to <code>rcond</code> times the largest are taken for
+     * 0: by default max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut,
+     * equal singular values or not; of larger ones that are cut, it is off by their part of those that are kept. Where
+     * the rank changes, the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no
+     * answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded
+     * once. G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
+     * variables separate (1973), eq. 4.12. PyTorch's <code>linalg.pinv</code> (rtol); JAX's and NumPy's have other
+     * defaults.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: −yᴴ g yᴴ + (1 − x y) gᴴ y yᴴ + yᴴ y gᴴ (1 − y x).
+     *
+     * @return the node
+     */
+    public Node pinv() {
+        return append("pinv", new Attrs(), operands());
+    }
+
+    /**
+     * The op pinv: y = x⁺, the pseudoinverse of Moore and Penrose: v diag(1 / s) uᴴ of x = u diag(s) vᴴ, without those
+     * s that are 0.
+     *
+     * <p>x [batch…, m, n], y [batch…, n, m]. Singular values up to <code>rcond</code> times the largest are taken for
+     * 0: by default max(m, n) ε. The gradient is that at constant rank, which is exact where nothing but zeros is cut,
+     * equal singular values or not; of larger ones that are cut, it is off by their part of those that are kept. Where
+     * the rank changes, the pseudoinverse jumps. A matrix that holds an infinity or NaN, or for which LAPACK finds no
+     * answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded
+     * once. G. H. Golub, V. Pereyra, The differentiation of pseudo-inverses and nonlinear least squares problems whose
+     * variables separate (1973), eq. 4.12. PyTorch's <code>linalg.pinv</code> (rtol); JAX's and NumPy's have other
+     * defaults.
+     *
+     * <p>Since opset 2.
+     *
+     * <p>Gradient: −yᴴ g yᴴ + (1 − x y) gᴴ y yᴴ + yᴴ y gᴴ (1 − y x).
+     *
+     * <p>Of its operands, x is this node.
+     *
+     * @param options states what is optional
+     * @return the node
+     */
+    public Node pinv(Consumer<PinvOptions> options) {
+        PinvOptions given = given(new PinvOptions(), options);
+        return append("pinv", given.attrs, operands());
+    }
+
     /**
      * The op polygamma: y = ψ⁽ⁿ⁾(x) for n = <code>order</code>, the n-th derivative of <code>digamma</code>; order 0 is
      * <code>digamma</code> itself.
@@ -5707,7 +5894,8 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>It has several results, each read through getOutput.
      *
-     * <p>Gradient: (ḡq + q (L + Lᵀ − diag L)) r⁻ᵀ, L the lower triangle of r ḡrᵀ − ḡqᵀ q; none where rows &lt; columns.
+     * <p>Gradient: (ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none where rows &lt;
+     * columns.
      *
      * @return the node
      */
@@ -7257,27 +7445,28 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op svd: u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
      *
-     * <p>x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read
+     * <p>x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). Three results, read
      * through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
      * values, too, as long as the function treats these alike.
      *
-     * <p>Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only
-     * if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal,
-     * and those below that for 0. One that is 0 passes nothing, as <code>abs</code> at 0. Where vectors are read, equal
-     * ones and zeros make the gradient NaN, of that matrix alone; or, where <code>degenerate</code> is whole, they are
-     * left out, which is right if the function depends on whole spaces of vectors, as a projector and u vh do, and
-     * wrong else. Second derivatives where something was left out are NaN, and so are those of s alone at equal values.
-     * A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers
-     * give float64; float16 is computed in a wider float, and rounded once. J. Townsend, Differentiating the singular
-     * value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions. PyTorch's <code>linalg.svd</code> with
+     * <p>Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh:
+     * a function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
+     * extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as <code>abs</code> at 0.
+     * Where vectors are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where
+     * <code>degenerate</code> is whole, they are left out, which is right if the function depends on whole spaces of
+     * vectors, as a projector and u vh do, and wrong else. Second derivatives where something was left out are NaN, and
+     * so are those of s alone at equal values. A matrix that holds an infinity or NaN, or for which LAPACK finds no
+     * answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded
+     * once. J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial
+     * fractions; Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019) on phases. PyTorch's <code>linalg.svd</code> with
      * full_matrices false, and JAX's, which at a 0 take whichever vectors LAPACK gave.
      *
      * <p>Since opset 2.
      *
      * <p>It has several results, each read through getOutput.
      *
-     * <p>Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ);
-     * P, Q = uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+     * <p>Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ);
+     * P, Q = uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
      *
      * @return the node
      */
@@ -7288,27 +7477,28 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op svd: u, s, vh with x = u diag(s) vh: s ≥ 0 descending, the columns of u and rows of vh orthonormal; thin.
      *
-     * <p>x [batch…, m, n], u [batch…, m, k], s [batch…, k], vh [batch…, k, n], k = min(m, n). Three results, read
+     * <p>x [batch…, m, n], u [batch…, m, k], s [batch…, k], real, vh [batch…, k, n], k = min(m, n). Three results, read
      * through get_output. Where only s is read, vectors are not computed, and the gradient of s alone holds at equal
      * values, too, as long as the function treats these alike.
      *
-     * <p>Signs are as LAPACK leaves them, of a column of u together with the row of vh: a function has a meaning only
-     * if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger extent, are taken for equal,
-     * and those below that for 0. One that is 0 passes nothing, as <code>abs</code> at 0. Where vectors are read, equal
-     * ones and zeros make the gradient NaN, of that matrix alone; or, where <code>degenerate</code> is whole, they are
-     * left out, which is right if the function depends on whole spaces of vectors, as a projector and u vh do, and
-     * wrong else. Second derivatives where something was left out are NaN, and so are those of s alone at equal values.
-     * A matrix that holds an infinity or NaN, or for which LAPACK finds no answer, gives NaN for itself alone. Integers
-     * give float64; float16 is computed in a wider float, and rounded once. J. Townsend, Differentiating the singular
-     * value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial fractions. PyTorch's <code>linalg.svd</code> with
+     * <p>Signs, and phases of complex vectors, are as LAPACK leaves them, of a column of u together with the row of vh:
+     * a function has a meaning only if it does not depend on them. Singular values closer than 16 n ε ‖x‖, n the larger
+     * extent, are taken for equal, and those below that for 0. One that is 0 passes nothing, as <code>abs</code> at 0.
+     * Where vectors are read, equal ones and zeros make the gradient NaN, of that matrix alone; or, where
+     * <code>degenerate</code> is whole, they are left out, which is right if the function depends on whole spaces of
+     * vectors, as a projector and u vh do, and wrong else. Second derivatives where something was left out are NaN, and
+     * so are those of s alone at equal values. A matrix that holds an infinity or NaN, or for which LAPACK finds no
+     * answer, gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded
+     * once. J. Townsend, Differentiating the singular value decomposition (2016), with 1 / (sⱼ² − sᵢ²) in its partial
+     * fractions; Z.-Q. Wan, S.-X. Zhang, arXiv:1909.02659 (2019) on phases. PyTorch's <code>linalg.svd</code> with
      * full_matrices false, and JAX's, which at a 0 take whichever vectors LAPACK gave.
      *
      * <p>Since opset 2.
      *
      * <p>It has several results, each read through getOutput.
      *
-     * <p>Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᵀ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᵀ);
-     * P, Q = uᵀ ḡu, vh ḡvhᵀ less their transposes, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
+     * <p>Gradient: u (diag(ḡs) + (F ∘ (P + Q) + G ∘ (P − Q)) / 2) vh, and (1 − u uᴴ) ḡu s⁻¹ vh, u s⁻¹ ḡvh (1 − v vᴴ);
+     * P, Q = uᴴ ḡu, vh ḡvhᴴ less their adjoints, Fᵢⱼ = 1 / (sⱼ − sᵢ), Gᵢⱼ = 1 / (sⱼ + sᵢ).
      *
      * <p>Of its operands, x is this node.
      *

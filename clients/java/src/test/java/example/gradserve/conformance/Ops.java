@@ -106,6 +106,7 @@ final class Ops {
                 s.text("fill_as", o::fillAs);
             });
             case "cond" -> graph.cond(s.function("then"), s.function("otherwise"), s.operand(0), s.operandsFrom(1).toArray(Node[]::new));
+            case "cond_number" -> s.operand(0).condNumber();
             case "conj" -> s.operand(0).conj();
             case "constant" -> graph.constant(s.tensor("value"));
             case "conv1d" -> s.operand(0).conv1d(s.operand(1), o -> {
@@ -162,6 +163,7 @@ final class Ops {
             case "cummin" -> s.operand(0).cummin(s.whole("axis"), o -> s.truth("reverse", o::reverse));
             case "cumprod" -> s.operand(0).cumprod(s.whole("axis"), o -> s.truth("reverse", o::reverse));
             case "cumsum" -> s.operand(0).cumsum(s.whole("axis"), o -> s.truth("reverse", o::reverse));
+            case "det" -> s.operand(0).det();
             case "diag" -> s.operand(0).diag(o -> s.whole("offset", o::offset));
             case "digamma" -> s.operand(0).digamma();
             case "div" -> s.operand(0).div(s.operand(1));
@@ -276,6 +278,7 @@ final class Ops {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
             });
+            case "lstsq" -> s.operand(0).lstsq(s.operand(1), o -> s.real("rcond", o::rcond));
             case "lu" -> s.operand(0).lu();
             case "make_complex" -> s.operand(0).makeComplex(s.operand(1));
             case "map" -> graph.map(s.function("body"), s.operandsFrom(0), o -> {
@@ -286,6 +289,7 @@ final class Ops {
             case "matmul" -> s.operand(0).matmul(s.operand(1));
             case "matrix_exp" -> s.operand(0).matrixExp();
             case "matrix_power" -> s.operand(0).matrixPower(s.whole("k"));
+            case "matrix_rank" -> s.operand(0).matrixRank();
             case "max" -> s.operand(0).max(o -> {
                 s.wholes("axes", o::axes);
                 s.truth("keepdims", o::keepdims);
@@ -346,6 +350,7 @@ final class Ops {
                 s.wholes("shape", o::shape);
                 s.truth("zero_d", o::zeroD);
             });
+            case "pinv" -> s.operand(0).pinv(o -> s.real("rcond", o::rcond));
             case "polygamma" -> s.operand(0).polygamma(s.whole("order"));
             case "pow" -> s.operand(0).pow(o -> {
                 s.operand(1, o::b);
