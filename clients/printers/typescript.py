@@ -10,6 +10,14 @@ from typing import Final
 from clients.op_descriptions import Attribute, OpDescription, Operand, later
 
 _WIDTH: Final = 120
+#: words that no parameter may be, of those that a name of ours could be (ECMA-262, 12.7.2)
+_RESERVED: Final = frozenset((
+    "await", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do",
+    "else", "enum", "export", "extends", "false", "finally", "for", "function", "if", "implements", "import",
+    "in", "instanceof", "interface", "let", "new", "null", "package", "private", "protected", "public",
+    "return", "static", "super", "switch", "this", "throw", "true", "try", "typeof", "var", "void", "while",
+    "with", "yield",
+))  # fmt: skip
 #: for text in a comment, behind its indentation and star
 _ROOM: Final = _WIDTH - 5
 _OPS: Final = """/** The ops, each as a method. Written by `python -m clients.ops` from the registry: edit that. */
@@ -117,9 +125,9 @@ def _parameters(op: OpDescription) -> Iterator[str]:
     needed, left_out = _operands(op)
     if op.fed:
         yield "name?: string"
-    yield from (f"{_camel(o.name)}: {'readonly Node[]' if o.variadic else 'Node'}" for o in needed)
-    yield from (f"{_camel(a.name)}: {_type(a)}" for a in op.attributes if a.required)
-    yield from (f"{_camel(o.name)}?: Node" for o in left_out)
+    yield from (f"{_parameter(o.name)}: {'readonly Node[]' if o.variadic else 'Node'}" for o in needed)
+    yield from (f"{_parameter(a.name)}: {_type(a)}" for a in op.attributes if a.required)
+    yield from (f"{_parameter(o.name)}?: Node" for o in left_out)
 
 
 def _last_parameter(op: OpDescription) -> str:
@@ -136,7 +144,7 @@ def _type(attribute: Attribute) -> str:
 
 
 def _arguments(op: OpDescription) -> Iterator[str]:
-    operands = [f"...{_camel(o.name)}" if o.variadic else _camel(o.name) for o in op.operands]
+    operands = [f"...{_parameter(o.name)}" if o.variadic else _parameter(o.name) for o in op.operands]
     attributes = [f"{a.name}: {_value(a)}" if _value(a) != a.name else a.name for a in op.attributes]
     yield json.dumps(op.name)
     yield f"[{', '.join(operands)}]"
@@ -145,7 +153,7 @@ def _arguments(op: OpDescription) -> Iterator[str]:
 
 
 def _value(attribute: Attribute) -> str:
-    return _camel(attribute.name) if attribute.required else f"options.{_camel(attribute.name)}"
+    return _parameter(attribute.name) if attribute.required else f"options.{_camel(attribute.name)}"
 
 
 def _comment(op: OpDescription) -> str:
@@ -171,11 +179,17 @@ def _told(attributes: Iterable[Attribute]) -> Iterator[str]:
 
 
 def _place(attribute: Attribute) -> str:
-    return _camel(attribute.name) if attribute.required else f"options.{_camel(attribute.name)}"
+    return _parameter(attribute.name) if attribute.required else f"options.{_camel(attribute.name)}"
 
 
 def _default(attribute: Attribute) -> str:
     return "" if attribute.default is None else f"; {json.dumps(attribute.default)} unless stated"
+
+
+def _parameter(name: str) -> str:
+    """What a parameter of this name is called."""
+    found = _camel(name)
+    return f"{found}_" if found in _RESERVED else found
 
 
 def _camel(name: str) -> str:

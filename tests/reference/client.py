@@ -18,6 +18,8 @@ def tensor(array: Any) -> dict[str, Any]:
     """The wire's form: numbers where JSON keeps them, else bytes."""
     array = np.asarray(array)
     form = {"dtype": array.dtype.name, "shape": list(array.shape)}
+    if array.dtype.kind == "c":
+        array = np.ascontiguousarray(array.reshape(-1)).view(array.real.dtype)
     if array.dtype.kind != "f" or np.isfinite(array).all():
         return form | {"data": (array.astype(int) if array.dtype == bool else array).ravel().tolist()}
     return form | {"data_b64": base64.b64encode(array.astype(array.dtype.newbyteorder("<")).tobytes()).decode()}
@@ -28,7 +30,9 @@ def array(form: Mapping[str, Any]) -> Array:
     if "data_b64" in form:
         flat = np.frombuffer(base64.b64decode(form["data_b64"]), np.dtype(form["dtype"]).newbyteorder("<"))
         return flat.astype(form["dtype"]).reshape(form["shape"])
-    return np.asarray(form.get("data", []), form["dtype"]).reshape(form["shape"])
+    dtype = np.dtype(form["dtype"])
+    parts = np.asarray(form.get("data", []), np.empty(0, dtype).real.dtype)
+    return parts.view(dtype).reshape(form["shape"])
 
 
 def post(client: Client, call: str, body: Mapping[str, Any]) -> Any:

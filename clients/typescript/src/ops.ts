@@ -3382,14 +3382,14 @@ export abstract class Ops {
    *
    * Gradient: v (D ∘ (vᵀ (g + gᵀ) v / 2)) vᵀ, Dᵢⱼ = (f(wᵢ) − f(wⱼ)) / (wᵢ − wⱼ), f′(wᵢ) where wᵢ = wⱼ.
    *
-   * @param function the function of eigenvalues; rsqrt is 1 / sqrt
+   * @param function_ the function of eigenvalues; rsqrt is 1 / sqrt
    */
   symmetricFunction(
     x: Node,
-    function: "sqrt" | "rsqrt" | "log" | "exp",
+    function_: "sqrt" | "rsqrt" | "log" | "exp",
     options: Optional<{ name: string }> = {},
   ): Node {
-    return this.append("symmetric_function", [x], { function }, options.name);
+    return this.append("symmetric_function", [x], { function: function_ }, options.name);
   }
 
   /**
