@@ -12,7 +12,7 @@ from typing import Final
 
 import httpx
 
-from service.pool.sums import NotElsewhere, Sent
+from service.pool.sums import NotElsewhere, AnsweredSums
 from service.transport.job import Job, Reply
 from service.transport.sum_parts import PIECE_HEADER
 from service.wire.media import PIECE_SUMS, SAFETENSORS
@@ -40,7 +40,7 @@ class IngressPieces:
             trust_env=False,  # no proxy is before the ingress
         )
 
-    async def sums(self, job: Job, request: Reply, nbytes: int) -> Sent:
+    async def sums(self, job: Job, request: Reply, nbytes: int) -> AnsweredSums:
         """What another server answers to a request of a piece of a job, whose sums take so many bytes.
 
         Raises NotElsewhere.
@@ -84,11 +84,11 @@ async def _chunks(request: Reply) -> AsyncIterator[bytes]:
             yield bytes(piece[start : start + _WRITTEN])
 
 
-async def _sent(response: httpx.Response, nbytes: int) -> Sent:
+async def _sent(response: httpx.Response, nbytes: int) -> AnsweredSums:
     """What was answered, where it is the sums. Raises NotElsewhere, and httpx.TransportError."""
     if response.status_code != httpx.codes.OK:
         raise NotElsewhere(f"status {response.status_code}", later=response.status_code in _LATER)
     length = response.headers.get("Content-Length", "")
     if response.headers.get("Content-Type") != PIECE_SUMS or length != str(nbytes):
         raise NotElsewhere(f"an answer of another kind, of {length or 'unknown'} bytes", later=False)
-    return Sent(await response.aread(), tuple(response.headers.items()))
+    return AnsweredSums(await response.aread(), tuple(response.headers.items()))

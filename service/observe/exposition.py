@@ -17,7 +17,7 @@ from service.observe.histogram import Histogram
 from service.observe.tally import OTHER, ClusterFigures, Tally
 from service.pool.pool import Pool
 from service.pool.stats import Stats
-from service.pool.sums import ELSEWHERE, HERE
+from service.pool.sums import DONE_ELSEWHERE, DONE_HERE
 from service.settings import Settings
 from service.wire.answers import VERSIONS
 
@@ -130,7 +130,7 @@ def _of_pool(stats: Stats) -> Iterator[Metric]:
     yield CounterMetricFamily(f"{_OURS}_displaced", text, value=stats.displaced)
     text = "pieces of sums over examples that were done for the sums of this server"
     pieces = CounterMetricFamily(f"{_OURS}_pieces", text, labels=("where",))
-    yield _by(pieces, _begun((HERE, ELSEWHERE), stats.pieces))
+    yield _by(pieces, _begun((DONE_HERE, DONE_ELSEWHERE), stats.pieces))
     text = "pieces of sums that were begun again: their worker had ended, or they were late"
     yield CounterMetricFamily(f"{_OURS}_pieces_repeated", text, value=stats.repeated)
     yield GaugeMetricFamily(f"{_OURS}_running", "jobs that workers have", value=stats.running)

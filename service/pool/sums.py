@@ -25,7 +25,7 @@ from service.transport.offload import offload
 from service.transport.sum_parts import PieceRequest, SumPart, read_run
 
 #: where pieces are done
-HERE, ELSEWHERE = "here", "elsewhere"
+DONE_HERE, DONE_ELSEWHERE = "here", "elsewhere"
 #: servers that others are taken to be as many as, of as many workers: pieces are small enough for these
 _SERVERS: Final = 4
 
@@ -40,7 +40,7 @@ class NotElsewhere(Exception):
         self.later = later
 
 
-class Sent(NamedTuple):
+class AnsweredSums(NamedTuple):
     """The sums of a piece as another server has answered them, and its headers."""
 
     sums: bytes
@@ -50,7 +50,7 @@ class Sent(NamedTuple):
 class Elsewhere(Protocol):
     """Other servers, which do pieces."""
 
-    async def sums(self, job: Job, request: Reply, nbytes: int) -> Sent:
+    async def sums(self, job: Job, request: Reply, nbytes: int) -> AnsweredSums:
         """What another server answers to a request of a piece of a job, whose sums take so many bytes.
 
         Raises NotElsewhere.
@@ -116,7 +116,7 @@ class Sums:
     @property
     def done(self) -> Mapping[str, int]:
         """Pieces that were done since the start, by where."""
-        return {where: self._done[where] for where in (HERE, ELSEWHERE)}
+        return {where: self._done[where] for where in (DONE_HERE, DONE_ELSEWHERE)}
 
     @property
     def may_divide(self) -> bool:
@@ -207,7 +207,7 @@ class Sums:
         elif reply.status != 200:  # as any job would be answered
             self._fail(run, reply)
         else:
-            self._take_over(run, piece, reply, HERE)
+            self._take_over(run, piece, reply, DONE_HERE)
 
     def _request_came(self, run: SumRun, piece: PieceWork, ticket: PieceTicket, reply: Reply) -> None:
         """The request by which another server does a piece."""
@@ -241,7 +241,7 @@ class Sums:
         else:
             if not self._is_over(run, piece):
                 run.came_back(piece, time.monotonic() - began)
-                self._take_over(run, piece, reply, ELSEWHERE)
+                self._take_over(run, piece, reply, DONE_ELSEWHERE)
 
     def _turned_away(self, run: SumRun, piece: PieceWork, why: NotElsewhere | ValueError) -> None:
         """A piece was not done by another server: it is begun again, here where no other one can do it."""
