@@ -12,7 +12,7 @@ from typing import Final
 
 import httpx
 
-from service.pool.sums import NotElsewhere, AnsweredSums
+from service.pool.sums import AnsweredSums, NotElsewhere
 from service.transport.job import Job, Reply
 from service.transport.sum_parts import PIECE_HEADER
 from service.wire.media import PIECE_SUMS, SAFETENSORS
