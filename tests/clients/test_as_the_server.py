@@ -21,7 +21,10 @@ AS_NUMBERS = [
     if case["form"] == "json" and "as" in case["want"] and case["tensor"]["hex"]
 ]
 #: what a client passes over or picks out, and a server, to which it is sent, does not
-NARROWER: Final = {"decode-unknown-member", "decode-file-with-others", "decode-file-in-another-order"}
+NARROWER: Final = {
+    *("decode-unknown-member", "decode-file-with-others", "decode-file-in-another-order"),
+    *("decode-file-of-c64-beside-others", "decode-file-of-numbers-beside-complex-ones"),
+}
 #: a file has a tensor, but under another name, which a server does not mind
 WIDER: Final = {"decode-broken-file-no-tensor-of-the-name"}
 
