@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 import numpy as np
-import scipy.fft
 
 from engine.graph.attributes import Attr
 from engine.graph.by_device import DeviceMethod
@@ -116,8 +115,10 @@ class Transform(Op):
         """SciPy's pocketfft, by the plan's threads; in place, where the dtypes allow it."""
         if not out.size:
             return
+        import scipy.fft  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
+
         with scipy.fft.set_workers(run.threads if x.size >= _FEW else 1):
-            found = self.transformed_by_scipy(x, out, axes, sizes, norm)
+            found = self.transformed_by_scipy(scipy.fft, x, out, axes, sizes, norm)
         if not np.may_share_memory(found, out):
             out[...] = found
 
@@ -126,8 +127,8 @@ class Transform(Op):
         """By a module like `numpy.fft`."""
 
     @abstractmethod
-    def transformed_by_scipy(self, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """By SciPy, which may write to `out`."""
+    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+        """By `scipy.fft`, which may write to `out`."""
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Value:
         """The next axes."""
@@ -200,10 +201,10 @@ class Fft(CompleteTransform):
         """By `fftn`."""
         return fft.fftn(x, axes=axes, norm=norm)
 
-    def transformed_by_scipy(self, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
         """In place, once x is there."""
         out[...] = x
-        return scipy.fft.fftn(out, axes=axes, norm=norm, overwrite_x=True)
+        return fft.fftn(out, axes=axes, norm=norm, overwrite_x=True)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Sequence[Value | None]:
         """Its matrix is symmetric: the adjoint has the conjugate's factors."""
@@ -239,10 +240,10 @@ class InverseFft(CompleteTransform):
         """By `ifftn`."""
         return fft.ifftn(x, axes=axes, norm=norm)
 
-    def transformed_by_scipy(self, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
         """In place, once x is there."""
         out[...] = x
-        return scipy.fft.ifftn(out, axes=axes, norm=norm, overwrite_x=True)
+        return fft.ifftn(out, axes=axes, norm=norm, overwrite_x=True)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Sequence[Value | None]:
         """As that of fft."""
@@ -295,9 +296,9 @@ class RealFft(HalfTransform):
         """By `rfftn`."""
         return fft.rfftn(x, axes=axes, norm=norm)
 
-    def transformed_by_scipy(self, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
         """Into an array of its own."""
-        return scipy.fft.rfftn(x, axes=axes, norm=norm)
+        return fft.rfftn(x, axes=axes, norm=norm)
 
     def spare(self, out: TensorType, x: TensorType, axes: Shape) -> int:
         """The result, and x where it is narrower than that, or whole."""
@@ -358,11 +359,11 @@ class InverseRealFft(HalfTransform):
             z[at] = z[at].real
         return fft.irfft(z, sizes[-1], axis=last, norm=norm)
 
-    def transformed_by_scipy(self, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
         """Into an array of its own, the last axis by itself: of several SciPy would keep a copy that nobody sees."""
         *others, last = axes
-        z = scipy.fft.ifftn(x, axes=others, norm=norm) if others else x
-        return scipy.fft.irfft(z, sizes[-1], axis=last, norm=norm)
+        z = fft.ifftn(x, axes=others, norm=norm) if others else x
+        return fft.irfft(z, sizes[-1], axis=last, norm=norm)
 
     def spare(self, out: TensorType, x: TensorType, axes: Shape) -> int:
         """The result, in the dtype that it is computed in; and x as complex numbers, but where there is no need."""
@@ -393,8 +394,7 @@ def _fitted(x: Value, axes: Shape, extents: Shape) -> Value:
 def _inner_times(x: Value, factor: float, axes: Shape, sizes: Shape) -> Value:
     """x times `factor`, but for what is its own mirror image: entry 0, and n / 2 where n is even."""
     axis, n = axes[-1], sizes[-1]
-    weights = np.full(n // 2 + 1, factor, real_dtype(x.dtype))
-    weights[0] = 1
-    if n % 2 == 0:
-        weights[-1] = 1
-    return x * x.builder.constant(weights.reshape(column_of(x.ndim, axis)))
+    count = n // 2 + 1
+    last = int(n % 2 == 0)
+    inside = x.builder.full((count - 1 - last,), factor, real_dtype(x.dtype))
+    return x * inside.pad(pad_width=(1, last), fill=1.0).reshape(shape=column_of(x.ndim, axis, count))

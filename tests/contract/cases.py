@@ -54,7 +54,8 @@ class Case:
     @property
     def is_complex(self) -> bool:
         """Whether operands or results are complex."""
-        return any(operand.kind == "complex" for operand in self.sample.operands) or self.op.name == "make_complex"
+        drawn = any(operand.kind == "complex" for operand in self.sample.operands)
+        return drawn or any(t.is_complex for t in self.result_types())
 
     def program(self) -> Program:
         """Inputs, the op, and a projection for each of several outputs."""
