@@ -184,8 +184,8 @@ CASES: list[tuple[str, Json, str, str]] = [
         {"types": [{"node": 0, "dtype": "f8", "shape": [2]}]},
         "bad_tensor",
         (
-            "node 0: types[0] has the dtype “f8”; one of bool, int8, uint8, int32, uint32, int64, float16, float32, "
-            "float64, complex64, complex128 is expected"
+            "node 0: types[0] has the dtype “f8”; one of bool, int8, uint8, int16, int32, uint32, int64, float16, "
+            "float32, float64, complex64, complex128 is expected"
         ),
     ),
     (
