@@ -134,7 +134,7 @@ def test_a_parameter_for_logs_changes_nothing(foreign: Client) -> None:
         ("apply", {"inputs": ALL | {"w": "a"}}, [], "“w” must be a list of numbers"),
         ("apply", {"inputs": ALL | {"w": [[1], [2, 3]]}}, ["inputs", "w"], "rows of different lengths"),
         ("apply", {"inputs": ALL | {"w": coded(np.array([1j, 2j]))}}, ["inputs", "w"], "cannot be that without loss"),
-        ("apply", {"inputs": ALL | {"w": coded(X[0]) | {"dtype": "float128"}}}, ["inputs", "w", "dtype"], "dtype of “w”"),
+        ("apply", {"inputs": ALL | {"w": coded(X[0]) | {"dtype": "float128"}}}, ["inputs", "w", "dtype"], "the dtype"),
         ("apply", {"inputs": ALL | {"w": coded(X[0]) | {"shape": [-2]}}}, ["inputs", "w", "shape"], "the shape of “w”"),
         ("apply", {"inputs": ALL | {"w": coded(X[0]) | {"data": {"buffer": "!", "encoding": "base64"}}}},
          ["inputs", "w", "data", "buffer"], "must be base64 of 16 bytes"),
