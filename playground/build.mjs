@@ -43,18 +43,26 @@ function packagesIn(inputs) {
   return [...new Set(found.filter(Boolean))].sort();
 }
 
-/** Names, versions and licences of the packages, those with the same licence together. */
+/** Names, versions and licences of the packages: who holds the rights of each, and the terms that several share once. */
 async function licences(used) {
-  const named = new Map();
+  const terms = new Map();
   for (const name of used) {
     const folder = join(packages, "node_modules", name);
     const { version, license } = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
     const file = (await readdir(folder)).find((each) => /^licen[cs]e/i.test(each));
     if (!file) throw new Error(`${name} comes without its licence`);
-    const text = `${license}\n\n${(await readFile(join(folder, file), "utf8")).trim()}`;
-    named.set(text, [...(named.get(text) ?? []), `${name} ${version}`]);
+    const text = (await readFile(join(folder, file), "utf8")).trim();
+    const start = Math.max(0, text.search(/^Permission /m));
+    const shared = `${license}: ${text.slice(start).replace(/\s+/g, " ")}`;
+    const held = text.slice(0, start).replace(/^.*Licen[cs]e.*$/gim, "").trim();
+    const { holders } = terms.get(shared) ?? { holders: new Map() };
+    holders.set(held, [...(holders.get(held) ?? []), `${name} ${version}`]);
+    terms.set(shared, { license, text: text.slice(start), holders });
   }
-  const parts = [...named].map(([text, names]) => `${names.join(", ")}: ${text}\n`);
+  const parts = [...terms.values()].map(({ license, text, holders }) => {
+    const named = [...holders].map(([held, names]) => `${names.join(", ")}: ${license}\n${held}`.trim());
+    return `${named.join("\n\n")}\n\n${text}\n`;
+  });
   return `The script of this page has these packages in it.\n\n${parts.join(`\n${"-".repeat(80)}\n\n`)}`;
 }
 
