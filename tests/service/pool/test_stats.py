@@ -33,8 +33,8 @@ def test_nothing_is_counted_that_has_no_name() -> None:
 
 
 def test_every_number_is_told_to_those_who_watch() -> None:
-    """Each comes by its own name; the mappings are by lane, reason or signal."""
+    """Each comes by its own name; the mappings are by lane, reason, signal or place."""
     mappings = {name for name, value in asdict(Stats()).items() if isinstance(value, dict)}
-    assert mappings == {"queued", "workers", "restarts", "incidents"}
+    assert mappings == {"queued", "workers", "restarts", "incidents", "pieces"}
     told: Any = dict.fromkeys(asdict(Stats()).keys() - mappings, 7)
     assert asdict(Stats(**told)) == {**told, **{name: {} for name in mappings}}
