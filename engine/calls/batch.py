@@ -1,13 +1,14 @@
-"""One graph on many examples: values and gradients of each by itself, in one execution."""
+"""One graph on many examples: values and derivatives of each by itself, in one execution."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 from engine.calls.call import Call, FeedTypes, Results, Scope, checked, distinct
-from engine.calls.values import Gradients, Values
+from engine.calls.gradient_or_jacobian import GradientOrJacobian
+from engine.calls.values import Values
 from engine.graph.errors import EngineError, InvalidField, MissingFeed, ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.program import Program
@@ -37,11 +38,26 @@ class Batch(Call):
     ) -> Self:
         """Defaults as `Gradients`; where nothing is there to differentiate by, values alone.
 
+        Where `of` has not one element, Jacobians stand for gradients, in graphs since opset 2.
+
         Raises BadReference, InvalidField, MissingFeed, and ShapeMismatch when the leading axes differ.
         """
         only_values = of is None and not wrt and not program.parameters
-        each = Values.of_program(program, outputs) if only_values else Gradients.of_program(program, of, wrt, outputs)
+        each = (
+            Values.of_program(program, outputs)
+            if only_values
+            else GradientOrJacobian.of_program(program, of, wrt, outputs)
+        )
         return cls(each.outputs, each, _mapped(program, types, mapped))
+
+    @property
+    def is_swept(self) -> bool:
+        """As each."""
+        return self.each.is_swept
+
+    def sweeps_in(self, scope: Scope) -> bool:
+        """As each."""
+        return self.each.sweeps_in(scope)
 
     @property
     def size(self) -> int:
@@ -68,8 +84,9 @@ class Batch(Call):
         return {**types, **{node: type.with_shape(type.shape[1:]) for node, type in self.mapped}}
 
     def write_graph(self, scope: Scope) -> Results:
-        """The results of `each`, along the leading axis."""
-        single = self.each.write_graph(scope)
+        """The results of `each`, along the leading axis: a chunk of a sweep is one of all examples."""
+        within = replace(scope, chunk_bytes=max(1, scope.chunk_bytes // max(1, self.size)))
+        single = self.each.write_graph(within)
         results = vmap_onto(scope.builder, [value for _, value in single.results], self._examples(scope), self.size)
         labels = [label for label, _ in single.results]
         return Results(list(zip(labels, results, strict=True)), single.disconnected)

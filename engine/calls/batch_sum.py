@@ -1,4 +1,4 @@
-"""One graph on many examples: the sums of its values over them, and the gradients of a sum, which is one node."""
+"""One graph on many examples: the sums of its values over them, and the derivatives of a sum, which is one node."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from engine.transforms.vmap import vmap_onto
 class BatchSum(Batch):
     """`each`, added up over N examples: no result has their axis. What was differentiated is the sum itself.
 
-    So what is held are cotangents of a batch, and never the gradients of single examples. Where `is_mean`, whoever adds
-    up divides by N, once and last; `block` is how many examples are to be added up by one plan, None where nobody said.
-    The graph that it writes is that of the sum over all that are `mapped`.
+    So what is held are cotangents of a batch, of some rows at a time where it is a Jacobian, and never the gradients of
+    single examples. Where `is_mean`, whoever adds up divides by N, once and last; `block` is how many examples are to
+    be added up by one plan, None where nobody said. The graph that it writes is that of the sum over all that are
+    `mapped`.
     """
 
     is_mean: bool = False

@@ -51,6 +51,10 @@ class Call(ABC):
         """Whether it maps a product over unit vectors, which may be done in chunks."""
         return False
 
+    def sweeps_in(self, scope: Scope) -> bool:
+        """Whether it does so of these nodes: where it `is_swept`, but for a call that goes by their types."""
+        return self.is_swept
+
     @property
     def roots(self) -> tuple[int, ...]:
         """The nodes that must be there, the one that the call is about last."""

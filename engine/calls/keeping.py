@@ -31,6 +31,10 @@ class Keeping(Call):
         """As the call."""
         return self.call.is_swept
 
+    def sweeps_in(self, scope: Scope) -> bool:
+        """As the call."""
+        return self.call.sweeps_in(scope)
+
     @property
     def differentiated(self) -> tuple[int, ...]:
         """As of the call."""

@@ -17,7 +17,7 @@ from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import Dependence
 
 #: of complex numbers there is no one matrix: two real ones say what four real ones, or two complex ones, would
-_BY_PARTS: Final = "a matrix is of real numbers: make it of two real leaves by make_complex, and name these"
+BY_PARTS: Final = "a matrix is of real numbers: make it of two real leaves by make_complex, and name these"
 _IN_PARTS: Final = "a matrix is of real numbers: name its real and its imag, or ask for products (vjp, jvp)"
 
 
@@ -40,7 +40,7 @@ class Jacobian(Derivative):
 
     def write_graph(self, scope: Scope) -> Results:
         """The values, then a block for each output and each node of `wrt`; zeros where there is no path."""
-        nodes = scope.real_nodes("wrt", self.wrt, _BY_PARTS)
+        nodes = scope.real_nodes("wrt", self.wrt, BY_PARTS)
         blocks, known = _Blocks("jacobian", self.wrt, nodes), Dependence()
         outputs = scope.real_nodes("outputs", self.outputs, _IN_PARTS)
         scope.look_ahead(len(outputs), partial(_count_each, outputs, nodes))
@@ -61,7 +61,7 @@ class Hessian(Gradients):
 
     def nodes(self, scope: Scope) -> list[Value]:
         """The nodes of `wrt`, which are real."""
-        return scope.real_nodes("wrt", self.wrt, _BY_PARTS)
+        return scope.real_nodes("wrt", self.wrt, BY_PARTS)
 
     def write_graph(self, scope: Scope) -> Results:
         """The values, the gradients, then the blocks, row by row."""

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from engine.calls import BatchSum
 from engine.calls.call import FeedTypes
 from engine.graph.errors import OverBudget, OverMemory, TooManyNodes, counted
-from engine.graph.limits import NO_DEADLINE, Deadline, Limits
+from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
 from engine.graph.precision import IEEE, Precision
 from engine.graph.program import Program
-from engine.planning.compiler import Compiled, Compiler, plan_call
+from engine.planning.compiler import CHUNK_BYTES, Compiled, Compiler, plan_call
 from engine.planning.plan import Plan
 
 #: what a block may take where nobody says how large it is: bytes at its peak, and FLOPs
@@ -99,7 +100,8 @@ def compile_sum(
         found = CompiledSum(blocks, compiled(blocks.block) if blocks.count > 1 else last, last)
     except OverMemory as error:
         below = (size - 1).bit_length() - 1
-        fitting = _largest_power(program, types, call, limits, deadline, below) if below >= 0 else None
+        search = (program, types, call, limits, deadline, below, CHUNK_BYTES)
+        fitting = _largest_power(*search) if below >= 0 else None
         raise _over(error, size, fitting) from None
     compiler.limits.admit_flops(found.flops)
     return found
@@ -111,23 +113,33 @@ def example_blocks(
     """The blocks of `call`: of the size that it states, or else of the default one.
 
     That is the largest power of two of which the plan takes at most BLOCK_BYTES at its peak, or the memory of `limits`,
-    and BLOCK_FLOPS: the plan with a step for each node, so that it is the same on every machine. Raises EngineError.
+    and BLOCK_FLOPS: the plan with a step for each node, so that it is the same on every machine, and all rows of a
+    Jacobian at once. Raises EngineError.
     """
     if call.block is not None:
         return Blocks(call.size, max(1, min(call.block, call.size)))
     within = replace(limits, bytes=min(limits.bytes, BLOCK_BYTES), flops=min(limits.flops, BLOCK_FLOPS))
     most = max(0, call.size - 1).bit_length()
-    return Blocks(call.size, _largest_power(program, types, call, within, deadline, most) or 1)
+    return Blocks(call.size, _largest_power(program, types, call, within, deadline, most, (NO_END,)) or 1)
 
 
 def _largest_power(
-    program: Program, types: FeedTypes, call: BatchSum, limits: Limits, deadline: Deadline, most: int
+    program: Program,
+    types: FeedTypes,
+    call: BatchSum,
+    limits: Limits,
+    deadline: Deadline,
+    most: int,
+    chunks: Sequence[int],
 ) -> int | None:
-    """The largest power of two, up to 2^`most`, of examples whose plan is within `limits`; None where there is none."""
+    """The largest power of two, up to 2^`most`, of examples whose plan is within `limits`; None where there is none.
+
+    A sweep holds as much as the largest of `chunks` for which there is room.
+    """
 
     def fits(exponent: int) -> bool:
         try:
-            plan_call(program, types, call.of_examples(1 << exponent), limits, deadline, loop_threads=0)
+            plan_call(program, types, call.of_examples(1 << exponent), limits, deadline, chunks, loop_threads=0)
         except TooManyNodes:
             raise
         except OverBudget:

@@ -66,12 +66,16 @@ class Compiled:
 
 
 class Traced(NamedTuple):
-    """A call written out: a graph without `grad` nodes that no pass has touched, and what its outputs are."""
+    """A call written out: a graph without `grad` nodes that no pass has touched, and what its outputs are.
+
+    Where it is `swept`, smaller chunks are another graph.
+    """
 
     graph: Graph
     labels: tuple[Label, ...]
     disconnected: tuple[int, ...]
     dtype: str
+    swept: bool
 
 
 class PlanWithin(NamedTuple):
@@ -319,6 +323,7 @@ def plan_call(
     bodies what there is no `room` for. Raises EngineError.
     """
     allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
+    asked: Traced | None = None
     refused: OverBudget | None = None
     for chunk_bytes in chunks if call.is_swept else chunks[:1]:
         try:
@@ -334,6 +339,8 @@ def plan_call(
             raise refused or error from None
         except OverBudget as error:
             refused = refused or error
+            if asked is not None and not asked.swept:
+                break
     assert refused is not None
     raise refused
 
@@ -353,7 +360,8 @@ def write_call(
     results, disconnected = call.write_graph(scope)
     labels = tuple(label for label, _ in results)
     about = scope.nodes[call.roots[-1]].dtype.name
-    return Traced(scope.builder.graph([value for _, value in results]), labels, disconnected, about)
+    graph = scope.builder.graph([value for _, value in results])
+    return Traced(graph, labels, disconnected, about, call.sweeps_in(scope))
 
 
 def open_scope(

@@ -31,6 +31,7 @@ class GradientsAnswer(TypedDict):
     """Values and gradients, in the order of the request. A gradient has the dtype and shape of its node.
 
     From `vjp` with `batched`, gradients have a leading axis K; from `batch`, values and gradients a leading axis N.
+    Where `of` of `batch` has several elements, a gradient is a Jacobian: the shape of `of`, then that of its node.
     """
 
     values: list[NodeTensor]

@@ -53,7 +53,7 @@ class BatchCall(Computing):
 
     The graph is written for one example; the feeds of the leaves in `mapped` have a leading axis N. The values and the
     gradients of each example by itself, in one execution; or, with `reduce`, their sum or mean, which is differentiated
-    as one, `block` examples at a time.
+    as one, `block` examples at a time. Of a node of several elements there are Jacobians, in graphs since opset 2.
     """
 
     name = "batch"

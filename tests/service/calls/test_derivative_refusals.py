@@ -175,7 +175,10 @@ CASES: list[tuple[str, Json, str, str]] = [
         "batch",
         {"of": 1},
         "non_scalar_output",
-        ("node 1 (square): has shape [2]: give a cotangent of that shape, or reduce it to one element (sum, mean)"),
+        (
+            'node 1 (square): has shape [2], whose Jacobian batch gives since opset 2: say "opset": 2 in the graph, '
+            "which is of opset 1, or reduce it to one element (sum, mean)"
+        ),
     ),
     ("plan", {"types": TYPED["types"] * 2}, "invalid_field", "types name node 0 twice"),
     ("plan", {"types": [{"node": 0, "dtype": "float64"}]}, "invalid_field", "types[0].shape is missing, and required"),
