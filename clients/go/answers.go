@@ -38,7 +38,7 @@ func (a *ForwardAnswer) Value() (*Tensor, error) {
 }
 
 // GradientsAnswer has values and gradients. Of Batch, all have a leading axis, and gradients and disconnected may be
-// none.
+// none; where Of has several elements, in a graph of opset 2, gradients are Jacobians: its shape, then the node's.
 type GradientsAnswer struct {
 	ForwardAnswer
 	// Gradients are by nodes of Wrt, each of its node's shape.

@@ -225,7 +225,10 @@ class Gradients(Values):
 
 
 class Batched(Gradients):
-    """Values and gradients with a leading axis; values alone, where there is nothing to differentiate."""
+    """Values and gradients with a leading axis; values alone, where there is nothing to differentiate.
+
+    In a graph of opset 2 whose `of` has several elements, gradients are Jacobians: the shape of `of`, then the node's.
+    """
 
     def placed(self, beside: Mapping[str, Array]) -> Self:
         """As of all answers; what is not there is empty."""

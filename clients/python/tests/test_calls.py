@@ -141,6 +141,19 @@ def test_many_examples(ask: Any, model: Model) -> None:
     assert np.allclose(answer.gradients[model.w][0], GRADIENT)
 
 
+def test_jacobians_of_many_examples(client: gs.Client) -> None:
+    """Of several elements, in a graph that says that it is of opset 2; one of opset 1 is told so."""
+    points = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+    def asked(graph: gs.Graph) -> Any:
+        x = graph.input()
+        return client.batch(graph, {x: points}, mapped=[x], of=x.square(), wrt=[x]).gradients[x]
+
+    assert asked(gs.Graph(opset=2)).tolist() == [[[2.0, 0.0], [0.0, 4.0]], [[6.0, 0.0], [0.0, 8.0]]]
+    with pytest.raises(gs.GraphError, match="whose Jacobian batch gives since opset 2"):
+        asked(gs.Graph())
+
+
 def test_values_alone_of_many_examples(client: gs.Client) -> None:
     graph = gs.Graph()
     x = graph.input()

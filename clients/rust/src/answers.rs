@@ -18,7 +18,8 @@ pub struct ForwardAnswer {
     pub fields: Object,
 }
 
-/// Values and gradients. Of a batch, all have a leading axis, and gradients may be none.
+/// Values and gradients. Of a batch, all have a leading axis, and gradients may be none; where `of`
+/// has several elements, in a graph of opset 2, these are Jacobians: its shape, then the node's.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct GradientsAnswer {

@@ -104,7 +104,10 @@ export class Gradients extends Values {
   readonly disconnected = this.nodes("disconnected");
 }
 
-/** Values and gradients with a leading axis; values alone, where there is nothing to differentiate. */
+/**
+ * Values and gradients with a leading axis; values alone, where there is nothing to differentiate. In a graph of
+ * opset 2 whose `of` has several elements, gradients are Jacobians: the shape of `of`, then the node's.
+ */
 export class Batched extends Gradients {
   constructor({ fields, beside }: Parts, graph: Graph) {
     super({ fields: { gradients: [], ...fields }, beside }, graph);

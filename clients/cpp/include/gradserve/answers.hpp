@@ -30,7 +30,8 @@ struct ForwardAnswer : Answer {
     [[nodiscard]] const Tensor& value() const;
 };
 
-/// Values and gradients. Of Client::batch, all have a leading axis, and gradients and disconnected may be none.
+/// Values and gradients. Of Client::batch, all have a leading axis, and gradients and disconnected may be none;
+/// where `of` has several elements, in a graph of opset 2, gradients are Jacobians: its shape, then the node's.
 struct GradientsAnswer : ForwardAnswer {
     /// By nodes of `wrt`, each of its node's shape.
     Results<Tensor> gradients;

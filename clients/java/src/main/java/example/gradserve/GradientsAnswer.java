@@ -2,7 +2,10 @@ package example.gradserve;
 
 import java.util.List;
 
-/** Values and gradients. Of {@code batch}, all have a leading axis, and there may be no gradients. */
+/**
+ * Values and gradients. Of {@code batch}, all have a leading axis, and there may be no gradients; where {@code of} has
+ * several elements, in a graph of opset 2, these are Jacobians: its shape, then the node's.
+ */
 public sealed class GradientsAnswer extends ForwardAnswer permits HvpAnswer, HessianAnswer {
     private final Results<Tensor> gradients;
     private final List<Node> disconnected;
