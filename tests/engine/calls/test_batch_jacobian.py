@@ -8,8 +8,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Batch, BatchSum, EngineError, Jacobian, Limits, OverBudget, Program, keeping
+from engine import (
+    LATEST,
+    Batch,
+    BatchSum,
+    EngineError,
+    Jacobian,
+    Limits,
+    OverBudget,
+    Program,
+    Statement,
+    keeping,
+    registry,
+)
 from engine.graph.errors import NonScalarOutput
+from engine.graph.program import Function
 from engine.planning import compiler
 from engine.planning.blocks import BLOCK_BYTES, compile_sum
 from engine.planning.compiler import CHUNK_BYTES, Compiler, plan_call, write_call
@@ -149,6 +162,27 @@ def test_requests_that_are_executed_together_have_their_own(units: int) -> None:
     for i, one in enumerate(fed):
         for row, alone in zip(rows, EXECUTOR.run(plan, one), strict=True):
             np.testing.assert_allclose(row[i], alone, 1e-12, 1e-15)
+
+
+def test_a_loop_within_an_example() -> None:
+    """w³ · x by a scan of three steps, by x a diagonal of w³, by w one of 3 w² x."""
+    ops = registry().ops
+    body = Function(registry(), [Statement(ops["input"]), Statement(ops["input"]), Statement(ops["mul"], (0, 1))], [2])
+    statements = [
+        Statement(ops["parameter"]),
+        Statement(ops["input"]),
+        Statement(ops["scan"], (0, 1), {"body": 0, "carries": 1, "length": 3}),
+        Statement(ops["get_output"], (2,), {"index": 0}),
+    ]
+    program = Program(registry(), statements, opset=LATEST, functions=[body])
+    w = np.array([2.0, 3.0])
+    feeds = {0: w, 1: X[:, :2]}
+    types = Net(feeds=feeds).types
+    _, plan = plan_call(program, types, Batch.of_program(program, types, [1], 3, [0, 1], [3]), LIMITS)
+    value, by_w, by_x = EXECUTOR.run(plan, feeds)
+    np.testing.assert_allclose(value, w**3 * X[:, :2], 1e-13)
+    np.testing.assert_allclose(by_x, np.broadcast_to(np.diag(w**3), (4, 2, 2)), 1e-13)
+    np.testing.assert_allclose(by_w, [np.diag(3 * w**2 * x) for x in X[:, :2]], 1e-13)
 
 
 def wide(examples: int) -> tuple[Net, Batch]:
