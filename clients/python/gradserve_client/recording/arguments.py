@@ -12,7 +12,7 @@ from gradserve_client.errors import InputError
 from gradserve_client.recording.traced import DType, Shape, Traced
 from gradserve_client.recording.trees import Structure, flatten
 from gradserve_client.resident import Resident
-from gradserve_client.tensors import PARTS, Array, as_array
+from gradserve_client.tensors import Array, as_array
 
 #: which arguments: a position, a name, or several of these
 Which = int | str | Sequence[int | str]
@@ -29,17 +29,7 @@ def is_array(value: object) -> bool:
     """Whether it is fed: an array, a number, or what the server keeps."""
     if isinstance(value, bool):
         return False
-    return isinstance(value, int | float | np.ndarray | np.generic | Resident | Traced)
-
-
-def _of_reals(array: Any) -> Array:
-    """An array as it is fed. Raises InputError for complex numbers, which functions are not recorded of."""
-    made = as_array(array)
-    if made.dtype.name in PARTS:
-        raise InputError(
-            f"functions are not recorded of {made.dtype.name}: pass real and imaginary parts as two arrays"
-        )
-    return made
+    return isinstance(value, int | float | complex | np.ndarray | np.generic | Resident | Traced)
 
 
 #: what is fed; or the type alone, where there are no elements yet
@@ -53,7 +43,7 @@ class Library(NamedTuple):
     fed: Callable[[Any], Fed]
 
 
-NUMPY: Final = Library(is_array, lambda array: array if isinstance(array, Resident) else _of_reals(array))
+NUMPY: Final = Library(is_array, lambda array: array if isinstance(array, Resident) else as_array(array))
 
 
 class Argument(NamedTuple):

@@ -50,7 +50,7 @@ def _in_place(function: Callable[[Any, Any], Traced]) -> Callable[[RecordedArray
 
 def _is_operand(other: Any) -> bool:
     """Whether it has a part in arithmetic: an array, recorded or of NumPy, or a number."""
-    return isinstance(other, Traced | bool | int | float) or hasattr(other, "__array_interface__")
+    return isinstance(other, Traced | bool | int | float | complex) or hasattr(other, "__array_interface__")
 
 
 def namespace_hint(name: str) -> str:
@@ -118,21 +118,31 @@ class RecordedArray(Traced):
         return f"<recorded {self.told} of {self.node!r}>"
 
     def __bool__(self) -> bool:
-        return bool(self.recorder.value(self, "bool"))
+        truth = elementwise.not_equal(self, 0) if self.dtype.kind == "c" else self
+        return bool(truth.recorder.value(truth, "bool"))
 
     def __float__(self) -> float:
-        return float(self.recorder.value(self, "float"))
+        return float(self._real("float"))
 
     def __int__(self) -> int:
-        return int(self.recorder.value(self, "int"))
+        return int(self._real("int"))
 
     def __index__(self) -> int:
         if self.dtype.kind not in "iu":
             raise TypeError(f"{self.told} is no whole number")
         return int(self.recorder.value(self, "int"))
 
-    def __complex__(self) -> NoReturn:
-        raise RecordingError(f"complex ({users_line()}): functions are not recorded of complex numbers")
+    def __complex__(self) -> complex:
+        if self.dtype.kind != "c":
+            return complex(self.recorder.value(self, "complex"))
+        parts = elementwise.real(self), elementwise.imag(self)
+        return complex(*(part.recorder.value(part, "complex") for part in parts))
+
+    def _real(self, asked: str) -> float | int | bool:
+        """What a look gives. Raises RecordingError for a complex number, which is none of those that are asked for."""
+        if self.dtype.kind == "c":
+            raise RecordingError(f"{asked} ({users_line()}): {self.told} has two parts: look at complex(x), or abs(x)")
+        return self.recorder.value(self, asked)
 
     def __array__(self, *args: object, **kwargs: object) -> NoReturn:
         raise RecordingError(

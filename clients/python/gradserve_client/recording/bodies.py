@@ -57,7 +57,7 @@ def arrays_of(tree: Any, like: Sequence[Traced] = ()) -> Arrays:
 
 
 def _is_leaf(value: object) -> bool:
-    return isinstance(value, bool | int | float | np.ndarray | np.generic | Traced)
+    return isinstance(value, bool | int | float | complex | np.ndarray | np.generic | Traced)
 
 
 def _lifted(value: Any, like: Sequence[Traced]) -> Traced:

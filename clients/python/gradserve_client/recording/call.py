@@ -24,7 +24,7 @@ from gradserve_client.recording.arguments import (
     names_of,
 )
 from gradserve_client.recording.array import RecordedArray
-from gradserve_client.recording.emitting import lifted
+from gradserve_client.recording.emitting import FLOATING, lifted
 from gradserve_client.recording.lines import RecordingError, users_line
 from gradserve_client.recording.maps import TypedNode
 from gradserve_client.recording.recorded import Ask, Recorded, Recordings, Steps
@@ -97,9 +97,9 @@ class FunctionCall:
         self._types = [self._example_type(place, kind) for place, kind in enumerate(given)]
         self._wrt: Chosen = self._arguments.chosen(wrt)
         for place in self._wrt.places:
-            if self._types[place].dtype.kind != "f":
+            if self._types[place].dtype.kind not in FLOATING:
                 told = f"{self._arguments.names[place]} is {self._types[place].dtype.name}"
-                raise InputError(f"derivatives are by floats, and {told}")
+                raise InputError(f"derivatives are by floats and complex numbers, and {told}")
 
     @property
     def given(self) -> list[Any]:

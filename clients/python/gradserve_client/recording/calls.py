@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradserve_client.answers import Certificate, Forecast
+from gradserve_client.errors import InputError
 from gradserve_client.fields import Reduction
 from gradserve_client.graph import Graph, Node
 from gradserve_client.recording.arguments import Library, Which
@@ -206,7 +207,20 @@ def recorded_for(
 ) -> Steps[tuple[Recorded, list[Any]]]:
     """What is recorded for arguments of a library, and the arrays among these, one for each leaf."""
     call = yield from source.called(args, kwargs, library=library)
-    return (yield from call.confirmed()), call.given
+    recorded = yield from call.confirmed()
+    _check_real(recorded)
+    return recorded, call.given
+
+
+def _check_real(recorded: Recorded) -> None:
+    """Raise InputError where complex numbers would go to a library: their cotangents are each one's own."""
+    given = [np.dtype(leaf.attrs["dtype"]) for leaf in recorded.leaves]
+    for what, dtype in [*(("takes", dtype) for dtype in given), *(("gives", each.dtype) for each in recorded.outputs)]:
+        if dtype.kind == "c":
+            raise InputError(
+                f"bridges pass no complex numbers, and this function {what} {dtype.name}: pass real and imaginary part "
+                "as two arrays"
+            )
 
 
 def _floats(recorded: Recorded, call: str) -> list[Node]:

@@ -12,12 +12,14 @@ from gradserve_client.errors import InputError
 from gradserve_client.recording.elementwise import add, multiply, subtract
 from gradserve_client.recording.emitting import (
     DEFAULT_FLOAT,
+    FLOATING,
     cast,
     constant,
     dtype_of,
     emit,
     is_scalar,
     lifted,
+    ordered,
     promoted,
 )
 from gradserve_client.recording.lines import pointing
@@ -57,7 +59,7 @@ def full(shape: int | Sequence[int], fill_value: Number, *, dtype: object = None
     if isinstance(fill_value, Traced):
         return broadcast_to(fill_value if wanted is None else cast(fill_value, wanted), shape)
     stated = np.asarray(fill_value, wanted)
-    if math.isfinite(fill_value) and abs(fill_value) <= _EXACT:
+    if not isinstance(fill_value, complex) and math.isfinite(fill_value) and abs(fill_value) <= _EXACT:
         sizes = extents(shape)
         return emit("full", [], sizes, stated.dtype, shape=sizes, fill=float(fill_value), dtype=stated.dtype)
     return broadcast_to(constant(stated), shape)
@@ -113,17 +115,20 @@ def arange(
     given = (start, stop, step) if stop is not None else (0, start, step)
     bounds = [_number(each) for each in given]
     array = np.arange(*bounds, dtype=None if dtype is None else dtype_of(dtype))
-    if array.dtype.kind != "f" and all(isinstance(each, int) for each in bounds):
+    if array.dtype.kind not in FLOATING and all(isinstance(each, int) for each in bounds):
         first, end, by = map(float, bounds)
         return emit("arange", [], array.shape, array.dtype, start=first, stop=end, step=by, dtype=array.dtype)
     return constant(array)
 
 
-def _number(value: Number) -> Scalar:
-    """A number while recording; of a recorded array, what a look at it gives."""
+def _number(value: Number) -> float:
+    """A number while recording; of a recorded array, what a look at it gives. Raises InputError for complex ones."""
     if isinstance(value, Traced):
-        return value.recorder.value(value, "a bound")
-    return value.item() if isinstance(value, np.generic) else value
+        return ordered(value).recorder.value(value, "a bound")
+    number: Scalar = value.item() if isinstance(value, np.generic) else value
+    if isinstance(number, complex):
+        raise InputError(f"bounds are real numbers, and {number} is complex")
+    return number
 
 
 @pointing

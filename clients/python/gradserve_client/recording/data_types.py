@@ -20,9 +20,15 @@ uint32: Final[DType] = np.dtype("uint32")
 float16: Final[DType] = np.dtype("float16")
 float32: Final[DType] = np.dtype("float32")
 float64: Final[DType] = np.dtype("float64")
+complex64: Final[DType] = np.dtype("complex64")
+complex128: Final[DType] = np.dtype("complex128")
 #: by their names
 ALL: Final = {
-    dtype.name: dtype for dtype in (bool, int8, uint8, int16, int32, uint32, int64, float16, float32, float64)
+    dtype.name: dtype
+    for dtype in (
+        *(bool, int8, uint8, int16, int32, uint32, int64),
+        *(float16, float32, float64, complex64, complex128),
+    )
 }
 
 
@@ -32,7 +38,7 @@ def _dtype(of: object) -> DType:
 
 @pointing
 def astype(x: Traced, dtype: object, /, *, copy: object = True, device: object = None) -> Traced:
-    """x in another dtype. Between floats it has derivatives."""
+    """x in another dtype. Between floats it has derivatives; complex numbers have two, and become no real ones."""
     made = cast(x, dtype_of(dtype))
     return x.recorder.array(made.node, made.shape, made.dtype) if copy else made
 

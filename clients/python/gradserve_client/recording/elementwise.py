@@ -9,6 +9,7 @@ from typing import Final
 from gradserve_client.errors import InputError
 from gradserve_client.recording.emitting import (
     BOOL,
+    FLOATING,
     Operand,
     broadcast_shape,
     cast,
@@ -16,6 +17,8 @@ from gradserve_client.recording.emitting import (
     emit,
     is_scalar,
     lifted,
+    ordered,
+    part_of,
     promoted,
 )
 from gradserve_client.recording.lines import pointing
@@ -32,23 +35,33 @@ def _named(function: Callable[..., Traced], name: str, op: str) -> Callable[...,
     return pointing(function)
 
 
-def _floating(name: str, op: str | None = None) -> Unary:
-    """A function of floats; of integers it is that of float64."""
+def _floating(name: str, op: str | None = None, *, instead: str | None = None) -> Unary:
+    """A function of floats and complex numbers; of integers it is that of float64.
+
+    `instead` says what to write of complex numbers, where the op has none.
+    """
     op = op or name
 
     def function(x: Traced, /) -> Traced:
         (x,) = promoted(x, floating=True)
+        if instead:
+            _check_real(x, instead)
         return emit(op, [x], x.shape, x.dtype)
 
     return _named(function, name, op)
 
 
-def _numeric(name: str, op: str | None = None) -> Unary:
-    """A function of numbers that keeps their dtype."""
+def _check_real(x: Traced, instead: str) -> None:
+    if x.dtype.kind == "c":
+        raise InputError(f"no op has this of complex numbers, as {x.told} is: {instead}")
+
+
+def _numeric(name: str, op: str | None = None, *, orders: bool = False) -> Unary:
+    """A function of numbers that keeps their dtype; `orders`: not of complex ones."""
     op = op or name
 
     def function(x: Traced, /) -> Traced:
-        x = _numbers(x)
+        x = ordered(_numbers(x)) if orders else _numbers(x)
         return emit(op, [x], x.shape, x.dtype)
 
     return _named(function, name, op)
@@ -69,8 +82,12 @@ def _arithmetic(
     attr: str = "scalar",
     commutes: bool = False,
     floating: bool = False,
+    orders: bool = False,
 ) -> Binary:
-    """A function of two arrays. `scalar` is the op, if there is one, of which a number is the attribute."""
+    """A function of two arrays. `scalar` is the op, if there is one, of which a number is the attribute.
+
+    `orders`: not of complex numbers.
+    """
 
     def function(x1: Operand, x2: Operand, /) -> Traced:
         if commutes and is_scalar(x1):
@@ -79,50 +96,54 @@ def _arithmetic(
             (x,) = promoted(x1)
             return emit(scalar, [x], x.shape, x.dtype, **{attr: float(x2)})  # type: ignore[arg-type] # a number
         x, y = promoted(x1, x2, floating=floating)
-        _numbers(x)
+        _numbers(ordered(x) if orders else x)
+        if op == "pow":
+            _check_real(x, "its exponents are real numbers of Python's; write exp(y * log(x))")
         return emit(op, [x, y], broadcast_shape(x, y), x.dtype)
 
     return _named(function, name, op)
 
 
 def _is_attribute(number: Operand, x: Operand) -> bool:
-    """Whether it is a number that JSON has, beside an array of floats, whose dtype it takes."""
-    return is_scalar(number) and isinstance(x, Traced) and x.dtype.kind == "f" and math.isfinite(float(number))  # type: ignore[arg-type] # a number
+    """Whether it is a number that JSON has, beside an array of floats or complex ones, whose dtype it takes."""
+    if isinstance(number, complex) or not is_scalar(number) or not isinstance(x, Traced):
+        return False
+    return x.dtype.kind in FLOATING and math.isfinite(float(number))  # type: ignore[arg-type] # a number
 
 
-def _comparison(name: str) -> Binary:
+def _comparison(name: str, *, orders: bool = True) -> Binary:
     def function(x1: Operand, x2: Operand, /) -> Traced:
         x, y = promoted(x1, x2)
+        if orders:
+            ordered(x)
         return emit(name, [x, y], broadcast_shape(x, y), BOOL)
 
     return _named(function, name, name)
 
 
-abs = _numeric("abs")
-acos = _floating("acos")
-acosh = _floating("acosh")
-asin = _floating("asin")
-asinh = _floating("asinh")
-atan = _floating("atan")
-atanh = _floating("atanh")
-ceil = _numeric("ceil")
+_LOGARITHMS: Final = "write it with log() and sqrt()"
+
+acos = _floating("acos", instead=_LOGARITHMS)
+acosh = _floating("acosh", instead=_LOGARITHMS)
+asin = _floating("asin", instead=_LOGARITHMS)
+asinh = _floating("asinh", instead=_LOGARITHMS)
+atan = _floating("atan", instead=_LOGARITHMS)
+atanh = _floating("atanh", instead=_LOGARITHMS)
+ceil = _numeric("ceil", orders=True)
 cos = _floating("cos")
 cosh = _floating("cosh")
 exp = _floating("exp")
-expm1 = _floating("expm1")
-floor = _numeric("floor")
+expm1 = _floating("expm1", instead="write exp(x) - 1, where rounding allows")
+floor = _numeric("floor", orders=True)
 log = _floating("log")
-log1p = _floating("log1p")
-log2 = _floating("log2")
+log1p = _floating("log1p", instead="write log(1 + x), where rounding allows")
 negative = _numeric("negative", "neg")
 reciprocal = _floating("reciprocal")
-round = _numeric("round")
-sign = _numeric("sign")
+round = _numeric("round", orders=True)
 sin = _floating("sin")
 sinh = _floating("sinh")
 sqrt = _floating("sqrt")
 square = _numeric("square")
-tan = _floating("tan")
 tanh = _floating("tanh")
 
 add = _arithmetic("add", "add", scalar="add_scalar", commutes=True)
@@ -130,20 +151,54 @@ subtract = _arithmetic("subtract", "sub", scalar="sub_scalar")
 multiply = _arithmetic("multiply", "mul", scalar="mul_scalar", commutes=True)
 divide = _arithmetic("divide", "div", scalar="div_scalar", floating=True)
 pow = _arithmetic("pow", "pow", scalar="pow_scalar", attr="exponent")
-remainder = _arithmetic("remainder", "mod")
-atan2 = _arithmetic("atan2", "atan2", floating=True)
-logaddexp = _arithmetic("logaddexp", "logaddexp", floating=True)
-maximum = _arithmetic("maximum", "maximum")
-minimum = _arithmetic("minimum", "minimum")
+remainder = _arithmetic("remainder", "mod", orders=True)
+atan2 = _arithmetic("atan2", "atan2", floating=True, orders=True)
+logaddexp = _arithmetic("logaddexp", "logaddexp", floating=True, orders=True)
+maximum = _arithmetic("maximum", "maximum", orders=True)
+minimum = _arithmetic("minimum", "minimum", orders=True)
 
-equal = _comparison("equal")
-not_equal = _comparison("not_equal")
+equal = _comparison("equal", orders=False)
+not_equal = _comparison("not_equal", orders=False)
 less = _comparison("less")
 less_equal = _comparison("less_equal")
 greater = _comparison("greater")
 greater_equal = _comparison("greater_equal")
 
+_LN_2: Final = math.log(2)
 _LN_10: Final = math.log(10)
+
+
+@pointing
+def abs(x: Traced, /) -> Traced:
+    """The size of x, which is real."""
+    x = _numbers(x)
+    return emit("abs", [x], x.shape, part_of(x.dtype))
+
+
+@pointing
+def sign(x: Traced, /) -> Traced:
+    """−1, 0 or 1; of a complex number x / |x|, and 0 of 0."""
+    x = _numbers(x)
+    if x.dtype.kind != "c":
+        return emit("sign", [x], x.shape, x.dtype)
+    size = abs(x)
+    return divide(x, where(equal(size, 0), 1, size))
+
+
+@pointing
+def tan(x: Traced, /) -> Traced:
+    """The tangent; of complex numbers tan x = −i tanh i x, which is finite far from the real axis, too."""
+    (x,) = promoted(x, floating=True)
+    if x.dtype.kind != "c":
+        return emit("tan", [x], x.shape, x.dtype)
+    return multiply(tanh(multiply(x, 1j)), -1j)
+
+
+@pointing
+def log2(x: Traced, /) -> Traced:
+    """log₂ x; of complex numbers ln x / ln 2."""
+    (x,) = promoted(x, floating=True)
+    return divide(log(x), _LN_2) if x.dtype.kind == "c" else emit("log2", [x], x.shape, x.dtype)
 
 
 @pointing
@@ -161,26 +216,36 @@ def positive(x: Traced, /) -> Traced:
 
 @pointing
 def conj(x: Traced, /) -> Traced:
-    """x: there are no complex numbers here."""
-    return positive(x)
+    """x with its imaginary part negated; real numbers as they are."""
+    x = _numbers(x)
+    return emit("conj", [x], x.shape, x.dtype) if x.dtype.kind == "c" else positive(x)
 
 
 @pointing
 def real(x: Traced, /) -> Traced:
-    """x: there are no complex numbers here."""
-    return positive(x)
+    """The real part; of real numbers themselves."""
+    x = _numbers(x)
+    return emit("real", [x], x.shape, part_of(x.dtype)) if x.dtype.kind == "c" else positive(x)
 
 
 @pointing
 def imag(x: Traced, /) -> Traced:
-    """0: there are no complex numbers here."""
-    return multiply(positive(x), 0)
+    """The imaginary part; of real numbers 0."""
+    x = _numbers(x)
+    return emit("imag", [x], x.shape, part_of(x.dtype)) if x.dtype.kind == "c" else multiply(positive(x), 0)
+
+
+@pointing
+def angle(x: Traced, /) -> Traced:
+    """The angle of x in [−π, π]; of real numbers 0 or π. It is NumPy's: the standard has none."""
+    (x,) = promoted(x, floating=True)
+    return emit("angle", [x], x.shape, part_of(x.dtype))
 
 
 @pointing
 def trunc(x: Traced, /) -> Traced:
     """x without its fraction: towards 0."""
-    x = _numbers(x)
+    x = ordered(_numbers(x))
     return x if x.dtype.kind != "f" else where(less(x, 0), ceil(x), floor(x))
 
 
@@ -188,6 +253,7 @@ def trunc(x: Traced, /) -> Traced:
 def hypot(x1: Operand, x2: Operand, /) -> Traced:
     """√(x1² + x2²), without overflow on the way; its gradient at the origin is 0."""
     x, y = promoted(x1, x2, floating=True)
+    ordered(x)
     shape = broadcast_shape(x, y)
     spread = [emit("broadcast_to", [each], shape, x.dtype, shape=shape) for each in (x, y)]
     pair = emit("stack", spread, (2, *shape), x.dtype, axis=0)
@@ -201,6 +267,7 @@ def floor_divide(x1: Operand, x2: Operand, /) -> Traced:
     Whole numbers are exact up to 2⁵³, and divided by 0 they give 0.
     """
     x, y = promoted(x1, x2)
+    ordered(x)
     rest = remainder(x, y)
     quotient = round(divide(subtract(x, rest), y))
     if x.dtype.kind == "f":
@@ -218,7 +285,7 @@ def signbit(x: Traced, /) -> Traced:
 def copysign(x1: Operand, x2: Operand, /) -> Traced:
     """x1 with the sign of x2."""
     x, y = promoted(x1, x2, floating=True)
-    size = abs(x)
+    size = abs(ordered(x))
     return where(signbit(y), negative(size), size)
 
 
@@ -246,7 +313,7 @@ def isinf(x: Traced, /) -> Traced:
 @pointing
 def clip(x: Traced, /, min: Bound = None, max: Bound = None) -> Traced:
     """x, but at least min and at most max; in x's dtype."""
-    x = _numbers(x)
+    x = ordered(_numbers(x))
     bounds = {name: bound for name, bound in (("min", min), ("max", max)) if bound is not None}
     if all(_is_attribute(bound, x) for bound in bounds.values()):
         return emit("clamp", [x], x.shape, x.dtype, **bounds) if bounds else positive(x)

@@ -10,13 +10,15 @@ import numpy as np
 from gradserve_client.errors import InputError
 from gradserve_client.recording.recorder import current
 from gradserve_client.recording.traced import DType, Scalar, Traced
-from gradserve_client.tensors import REALS, as_array
+from gradserve_client.tensors import DTYPES, PARTS, as_array
 
 #: what stands for an array in an expression
 Operand = Traced | Scalar | np.ndarray[Any, Any]
 DEFAULT_FLOAT: Final[DType] = np.dtype("float64")
 DEFAULT_INT: Final[DType] = np.dtype("int64")
 BOOL: Final[DType] = np.dtype("bool")
+#: the kinds of dtypes that have derivatives: floats, and complex numbers
+FLOATING: Final = "fc"
 
 
 def emit(op: str, operands: Sequence[Traced], shape: Sequence[int], dtype: DType, /, **attrs: Any) -> Traced:
@@ -27,6 +29,8 @@ def emit(op: str, operands: Sequence[Traced], shape: Sequence[int], dtype: DType
 def constant(value: object, dtype: DType | None = None) -> Traced:
     """Numbers as an array of the graph. Raises InputError for what is no array, and for dtypes that the wire lacks."""
     try:
+        if dtype is not None and dtype.kind != "c" and np.asarray(value).dtype.kind == "c":
+            raise ValueError(f"complex numbers have two parts, of which {dtype.name} holds one")
         array = np.asarray(value, dtype)
     except (ValueError, TypeError, OverflowError) as error:
         raise InputError(f"this is no array: {error}") from None
@@ -37,8 +41,8 @@ def constant(value: object, dtype: DType | None = None) -> Traced:
 
 
 def is_scalar(value: object) -> bool:
-    """Whether it is a number of Python's, which has no dtype of its own. NumPy's float64 is one."""
-    return isinstance(value, bool | int | float)
+    """Whether it is a number of Python's, which has no dtype of its own. NumPy's float64 and complex128 are such."""
+    return isinstance(value, bool | int | float | complex)
 
 
 def dtype_of(dtype: object) -> DType:
@@ -47,8 +51,8 @@ def dtype_of(dtype: object) -> DType:
         found: DType = np.dtype(dtype)  # type: ignore[call-overload] # whatever it is, NumPy says
     except TypeError as error:
         raise InputError(f"this is no dtype: {error}") from None
-    if found.name not in REALS:
-        raise InputError(f"there are no arrays of {found.name}: the dtypes are {', '.join(REALS)}")
+    if found.name not in DTYPES:
+        raise InputError(f"there are no arrays of {found.name}: the dtypes are {', '.join(DTYPES)}")
     return found
 
 
@@ -68,8 +72,8 @@ def common_dtype(*values: object) -> DType:
 def _typed(value: object) -> object:
     if isinstance(value, Traced | np.ndarray):
         return value.dtype
-    if isinstance(value, np.float64):
-        return float(value)
+    if isinstance(value, np.float64 | np.complex128):
+        return value.item()
     return value.dtype if isinstance(value, np.generic) else value
 
 
@@ -81,16 +85,36 @@ def lifted(value: object, dtype: DType | None = None) -> Traced:
 
 
 def cast(x: Traced, dtype: DType) -> Traced:
-    """In another dtype; itself where it has that."""
+    """In another dtype; itself where it has that. Raises InputError where that would leave a part out."""
+    if x.dtype.kind == "c" != dtype.kind:
+        raise InputError(f"{x.told} has two parts, of which {dtype.name} holds one: take real(), imag() or abs()")
     return x if x.dtype == dtype else emit("cast", [x], x.shape, dtype, dtype=dtype)
 
 
 def promoted(*values: object, floating: bool = False) -> list[Traced]:
     """All in their common dtype; `floating`: in the default one of floats where that would be none."""
     dtype = common_dtype(*values)
-    if floating and dtype.kind != "f":
+    if floating and dtype.kind not in FLOATING:
         dtype = DEFAULT_FLOAT
     return [cast(lifted(value, dtype), dtype) for value in values]
+
+
+def part_of(dtype: DType) -> DType:
+    """The dtype of real and imaginary parts; of real numbers their own."""
+    return np.dtype(PARTS.get(dtype.name, dtype))
+
+
+def complex_of(dtype: DType) -> DType:
+    """The dtype of the complex numbers that are made of these, as FFTs have it: complex128 but of narrower floats."""
+    narrow = dtype.name in ("float16", "float32", "complex64")
+    return np.dtype("complex64" if narrow else "complex128")
+
+
+def ordered(x: Traced) -> Traced:
+    """Itself. Raises InputError for complex numbers, which have no order."""
+    if x.dtype.kind == "c":
+        raise InputError(f"complex numbers have no order, and this is of {x.told}: take it of real(), imag() or abs()")
+    return x
 
 
 def broadcast_shape(*arrays: Traced) -> tuple[int, ...]:

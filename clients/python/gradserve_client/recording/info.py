@@ -32,9 +32,14 @@ class NamespaceInfo:
         return [DEVICE]
 
     def default_dtypes(self, *, device: object = None) -> dict[str, DType]:
-        """What numbers of Python's become. There are no complex ones."""
+        """What numbers of Python's become."""
         integral = data_types.int64
-        return {"real floating": data_types.float64, "integral": integral, "indexing": integral}
+        return {
+            "real floating": data_types.float64,
+            "complex floating": data_types.complex128,
+            "integral": integral,
+            "indexing": integral,
+        }
 
     def dtypes(self, *, device: object = None, kind: str | tuple[str, ...] | None = None) -> dict[str, DType]:
         """The dtypes of a kind, by name; beside those of the standard there is float16."""

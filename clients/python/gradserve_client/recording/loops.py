@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gradserve_client.recording.arguments import LeafType
 from gradserve_client.recording.bodies import Arrays, Body, Kind, arrays_of, run, type_of
-from gradserve_client.recording.emitting import BOOL, DEFAULT_FLOAT, DEFAULT_INT, lifted
+from gradserve_client.recording.emitting import BOOL, DEFAULT_FLOAT, DEFAULT_INT, FLOATING, lifted
 from gradserve_client.recording.lines import RecordingError, users_line
 from gradserve_client.recording.traced import Traced
 
@@ -139,12 +139,12 @@ def _derivative(
     function: Callable[[Tree, Tree, Tree], Tree], given: Arrays, result: Arrays, body: Body
 ) -> tuple[Body, list[Traced]]:
     """A function's own derivative, and its cotangents: those of integers and bools are zeros of float64."""
-    cotangents = [each if each.dtype.kind == "f" else LeafType(DEFAULT_FLOAT, each.shape) for each in result.types]
+    cotangents = [each if each.dtype.kind in FLOATING else LeafType(DEFAULT_FLOAT, each.shape) for each in result.types]
     made = Body(function, given.kind, result.kind, Kind(cotangents, result.structure))
     if body.consts or made.consts:
         told = [*body.consts, *made.consts][0].told
         raise _refused("call", f"with a derivative of its own, a function reads what it is given, and {told} it is not")
-    floats = [array for array in given.arrays if array.dtype.kind == "f"]
+    floats = [array for array in given.arrays if array.dtype.kind in FLOATING]
     outputs = made.arrays(made.result, floats)
     if outputs.types != [type_of(array) for array in floats]:
         wanted, got = (", ".join(array.told for array in arrays) or "nothing" for arrays in (floats, outputs.arrays))

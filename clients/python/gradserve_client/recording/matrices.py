@@ -9,8 +9,8 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording.creation import eye
-from gradserve_client.recording.elementwise import abs, exp, multiply, not_equal, pow, subtract
-from gradserve_client.recording.emitting import Operand, axes_of, broadcast_shape, cast, emit, promoted
+from gradserve_client.recording.elementwise import abs, conj, multiply, not_equal, pow, subtract
+from gradserve_client.recording.emitting import Operand, axes_of, broadcast_shape, cast, emit, part_of, promoted
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import broadcast_to, matrix_transpose, picked, reshape
 from gradserve_client.recording.products import matmul
@@ -31,7 +31,9 @@ def cholesky(x: Traced, /, *, upper: bool = False) -> Traced:
     """The triangular root of positive definite matrices."""
     x = _square(x)
     lower = emit("cholesky", [x], x.shape, x.dtype)
-    return matrix_transpose(lower) if upper else lower
+    if not upper:
+        return lower
+    return conj(matrix_transpose(lower)) if x.dtype.kind == "c" else matrix_transpose(lower)
 
 
 @pointing
@@ -57,7 +59,7 @@ def solve(x1: Traced, x2: Traced, /) -> Traced:
 
 
 class SlogdetResult(NamedTuple):
-    """The sign of a determinant, and the logarithm of its size."""
+    """The sign of a determinant, complex where the matrix is, and the logarithm of its size."""
 
     sign: Traced
     logabsdet: Traced
@@ -68,14 +70,15 @@ def slogdet(x: Traced, /) -> SlogdetResult:
     """Sign and logarithm of the determinant of matrices."""
     x = _square(x)
     both, shape = emit("slogdet", [x], x.shape, x.dtype), x.shape[:-2]
-    return SlogdetResult(*(emit("get_output", [both], shape, x.dtype, index=i) for i in range(2)))
+    dtypes = (x.dtype, part_of(x.dtype))
+    return SlogdetResult(*(emit("get_output", [both], shape, dtype, index=i) for i, dtype in enumerate(dtypes)))
 
 
 @pointing
 def det(x: Traced, /) -> Traced:
-    """The determinant of matrices. The gradient of a singular one is NaN."""
-    sign, logarithm = slogdet(x)
-    return multiply(sign, exp(logarithm))
+    """The determinant of matrices. Its gradient holds for singular ones, too."""
+    x = _square(x)
+    return emit("det", [x], x.shape[:-2], x.dtype)
 
 
 @pointing
@@ -139,17 +142,22 @@ Order = int | float
 MatrixOrder = Order | Literal["fro", "nuc"]
 
 
+def _real(x: Traced) -> Traced:
+    """Numbers of the same sizes that are real, as the op `norm` takes them."""
+    return abs(x) if x.dtype.kind == "c" else x
+
+
 @pointing
 def vector_norm(x: Traced, /, *, axis: Axis = None, keepdims: bool = False, ord: Order = 2) -> Traced:
     """The norm of vectors: (Σ |x|ᵖ)^(1/p), the largest or least size for ∞ and −∞, how many are not 0 for 0."""
     (x,) = promoted(x, floating=True)
     if ord == 2:
-        return reduced("norm", x, x.dtype, axis, keepdims=keepdims)
+        return reduced("norm", _real(x), part_of(x.dtype), axis, keepdims=keepdims)
     size = abs(x)
     if math.isinf(ord):
         return (max if ord > 0 else min)(size, axis=axis, keepdims=keepdims)
     if ord == 0:
-        return sum(cast(not_equal(x, 0), x.dtype), axis=axis, keepdims=keepdims)
+        return sum(cast(not_equal(x, 0), size.dtype), axis=axis, keepdims=keepdims)
     if ord == 1:
         return sum(size, axis=axis, keepdims=keepdims)
     return pow(sum(pow(size, float(ord)), axis=axis, keepdims=keepdims), 1 / ord)
@@ -162,7 +170,7 @@ def matrix_norm(x: Traced, /, *, keepdims: bool = False, ord: MatrixOrder = "fro
     if x.ndim < 2:
         raise InputError(f"matrices have two axes, and {x.told} has {x.ndim}")
     if ord == "fro":
-        return reduced("norm", x, x.dtype, (-2, -1), keepdims=keepdims)
+        return reduced("norm", _real(x), part_of(x.dtype), (-2, -1), keepdims=keepdims)
     if ord not in (1, -1, math.inf, -math.inf):
         raise InputError(f"the norm {ord!r} is one of singular values, which no op gives: take 'fro', ±1 or ±inf")
     over = -1 if math.isinf(ord) else -2

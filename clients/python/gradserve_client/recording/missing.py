@@ -14,7 +14,6 @@ class NotRecorded(RecordingError, AttributeError):
 
 _SHAPES: Final = "its result has a shape that depends on data, which graphs have not"
 _BITS: Final = "no op works on bits"
-_COMPLEX: Final = "functions are not recorded of complex numbers: record real and imaginary part as two arrays"
 _WIRE: Final = "there are no such numbers on the server: take"
 _SPECTRUM: Final = "no op gives eigenvalues or singular values: compute them before, and give them as an argument"
 
@@ -30,8 +29,6 @@ MAIN: Final[Mapping[str, str]] = {
     "nextafter": f"{_BITS}; write x * (1 + eps), with eps of finfo()",
     "from_dlpack": "a recorded array has no memory yet; asarray() takes NumPy's arrays",
     "fft": "no op transforms so; write matmul() with the matrix of cosines, and with that of sines",
-    "complex64": _COMPLEX,
-    "complex128": _COMPLEX,
     "uint16": f"{_WIRE} int32",
     "uint64": f"{_WIRE} int64",
 }

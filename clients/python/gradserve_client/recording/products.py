@@ -8,7 +8,7 @@ from string import ascii_letters
 import numpy as np
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.elementwise import multiply
+from gradserve_client.recording.elementwise import conj, multiply
 from gradserve_client.recording.emitting import Operand, axes_of, emit, promoted
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.reductions import sum
@@ -30,11 +30,11 @@ def matmul(x1: Operand, x2: Operand, /) -> Traced:
 
 @pointing
 def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
-    """The products of vectors along an axis, which is counted from the end."""
+    """The products of vectors along an axis, which is counted from the end. A complex first one is conjugated."""
     x, y = promoted(x1, x2)
     if axis >= 0 or axis < -min(x.ndim, y.ndim) or x.shape[axis] != y.shape[axis]:
         raise InputError(f"{x.told} and {y.told} have no vectors of the same length along axis {axis}")
-    return sum(multiply(x, y), axis=axis, dtype=x.dtype)
+    return sum(multiply(conj(x) if x.dtype.kind == "c" else x, y), axis=axis, dtype=x.dtype)
 
 
 @pointing

@@ -11,6 +11,7 @@ from gradserve_client.answers import Results
 from gradserve_client.client import Client
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
+from gradserve_client.recording.emitting import FLOATING
 from gradserve_client.recording.lines import RecordingError
 from gradserve_client.recording.maps import Map, TypedNode
 from gradserve_client.recording.recorder import Guard
@@ -91,8 +92,11 @@ class Recorded:
     def floats(self, call: str) -> None:
         """Raises InputError where an output has no derivatives."""
         for output in self.outputs:
-            if output.dtype.kind != "f":
-                raise InputError(f"{call} is of functions that give floats, and this one gives {output.dtype.name}")
+            if output.dtype.kind not in FLOATING:
+                given = output.dtype.name
+                raise InputError(
+                    f"{call} is of functions that give floats or complex numbers, and this one gives {given}"
+                )
 
     def surprises(self, results: Results[Array]) -> list[float]:
         """What came out at the guards up to the first that does not hold; nothing where all hold."""

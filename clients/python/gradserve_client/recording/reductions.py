@@ -6,14 +6,16 @@ import math
 from collections.abc import Sequence
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.elementwise import divide, multiply, not_equal, sqrt, subtract
+from gradserve_client.recording.elementwise import add, divide, imag, multiply, not_equal, real, sqrt, subtract
 from gradserve_client.recording.emitting import (
     BOOL,
     DEFAULT_INT,
+    FLOATING,
     axes_of,
     cast,
     dtype_of,
     emit,
+    ordered,
     promoted,
 )
 from gradserve_client.recording.lines import pointing
@@ -43,14 +45,14 @@ def _summed(dtype: object, x: Traced) -> tuple[Traced, DType]:
     """What is added or multiplied up, and the dtype of the result: whole numbers are so in int64."""
     if dtype is not None:
         return cast(x, dtype_of(dtype)), dtype_of(dtype)
-    return x, x.dtype if x.dtype.kind == "f" else DEFAULT_INT
+    return x, x.dtype if x.dtype.kind in FLOATING else DEFAULT_INT
 
 
 @pointing
 def sum(x: Traced, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Traced:
     """The sum over axes; of whole numbers in int64, unless a dtype is given."""
     x, result = _summed(dtype, x)
-    wide = x.dtype if x.dtype.kind == "f" else DEFAULT_INT
+    wide = x.dtype if x.dtype.kind in FLOATING else DEFAULT_INT
     return cast(reduced("sum", x, wide, axis, keepdims=keepdims), result)
 
 
@@ -58,7 +60,7 @@ def sum(x: Traced, /, *, axis: Axis = None, dtype: object = None, keepdims: bool
 def prod(x: Traced, /, *, axis: Axis = None, dtype: object = None, keepdims: bool = False) -> Traced:
     """The product over axes; of whole numbers in int64, unless a dtype is given."""
     x, result = _summed(dtype, x)
-    wide = x.dtype if x.dtype.kind == "f" else DEFAULT_INT
+    wide = x.dtype if x.dtype.kind in FLOATING else DEFAULT_INT
     return cast(reduced("prod", x, wide, axis, keepdims=keepdims), result)
 
 
@@ -72,19 +74,24 @@ def mean(x: Traced, /, *, axis: Axis = None, keepdims: bool = False) -> Traced:
 @pointing
 def max(x: Traced, /, *, axis: Axis = None, keepdims: bool = False) -> Traced:
     """The largest element over axes; equal ones share the gradient."""
-    return reduced("max", x, x.dtype, axis, keepdims=keepdims)
+    return reduced("max", ordered(x), x.dtype, axis, keepdims=keepdims)
 
 
 @pointing
 def min(x: Traced, /, *, axis: Axis = None, keepdims: bool = False) -> Traced:
     """The smallest element over axes; equal ones share the gradient."""
-    return reduced("min", x, x.dtype, axis, keepdims=keepdims)
+    return reduced("min", ordered(x), x.dtype, axis, keepdims=keepdims)
 
 
 @pointing
 def var(x: Traced, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Traced:
-    """The mean squared distance from the mean, with `correction` taken off the number of elements."""
+    """The mean squared distance from the mean, with `correction` taken off the number of elements.
+
+    It is real: of complex numbers, that of both parts.
+    """
     (x,) = promoted(x, floating=True)
+    if x.dtype.kind == "c":
+        return add(*(var(part(x), axis=axis, correction=correction, keepdims=keepdims) for part in (real, imag)))
     if correction == int(correction):
         return reduced("var", x, x.dtype, axis, keepdims=keepdims, ddof=int(correction))
     count = math.prod(x.shape[i] for i in axes_of(axis, x.ndim))
@@ -130,7 +137,7 @@ def cumulative_sum(
     """Sums of the elements up to each one along an axis, after a 0 where that is asked for."""
     x, result = _summed(dtype, x)
     along = _along(x, axis)
-    wide = x.dtype if x.dtype.kind == "f" else DEFAULT_INT
+    wide = x.dtype if x.dtype.kind in FLOATING else DEFAULT_INT
     summed = cast(emit("cumsum", [x], x.shape, wide, axis=along), result)
     return _after(0, summed, along) if include_initial else summed
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording.elementwise import add, less, less_equal, subtract, where
-from gradserve_client.recording.emitting import DEFAULT_INT, axes_of, constant, emit, lifted, promoted
+from gradserve_client.recording.emitting import DEFAULT_INT, axes_of, constant, emit, lifted, ordered, promoted
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import flip, moveaxis, picked, reshape
 from gradserve_client.recording.reductions import count_nonzero, reduced_shape
@@ -16,6 +16,7 @@ from gradserve_client.recording.traced import Traced
 
 
 def _extreme(op: str, x: Traced, axis: int | None, *, keepdims: bool) -> Traced:
+    x = ordered(x)
     if axis is None:
         found = emit(op, [reshape(x, (-1,))], (), DEFAULT_INT, axis=0)
         return reshape(found, (1,) * x.ndim) if keepdims else found
@@ -40,14 +41,14 @@ def argmin(x: Traced, /, *, axis: int | None = None, keepdims: bool = False) -> 
 def sort(x: Traced, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Traced:
     """The elements in order along an axis."""
     along = axes_of(axis, x.ndim)[0]
-    ordered = emit("sort", [x], x.shape, x.dtype, axis=along)
-    return flip(ordered, axis=along) if descending else ordered
+    upwards = emit("sort", [ordered(x)], x.shape, x.dtype, axis=along)
+    return flip(upwards, axis=along) if descending else upwards
 
 
 @pointing
 def argsort(x: Traced, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Traced:
     """The positions that put the elements in order along an axis; of equal ones, the first before the others."""
-    along = axes_of(axis, x.ndim)[0]
+    x, along = ordered(x), axes_of(axis, x.ndim)[0]
     if not descending:
         return emit("argsort", [x], x.shape, DEFAULT_INT, axis=along)
     # Turned round twice, so that equal elements keep their order.
@@ -65,9 +66,9 @@ def searchsorted(
     """
     if x1.ndim != 1:
         raise InputError(f"what is searched has one axis, and {x1.told} has {x1.ndim}")
-    ordered, sought = promoted(x1 if sorter is None else take(x1, sorter), x2)
+    within, sought = promoted(x1 if sorter is None else take(x1, sorter), x2)
     before = less if side == "left" else less_equal
-    return count_nonzero(before(ordered, reshape(sought, (*sought.shape, 1))), axis=-1)
+    return count_nonzero(before(within, reshape(sought, (*sought.shape, 1))), axis=-1)
 
 
 def from_the_front(indices: Traced, extent: int) -> Traced:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DType = np.dtype[Any]
 Shape = tuple[int, ...]
 #: a number of Python's, which takes the dtype of the array that it meets
-Scalar = bool | int | float
+Scalar = bool | int | float | complex
 
 
 class Traced:

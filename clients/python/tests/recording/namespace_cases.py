@@ -70,6 +70,7 @@ ELEMENTWISE: Final = [
     *_unary("log log1p log2 log10 sqrt reciprocal", POSITIVE, POSITIVE.astype(np.float32)),
     *_unary("abs ceil floor round sign square negative positive trunc", X, SINGLE, WHOLE, BYTES, SPECIAL),
     *_unary("conj real imag", X, WHOLE),
+    *_unary("angle", X, SINGLE),
     *_unary("isfinite isinf isnan signbit", SPECIAL, X),
     *_unary("logical_not bitwise_invert", TRUE),
     *_binary("add subtract multiply divide", (X, Y), (X, V), (SINGLE, SINGLE), (WHOLE, DIVISORS), (X, SINGLE)),

@@ -236,7 +236,10 @@ def test_what_an_array_is(client: gs.Client) -> None:
     assert (gs.function(look, client=client)(X) == X).all()
 
 
-DTYPES = ["bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "float16", "float32", "float64"]
+DTYPES = [
+    *("bool", "int8", "uint8", "int16", "int32", "uint32", "int64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+]
 #: the table of the standard, where it says something, and float16 as floats are
 PROMOTION = {
     ("int8", "int32"): "int32", ("int8", "int64"): "int64", ("int32", "int64"): "int64", ("uint8", "int32"): "int32",
@@ -244,7 +247,9 @@ PROMOTION = {
     ("int8", "int16"): "int16", ("int8", "uint8"): "int16", ("uint8", "int16"): "int16", ("int16", "int32"): "int32",
     ("int16", "uint32"): "int64", ("int16", "int64"): "int64",
     ("int32", "uint32"): "int64", ("uint32", "int64"): "int64", ("float32", "float64"): "float64",
-    ("float16", "float32"): "float32", ("float16", "float64"): "float64", **{(dtype, dtype): dtype for dtype in DTYPES},
+    ("float16", "float32"): "float32", ("float16", "float64"): "float64", ("float32", "complex64"): "complex64",
+    ("float64", "complex64"): "complex128", ("float32", "complex128"): "complex128",
+    ("complex64", "complex128"): "complex128", **{(dtype, dtype): dtype for dtype in DTYPES},
 }  # fmt: skip
 
 
@@ -259,6 +264,7 @@ def test_dtypes_become_those_of_the_standard(client: gs.Client, pair: tuple[str,
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_numbers_take_the_dtype_of_the_array(dtype: str) -> None:
     weak: list[Any] = [True] if dtype == "bool" else [True, 1] if "int" in dtype else [True, 1, 1.5, np.float64(1.5)]
+    weak += [1j, np.complex128(1j)] if "complex" in dtype else []
     assert {common_dtype(np.dtype(dtype), number).name for number in weak} == {dtype}
 
 

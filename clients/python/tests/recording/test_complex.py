@@ -1,0 +1,202 @@
+"""Complex numbers in recorded functions: values and gradients by both parts as NumPy's, and what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import gradserve_client as gs
+from clients.python.tests.recording import complex_cases as cases
+from clients.python.tests.recording.complex_cases import SINGLE, SQUARE, Z
+from clients.python.tests.recording.namespace_cases import Case
+from clients.python.tests.recording.test_gradients import NOT_COMPARED, parts
+from clients.python.tests.recording.test_namespace import compare, names
+from gradserve_client.recording import linalg, namespace
+from gradserve_client.recording import namespace as xp
+from gradserve_client.recording.arguments import NUMPY
+
+#: parts of 1e-6 by which arguments are moved, along the real and the imaginary axis
+DIRECTIONS = (1.0, 1j)
+#: of slogdet, the sign is differentiated as a constant
+NO_PATH = {"slogdet"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", cases.MAIN, ids=names(cases.MAIN))
+def test_the_main_namespace_is_numpys(client: gs.Client, case: Case) -> None:
+    compare(client, case, namespace, np)
+
+
+@pytest.mark.parametrize("case", cases.LINALG, ids=names(cases.LINALG))
+def test_linalg_is_numpys(client: gs.Client, case: Case) -> None:
+    compare(client, case, linalg, np.linalg)
+
+
+def total(of: Any, case: Case, la: Any, arrays: Any) -> Any:
+    """A real number with another derivative by each part of each element of what is computed."""
+    found = [part for part in parts(case.call(la, *arrays)) if part.dtype in (np.float64, np.complex128)]
+    weighted = [part * (of.reshape(of.arange(1.0, part.size + 1), part.shape)) * (1 + 0.5j) for part in found]
+    return sum(of.sum(of.sin(of.real(part) + 1)) + of.sum(of.cos(of.imag(part))) for part in weighted)
+
+
+def differences(f: Callable[[Any], float], x: Any) -> Any:
+    """∂f/∂Re x + i ∂f/∂Im x, by central differences."""
+    moves = 1e-6 * np.eye(x.size).reshape(x.size, *x.shape)
+    found = [sum(by * (f(x + by * move) - f(x - by * move)) / 2e-6 for by in DIRECTIONS) for move in moves]
+    return np.reshape(found, x.shape)
+
+
+def compared(of: list[Case]) -> list[Any]:
+    """The first case of each function that takes complex128."""
+    chosen = {
+        case.name: case
+        for case in reversed(of)
+        if case.arrays and case.arrays[0].dtype == np.complex128 and np.isfinite(case.arrays[0]).all()
+    }
+    return [pytest.param(case, id=name) for name, case in chosen.items() if name not in NOT_COMPARED]
+
+
+def check(client: gs.Client, case: Case, la: Any, numpy_la: Any) -> None:
+    x, rest = case.arrays[0], [*case.arrays[1:]]
+    expected = differences(lambda x: float(total(np, case, numpy_la, [x, *rest])), x)
+    gradient = gs.function(lambda x, rest: total(namespace, case, la, [x, *rest]), client=client).grad(x, rest)
+    assert gradient.dtype == np.complex128
+    np.testing.assert_allclose(gradient, expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "case", [case for case in compared(cases.MAIN) if case.values[0].name not in ("equal", "not_equal")]
+)
+def test_gradients_of_the_main_namespace(client: gs.Client, case: Case) -> None:
+    if not any(part.dtype.kind in "fc" for part in parts(case.call(np, *case.arrays))):
+        pytest.skip("it gives no floats")
+    check(client, case, namespace, np)
+
+
+@pytest.mark.parametrize("case", [case for case in compared(cases.LINALG) if case.id not in NO_PATH])
+def test_gradients_of_linalg(client: gs.Client, case: Case) -> None:
+    check(client, case, linalg, np.linalg)
+
+
+def test_the_gradient_is_the_direction_of_ascent(client: gs.Client) -> None:
+    recorded = gs.function(lambda z: xp.sum(xp.square(xp.abs(z))), client=client)
+    assert np.allclose(recorded.grad(Z), 2 * Z, rtol=1e-14)
+    assert recorded.grad(SINGLE).dtype == np.complex64
+    assert np.allclose(recorded.hvp(Z, vectors=1j * Z), 2j * Z, rtol=1e-14)
+    values, gradients = recorded.batch(Z, wrt=0)
+    assert np.allclose(values, (abs(Z) ** 2).sum(1))
+    assert np.allclose(gradients, 2 * Z)
+    assert recorded.check(Z).passed
+
+
+def test_products_with_jacobians(client: gs.Client) -> None:
+    recorded = gs.function(xp.exp, client=client)
+    value, pulled = recorded.vjp(Z, cotangents=Z)
+    assert np.allclose(value, np.exp(Z))
+    assert np.allclose(pulled, Z * np.exp(Z).conj())
+    assert np.allclose(recorded.jvp(Z, tangents=Z)[1], Z * np.exp(Z))
+    with pytest.raises(gs.InputError, match=r"grad is of functions that give one float.*complex128"):
+        recorded.grad(Z)
+    with pytest.raises(gs.GradserveError, match="make_complex"):
+        recorded.jacobian(Z)
+
+
+def test_numbers_and_constants_may_be_complex(client: gs.Client) -> None:
+    recorded = gs.function(lambda z, c: (z * c + Z) / 2j, client=client)
+    assert np.allclose(recorded(3 - 1j, 2j), ((3 - 1j) * 2j + Z) / 2j)
+    assert np.allclose(gs.function(lambda z: z**2 + np.complex128(1j), client=client)(SINGLE), SINGLE**2 + 1j)
+    assert gs.function(lambda z: z + np.complex128(1j), client=client)(SINGLE).dtype == np.complex64
+
+
+def test_elements_are_read_and_assigned(client: gs.Client) -> None:
+    def change(z: Any) -> Any:
+        z[0] = 2j
+        z[1:, ::2] *= 1j
+        z[xp.abs(z) > 2] = 0
+        return z[:, 1:]
+
+    assert np.allclose(gs.function(change, client=client)(Z), change_of_numpy())
+
+
+def change_of_numpy() -> Any:
+    z = Z.copy()
+    z[0] = 2j
+    z[1:, ::2] *= 1j
+    z[np.abs(z) > 2] = 0
+    return z[:, 1:]
+
+
+def test_looks_are_at_both_parts(client: gs.Client) -> None:
+    def f(z: Any) -> Any:
+        return z * complex(z) if z else z + 1
+
+    guarded = gs.function(f, client=client, values="guarded")
+    assert guarded(2 - 1j) == (2 - 1j) ** 2
+    assert guarded(0j) == 1
+    assert gs.function(lambda z: z * complex(xp.asarray(1j)), client=client, values="guarded")(2.0) == 2j
+    with pytest.raises(gs.RecordingError, match=r"float \(test_complex.py:\d+\): complex128\[\] has two parts"):
+        gs.function(float, client=client, values="guarded")(2j)
+
+
+def test_loops_carry_complex_numbers(client: gs.Client) -> None:
+    def turned(z: Any) -> Any:
+        return gs.scan(lambda carry, _: (carry * 1j, None), z, length=3)[0]
+
+    def own(z: Any) -> Any:
+        doubled = gs.call(lambda z: z * 2, z, derivative=lambda operands, result, cotangents: cotangents * 3)
+        return xp.sum(xp.real(doubled))
+
+    assert np.allclose(gs.function(turned, client=client)(Z), -1j * Z)
+    assert np.allclose(gs.function(own, client=client).grad(Z), 3)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (lambda z: z < 1, "less.*no order.*complex128.*real"),
+        (lambda z: xp.maximum(z, 1), "maximum.*no order"),
+        (xp.max, "max.*no order"),
+        (xp.argmax, "argmax.*no order"),
+        (xp.sort, "sort.*no order"),
+        (xp.argsort, "argsort.*no order"),
+        (lambda z: xp.clip(z, 0, 1), "clip.*no order"),
+        (xp.floor, "floor.*no order"),
+        (lambda z: z // 2, "floor_divide.*no order"),
+        (lambda z: z % 2, "remainder.*no order"),
+        (lambda z: xp.hypot(z, 1), "hypot.*no order"),
+        (xp.trunc, "trunc.*no order"),
+        (lambda z: xp.searchsorted(z[0], z), "searchsorted.*no order"),
+        (xp.asin, r"asin.*log\(\)"),
+        (xp.expm1, r"expm1.*exp\(x\) - 1"),
+        (lambda z: z**z, r"pow.*exp\(y \* log\(x\)\)"),
+        (lambda z: xp.astype(z, xp.float64), r"astype.*two parts.*real\(\)"),
+        (lambda z: xp.asarray(1j, dtype=xp.float64), "asarray.*two parts"),
+        (lambda z: xp.arange(1j), "arange.*complex"),
+    ],
+)
+def test_what_has_no_complex_meaning_is_refused(client: gs.Client, call: Any, told: str) -> None:
+    with pytest.raises(gs.RecordingError, match=told) as caught:
+        gs.function(call, client=client)(Z)
+    assert "(test_complex.py:" in str(caught.value)
+
+
+def test_real_arrays_take_no_complex_elements(client: gs.Client) -> None:
+    def assign(x: Any) -> Any:
+        x[0] = 1j
+        return x
+
+    with pytest.raises(gs.RecordingError, match="two parts"):
+        gs.function(assign, client=client)(SQUARE.real)
+
+
+@pytest.mark.parametrize(
+    ("f", "given", "told"),
+    [(xp.real, Z, "takes complex128"), (lambda x: x * 1j, Z.real, "gives complex128")],
+)
+def test_bridges_pass_real_arrays(client: gs.Client, f: Any, given: Any, told: str) -> None:
+    with pytest.raises(gs.InputError, match=f"bridges pass no complex numbers, and this function {told}"):
+        gs.function(f, client=client).mapped_for(NUMPY, (given,), {})
