@@ -28,7 +28,6 @@ MAIN: Final[Mapping[str, str]] = {
     "bitwise_right_shift": f"{_BITS}; write x // 2**n",
     "nextafter": f"{_BITS}; write x * (1 + eps), with eps of finfo()",
     "from_dlpack": "a recorded array has no memory yet; asarray() takes NumPy's arrays",
-    "fft": "no op transforms so; write matmul() with the matrix of cosines, and with that of sines",
     "uint16": f"{_WIRE} int32",
     "uint64": f"{_WIRE} int64",
 }

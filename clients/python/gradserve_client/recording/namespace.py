@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import e, inf, nan, pi
 from typing import Final, NoReturn
 
-from gradserve_client.recording import linalg, missing
+from gradserve_client.recording import fft, linalg, missing
 from gradserve_client.recording.creation import (
     arange,
     asarray,
@@ -214,6 +214,7 @@ __all__ = [
     "expand_dims",
     "expm1",
     "eye",
+    "fft",
     "finfo",
     "flip",
     "float16",

@@ -43,9 +43,10 @@ def total(of: Any, case: Case, la: Any, arrays: Any) -> Any:
 
 
 def differences(f: Callable[[Any], float], x: Any) -> Any:
-    """∂f/∂Re x + i ∂f/∂Im x, by central differences."""
+    """∂f/∂Re x + i ∂f/∂Im x, by central differences; of a real x the first alone."""
+    directions = DIRECTIONS if x.dtype.kind == "c" else DIRECTIONS[:1]
     moves = 1e-6 * np.eye(x.size).reshape(x.size, *x.shape)
-    found = [sum(by * (f(x + by * move) - f(x - by * move)) / 2e-6 for by in DIRECTIONS) for move in moves]
+    found = [sum(by * (f(x + by * move) - f(x - by * move)) / 2e-6 for by in directions) for move in moves]
     return np.reshape(found, x.shape)
 
 
@@ -69,11 +70,9 @@ def check(client: gs.Client, case: Case, la: Any, numpy_la: Any) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "case", [case for case in compared(cases.MAIN) if case.values[0].name not in ("equal", "not_equal")]
+    "case", [case for case in compared(cases.MAIN) if case.id not in ("equal", "not_equal", "count_nonzero")]
 )
 def test_gradients_of_the_main_namespace(client: gs.Client, case: Case) -> None:
-    if not any(part.dtype.kind in "fc" for part in parts(case.call(np, *case.arrays))):
-        pytest.skip("it gives no floats")
     check(client, case, namespace, np)
 
 

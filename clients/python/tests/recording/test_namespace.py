@@ -9,13 +9,24 @@ import numpy as np
 import pytest
 
 import gradserve_client as gs
+from clients.python.tests.recording import fft_cases
 from clients.python.tests.recording import namespace_cases as cases
 from clients.python.tests.recording.namespace_cases import Case, X
-from gradserve_client.recording import linalg, missing, namespace
+from gradserve_client.recording import fft, linalg, missing, namespace
 from gradserve_client.recording.traced import Traced
 
 #: what of the standard's main namespace is no function of arrays
-NO_FUNCTIONS = {"e", "inf", "nan", "newaxis", "pi", "linalg", "__array_api_version__", "__array_namespace_info__"}
+NO_FUNCTIONS = {
+    "e",
+    "inf",
+    "nan",
+    "newaxis",
+    "pi",
+    "fft",
+    "linalg",
+    "__array_api_version__",
+    "__array_namespace_info__",
+}
 REAL = {"bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "float16", "float32", "float64"}
 DTYPES = REAL | {"complex64", "complex128"}
 ABOUT_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
@@ -70,6 +81,7 @@ def test_linalg_is_numpys(client: gs.Client, case: Case) -> None:
 def test_every_function_has_a_case() -> None:
     assert {case.name for case in cases.MAIN} | NO_FUNCTIONS | DTYPES | ABOUT_DTYPES == {*namespace.__all__}
     assert {case.name for case in cases.LINALG} == {*linalg.__all__}
+    assert {case.name for case in fft_cases.CASES} == {*fft.__all__}
 
 
 def test_nothing_of_the_standard_is_left_out() -> None:
@@ -79,6 +91,7 @@ def test_nothing_of_the_standard_is_left_out() -> None:
     of_the_next_version = {"broadcast_shapes", "isin"}
     standard = {name for name in strict.__all__ if name.islower() and "flags" not in name and not name.startswith("_")}
     assert not standard - ours - of_the_next_version
+    assert not {*strict.fft.__all__} - {*fft.__all__}
     assert not {*strict.linalg.__all__} - {*linalg.__all__, *missing.LINALG}
 
 
