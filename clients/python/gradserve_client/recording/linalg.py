@@ -1,10 +1,22 @@
-"""The extension `linalg` of the standard, as far as ops can express it."""
+"""The extension `linalg` of the standard, as far as ops can express it, and some of NumPy's and SciPy's beside it."""
 
 from __future__ import annotations
 
 from typing import NoReturn
 
 from gradserve_client.recording import missing
+from gradserve_client.recording.decompositions import (
+    eigh,
+    eigvalsh,
+    lstsq,
+    matrix_exp,
+    matrix_rank,
+    pinv,
+    qr,
+    svd,
+    svdvals,
+    symmetric_function,
+)
 from gradserve_client.recording.manipulation import matrix_transpose
 from gradserve_client.recording.matrices import (
     cholesky,
@@ -12,29 +24,40 @@ from gradserve_client.recording.matrices import (
     det,
     diagonal,
     inv,
-    matrix_norm,
     matrix_power,
     outer,
     slogdet,
     solve,
     trace,
-    vector_norm,
 )
+from gradserve_client.recording.norms import cond, matrix_norm, norm, vector_norm
 from gradserve_client.recording.products import matmul, tensordot, vecdot
 
 __all__ = [
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
+    "eigh",
+    "eigvalsh",
     "inv",
+    "lstsq",
     "matmul",
+    "matrix_exp",
     "matrix_norm",
     "matrix_power",
+    "matrix_rank",
     "matrix_transpose",
+    "norm",
     "outer",
+    "pinv",
+    "qr",
     "slogdet",
     "solve",
+    "svd",
+    "svdvals",
+    "symmetric_function",
     "tensordot",
     "trace",
     "vecdot",

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from typing import Literal, NamedTuple
+import operator
+from typing import NamedTuple
 
 import numpy as np
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.creation import eye
-from gradserve_client.recording.elementwise import abs, conj, multiply, not_equal, pow, subtract
-from gradserve_client.recording.emitting import Operand, axes_of, broadcast_shape, cast, emit, part_of, promoted
+from gradserve_client.recording.elementwise import conj, multiply, subtract
+from gradserve_client.recording.emitting import Operand, axes_of, broadcast_shape, emit, part_of, promoted
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import broadcast_to, matrix_transpose, picked, reshape
-from gradserve_client.recording.products import matmul
-from gradserve_client.recording.reductions import Axis, max, min, reduced, sum
+from gradserve_client.recording.reductions import sum
 from gradserve_client.recording.traced import Traced
 
 
-def _square(x: Traced) -> Traced:
-    """Square matrices of floats."""
+def matrices_of(x: Traced) -> Traced:
+    """Matrices of floats or complex numbers."""
+    (x,) = promoted(x, floating=True)
+    if x.ndim < 2:
+        raise InputError(f"matrices have two axes, and {x.told} has {x.ndim}")
+    return x
+
+
+def square_of(x: Traced) -> Traced:
+    """Square matrices of floats or complex numbers."""
     (x,) = promoted(x, floating=True)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise InputError(f"square matrices are needed, and {x.told} has none")
@@ -29,7 +35,7 @@ def _square(x: Traced) -> Traced:
 @pointing
 def cholesky(x: Traced, /, *, upper: bool = False) -> Traced:
     """The triangular root of positive definite matrices."""
-    x = _square(x)
+    x = square_of(x)
     lower = emit("cholesky", [x], x.shape, x.dtype)
     if not upper:
         return lower
@@ -39,7 +45,7 @@ def cholesky(x: Traced, /, *, upper: bool = False) -> Traced:
 @pointing
 def inv(x: Traced, /) -> Traced:
     """The inverse of matrices. For a system of equations, `solve` is quicker and more accurate."""
-    x = _square(x)
+    x = square_of(x)
     return emit("inv", [x], x.shape, x.dtype)
 
 
@@ -47,7 +53,7 @@ def inv(x: Traced, /) -> Traced:
 def solve(x1: Traced, x2: Traced, /) -> Traced:
     """y with x1 y = x2; x2 is a vector where it has one axis, else matrices."""
     a, b = promoted(x1, x2, floating=True)
-    a, rows = _square(a), b.ndim - 2 if b.ndim > 1 else 0
+    a, rows = square_of(a), b.ndim - 2 if b.ndim > 1 else 0
     if not b.ndim or b.shape[rows] != a.shape[-1]:
         raise InputError(f"{b.told} is no right side of {a.told}")
     if b.ndim == 1:
@@ -68,7 +74,7 @@ class SlogdetResult(NamedTuple):
 @pointing
 def slogdet(x: Traced, /) -> SlogdetResult:
     """Sign and logarithm of the determinant of matrices."""
-    x = _square(x)
+    x = square_of(x)
     both, shape = emit("slogdet", [x], x.shape, x.dtype), x.shape[:-2]
     dtypes = (x.dtype, part_of(x.dtype))
     return SlogdetResult(*(emit("get_output", [both], shape, dtype, index=i) for i, dtype in enumerate(dtypes)))
@@ -77,7 +83,7 @@ def slogdet(x: Traced, /) -> SlogdetResult:
 @pointing
 def det(x: Traced, /) -> Traced:
     """The determinant of matrices. Its gradient holds for singular ones, too."""
-    x = _square(x)
+    x = square_of(x)
     return emit("det", [x], x.shape[:-2], x.dtype)
 
 
@@ -125,55 +131,5 @@ def cross(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Traced:
 @pointing
 def matrix_power(x: Traced, n: int, /) -> Traced:
     """The product of so many equal matrices, of their inverses where n < 0."""
-    x = _square(x)
-    if n == 0:
-        return broadcast_to(eye(x.shape[-1], dtype=x.dtype), x.shape)
-    base, left, power = inv(x) if n < 0 else x, -n if n < 0 else n, None
-    while left:
-        if left % 2:
-            power = base if power is None else matmul(power, base)
-        left //= 2
-        base = matmul(base, base) if left else base
-    assert power is not None, "n is not 0"
-    return power
-
-
-Order = int | float
-MatrixOrder = Order | Literal["fro", "nuc"]
-
-
-def _real(x: Traced) -> Traced:
-    """Numbers of the same sizes that are real, as the op `norm` takes them."""
-    return abs(x) if x.dtype.kind == "c" else x
-
-
-@pointing
-def vector_norm(x: Traced, /, *, axis: Axis = None, keepdims: bool = False, ord: Order = 2) -> Traced:
-    """The norm of vectors: (Σ |x|ᵖ)^(1/p), the largest or least size for ∞ and −∞, how many are not 0 for 0."""
-    (x,) = promoted(x, floating=True)
-    if ord == 2:
-        return reduced("norm", _real(x), part_of(x.dtype), axis, keepdims=keepdims)
-    size = abs(x)
-    if math.isinf(ord):
-        return (max if ord > 0 else min)(size, axis=axis, keepdims=keepdims)
-    if ord == 0:
-        return sum(cast(not_equal(x, 0), size.dtype), axis=axis, keepdims=keepdims)
-    if ord == 1:
-        return sum(size, axis=axis, keepdims=keepdims)
-    return pow(sum(pow(size, float(ord)), axis=axis, keepdims=keepdims), 1 / ord)
-
-
-@pointing
-def matrix_norm(x: Traced, /, *, keepdims: bool = False, ord: MatrixOrder = "fro") -> Traced:
-    """The norm of matrices: Frobenius', or the largest or least sum of sizes over a column (±1) or a row (±∞)."""
-    (x,) = promoted(x, floating=True)
-    if x.ndim < 2:
-        raise InputError(f"matrices have two axes, and {x.told} has {x.ndim}")
-    if ord == "fro":
-        return reduced("norm", _real(x), part_of(x.dtype), (-2, -1), keepdims=keepdims)
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise InputError(f"the norm {ord!r} is one of singular values, which no op gives: take 'fro', ±1 or ±inf")
-    over = -1 if math.isinf(ord) else -2
-    sums = sum(abs(x), axis=over, keepdims=True)
-    chosen = (max if ord > 0 else min)(sums, axis=(-2, -1), keepdims=True)
-    return chosen if keepdims else reshape(chosen, x.shape[:-2])
+    x = square_of(x)
+    return emit("matrix_power", [x], x.shape, x.dtype, k=operator.index(n))

@@ -15,7 +15,7 @@ class NotRecorded(RecordingError, AttributeError):
 _SHAPES: Final = "its result has a shape that depends on data, which graphs have not"
 _BITS: Final = "no op works on bits"
 _WIRE: Final = "there are no such numbers on the server: take"
-_SPECTRUM: Final = "no op gives eigenvalues or singular values: compute them before, and give them as an argument"
+_SPECTRUM: Final = "no op gives eigenvalues but of symmetric matrices: those are eigh() and eigvalsh()"
 
 #: of the main namespace
 MAIN: Final[Mapping[str, str]] = {
@@ -34,14 +34,7 @@ MAIN: Final[Mapping[str, str]] = {
 #: of `linalg`
 LINALG: Final[Mapping[str, str]] = {
     "eig": _SPECTRUM,
-    "eigh": _SPECTRUM,
     "eigvals": _SPECTRUM,
-    "eigvalsh": _SPECTRUM,
-    "matrix_rank": _SPECTRUM,
-    "pinv": "no op gives singular values; of full column rank it is solve(x.mT @ x, x.mT)",
-    "qr": "no op factors so; cholesky(x.mT @ x, upper=True) is the triangle, up to signs",
-    "svd": _SPECTRUM,
-    "svdvals": _SPECTRUM,
 }
 
 

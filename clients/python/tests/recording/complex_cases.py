@@ -17,6 +17,10 @@ from clients.python.tests.recording.namespace_cases import (
     _binary,
     _reduction,
     _unary,
+    hermitian,
+    of_singular_vectors,
+    of_triangles,
+    recomposed,
 )
 
 Z = X + 1j * Y
@@ -91,7 +95,7 @@ LINALG: Final = [
     Case("matmul", lambda la, x, y: la.matmul(x, y), (Z, X[0])),
     *[
         Case("matrix_norm", lambda la, x, order=order: la.matrix_norm(x, ord=order), (BATCH,))
-        for order in ("fro", 1, -1, math.inf, -math.inf)
+        for order in ("fro", 1, -1, math.inf, -math.inf, 2, "nuc")
     ],
     *[Case("matrix_power", lambda la, x, n=n: la.matrix_power(x, n), (SQUARE,)) for n in (0, 3, -2)],
     Case("outer", lambda la, x, y: la.outer(x, y), (Z[0], X[1])),
@@ -99,6 +103,15 @@ LINALG: Final = [
     Case("solve", lambda la, x, y: la.solve(x, y), (SQUARE, X[0])),
     Case("solve", lambda la, x, y: la.solve(x, y), (BATCH, Z.T)),
     Case("trace", lambda la, x: la.trace(x), (BATCH,)),
+    Case("cond", lambda la, x: la.cond(x), (BATCH,)),
+    Case("eigh", lambda la, x: recomposed(*la.eigh(hermitian(x))), (BATCH,)),
+    Case("eigvalsh", lambda la, x: la.eigvalsh(hermitian(x)), (BATCH,)),
+    Case("lstsq", lambda la, a, b: [part for i, part in enumerate(la.lstsq(a, b)) if i != 2], (Z, X)),
+    Case("matrix_rank", lambda la, x: la.matrix_rank(x), (BATCH,)),
+    Case("pinv", lambda la, x: la.pinv(x), (Z,)),
+    Case("qr", lambda la, x: of_triangles(*la.qr(x)), (Z,)),
+    Case("svd", lambda la, x: of_singular_vectors(*la.svd(x, full_matrices=False)), (Z,)),
+    Case("svdvals", lambda la, x: la.svdvals(x), (BATCH,)),
     *[Case("vector_norm", lambda la, x, order=order: la.vector_norm(x, axis=0, ord=order), (Z,)) for order in NORMS],
 ]
 MAIN: Final = [*ELEMENTWISE, *REDUCTIONS, *CREATION, *MOVED, *PRODUCTS]

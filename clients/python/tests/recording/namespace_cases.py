@@ -205,6 +205,34 @@ PRODUCTS: Final = [
     Case("vecdot", lambda xp, x, y: xp.vecdot(x, y), (X, V)),
     Case("vecdot", lambda xp, x, y: xp.vecdot(x, y, axis=-2), (X, Y)),
 ]
+
+
+def adjoint(x: Any) -> Any:
+    """xᴴ, of NumPy's and of recorded arrays."""
+    return x.__array_namespace__().conj(x).mT
+
+
+def hermitian(x: Any) -> Any:
+    """What NumPy takes a matrix for, whose other half it does not read."""
+    return (x + adjoint(x)) / 2
+
+
+def recomposed(w: Any, v: Any) -> list[Any]:
+    """What depends on no signs of eigenvectors: another function of the matrix."""
+    return [w, (v * w.__array_namespace__().sin(w)[..., None, :]) @ adjoint(v)]
+
+
+def of_triangles(q: Any, r: Any) -> list[Any]:
+    """What depends on no signs of columns and rows."""
+    size = q.__array_namespace__().abs
+    return [q @ r, size(q), size(r)]
+
+
+def of_singular_vectors(u: Any, s: Any, vh: Any) -> list[Any]:
+    """What depends on no signs of singular vectors."""
+    return [s, (u * s.__array_namespace__().sin(s)[..., None, :]) @ vh]
+
+
 NORMS: Final = (1, 2, 3, 0, math.inf, -math.inf)
 LINALG: Final = [
     Case("cholesky", lambda la, x: la.cholesky(x), (BATCH,)),
@@ -218,8 +246,33 @@ LINALG: Final = [
     Case("matmul", lambda la, x, y: la.matmul(x, y), (X, V)),
     *[
         Case("matrix_norm", lambda la, x, order=order: la.matrix_norm(x, ord=order), (BATCH,))
-        for order in ("fro", 1, -1, math.inf, -math.inf)
+        for order in ("fro", 1, -1, math.inf, -math.inf, 2, -2, "nuc")
     ],
+    Case("matrix_norm", lambda la, x: la.matrix_norm(x, keepdims=True, ord="nuc"), (X,)),
+    Case("norm", lambda la, x: la.norm(x), (BATCH,)),
+    Case("norm", lambda la, x: la.norm(x, 1), (V,)),
+    Case("norm", lambda la, x: la.norm(x, "nuc"), (X,)),
+    Case("norm", lambda la, x: la.norm(x, axis=1, keepdims=True), (BATCH,)),
+    Case("norm", lambda la, x: la.norm(x, 2, axis=(0, 2), keepdims=True), (BATCH,)),
+    *[Case("cond", lambda la, x, p=p: la.cond(x, p), (BATCH,)) for p in (None, 2, -2, 1, "fro")],
+    Case("eigh", lambda la, x: recomposed(*la.eigh(hermitian(x))), (BATCH,)),
+    Case("eigvalsh", lambda la, x: la.eigvalsh(hermitian(x)), (BATCH,)),
+    Case("lstsq", lambda la, a, b: [part for i, part in enumerate(la.lstsq(a, b)) if i != 2], (X, Y)),
+    Case("lstsq", lambda la, a, b: [part for i, part in enumerate(la.lstsq(a, b)) if i != 2], (X, Y[:, 0])),
+    Case("lstsq", lambda la, a, b: [part for i, part in enumerate(la.lstsq(a, b)) if i != 2], (X.T, V)),
+    Case("lstsq", lambda la, a, b: la.lstsq(a, b, rcond=0.9)[0], (X, Y)),
+    Case("matrix_rank", lambda la, x: la.matrix_rank(x), (BATCH,)),
+    Case("matrix_rank", lambda la, x: la.matrix_rank(x, rtol=0.9), (BATCH,)),
+    Case("pinv", lambda la, x: la.pinv(x), (X,)),
+    Case("pinv", lambda la, x: la.pinv(x, rtol=0.9), (BATCH,)),
+    *[Case("qr", lambda la, x: of_triangles(*la.qr(x)), (array,)) for array in (X, BATCH, SINGLE)],
+    Case("qr", lambda la, x: of_triangles(*la.qr(x, mode="complete")), (SQUARE,)),
+    *[
+        Case("svd", lambda la, x: of_singular_vectors(*la.svd(x, full_matrices=False)), (array,))
+        for array in (X, BATCH, SINGLE)
+    ],
+    Case("svd", lambda la, x: of_singular_vectors(*la.svd(x)), (SQUARE,)),
+    Case("svdvals", lambda la, x: la.svdvals(x), (BATCH,)),
     Case("matrix_norm", lambda la, x: la.matrix_norm(x, keepdims=True, ord=1), (X,)),
     *[Case("matrix_power", lambda la, x, n=n: la.matrix_power(x, n), (SQUARE,)) for n in (0, 1, 5, -2)],
     Case("matrix_transpose", lambda la, x: la.matrix_transpose(x), (X,)),

@@ -20,8 +20,8 @@ from gradserve_client.recording.arguments import NUMPY
 
 #: parts of 1e-6 by which arguments are moved, along the real and the imaginary axis
 DIRECTIONS = (1.0, 1j)
-#: of slogdet, the sign is differentiated as a constant
-NO_PATH = {"slogdet"}
+#: of slogdet, the sign is differentiated as a constant; a rank is none
+NO_PATH = {"slogdet", "matrix_rank"}
 
 
 @pytest.mark.slow

@@ -29,6 +29,11 @@ NO_FUNCTIONS = {
 }
 REAL = {"bool", "int8", "uint8", "int16", "int32", "uint32", "int64", "float16", "float32", "float64"}
 DTYPES = REAL | {"complex64", "complex128"}
+#: what `linalg` has that is not in NumPy's, by SciPy's functions
+BESIDE_NUMPY: dict[str, tuple[Any, Any]] = {
+    "matrix_exp": (linalg.matrix_exp, "expm"),
+    "symmetric_function": (lambda x: linalg.symmetric_function(x, "sqrt"), "sqrtm"),
+}
 ABOUT_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 TOLERANCE = {
     np.dtype("float32"): 2e-6,
@@ -78,9 +83,39 @@ def test_linalg_is_numpys(client: gs.Client, case: Case) -> None:
     compare(client, case, linalg, np.linalg)
 
 
+@pytest.mark.parametrize(("call", "name"), BESIDE_NUMPY.values(), ids=BESIDE_NUMPY)
+def test_some_of_linalg_is_scipys(client: gs.Client, call: Any, name: str) -> None:
+    reference = getattr(pytest.importorskip("scipy.linalg", reason="SciPy is not installed"), name)
+    x = cases.SQUARE / 4
+    np.testing.assert_allclose(gs.function(call, client=client)(x), reference(x), rtol=1e-12)
+    assert gs.function(lambda x: namespace.sum(namespace.sin(call(x))), client=client).check(x).passed
+
+
+def test_of_dependent_columns_least_squares_are_the_shortest(client: gs.Client) -> None:
+    a = X @ np.array([[1.0, 0.0, 1.0], [0.0, 1.0, 1.0], [1.0, 1.0, 2.0]])
+    ours, theirs = gs.function(linalg.lstsq, client=client)(a, cases.Y), np.linalg.lstsq(a, cases.Y)
+    assert ours.rank == theirs[2] == 2
+    np.testing.assert_allclose(ours.x, theirs[0], rtol=1e-12)
+    np.testing.assert_allclose(ours.residuals, ((a @ theirs[0] - cases.Y) ** 2).sum(0), rtol=1e-12)
+    assert theirs[1].size == 0
+
+
+def test_what_depends_on_whole_eigenspaces_says_so(client: gs.Client) -> None:
+    """A projector onto two equal eigenvalues has a gradient with that word, and NaN without it."""
+
+    def projected(x: Any, degenerate: str) -> Any:
+        v = linalg.eigh(x, degenerate=degenerate).eigenvectors[:, 1:]
+        return namespace.sum(v @ v.mT * np.array([[0.0, 5, 3], [5, 0, 4], [3, 4, 0]]))
+
+    recorded = gs.function(projected, client=client)
+    x = np.diag([2.0, 2.0, 1.0])
+    np.testing.assert_allclose(recorded.grad(x, "whole"), [[0, 0, 3], [0, 0, 4], [3, 4, 0]], atol=1e-12)
+    assert np.isnan(recorded.grad(x, "nan")).any()
+
+
 def test_every_function_has_a_case() -> None:
     assert {case.name for case in cases.MAIN} | NO_FUNCTIONS | DTYPES | ABOUT_DTYPES == {*namespace.__all__}
-    assert {case.name for case in cases.LINALG} == {*linalg.__all__}
+    assert {case.name for case in cases.LINALG} | {*BESIDE_NUMPY} == {*linalg.__all__}
     assert {case.name for case in fft_cases.CASES} == {*fft.__all__}
 
 
@@ -153,7 +188,7 @@ def test_the_namespace_says_what_it_is() -> None:
     assert {*info.dtypes(kind="integral")} == {"int8", "uint8", "int16", "int32", "uint32", "int64"}
     assert {*info.dtypes(kind="unsigned integer")} == {"uint8", "uint32"}
     assert {*info.dtypes(kind=("bool", "real floating"))} == {"bool", "float16", "float32", "float64"}
-    assert {"unique_values", "linalg.svd"} <= {*info.missing()}
+    assert {"unique_values", "linalg.eig"} <= {*info.missing()}
     assert namespace.__array_api_version__ == "2024.12"
     with pytest.raises(gs.InputError):
         info.dtypes(kind="imaginary")
@@ -178,8 +213,16 @@ def test_arrays_are_made_within_recordings_only() -> None:
         (lambda xp, x: xp.logical_and(x, x), "logical_and.*compare it with 0"),
         (lambda xp, x: xp.abs(x > 0), "abs.*bool is none"),
         (lambda xp, x: xp.astype(x, np.uint16), "astype.*uint16"),
-        (lambda xp, x: xp.linalg.matrix_norm(x, ord=2), "matrix_norm.*singular values"),
+        (lambda xp, x: xp.linalg.matrix_norm(x, ord=3), "matrix_norm.*no norm 3"),
         (lambda xp, x: xp.linalg.inv(x), "inv.*square"),
+        (lambda xp, x: xp.linalg.svd(x), "svd.*full_matrices=False"),
+        (lambda xp, x: xp.linalg.qr(x, mode="complete"), 'qr.*mode="reduced"'),
+        (lambda xp, x: xp.linalg.qr(x, mode="r"), "qr.*not 'r'"),
+        (lambda xp, x: xp.linalg.eigh(x), "eigh.*square"),
+        (lambda xp, x: xp.linalg.pinv(x, rtol=xp.ones(2)), "pinv.*one number"),
+        (lambda xp, x: xp.linalg.lstsq(x, x[:2, 0]), "lstsq.*right sides"),
+        (lambda xp, x: xp.linalg.norm(x, "fro", axis=0), "norm.*over 1 axes"),
+        (lambda xp, x: xp.linalg.symmetric_function(x[:3] * 1j, "exp"), r"symmetric_function.*conj\(v.mT\)"),
         (lambda xp, x: xp.repeat(x, xp.argmax(x)), "repeat.*give numbers"),
         (lambda xp, x: xp.cumulative_sum(x), "cumulative_sum.*one axis only"),
         (lambda xp, x: xp.concat([x, x[:, :2]], axis=0), "concat.*cannot be joined"),

@@ -1,0 +1,96 @@
+"""Norms of vectors and matrices, and the condition of these."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Final, Literal
+
+from gradserve_client.errors import InputError
+from gradserve_client.recording.decompositions import svdvals
+from gradserve_client.recording.elementwise import abs, divide, multiply, not_equal, pow
+from gradserve_client.recording.emitting import axes_of, cast, emit, part_of, promoted
+from gradserve_client.recording.lines import pointing
+from gradserve_client.recording.manipulation import expand_dims, moveaxis, reshape
+from gradserve_client.recording.matrices import inv, matrices_of
+from gradserve_client.recording.reductions import Axis, max, min, reduced, sum
+from gradserve_client.recording.traced import Traced
+
+Order = int | float
+MatrixOrder = Order | Literal["fro", "nuc"]
+_OF_SINGULAR_VALUES: Final[dict[MatrixOrder, Callable[..., Traced]]] = {2: max, -2: min, "nuc": sum}
+
+
+def _real(x: Traced) -> Traced:
+    """Numbers of the same sizes that are real, as the op `norm` takes them."""
+    return abs(x) if x.dtype.kind == "c" else x
+
+
+@pointing
+def vector_norm(x: Traced, /, *, axis: Axis = None, keepdims: bool = False, ord: Order = 2) -> Traced:
+    """The norm of vectors: (Σ |x|ᵖ)^(1/p), the largest or least size for ∞ and −∞, how many are not 0 for 0."""
+    (x,) = promoted(x, floating=True)
+    if ord == 2:
+        return reduced("norm", _real(x), part_of(x.dtype), axis, keepdims=keepdims)
+    size = abs(x)
+    if math.isinf(ord):
+        return (max if ord > 0 else min)(size, axis=axis, keepdims=keepdims)
+    if ord == 0:
+        return sum(cast(not_equal(x, 0), size.dtype), axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return sum(size, axis=axis, keepdims=keepdims)
+    return pow(sum(pow(size, float(ord)), axis=axis, keepdims=keepdims), 1 / ord)
+
+
+@pointing
+def matrix_norm(x: Traced, /, *, keepdims: bool = False, ord: MatrixOrder = "fro") -> Traced:
+    """The norm of matrices: Frobenius', or the largest or least sum of sizes over a column (±1) or a row (±∞).
+
+    By singular values, the largest (2), the least (−2), and the sum of all ("nuc").
+    """
+    x = matrices_of(x)
+    if ord == "fro":
+        return reduced("norm", _real(x), part_of(x.dtype), (-2, -1), keepdims=keepdims)
+    if ord in _OF_SINGULAR_VALUES:
+        found = _OF_SINGULAR_VALUES[ord](svdvals(x), axis=-1)
+        return expand_dims(found, axis=(-2, -1)) if keepdims else found
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise InputError(f"there is no norm {ord!r} of matrices: take 'fro', 'nuc', ±1, ±2 or ±inf")
+    over = -1 if math.isinf(ord) else -2
+    sums = sum(abs(x), axis=over, keepdims=True)
+    chosen = (max if ord > 0 else min)(sums, axis=(-2, -1), keepdims=True)
+    return chosen if keepdims else reshape(chosen, x.shape[:-2])
+
+
+@pointing
+def norm(
+    x: Traced,
+    /,
+    ord: MatrixOrder | None = None,
+    axis: int | tuple[int, int] | None = None,
+    keepdims: bool = False,
+) -> Traced:
+    """NumPy's: of vectors along one axis, of matrices over two; of all elements where neither is given."""
+    if ord is None and axis is None:
+        return vector_norm(x, keepdims=keepdims)
+    along = axes_of(axis, x.ndim)
+    if len(along) == 2:
+        found = matrix_norm(moveaxis(x, tuple(along), (-2, -1)), ord="fro" if ord is None else ord)
+        return expand_dims(found, axis=tuple(along)) if keepdims else found
+    if len(along) != 1 or isinstance(ord, str):
+        raise InputError(
+            f"the norm {ord!r} is not over {len(along)} axes: of vectors it is over one, of matrices over two"
+        )
+    return vector_norm(x, axis=along[0], ord=2 if ord is None else ord, keepdims=keepdims)
+
+
+@pointing
+def cond(x: Traced, /, p: MatrixOrder | None = None) -> Traced:
+    """NumPy's: the condition of matrices, by the 2-norm, or by another norm of the matrix and of its inverse."""
+    x = matrices_of(x)
+    if p is None or p == 2:
+        return emit("cond_number", [x], x.shape[:-2], part_of(x.dtype))
+    if p == -2:
+        s = svdvals(x)
+        return divide(min(s, axis=-1), max(s, axis=-1))
+    return multiply(matrix_norm(x, ord=p), matrix_norm(inv(x), ord=p))
