@@ -8,13 +8,14 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording.elementwise import add, equal, multiply, where
-from gradserve_client.recording.emitting import BOOL, cast, constant, emit, lifted
+from gradserve_client.recording.emitting import BOOL, DEFAULT_INT, broadcast_shape, cast, constant, emit, lifted
 from gradserve_client.recording.manipulation import broadcast_to, moveaxis, permute_dims, reshape
 from gradserve_client.recording.searching import from_the_front, take
 from gradserve_client.recording.traced import Traced
 from gradserve_client.tensors import Array
 
-_MASK: Final = "how many elements a mask chooses is known only when the graph runs: choose with where()"
+_UNKNOWN: Final = "how many elements a mask chooses is known only when the graph runs"
+_MASK: Final = f"{_UNKNOWN}: choose with where(), or state how many with compress(mask, x, k)"
 
 
 class Cut(NamedTuple):
@@ -157,16 +158,17 @@ def _linear(indices: list[Traced], extents: list[int]) -> Traced:
 def setitem(x: Traced, key: Any, value: Any) -> Traced:
     """x with other elements at a key, in x's dtype.
 
-    Masks are of one element, or of x's shape. Raises InputError for arrays of positions that are not known here, but
-    a single one along an axis.
+    Masks are of one element, or of x's shape. Of positions that name one place twice, the last counts.
     """
     new = cast(lifted(value, x.dtype), x.dtype)
     if _is_mask(key) and x.recorder.known(key) is None:
         return _masked(x, key, new)
     parts = _parts(x, key)
     unknown = [i for i, part in enumerate(parts) if isinstance(part, Traced) and x.recorder.known(part) is None]
+    if len(unknown) == 1 and _is_one_position(parts, unknown[0]):
+        return _at_one_position(x, parts, unknown[0], new)
     if unknown:
-        return _at_one_position(x, parts, unknown, new)
+        return _at_positions(x, parts, new)
     if any(isinstance(part, Traced) for part in parts):
         return _scattered(x, parts, new)
     cuts = _cuts(x, parts)
@@ -195,25 +197,53 @@ def _masked(x: Traced, mask: Traced, new: Traced) -> Traced:
     if mask.shape != x.shape[: mask.ndim]:
         raise InputError(f"a mask {mask.told} does not fit {x.told}")
     if new.ndim > x.ndim - mask.ndim:
-        raise InputError(f"{_MASK}, or assign one element")
+        raise InputError(f"{_UNKNOWN}: choose with where(), or assign one element")
     return where(reshape(mask, mask.shape + (1,) * (x.ndim - mask.ndim)), new, x)
 
 
-def _at_one_position(x: Traced, parts: list[Any], unknown: list[int], new: Traced) -> Traced:
+def _is_one_position(parts: list[Any], axis: int) -> bool:
+    """Whether it is a single one along an axis, and all of the others are assigned to."""
+    return not parts[axis].ndim and all(part == slice(None) for i, part in enumerate(parts) if i != axis)
+
+
+def _at_one_position(x: Traced, parts: list[Any], axis: int, new: Traced) -> Traced:
     """Where the position along one axis is known only when the graph runs, and all of the others are assigned to."""
-    axis = unknown[0]
-    others = [part for i, part in enumerate(parts) if i != axis]
-    if len(unknown) > 1 or parts[axis].ndim or any(part != slice(None) for part in others):
-        raise InputError(
-            "positions that are known only when the graph runs cannot be assigned to, but a single one: choose with "
-            "where()"
-        )
     place = from_the_front(parts[axis], x.shape[axis])
     shape = [x.shape[axis] if i == axis else 1 for i in range(x.ndim)]
     chosen = equal(reshape(constant(np.arange(x.shape[axis])), shape), place)
     rest = [extent for i, extent in enumerate(x.shape) if i != axis]
     spread = reshape(broadcast_to(new, rest), [1 if i == axis else extent for i, extent in enumerate(x.shape)])
     return where(chosen, spread, x)
+
+
+def _at_positions(x: Traced, parts: list[Any], new: Traced) -> Traced:
+    """Where positions are known only when the graph runs: in the part that slices take, which then is assigned.
+
+    Raises InputError for new axes among them.
+    """
+    if any(part is None for part in parts):
+        raise InputError(
+            "new axes and positions that are known only when the graph runs cannot be assigned to together"
+        )
+    places = [i for i, part in enumerate(parts) if isinstance(part, Traced | int)]
+    taken = [slice(None) if i in places else part for i, part in enumerate(parts)]
+    within = _basic(x, taken)
+    indices = [lifted(parts[i]) for i in places]
+    for index in indices:
+        if index.dtype.kind not in "iu":
+            raise InputError(f"positions are whole numbers, and these are {index.told}")
+    wide = [cast(index, DEFAULT_INT) for index in indices]
+    shape = _shape_at(within, places, indices)
+    update = broadcast_to(_fitting(new, len(shape)), shape)
+    put = emit("index_set", [within, *wide, update], within.shape, x.dtype, axes=places, from_end=True)
+    return put if all(part == slice(None) for part in taken) else setitem(x, tuple(taken), put)
+
+
+def _shape_at(x: Traced, places: list[int], indices: list[Traced]) -> tuple[int, ...]:
+    """The shape of what is read at positions along these axes."""
+    rest = [extent for axis, extent in enumerate(x.shape) if axis not in places]
+    first = places[0] if places[-1] - places[0] == len(places) - 1 else 0
+    return (*rest[:first], *broadcast_shape(*indices), *rest[first:])
 
 
 def _scattered(x: Traced, parts: list[Any], new: Traced) -> Traced:

@@ -19,7 +19,7 @@ _SPECTRUM: Final = "no op gives eigenvalues but of symmetric matrices: those are
 
 #: of the main namespace
 MAIN: Final[Mapping[str, str]] = {
-    "nonzero": f"{_SHAPES}; choose with where()",
+    "nonzero": f"{_SHAPES}; choose with where(), or state how many with compress(mask, x, k)",
     "unique_all": f"{_SHAPES}; sort() has equal elements side by side",
     "unique_counts": f"{_SHAPES}; sort() has equal elements side by side",
     "unique_inverse": f"{_SHAPES}; sort() has equal elements side by side",

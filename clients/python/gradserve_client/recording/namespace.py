@@ -1,4 +1,4 @@
-"""The main namespace of the Array API standard, version 2024.12, but what missing.py lists.
+"""The main namespace of the Array API standard, version 2024.12, but what missing.py lists, and what is beside it.
 
 It may be imported as well: inside of a recorded function, `import gradserve_client.recording.namespace as xp` is what
 `x.__array_namespace__()` gives.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import e, inf, nan, pi
 from typing import Final, NoReturn
 
-from gradserve_client.recording import fft, linalg, missing
+from gradserve_client.recording import fft, linalg, missing, special
 from gradserve_client.recording.creation import (
     arange,
     asarray,
@@ -142,6 +142,9 @@ from gradserve_client.recording.reductions import (
     all,
     any,
     count_nonzero,
+    cumlogsumexp,
+    cummax,
+    cummin,
     cumulative_prod,
     cumulative_sum,
     diff,
@@ -157,6 +160,7 @@ from gradserve_client.recording.searching import (
     argmax,
     argmin,
     argsort,
+    compress,
     searchsorted,
     sort,
     take,
@@ -196,12 +200,16 @@ __all__ = [
     "clip",
     "complex64",
     "complex128",
+    "compress",
     "concat",
     "conj",
     "copysign",
     "cos",
     "cosh",
     "count_nonzero",
+    "cumlogsumexp",
+    "cummax",
+    "cummin",
     "cumulative_prod",
     "cumulative_sum",
     "diff",
@@ -286,6 +294,7 @@ __all__ = [
     "sin",
     "sinh",
     "sort",
+    "special",
     "sqrt",
     "square",
     "squeeze",

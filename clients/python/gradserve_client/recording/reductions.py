@@ -146,18 +146,38 @@ def cumulative_sum(
 def cumulative_prod(
     x: Traced, /, *, axis: int | None = None, dtype: object = None, include_initial: bool = False
 ) -> Traced:
-    """Products of the elements up to each one along an axis, after a 1 where that is asked for.
-
-    By doubling: after k steps each element is the product of the last 2ᵏ, so that it takes log₂ n of them.
-    """
+    """Products of the elements up to each one along an axis, after a 1 where that is asked for."""
     x, result = _summed(dtype, x)
-    y, along, reach = cast(x, result), _along(x, axis), 1
-    while reach < y.shape[along]:
-        earlier = cut(y, along, 0, y.shape[along] - reach)
-        later = multiply(cut(y, along, reach, y.shape[along]), earlier)
-        y = joined([cut(y, along, 0, reach), later], along)
-        reach *= 2
-    return _after(1, y, along) if include_initial else y
+    along = _along(x, axis)
+    wide = x.dtype if x.dtype.kind in FLOATING else DEFAULT_INT
+    made = cast(emit("cumprod", [x], x.shape, wide, axis=along), result)
+    return _after(1, made, along) if include_initial else made
+
+
+def _running(op: str, x: Traced, axis: int | None, *, reverse: bool) -> Traced:
+    return emit(op, [ordered(x)], x.shape, x.dtype, axis=_along(x, axis), reverse=reverse or None)
+
+
+@pointing
+def cummax(x: Traced, /, *, axis: int | None = None, reverse: bool = False) -> Traced:
+    """The largest of the elements up to each one along an axis; of equal ones the first takes the gradient.
+
+    With `reverse`, from each one on. It is beside the standard, and in PyTorch of this name.
+    """
+    return _running("cummax", x, axis, reverse=reverse)
+
+
+@pointing
+def cummin(x: Traced, /, *, axis: int | None = None, reverse: bool = False) -> Traced:
+    """The smallest of the elements up to each one along an axis, as `cummax`."""
+    return _running("cummin", x, axis, reverse=reverse)
+
+
+@pointing
+def cumlogsumexp(x: Traced, /, *, axis: int | None = None, reverse: bool = False) -> Traced:
+    """log Σ exp of the elements up to each one along an axis, stable; with `reverse`, from each one on."""
+    (x,) = promoted(x, floating=True)
+    return _running("cumlogsumexp", x, axis, reverse=reverse)
 
 
 def _after(first: int, x: Traced, axis: int) -> Traced:

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Literal
+import math
+import operator
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.recording.elementwise import add, less, less_equal, subtract, where
-from gradserve_client.recording.emitting import DEFAULT_INT, axes_of, constant, emit, lifted, ordered, promoted
+from gradserve_client.recording.emitting import (
+    BOOL,
+    DEFAULT_INT,
+    Operand,
+    axes_of,
+    constant,
+    emit,
+    lifted,
+    ordered,
+    promoted,
+)
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import flip, moveaxis, picked, reshape
 from gradserve_client.recording.reductions import count_nonzero, reduced_shape
@@ -113,3 +125,26 @@ def take_along_axis(x: Traced, indices: Traced, /, *, axis: int = -1) -> Traced:
         raise InputError(f"positions {places.told} do not fit {x.told}") from None
     shape[along] = places.shape[along]
     return emit("take_along", [x, places], shape, x.dtype, axis=along)
+
+
+class CompressResult(NamedTuple):
+    """The entries that a mask takes, k of them, and how many it took."""
+
+    entries: Traced
+    taken: Traced
+
+
+@pointing
+def compress(condition: Operand, x: Traced, /, k: int, *, axis: int = 0, fill: float = 0.0) -> CompressResult:
+    """The k entries of x along an axis where the condition holds, in place of x[condition], whose shape nobody knows.
+
+    Those beyond k are cut, which `taken` tells; behind what is taken lies `fill`, to which no gradient goes.
+    """
+    mask, along = lifted(condition), axes_of(axis, x.ndim)[0]
+    if (mask.dtype, mask.shape) != (BOOL, x.shape[along : along + 1]):
+        raise InputError(f"a mask of {x.shape[along]} bools is needed, and {mask.told} is none")
+    stated = {"fill": float(fill)} if math.isfinite(fill) else {"fill_as": str(float(fill))}
+    shape = (*x.shape[:along], operator.index(k), *x.shape[along + 1 :])
+    both = emit("compress", [x, mask], shape, x.dtype, k=operator.index(k), axis=along, **stated)
+    entries = emit("get_output", [both], shape, x.dtype, index=0)
+    return CompressResult(entries, emit("get_output", [both], (), DEFAULT_INT, index=1))

@@ -167,8 +167,63 @@ def test_assignment_by_recorded_masks_and_positions(client: gs.Client) -> None:
 
     same(client, masked, X)
     same(client, at, X, np.int64(-1), X[0] + 1)
-    with pytest.raises(gs.RecordingError, match="a single one: choose with"):
-        gs.function(at, client=client)(X, ROWS, X[0])
+
+
+@pytest.mark.parametrize(
+    "assign",
+    [
+        lambda x, i, j, new: operator.setitem(x, i, new[:3]),
+        lambda x, i, j, new: operator.setitem(x, (i, j), 7.0),
+        lambda x, i, j, new: operator.setitem(x, (i, slice(None), j), new[0, :3, 0:1]),
+        lambda x, i, j, new: operator.setitem(x, (slice(1, 3), j), new[1:3, :3]),
+        lambda x, i, j, new: operator.setitem(x, (0, slice(None, None, 2), j), new[0, :3]),
+        lambda x, i, j, new: operator.setitem(x, (i[:, None], j), new[:3, :3]),
+        lambda x, i, j, new: operator.setitem(x, i[0], new[0]),
+    ],
+)
+def test_assignment_at_recorded_positions(client: gs.Client, assign: Any) -> None:
+    def change(x: Any, i: Any, j: Any, new: Any) -> Any:
+        assign(x, i, j, new)
+        return x
+
+    same(client, change, X, ROWS, COLUMNS, X + 10)
+
+
+def test_assignment_at_recorded_positions_passes_gradients(client: gs.Client) -> None:
+    def f(x: Any, i: Any, v: Any) -> Any:
+        y = x * 1
+        y[i] = v
+        return namespace.sum(y * y)
+
+    x, v = np.array([1.0, 2.0, 3.0]), np.array([5.0, 7.0])
+    of_x, of_v = gs.function(f, client=client).grad(x, np.array([-1, -1]), v, wrt=("x", "v"))
+    assert of_x.tolist() == [2, 4, 0]
+    assert of_v.tolist() == [0, 14]
+
+
+def test_new_axes_are_assigned_to_at_known_positions_only(client: gs.Client) -> None:
+    with pytest.raises(gs.RecordingError, match="new axes and positions"):
+        gs.function(lambda x, i: operator.setitem(x, (None, i), 1.0), client=client)(X, ROWS)
+
+
+def test_compress_takes_so_many_of_a_mask(client: gs.Client) -> None:
+    def f(x: Any, k: int, fill: float) -> Any:
+        return namespace.compress(x > 0.5, x, k, fill=fill)
+
+    x = np.array([0.2, 0.9, 0.4, 0.7, 0.6])
+    recorded = gs.function(f, client=client, static=("k", "fill"))
+    entries, taken = recorded(x, 4, -1.0)
+    assert (entries.tolist(), int(taken)) == ([0.9, 0.7, 0.6, -1.0], 3)
+    assert recorded(x, 2, np.inf).entries.tolist() == [0.9, 0.7]
+    assert recorded(x, 4, np.inf).entries.tolist() == [0.9, 0.7, 0.6, np.inf]
+    squares = gs.function(lambda x: namespace.sum(f(x, 4, 0.0).entries ** 2), client=client)
+    assert squares.grad(x).tolist() == [0, 1.8, 0, 1.4, 1.2]
+    columns = gs.function(lambda m, x: namespace.compress(m, x, 2, axis=-1).entries, client=client)
+    assert columns(np.array([True, False, True]), X).tolist() == X[..., [0, 2]].tolist()
+    with pytest.raises(gs.RecordingError, match=r"compress.*mask of 5 bools.*float64\[4\]"):
+        gs.function(lambda x: namespace.compress(x[1:], x, 2), client=client)(x)
+    with pytest.raises(gs.RecordingError, match=r"compress\(mask, x, k\)"):
+        gs.function(lambda x: x[x > 0], client=client)(x)
 
 
 def test_assignment_passes_gradients(client: gs.Client) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from gradserve_client.recording import missing, namespace
 from tests.conftest import RunningServer
 from tests.docs.marked import blocks
 
 PAGE = "docs/guide/recording.md"
 PYTHON = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[4]
+#: a dtype, of which the page says so without code
+NOT_TOLD = {"float16"}
 
 
 PROGRAMS = [*zip(blocks(PAGE, "python"), blocks(PAGE, "output"), strict=True)]
@@ -28,3 +33,14 @@ def test_the_program_prints_what_the_page_shows(code: str, shown: str, server: R
     environment = {**os.environ, "PYTHONPATH": str(PYTHON)}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert run.stdout == shown, run.stderr
+
+
+def test_the_page_names_what_is_beside_the_standard_and_what_is_refused() -> None:
+    text = (ROOT / PAGE).read_text(encoding="utf-8").partition("## What there is")[2]
+    named = {*re.findall(r"`(?:xp\.)?(\w+)", text)}
+    strict = pytest.importorskip("array_api_strict", reason="array-api-strict is not installed")
+    standard = {*strict.__all__, *strict.linalg.__all__, *strict.fft.__all__, "take_along_axis"}
+    ours = {*namespace.__all__, *namespace.linalg.__all__, *namespace.fft.__all__, *namespace.special.__all__}
+    beside = {name for name in ours if not name.startswith("__")} - standard
+    assert beside - NOT_TOLD <= named
+    assert {*missing.LINALG} <= named
