@@ -30,4 +30,5 @@ def _difference(a: Array, b: Array) -> float:
     if not a.size:
         return 0.0
     scale = max(float(np.abs(b).max()), 1e-30)
-    return float(np.abs(np.asarray(a, "float64") - b).max()) / scale
+    wide = "complex128" if np.iscomplexobj(a) else "float64"
+    return float(np.abs(np.asarray(a, wide) - b).max()) / scale

@@ -26,6 +26,8 @@ TITLES: Final = {
     "layers": "Layers, each way",
     "adbench": "ADBench, float64",
     "loops": "Loops, on one thread; value and all gradients, and values alone",
+    "spectra": "Complex numbers and spectra; value and all gradients, and values alone",
+    "decompositions": "Decompositions and indices; value and all gradients, and values alone",
 }
 Rows = Mapping[str, Mapping[str, Any]]
 Groups = Mapping[str, Rows]

@@ -1,4 +1,4 @@
-"""PyTorch (eager and compiled), JAX and HIPS autograd, each in the configuration that serves it best.
+"""PyTorch (eager and compiled), JAX, HIPS autograd and SciPy, each in the configuration that serves it best.
 
 Compilation is cold, since their disk caches are off (`report` sees to it); what was fed is resident, and a call ends
 when its results are complete.
@@ -15,6 +15,7 @@ import numpy as np
 
 from benchmarks.sides import Prepare, Prepared, gradserve, is_installed, timed
 from benchmarks.vocabularies import autograd_ops, jax_ops, torch_ops
+from benchmarks.vocabularies_of_matrices import scipy_ops
 from benchmarks.workload import Array, Question, Unsupported, Workload
 
 
@@ -52,7 +53,7 @@ def _torch(work: Workload, device: str, side: str, made: Callable[[Any], Any]) -
 
     seconds: dict[str, float] = {}
     timed("first run", seconds, call)
-    return Prepared(seconds, call, lambda results: [x.detach().cpu().numpy() for x in _flat(results)])
+    return Prepared(seconds, call, lambda results: [x.detach().resolve_conj().cpu().numpy() for x in _flat(results)])
 
 
 def _torch_question(
@@ -129,7 +130,7 @@ def _jax_question(work: Workload, function: Any) -> Callable[..., Any]:
         axes = (*[None] * count, *[0] * len(work.data))
         return library.vmap(library.value_and_grad(function, by), axes)  # type: ignore[no-any-return]
     if work.question is Question.GRADIENTS:
-        return library.value_and_grad(function, by)  # type: ignore[no-any-return]
+        return _steepest(library.value_and_grad(function, by))
 
     def rows(*leaves: Any) -> Any:
         several = function(*leaves)
@@ -137,6 +138,30 @@ def _jax_question(work: Workload, function: Any) -> Callable[..., Any]:
         return several, [library.grad(each, by)(*leaves) for each in sums]
 
     return rows
+
+
+def _steepest(asked: Callable[..., Any]) -> Callable[..., Any]:
+    """The gradients by complex leaves as the others give them: JAX's are their conjugates."""
+    import jax.numpy as jnp  # noqa: PLC0415 - a peer, where installed
+
+    def conjugated(*leaves: Any) -> Any:
+        value, gradients = asked(*leaves)
+        return value, [jnp.conj(g) if jnp.iscomplexobj(g) else g for g in gradients]
+
+    return conjugated
+
+
+def scipy(work: Workload, device: str) -> Prepared:
+    """NumPy and SciPy, op by op: what LAPACK and pocketfft take by themselves. Asked for values, where it is named.
+
+    Its times are printed and kept, but have no column on the page: it is no peer.
+    """
+    if "scipy" not in work.sides or device == "cuda" or work.question is not Question.VALUES:
+        raise Unsupported(NOT_ASKED)
+    function = partial(work.function_for("scipy"), scipy_ops())
+    seconds: dict[str, float] = {}
+    timed("first run", seconds, lambda: function(*work.arrays))
+    return Prepared(seconds, lambda: function(*work.arrays), lambda results: [np.asarray(x) for x in _flat(results)])
 
 
 def autograd(work: Workload, device: str) -> Prepared:
@@ -172,6 +197,7 @@ SIDES: dict[str, tuple[Prepare, str]] = {
     "torch.compile": (torch_compiled, "torch"),
     "jax": (jax, "jax"),
     "autograd": (autograd, "autograd"),
+    "scipy": (scipy, "scipy"),
 }
 
 

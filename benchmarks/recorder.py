@@ -27,6 +27,10 @@ class Recorder:
         self.statements.append(Statement(registry().ops[name], tuple(x.node for x in operands), attrs))
         return Recorded(self, len(self.statements) - 1)
 
+    def several(self, name: str, *operands: Recorded, count: int) -> list[Recorded]:
+        """All results of an op that has so many."""
+        return self._results(self.append(name, *operands), count)
+
     def scan(self, step: Step, consts: Some, carries: Some, sequences: Some = (), length: int | None = None) -> Results:
         """A loop over steps: the last carries, and what was stacked."""
         groups = len(consts), len(carries), len(sequences)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from benchmarks.problems.adbench import ADBENCH
 from benchmarks.problems.composites import COMPOSITES
+from benchmarks.problems.decompositions import DECOMPOSITIONS
 from benchmarks.problems.deep_networks import DEEP
 from benchmarks.problems.layers import LAYERS
 from benchmarks.problems.loops import LOOPS, PLANNED
 from benchmarks.problems.networks import NETWORKS
 from benchmarks.problems.opset import OPS
 from benchmarks.problems.scaling import SCALING
-from benchmarks.workload import Workload
-
-Maker = Callable[[], Workload]
+from benchmarks.problems.spectra import SPECTRA
+from benchmarks.workload import Maker
 
 GROUPS: Final[Mapping[str, Mapping[str, Maker]]] = {
     "workloads": NETWORKS,
@@ -24,6 +24,8 @@ GROUPS: Final[Mapping[str, Mapping[str, Maker]]] = {
     "layers": LAYERS,
     "adbench": ADBENCH,
     "loops": LOOPS,
+    "spectra": SPECTRA,
+    "decompositions": DECOMPOSITIONS,
     "scaling": SCALING,
     "ops": OPS,
 }

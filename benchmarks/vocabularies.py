@@ -10,6 +10,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
+from benchmarks.vocabularies_of_matrices import jax_words, torch_words
 from benchmarks.workload import Unsupported
 
 #: functions of which all three have one of this name
@@ -37,6 +38,7 @@ def torch_ops() -> Vocabulary:
     named = {name: getattr(torch, name) for name in ELEMENTWISE}
     return looping(
         **named,
+        **torch_words(),
         less=torch.less,
         where=torch.where,
         clamp=torch.clamp,
@@ -92,6 +94,7 @@ def jax_ops() -> Vocabulary:
 
     ops = Vocabulary(
         **numpy_like(jnp),
+        **jax_words(),
         random_key=jax.random.PRNGKey,
         random_split=lambda key, k: jax.random.split(key, num=k),
         random_normal=jax.random.normal,

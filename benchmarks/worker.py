@@ -7,6 +7,7 @@ its own has a peak of memory of its own.
 from __future__ import annotations
 
 import multiprocessing
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -86,7 +87,8 @@ class _Work:
         self._side, self._device = side, device
         self._prepared: Prepared | None = None
         self._fresh = True
-        prepare(side, find("W1")(), device)  # a first workload would pay for what is imported on the way
+        with suppress(Unsupported):
+            prepare(side, find("W1")(), device)  # a first workload would pay for what is imported on the way
 
     def prepare(self, name: str) -> Ready:
         self._prepared = None

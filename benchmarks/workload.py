@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -61,12 +62,34 @@ class Workload:
 
     @property
     def dtype(self) -> str:
-        """The dtype of the first leaf of floats."""
-        return next((a.dtype.name for a in self.arrays if a.dtype.kind == "f"), "float32")
+        """The dtype of the first leaf of floats, or of the parts of complex numbers."""
+        return next((a.real.dtype.name for a in self.arrays if a.dtype.kind in "fc"), "float32")
 
     def function_for(self, side: str) -> Function:
         """The function as this side has it."""
         return self.written.get(side, self.function)
+
+
+Maker = Callable[[], Workload]
+#: a workload of this function; what gradients are asked of; what values are
+Ways = tuple[Callable[[Function], Workload], Function, Function]
+
+
+def both_ways(rows: Mapping[str, Ways]) -> dict[str, Maker]:
+    """For each name the value and all gradients of a loss, and then, as `-values`, values alone."""
+    return {
+        name + suffix: made
+        for name, (make, loss, values) in rows.items()
+        for suffix, made in (("", partial(make, loss)), ("-values", partial(values_of, partial(make, values))))
+    }
+
+
+def values_of(make: Maker) -> Workload:
+    """Values alone, by the same function on all sides."""
+    work = make()
+    return replace(
+        work, name=f"{work.name}-values", title=f"{work.title}: values", question=Question.VALUES, written={}
+    )
 
 
 def normal(seed: int, *shape: int, scale: float = 1.0, dtype: str = "float32") -> Array:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.workload import Array, Function, Question, Workload, normal
+from benchmarks.workload import Array, Function, Maker, Question, Workload, normal, values_of
 
 STEPS: Final = 1_000
 MILLION: Final = 1_000_000
@@ -23,7 +23,6 @@ EXAMPLES, FEATURES, LEAP = 32, 4, 0.1
 WITHOUT: Final = {"torch.compile": "would unroll the loop, and compile for minutes"}
 Values = Sequence[Any]
 Slope = Callable[[Any, Values, Values], Values]
-Maker = Callable[[], Workload]
 Step = Callable[[Any, Values, Values, Values], tuple[Values, Values]]
 
 
@@ -259,14 +258,6 @@ def _workload(
     name: str, title: str, function: Function, parameters: list[Array], data: Sequence[Array] = ()
 ) -> Workload:
     return Workload(name, title, function, parameters, list(data), without=WITHOUT)
-
-
-def values_of(make: Maker) -> Workload:
-    """Values alone, by the same function on all sides."""
-    work = make()
-    return replace(
-        work, name=f"{work.name}-values", title=f"{work.title}: values", question=Question.VALUES, written={}
-    )
 
 
 #: value and all gradients, and then values alone

@@ -1,0 +1,88 @@
+"""Spectra and decompositions of the benchmark compute what NumPy and SciPy do; each row has a goal."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.compare import Differs, largest_difference
+from benchmarks.goals import GOALS
+from benchmarks.peers import prepare
+from benchmarks.problems import decompositions, spectra
+from benchmarks.problems.decompositions import DECOMPOSITIONS
+from benchmarks.problems.spectra import SPECTRA
+from benchmarks.sides import gradserve
+from benchmarks.workload import Array, Question, Unsupported, Workload
+
+ROWS = SPECTRA | DECOMPOSITIONS
+NAMES = [name for name in ROWS if not name.endswith("-values")]
+#: relative to the largest number of a result
+NEAR = {"float32": 1e-4, "float64": 1e-10}
+
+
+@pytest.fixture(autouse=True)
+def _smaller(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sizes at which a test takes no seconds."""
+    monkeypatch.setattr(spectra, "NUMBERS", 1_000)
+    monkeypatch.setattr(spectra, "SIDE", 16)
+    for name, extent in {"ROWS": 1_000, "TABLE": 50}.items():
+        monkeypatch.setattr(decompositions, name, extent)
+
+
+def answered(work: Workload, side: str = "gradserve") -> list[Array]:
+    prepared = gradserve(work, "cpu") if side == "gradserve" else prepare(side, work)
+    return prepared.read(prepared.call())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_values_are_those_of_numpy_and_scipy(name: str) -> None:
+    work = ROWS[f"{name}-values"]()
+    assert largest_difference(answered(work), answered(work, "scipy"), work.dtype) <= NEAR[work.dtype]
+
+
+def slope(work: Workload, along: list[Array], step: float) -> float:
+    """The derivative of a loss along a direction, by differences of values in doubles."""
+    wide = [a.astype(np.result_type(a, "float64")) if a.dtype.kind in "fc" else a for a in work.arrays]
+    ends = []
+    for by in (step, -step):
+        moved = [a + by * v for a, v in zip(wide, along, strict=False)]
+        arrays = [*moved, *wide[len(moved) :]]
+        count = len(along)
+        values = Workload(work.name, work.title, work.function, arrays[:count], arrays[count:], Question.VALUES)
+        ends.append(float(answered(values)[0]))
+    return (ends[0] - ends[1]) / (2 * step)
+
+
+def direction(rng: np.random.Generator, like: Array) -> Array:
+    parts = rng.standard_normal((2, *like.shape))
+    return np.asarray(parts[0] + 1j * parts[1] if like.dtype.kind == "c" else parts[0])
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("-512")])
+def test_gradients_are_those_of_differences(name: str) -> None:
+    work = ROWS[name]()
+    rng = np.random.default_rng(0)
+    along = [direction(rng, a) for a in work.parameters]
+    if name.startswith("eigh"):
+        along = [v + v.swapaxes(-1, -2) for v in along]
+    _, *gradients = answered(work)
+    found = sum(float(np.vdot(g, v).real) for g, v in zip(gradients, along, strict=True))
+    assert found == pytest.approx(slope(work, along, 1e-6), rel=1e-3)
+
+
+def test_every_row_has_a_goal() -> None:
+    assert {*ROWS} <= {*GOALS}
+
+
+def test_scipy_is_asked_for_values_of_rows_that_name_it() -> None:
+    for name in ("complex-product", "W3"):
+        work = ROWS.get(name, lambda: Workload("W3", "", lambda ops, x: x, [np.ones(2)]))()
+        with pytest.raises(Unsupported):
+            prepare("scipy", work)
+
+
+def test_parts_that_are_apart_are_found() -> None:
+    one = [np.array([1 + 2j])]
+    assert largest_difference(one, one, "float64") == 0
+    with pytest.raises(Differs):
+        largest_difference(one, [np.conj(one[0])], "float64")
