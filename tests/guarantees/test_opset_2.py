@@ -1,0 +1,55 @@
+"""Second guarantee, of opset 2: what is wrong is refused, what is odd is answered, and no worker is lost."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.guarantees import opset_2
+from tests.guarantees.figures import Figures
+from tests.guarantees.jobs import is_right, small
+from tests.guarantees.started import Started
+from tests.guarantees.talk import Connection, Hangup, once
+from tests.guarantees.test_bad_input import outcome
+
+pytestmark = pytest.mark.guarantee(2)
+
+
+def test_every_bad_input_of_opset_2_is_refused(attacked: Started, figures: Figures) -> None:
+    before = steady(attacked)
+    cases = opset_2.cases()
+    wrong = [found for case in cases if (found := outcome(attacked, case))]
+    what = f"bad inputs of opset 2 that are not refused as they should, of {len(cases)}"
+    figures.at_most(what, len(wrong), 0, "", "; ".join(wrong))
+    figures.at_most("bad inputs of opset 2: workers that they took with them", lost(attacked, before), 0, "")
+
+
+def test_odd_matrices_and_masks_are_answered(attacked: Started, figures: Figures) -> None:
+    """Singular, of NaN, of no entries; masks that match nothing or all: NaN where there is no answer, and no error."""
+    before = steady(attacked)
+    odd = opset_2.odd()
+    wrong = [f"{name}: {found}" for name, body in odd.items() if (found := answered(attacked, body))]
+    figures.at_most(f"odd matrices and masks that are not answered, of {len(odd)}", len(wrong), 0, "", "; ".join(wrong))
+    figures.at_most("odd matrices and masks: workers that they took with them", lost(attacked, before), 0, "")
+
+
+def answered(server: Started, body: bytes) -> str | None:
+    """What is wrong with an answer; None where nothing is."""
+    with Connection(server.address) as connection:
+        try:
+            answer = connection.ask("/v1/gradients", body)
+        except (OSError, Hangup) as error:
+            return f"{type(error).__name__} {error}"
+    return None if answer.status == 200 else f"{answer.status} {answer.body[:300]!r}"
+
+
+def steady(server: Started) -> set[int]:
+    """The workers of a server that has all of them."""
+    once(server.address, "/v1/gradients", small())
+    server.await_spare()
+    return set(server.workers)
+
+
+def lost(server: Started, before: set[int]) -> int:
+    """How many of these are gone, from a server that computes."""
+    assert is_right(once(server.address, "/v1/gradients", small()).body)
+    return len(before.difference(server.workers))
