@@ -16,7 +16,8 @@
     ├── OverBudget           over_budget
     │   ├── OverMemory
     │   └── TooManyNodes     too_many_nodes
-    └── DeadlineExceeded     deadline_exceeded
+    ├── DeadlineExceeded     deadline_exceeded
+    └── DeadlineTooNear
 
 An op raises the sentence without saying where; `EngineError.at` adds the node once, on the way out.
 No message ever contains an element of a tensor.
@@ -210,3 +211,9 @@ class DeadlineExceeded(EngineError):
     def within(self, function: int, node: int, op: str, label: str | None = None) -> Self:
         """Itself, as `at`."""
         return self
+
+
+class DeadlineTooNear(EngineError):
+    """What a node does in one piece, which nothing interrupts, takes longer than the time that the request has left."""
+
+    code = "deadline_exceeded"

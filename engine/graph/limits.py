@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, TypeVar
 
-from engine.graph.errors import DeadlineExceeded, OverBudget, OverMemory, TooManyNodes, counted
+from engine.graph.errors import DeadlineExceeded, DeadlineTooNear, OverBudget, OverMemory, TooManyNodes, counted
 from engine.graph.precision import IEEE, Precision, coarsest
 from engine.graph.run_report import RunReport
 from engine.graph.run_tier import UNCOMPILED, RunTier
@@ -153,6 +153,21 @@ class Deadline:
             raise DeadlineExceeded("nobody waits for the answer any more")
         if time.monotonic() > self.at:
             raise DeadlineExceeded(f"the request was not finished within its {self.seconds:g} s")
+
+    def admit(self, seconds: float) -> None:
+        """Raise DeadlineTooNear where work of so many seconds, which nothing interrupts, would end too late.
+
+        Raises DeadlineExceeded where it is too late already.
+        """
+        left = self.at - time.monotonic()
+        if seconds > left:
+            self.check()
+            raise DeadlineTooNear(
+                f"this takes some {seconds:.2g} s in one piece, and {left:.2g} s are left of the request's"
+                f" {self.seconds:g} s",
+                expected=f"at most {left:.2g} s",
+                got=f"some {seconds:.2g} s",
+            )
 
 
 NO_DEADLINE = Deadline()

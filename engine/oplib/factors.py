@@ -20,6 +20,19 @@ from engine.oplib.matrices import computed, wide_dtype
 _ELEMENTS: Final = 1 << 15
 _CUBES: Final = 1 << 20
 
+#: seconds of LAPACK on one processor of today, for each m n min(m, n) of a matrix of doubles: what took least, so that
+#: what is refused would be late. Of complex numbers it is three times as much at least.
+_SECONDS: Final = {
+    "eigh": 1.8e-10,
+    "eigvalsh": 6e-11,
+    "svd": 3.3e-10,
+    "svdvals": 1.2e-10,
+    "qr": 8e-11,
+    "lu": 2.2e-11,
+    "matrix_exp": 2.7e-10,
+}
+_COMPLEX: Final = 3
+
 # What numpy.linalg's functions call, and then raise LinAlgError for the whole batch if it has written NaN for one
 # matrix. They are not public, so that there is a way without them.
 _GUFUNCS = getattr(np.linalg, "_umath_linalg", None)
@@ -73,7 +86,7 @@ def factored(run: RunContext, name: str, x: Array) -> Sequence[Array]:
     """The factors of each matrix of a piece [c, m, n], which is written over: NaN where there are none.
 
     `name` is one of eigh, eigvalsh (of what is symmetric), svd, svdvals (thin), and qr (reduced). A matrix with an
-    infinity or NaN has no factors: LAPACK is never shown one.
+    infinity or NaN has no factors: LAPACK is never shown one. Raises DeadlineTooNear for one that takes too long.
     """
     lost = ~run.xp.isfinite(x).all(axis=(-2, -1))
     x[lost] = 0
@@ -126,9 +139,17 @@ def _checked(xp: Any, name: str) -> Callable[[Array], Any]:
     return functions[name]
 
 
+def admit(run: RunContext, name: str, x: Array) -> None:
+    """Look whether there is time for a piece on a processor, by a name of `_SECONDS`. Raises DeadlineTooNear."""
+    if run.device == "cpu":
+        times = _COMPLEX if _is_complex(x) else 1
+        run.deadline.admit(times * _SECONDS[name] * x.size * min(x.shape[-2:]) / run.threads)
+
+
 @_factored.on("cpu")
 def _factored_on_cpu(run: RunContext, name: str, x: Array) -> list[Array]:
-    """Without the check that takes what others have, where NumPy has such a function."""
+    """Without the check that takes what others have, where NumPy has such a function. Raises DeadlineTooNear."""
+    admit(run, name, x)
     unchecked = getattr(_GUFUNCS, _UNCHECKED.get(name, ""), None)
     if unchecked is None:
         return _factored.general(run, name, x)

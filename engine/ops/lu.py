@@ -17,7 +17,7 @@ from engine.graph.tensor_type import INT64, HostArray, Shape, TensorType
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint, conjugate
 from engine.oplib.decomposition import Decomposition, matrix_type, operations, room
-from engine.oplib.factors import at_once, pieces
+from engine.oplib.factors import admit, at_once, pieces
 from engine.oplib.spectrum import column, of_nothing
 from engine.oplib.widening import wide
 
@@ -75,6 +75,7 @@ class LU(Decomposition):
         for (part,), (left, right, rows) in pieces(run, [x], [lower, upper, permutation]):
             lost = ~run.xp.isfinite(part).all(axis=(-2, -1))
             part[lost] = 0
+            admit(run, "lu", part)
             _factor(run, part, left, right, rows)
             left[lost] = right[lost] = np.nan
 

@@ -15,7 +15,7 @@ from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import Decomposition, operations
 from engine.oplib.exponentials import exponential_flops, exponential_slope, exponentials, exponentials_bytes
-from engine.oplib.factors import pieces
+from engine.oplib.factors import admit, pieces
 from engine.oplib.matrices import square
 from engine.oplib.widening import wide
 
@@ -64,6 +64,7 @@ class MatrixExp(Decomposition):
         """Some matrices at a time."""
         if out.size:
             for (part,), (y,) in pieces(run, [x], [out]):
+                admit(run, "matrix_exp", part)
                 y[...] = exponentials(run, part)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:

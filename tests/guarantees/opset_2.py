@@ -245,3 +245,16 @@ def _odd_masks() -> Iterator[tuple[str, bytes]]:
             yield f"{op} of {size} points", _transform(op, REALS, axes=[0], sizes=[size])
     yield "fft of NaN and infinity", _transform("fft", packed([2], [np.nan, np.inf]))
     yield "fft of no signals", _transform("fft", feed(0, [0, 4], []))
+
+
+# ---------------------------------------------------------------- what takes longer than there is time
+
+
+def late(side: int) -> dict[str, bytes]:
+    """Decompositions of one large matrix, as node 3, each of which LAPACK does in one piece, by their op."""
+    spread = [X, node("broadcast_to", 0, shape=[side, side]), node("tanh", 1)]
+    read = {"eigh": [node("get_output", 3, index=1)], "svd": [node("get_output", 3, index=0)], "matrix_exp": []}
+    return {
+        op: asked(*spread, node(op, 2), *results, node("mean", 3 + len(results)), feeds=[feed(0, [], [0.5])])
+        for op, results in read.items()
+    }

@@ -1,4 +1,4 @@
-"""Second guarantee, of opset 2: what is wrong is refused, what is odd is answered, and no worker is lost."""
+"""Second and sixth guarantee, of opset 2: what is wrong or late is refused, what is odd answered, no worker lost."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tests.guarantees.talk import Connection, Hangup, once
 from tests.guarantees.test_bad_input import outcome
 
 pytestmark = pytest.mark.guarantee(2)
+#: less than the decompositions take that are late
+PATIENCE = 2.0
 
 
 def test_every_bad_input_of_opset_2_is_refused(attacked: Started, figures: Figures) -> None:
@@ -30,6 +32,21 @@ def test_odd_matrices_and_masks_are_answered(attacked: Started, figures: Figures
     wrong = [f"{name}: {found}" for name, body in odd.items() if (found := answered(attacked, body))]
     figures.at_most(f"odd matrices and masks that are not answered, of {len(odd)}", len(wrong), 0, "", "; ".join(wrong))
     figures.at_most("odd matrices and masks: workers that they took with them", lost(attacked, before), 0, "")
+
+
+@pytest.mark.guarantee(6)
+def test_a_decomposition_that_would_be_late_is_refused(attacked: Started, figures: Figures) -> None:
+    """At its node, before LAPACK begins, which nothing would interrupt."""
+    before = steady(attacked)
+    wrong = {}
+    for op, body in opset_2.late(3_000).items():
+        answer = once(attacked.address, f"/v1/forward?timeout_ms={1000 * PATIENCE:.0f}", body)
+        if answer.status != 504 or answer.json().get("node") != 3 or answer.seconds > PATIENCE:
+            wrong[op] = (answer.status, answer.seconds, answer.body[:200])
+    figures.at_most(
+        "decompositions that would be late, and are not refused at their node", len(wrong), 0, "", str(wrong)
+    )
+    figures.at_most("decompositions that would be late: workers that they took", lost(attacked, before), 0, "")
 
 
 def answered(server: Started, body: bytes) -> str | None:

@@ -8,10 +8,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Builder, Limits, TensorType, Value, registry
-from engine.graph.errors import DeadlineExceeded
+from engine import (
+    Builder,
+    Compiler,
+    Limits,
+    Program,
+    Statement,
+    TensorType,
+    Value,
+    Values,
+    open_executor,
+    registry,
+)
+from engine.graph.errors import DeadlineExceeded, DeadlineTooNear
 from engine.graph.limits import Deadline
 from engine.graph.run_context import RunContext
+from engine.oplib import factors
 from engine.oplib.cofactors import cofactors
 from engine.oplib.exponentials import exponential_slope
 from engine.oplib.symmetric_slope import symmetric_slope
@@ -91,6 +103,47 @@ def test_the_deadline_is_looked_at_between_matrices(write: Write) -> None:
     run = RunContext(np, Deadline(0.0))
     with pytest.raises(DeadlineExceeded):
         op.forward(run, *operands, out=tuple(outs) if op.several else outs[0], **step.attrs)
+
+
+@pytest.mark.parametrize("name", ["eigh", "eigenvalues", "svd", "singular values", "qr", "lu", "matrix_exp"])
+def test_a_matrix_that_would_be_late_is_not_begun(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing interrupts LAPACK, so that the estimate decides; here it is of a slow processor."""
+    run = RunContext(np, Deadline(60.0))
+    x = definite(2, 3)
+    (step,) = (step for step in planned(EVERY[name], x).steps if step.op.name != "get_output")
+    outs = [np.empty(t.shape, t.dtype) for t in step.types]
+
+    def made() -> None:
+        step.op.forward(run, x, out=tuple(outs) if step.op.several else outs[0], **step.attrs)
+
+    made()
+    monkeypatch.setattr(factors, "_SECONDS", dict.fromkeys(factors._SECONDS, 100.0))
+    with pytest.raises(DeadlineTooNear, match=r"takes some .* s in one piece, and .* s are left of the request's 60 s"):
+        made()
+    run.device = "cuda"
+    factors.admit(run, "eigh", x)
+
+
+def test_what_would_be_late_is_refused_at_its_node(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(factors, "_SECONDS", dict.fromkeys(factors._SECONDS, 100.0))
+    x, ops = np.eye(3), registry().ops
+    nodes = [
+        Statement(ops["parameter"], (), {}),
+        Statement(ops["qr"], (0,), {}),
+        Statement(ops["get_output"], (1,), {"index": 0}),
+    ]
+    program = Program(registry(), nodes, Limits(), opset=2)
+    plan = Compiler(Limits()).compile(program, {0: TensorType.of(x)}, Values.of_program(program, [2])).plan
+    for executor in (EXECUTOR, open_executor("cpu", compile="off")):
+        with pytest.raises(DeadlineTooNear, match=r"node 1 \(qr\): this takes") as caught:
+            executor.run(plan, {0: x}, Deadline(60.0))
+        assert (caught.value.node, caught.value.code) == (1, "deadline_exceeded")
+
+
+def test_a_deadline_that_has_passed_is_not_too_near() -> None:
+    with pytest.raises(DeadlineExceeded):
+        Deadline(0.0).admit(1.0)
+    Deadline().admit(1e9)
 
 
 def flops(name: str, *shape: int) -> int:
