@@ -75,6 +75,10 @@ class Call:
         """Whether operand i has derivatives."""
         return self.operands[i].is_float
 
+    def is_complex(self, i: int = 0) -> bool:
+        """Whether operand i is of complex numbers."""
+        return self.operands[i].is_complex
+
     def is_constant(self, i: int) -> bool:
         """Whether the function alone decides operand i."""
         return self.operands[i].is_constant

@@ -26,9 +26,9 @@ def told(call: Call) -> str:
 def pulled_back(call: Call, passed: Sequence[int]) -> Any:
     """The jaxpr of a rule: of all operands, the results, and a cotangent for each of these.
 
-    It gives a cotangent for each operand of `passed` that is a float, as `derivative` of `call` has to. A rule of
-    tangents is transposed, which JAX does by itself. By values that a function closes over, JAX has no rule: their
-    cotangents are NaN. Raises Blocked for a rule that JAX cannot say so.
+    It gives a cotangent for each operand of `passed` that is a float, as `derivative` of `call` has to: of complex
+    numbers the conjugate of JAX's. A rule of tangents is transposed, which JAX does by itself. By values that a
+    function closes over, JAX has no rule: their cotangents are NaN. Raises Blocked for a rule that JAX cannot say so.
     """
     equation, count, results = call.equation, len(call.operands), len(call.results)
     floats = [i for i in passed if call.operands[i].is_float]
@@ -44,7 +44,8 @@ def pulled_back(call: Call, passed: Sequence[int]) -> Any:
             return [outputs[i] for i in given]
 
         _, pull = jax.vjp(of_floats, *(operands[i] for i in wanted))
-        found = dict(zip(wanted, pull([cotangents[i] for i in given]), strict=True))
+        pulled = pull([conjugate(cotangents[i]) for i in given])
+        found = dict(zip(wanted, map(conjugate, pulled), strict=True))
         return [found[i] if i in found else unknown(operands[i]) for i in floats]
 
     try:
@@ -62,6 +63,11 @@ def not_followed(call: Call, passed: Sequence[int]) -> Any:
     """The jaxpr of a derivative of the same operands whose cotangents are NaN: nobody takes it for one in silence."""
     floats = [i for i in passed if call.operands[i].is_float]
     return jax.make_jaxpr(lambda *values: [unknown(values[i]) for i in floats])(*types_of(call))
+
+
+def conjugate(cotangent: Any) -> Any:
+    """JAX's cotangent of ours, and ours of JAX's: the conjugate of a complex one."""
+    return jnp.conj(cotangent) if cotangent.dtype.kind == "c" else cotangent
 
 
 def unknown(operand: Any) -> Any:

@@ -57,7 +57,8 @@ class ImportedFunction(Imported):
     def gradients(self, values: Any) -> Any:
         """What `jax.grad` gives, of an answer's `gradients`: the trees of the parameters, zeros where none came.
 
-        Leaves that are no floats have zeros, too.
+        Leaves that are no floats have zeros, too. Of a complex leaf it is the conjugate of the answer's, as JAX's
+        gradient is that of the direction of steepest ascent.
         """
         places = self.parameter_places
         if isinstance(places, int):
@@ -70,9 +71,10 @@ class ImportedFunction(Imported):
 
     def _leaf_gradient(self, name: str, values: Any) -> Array:
         try:
-            return np.asarray(_found(values, name, self.parameters[name]))
+            found = np.asarray(_found(values, name, self.parameters[name]))
         except KeyError:
             return np.zeros_like(self.values[name])
+        return found.conj() if found.dtype.kind == "c" else found
 
 
 def _found(values: Any, name: str, node: Node) -> Any:

@@ -18,6 +18,7 @@ from gradserve_client.importing import Blocked, Note, Obstacles, SourceGraph
 from gradserve_client.importing.notes import Tally
 from gradserve_client.jax.call import Call, Result, Said
 from gradserve_client.jax.custom_rules import bound, typed
+from gradserve_client.jax.families.complex_numbers import TAKE_COMPLEX
 from gradserve_client.jax.families.refused import COMPUTED
 from gradserve_client.jax.rules import RULES, refusal_of
 from gradserve_client.jax.values import Scope, Value, require_threefry, unsendable
@@ -114,6 +115,8 @@ class Translator:
         rule = RULES.find(op)
         if rule is None:
             raise Blocked("there is no rule for it")
+        if op not in TAKE_COMPLEX and any(value.is_complex for value in (*operands, *results)):
+            raise Blocked("no op computes it of complex numbers", "compute with real and imaginary parts apart")
         call = Call(op, equation.params, operands, results, scope, self, equation)
         return _wrapped(rule.say(call), results)
 

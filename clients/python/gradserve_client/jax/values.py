@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -11,7 +12,7 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, SourceGraph
-from gradserve_client.tensors import REALS, Array
+from gradserve_client.tensors import DTYPES, Array
 
 #: the words of a key of threefry, on an axis of their own behind those that JAX shows
 _WORDS = 2
@@ -25,6 +26,18 @@ class Summed:
     axes: tuple[int, ...]
     put_in: tuple[int, ...]
     terms: int
+
+
+class Later:
+    """A node that is written where it is read first, if it is: a rule that reads the value may do without."""
+
+    def __init__(self, write: Callable[[], Node]) -> None:
+        self._write = write
+
+    @cached_property
+    def node(self) -> Node:
+        """The node, once it is written."""
+        return self._write()
 
 
 @dataclass(eq=False)
@@ -64,8 +77,13 @@ class Value:
 
     @property
     def is_float(self) -> bool:
-        """Whether it has derivatives."""
-        return self.dtype.kind == "f"
+        """Whether it has derivatives: floats have, and complex numbers."""
+        return self.dtype.kind in "fc"
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is of complex numbers."""
+        return self.dtype.kind == "c"
 
     @property
     def node_shape(self) -> tuple[int, ...]:
@@ -75,11 +93,7 @@ class Value:
 
 def unsendable(dtype: np.dtype[Any]) -> str | None:
     """What keeps a dtype from the wire, or None where nothing does."""
-    if dtype.name in REALS:
-        return None
-    if dtype.kind == "c":
-        return "complex numbers, which are not imported"
-    return f"{dtype.name}, which the wire lacks"
+    return None if dtype.name in DTYPES else f"{dtype.name}, which the wire lacks"
 
 
 def require_threefry(aval: Any) -> None:
@@ -143,6 +157,8 @@ class Scope:
         """The node that gives a value here. Raises Blocked for what no node can give."""
         if value.node is not None:
             return value.node
+        if isinstance(value.marker, Later):
+            return value.marker.node
         if value.marker is not None:
             raise Blocked(value.marker.reason, value.marker.way_round)
         if id(value) not in self._constants:

@@ -26,6 +26,10 @@ SQUARE = positive(3, 3)
 FOUR = normal(6, 4, 3, 5)
 IMAGE = normal(4, 2, 5, 6, 3)
 INDEX = np.array([[2], [0], [2]])
+#: off the cuts of the functions of complex numbers
+Z, W = X + 1j * normal(7, 3, 4), normal(8, 3, 4) + 1j * Y
+HERMITIAN = SQUARE + np.triu(normal(9, 3, 3) * 1j, 1)
+SHORT = INTEGERS.astype(np.int16)
 
 
 def of(function: Callable[..., Any], *arguments: Any) -> Sample:
@@ -92,6 +96,19 @@ wide = lambda key, shape: jax.random.key_data(jax.random.split(jax.random.wrap_k
 magnitude = jax.custom_batching.custom_vmap(jnp.abs)
 magnitude.def_vmap(lambda size, batched, x: (jnp.abs(x), batched[0]))
 
+
+def projected(x: Any) -> Any:
+    """What does not depend on phases of eigenvectors."""
+    w, v = jnp.linalg.eigh(x)
+    return w, (v * jnp.tanh(w)[..., None, :]) @ v.conj().mT
+
+
+def without_phases(x: Any) -> Any:
+    """What does not depend on those of singular vectors."""
+    u, s, vh = jnp.linalg.svd(x, full_matrices=False)
+    return s, (u * jnp.tanh(s)[..., None, :]) @ vh
+
+
 SAMPLES: dict[str, list[Sample]] = {
     **{
         name: unary(getattr(lax, name))
@@ -103,6 +120,34 @@ SAMPLES: dict[str, list[Sample]] = {
     **{name: unary(getattr(lax, name), X / 3) for name in ("acos", "asin", "atanh", "erf_inv")},
     **{name: [of(getattr(lax, name), X, np.where(Y > 0, X, Y))] for name in ("eq", "ge", "gt", "le", "lt", "ne")},
     "acosh": unary(lax.acosh, P + 1),
+    **{name: unary(getattr(lax, name), Z) for name in ("real", "imag")},
+    "conj": [*unary(jnp.conj, Z), *unary(lax.conj)],
+    "complex": [of(lax.complex, X, Y), of(lambda z: lax.complex(jnp.abs(z), jnp.angle(z)), Z)],
+    "fft": [
+        *unary(jnp.fft.fft),
+        *unary(jnp.fft.fft, Z),
+        *unary(lambda z: jnp.fft.ifft(z, norm="ortho"), Z),
+        *unary(jnp.fft.ifftn, Z),
+        *unary(jnp.fft.rfft2),
+        *unary(lambda x: jnp.fft.rfft(x, 5, axis=0)),
+        *unary(jnp.fft.irfft, Z),
+        *unary(lambda z: jnp.fft.irfft(z, 5, axis=0), Z),
+        *unary(lambda z: jnp.fft.irfft2(z, (2, 7), norm="forward"), Z),
+        *unary(jnp.fft.fft, X.astype(np.float32)),
+    ],
+    "eigh": [
+        of(jnp.linalg.eigh, SQUARE),
+        of(projected, np.stack([HERMITIAN, HERMITIAN.T])),
+        of(jnp.linalg.eigvalsh, SQUARE),
+    ],
+    "svd": [
+        of(without_phases, X),
+        of(without_phases, Z.T),
+        of(lambda x: jnp.linalg.svd(x, compute_uv=False), Z),
+        of(jnp.linalg.pinv, X),
+        of(lambda a, b: jnp.linalg.lstsq(a, b)[0], X.T, X[:2].T),
+    ],
+    "qr": [of(jnp.linalg.qr, X.T), of(jnp.linalg.qr, Z.T), of(lambda x: jnp.linalg.qr(x, mode="complete"), SQUARE)],
     "add": [of(lax.add, X, Y), of(lambda x: x + 2.5, X), of(lambda x: 2.5 + x, X), of(lax.add, INTEGERS, OTHERS)],
     "add_any": [of(lambda x: jax.vjp(lambda y: (y, jnp.sin(y)), x)[1]((x, x)), X)],
     "sub": [of(lax.sub, X, Y), of(lambda x: x - 2.5, X), of(lambda x: 2.5 - x, X)],
@@ -116,8 +161,16 @@ SAMPLES: dict[str, list[Sample]] = {
         of(lax.div, INTEGERS, OTHERS),
         of(lax.div, UNSIGNED, np.array([1, 2, 3, 7], np.uint32)),
         of(lax.div, np.array([2**62 + 1, -(2**62) - 3]), np.array([3, 7])),
+        *(of(lax.div, each, each[::-1] * 0) for each in (SHORT, UNSIGNED)),
+        of(lambda x: lax.div(x, np.int64(-3)), INTEGERS),
+        of(lax.div, Z, W),
+        of(lambda x: 1 / x + x / 2.5, Z),
     ],
-    "rem": [of(lax.rem, X, P), of(lax.rem, INTEGERS, OTHERS), of(lax.rem, UNSIGNED, UNSIGNED[::-1] + 1)],
+    "rem": [
+        *(of(lax.rem, X, P), of(lax.rem, INTEGERS, OTHERS), of(lax.rem, UNSIGNED, UNSIGNED[::-1] + 1)),
+        of(lambda x: lax.rem(x, np.int64(-3)), INTEGERS),
+        of(lax.rem, SHORT, SHORT * 0),
+    ],
     "max": [of(lax.max, X, np.where(Y > 0, X, Y)), of(lax.max, BOOLS, BOOLS[::-1]), of(lax.max, INTEGERS, OTHERS)],
     "min": [of(lax.min, X, np.where(Y > 0, X, Y)), of(lax.min, BOOLS, BOOLS[::-1])],
     "atan2": [of(lax.atan2, X, Y)],
@@ -190,10 +243,14 @@ SAMPLES: dict[str, list[Sample]] = {
     "reduce_xor": [of(lambda x: lax.reduce_xor_p.bind(x, axes=(0,)), BOOLS)],
     "argmax": [of(lambda x: jnp.argmax(x, 1), np.round(X)), of(lambda x: lax.argmax(x, 0, "int32"), BOOLS)],
     "argmin": [of(lambda x: jnp.argmin(x, 0), np.round(X))],
-    "cumsum": [*threefold(lax.cumsum), of(lambda x: lax.cumsum(x, 1), NARROW)],
-    "cumprod": threefold(lax.cumprod),
-    "cummax": threefold(lax.cummax),
-    "cummin": threefold(lax.cummin),
+    "cumsum": [*threefold(lax.cumsum), of(lambda x: lax.cumsum(x, 1), NARROW), of(lambda x: lax.cumsum(x, 0), Z)],
+    "cumprod": [
+        *threefold(lax.cumprod),
+        of(lambda x: lax.cumprod(x, 1, reverse=True), NARROW),
+        of(lambda x: lax.cumprod(x, 0), Z),
+    ],
+    "cummax": [*threefold(lax.cummax), of(lambda x: lax.cummax(x, 1, reverse=True), SHORT)],
+    "cummin": [*threefold(lax.cummin), of(lambda x: lax.cummin(x, 1), SHORT)],
     "cumlogsumexp": threefold(lax.cumlogsumexp),
     "sort": [
         of(lambda x: lax.sort(x, dimension=0), X),
@@ -285,9 +342,14 @@ SAMPLES: dict[str, list[Sample]] = {
         of(lambda x, u: lax.dynamic_update_slice(x, u[:2], (9, 0)), X, Y),
         of(lambda b, i: lax.dynamic_update_slice(b, b[:1], (i,)), BOOLS, np.array(1)),
     ],
-    "lu": [of(jnp.linalg.solve, SQUARE, X[:, 0])],
-    "custom_linear_solve": [of(jnp.linalg.solve, SQUARE, X)],
-    "cholesky": [of(jnp.linalg.cholesky, SQUARE)],
+    "lu": [
+        of(jnp.linalg.solve, SQUARE, X[:, 0]),
+        *(of(jax.scipy.linalg.lu, each) for each in (SQUARE[::-1], X, X.T, Z.T)),
+        of(lambda x: lax.linalg.lu(x)[::2], np.stack([X, Y])),
+        of(lambda a, b: jax.scipy.linalg.lu_solve(jax.scipy.linalg.lu_factor(a), b), SQUARE, X),
+    ],
+    "custom_linear_solve": [of(jnp.linalg.solve, SQUARE, X), of(jnp.linalg.solve, HERMITIAN, Z)],
+    "cholesky": [of(jnp.linalg.cholesky, SQUARE), of(jnp.linalg.cholesky, HERMITIAN)],
     "triangular_solve": [
         of(
             lambda a, b, options=options: lax.linalg.triangular_solve(a, b, left_side=False, **options),
@@ -296,7 +358,11 @@ SAMPLES: dict[str, list[Sample]] = {
         )
         for options in ({}, {"lower": True}, {"transpose_a": True}, {"lower": True, "unit_diagonal": True})
     ]
-    + [of(lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, unit_diagonal=True), SQUARE, X)],
+    + [
+        of(lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, unit_diagonal=True), SQUARE, X),
+        of(lambda a, b: lax.linalg.triangular_solve(a, b, left_side=True, conjugate_a=True), HERMITIAN, Z),
+        of(lambda a, b: lax.linalg.triangular_solve(a, b, transpose_a=True, conjugate_a=True), HERMITIAN, Z.T),
+    ],
     "random_seed": [
         of(lambda seed: jax.random.key_data(jax.random.key(seed)), seed)
         for seed in (np.int64(2**40 + 3), np.int64(-5), np.int32(-5))
@@ -329,7 +395,7 @@ SAMPLES: dict[str, list[Sample]] = {
         of(lambda x: lax.switch(1, [jnp.sin, jnp.cos], x), X),
     ],
     "platform_index": [of(lambda x: lax.platform_dependent(x, cpu=jnp.sin, default=jnp.sin), X)],
-    "jit": unary(jax.jit(jnp.sin)),
+    "jit": [*unary(jax.jit(jnp.sin)), of(jax.scipy.linalg.expm, SQUARE / 3), of(jax.scipy.linalg.expm, HERMITIAN / 3)],
     "remat2": unary(jax.checkpoint(lambda x: jnp.sin(jnp.exp(x)))),
     "custom_jvp_call": [
         *unary(jax.nn.relu, np.where(Y > 0, X, 0)),
@@ -343,3 +409,40 @@ SAMPLES: dict[str, list[Sample]] = {
     "custom_vmap_call": unary(magnitude, INTEGERS),
     "composite": unary(lax.composite(jnp.abs, "magnitude"), INTEGERS),
 }
+
+# of complex numbers, what is of real ones above
+SAMPLES["abs"] += unary(jnp.abs, Z)
+for _name in ("cos", "cosh", "exp", "log", "logistic", "neg", "rsqrt", "sin", "sinh", "sqrt", "square"):
+    SAMPLES[_name] += unary(getattr(lax, _name), Z)
+for _name in ("stop_gradient", "tan", "tanh"):
+    SAMPLES[_name] += unary(getattr(lax, _name), Z)
+for _name in ("add", "mul", "sub", "eq", "ne"):
+    SAMPLES[_name] += [of(getattr(lax, _name), Z, W)]
+SAMPLES["mul"] += [of(lambda z: (2.5 + 1j) * z * 2, Z)]
+SAMPLES["integer_pow"] += [of(lambda z, n=n: lax.integer_pow(z, n), Z) for n in (-3, 2, 5)]
+SAMPLES["pow"] += [of(lambda z: z**2.5, Z), of(lambda z: lax.pow(z, 3.0 + 0j), Z)]
+SAMPLES["convert_element_type"] += [
+    of(lambda x: x.astype("complex128"), X),
+    of(lambda z: z.astype("complex64"), Z),
+    of(lambda z: lax.convert_element_type_p.bind(z, new_dtype=np.dtype(bool), weak_type=False, sharding=None), Z),
+    of(lambda x: x.astype("int16"), INTEGERS),
+]
+SAMPLES["reduce_sum"] += [of(lambda z: z.sum(1) + z.mean(1), Z), of(lambda x: x.sum(0), SHORT)]
+SAMPLES["reduce_prod"] += [of(lambda z: z.prod(1), Z)]
+SAMPLES["dot_general"] += [of(lambda a, b: a @ b, Z, W.T), of(lambda a, b: jnp.einsum("ij,kj->kij", a, b), Z, W)]
+SAMPLES["select_n"] += [of(lax.select, X > 0, Z, W)]
+SAMPLES["gather"] += [of(lambda z, i: z[i[:, 0] - 3, i[:, 0]], Z, INDEX)]
+SAMPLES["scatter"] += [of(lambda z, w, i: jnp.asarray(z).at[i[:, 0] - 3].set(w), Z, W, INDEX)]
+SAMPLES["scatter-add"] += [of(lambda z, w, i: jnp.asarray(z).at[i[:, 0], i[:, 0]].add(w[0, :3]), Z, W, INDEX)]
+SAMPLES["scatter-max"] += [of(lambda x, i: jnp.asarray(x).at[i].max(np.int16(2)), SHORT[0], np.array([2, 0, 2]))]
+SAMPLES["dynamic_slice"] += [
+    of(lambda z, i: lax.dynamic_slice(z, (i, 0), (1, 4)), Z, np.int64(-9)),
+    of(lambda b, i: lax.dynamic_slice(b, (i,), (2,)), BOOLS, np.array(9)),
+    of(lambda keys, i: jax.random.key_data(jax.random.wrap_key_data(keys)[i]), np.stack([KEY, KEY + 1]), np.array(1)),
+]
+SAMPLES["dynamic_update_slice"] += [of(lambda z, w, i: lax.dynamic_update_slice(z, w[:2], (i, 1)), Z, W, np.int64(-2))]
+SAMPLES["scan"] += [of(lambda c, x: lax.scan(lambda c, x: (c * x, c + x), c, x), Z[0], W)]
+SAMPLES["custom_vjp_call"] += unary(halved_back, Z)
+SAMPLES["custom_jvp_call"] += [of(jnp.linalg.det, np.ones((4, 4))), of(jnp.linalg.det, HERMITIAN @ HERMITIAN.T)]
+SAMPLES["pad"] += [of(lambda z: lax.pad(z, 0j, ((1, 2, 1), (0, 1, 0))), Z)]
+SAMPLES["broadcast_in_dim"] += [of(lambda z: jnp.broadcast_to(z, (2, 3, 4)), Z)]

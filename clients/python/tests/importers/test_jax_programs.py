@@ -51,7 +51,7 @@ def expected(program: Program) -> tuple[Any, Any]:
 def compared(found: Any, reference: Any, name: str, tolerance: float = 1e-9) -> None:
     one, other = np.asarray(found), np.asarray(reference)
     assert (one.shape, one.dtype) == (other.shape, other.dtype), name
-    if other.dtype.kind != "f":
+    if other.dtype.kind not in "fc":
         assert np.array_equal(one, other), name
         return
     scale = max(1.0, float(np.abs(other).max(initial=0)))

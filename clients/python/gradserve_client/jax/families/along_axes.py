@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from gradserve_client.graph import Node
@@ -18,28 +17,46 @@ from gradserve_client.jax.families.table import RULES
 @RULES("cumsum")
 def cumsum(call: Call) -> Said:
     """`cumsum`, of the entries turned round where it goes backwards."""
+    # `reverse` is an attribute since opset 2, which a graph of this op alone does without
     axis, backwards = int(call.params["axis"]), bool(call.params["reverse"])
     x = call.node().flip(axes=[axis]) if backwards else call.node()
     summed = call.cast(x.cumsum(axis), call.dtype() if call.is_float() else np.int64)
     return summed.flip(axes=[axis]) if backwards else summed
 
 
-def _associative(combine: Any) -> Any:
+@RULES("cumprod")
+def cumprod(call: Call) -> Said:
+    """`cumprod`."""
+    return call.cast(_run(call), call.dtype() if call.is_float() else np.int64)
+
+
+@RULES("cumlogsumexp")
+def cumlogsumexp(call: Call) -> Said:
+    """`cumlogsumexp`."""
+    return _run(call)
+
+
+def _run(call: Call) -> Node:
+    """The op of the primitive's name, along its axis."""
+    made: Node = call.graph.op(
+        call.op, call.node(), axis=int(call.params["axis"]), reverse=True if call.params["reverse"] else None
+    )
+    return made
+
+
+def _extreme(combine: Any) -> Any:
     def say(call: Call) -> Said:
+        if not call.is_float():
+            return _run(call)
         axis, reverse = int(call.params["axis"]), bool(call.params["reverse"])
         return call.expanded(partial(jax.lax.associative_scan, combine, axis=axis, reverse=reverse), call.operands[0])
 
-    say.__doc__ = "`associative_scan`, by which JAX differentiates it: a tree of operations on slices."
+    say.__doc__ = "The op of this name; of floats `associative_scan`, by which JAX differentiates it: ties share."
     return say
 
 
-for _name, _combine in {
-    "cumprod": jax.lax.mul,
-    "cummax": jax.lax.max,
-    "cummin": jax.lax.min,
-    "cumlogsumexp": jnp.logaddexp,
-}.items():
-    RULES.put(_name, _associative(_combine))
+RULES.put("cummax", _extreme(jax.lax.max))
+RULES.put("cummin", _extreme(jax.lax.min))
 
 
 @RULES("sort")

@@ -24,14 +24,19 @@ def as_they_are(call: Call) -> Said:
 
 @RULES("convert_element_type")
 def convert_element_type(call: Call) -> Said:
-    """`cast`, where the dtype is another."""
+    """`cast`, where the dtype is another. Of complex numbers in a real one, the real part."""
     value, wanted = call.operands[0], call.results[0].dtype
     if value.is_key or value.dtype == wanted:
         return value
     reason = unsendable(wanted)
     if reason is not None:
         raise Blocked(f"it gives {reason}")
-    return call.node().cast(wanted.name)
+    node = call.node()
+    if value.is_complex and wanted.kind == "b":
+        return node.not_equal(call.like(0))
+    # to a real dtype, JAX takes the real part
+    real = node.real() if value.is_complex and wanted.kind != "c" else node
+    return real.cast(wanted.name)
 
 
 @RULES("bitcast_convert_type")

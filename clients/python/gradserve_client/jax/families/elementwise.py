@@ -57,10 +57,13 @@ SAME: Final[Mapping[str, str]] = {
     "sqrt": "sqrt",
     "square": "square",
     "stop_gradient": "stop_gradient",
-    "tan": "tan",
     "tanh": "tanh",
     "zeta": "zeta",
 }
+
+
+#: complex numbers to a whole power beyond are by their logarithm
+_BY_SQUARES: Final = 64
 
 
 def _same(op: str) -> Any:
@@ -77,12 +80,14 @@ for _name, _op in SAME.items():
 
 
 def _number(call: Call, i: int) -> float | None:
-    """Operand i as a number of an attribute, where it is a float that the function alone decides."""
+    """Operand i as a number of an attribute, where it is a real float that the function alone decides."""
     value = call.operands[i]
     other = call.operands[1 - i]
     if not value.is_constant or value.shape or not value.is_float or other.shape != call.results[0].shape:
         return None
-    number = float(value.constant)
+    if value.is_complex and value.constant.imag:
+        return None
+    number = float(np.real(value.constant))
     return number if np.isfinite(number) else None
 
 
@@ -114,9 +119,9 @@ def sub(call: Call) -> Said:
 
 @RULES("div")
 def div(call: Call) -> Said:
-    """`div`, of whole numbers towards zero. A sum by the number of its terms is `mean`."""
+    """`div`, of whole numbers `trunc_div`. A sum by the number of its terms is `mean`."""
     if not call.is_float():
-        return quotient(call.node(0), call.node(1), call.dtype())
+        return quotient(call)
     number, summed = _number(call, 1), call.operands[0].summed
     if number is not None and summed is not None and number == summed.terms:
         mean = summed.node.mean(axes=[*summed.axes])
@@ -128,8 +133,8 @@ def div(call: Call) -> Said:
 
 @RULES("rem")
 def rem(call: Call) -> Said:
-    """The remainder with the sign of the dividend."""
-    return remainder(call.node(0), call.node(1), call.dtype())
+    """`rem`."""
+    return remainder(call)
 
 
 def _extreme(op: str, boolean: str) -> Any:
@@ -147,8 +152,10 @@ RULES.put("min", _extreme("minimum", "logical_and"))
 
 @RULES("integer_pow")
 def integer_pow(call: Call) -> Said:
-    """`square`, `reciprocal` or `pow_scalar`; of whole numbers, `pow`."""
+    """`square`, `reciprocal` or `pow_scalar`; of whole numbers, `pow`; of complex ones, products."""
     exponent = int(call.params["y"])
+    if call.is_complex():
+        return _product(call.node(), exponent)
     if not call.is_float():
         return call.node().pow(call.like(exponent))
     if exponent == 2:
@@ -156,13 +163,39 @@ def integer_pow(call: Call) -> Said:
     return call.node().reciprocal() if exponent == -1 else call.node().pow_scalar(float(exponent))
 
 
+def _product(x: Node, exponent: int) -> Node:
+    """x to a whole power by squares, which a logarithm of x = 0 has no part in."""
+    if exponent < 0:
+        return _product(x, -exponent).reciprocal()
+    if exponent < 2:
+        return x if exponent else x.mul_scalar(0.0).add_scalar(1.0)
+    half = _product(x, exponent // 2).square()
+    return half.mul(x) if exponent % 2 else half
+
+
 @RULES("pow")
 def power(call: Call) -> Said:
     """`pow`, or `pow_scalar` where the exponent is a number."""
+    if any(value.is_complex for value in call.operands):
+        number = _number(call, 1)
+        if number is None:
+            raise Blocked("no op is a complex power", "write jnp.exp(y * jnp.log(x)), or a real number as y")
+        whole = number.is_integer() and abs(number) <= _BY_SQUARES
+        return _product(call.node(0), int(number)) if whole else call.node(0).pow_scalar(number)
     if call.is_constant(1) and not call.shape(1) and np.isfinite(float(call.known(1))) and call.is_float():
         return call.node(0).pow_scalar(float(call.known(1)))
     exponent = call.node(1)
     return call.node(0).pow(exponent if call.dtype(1) == call.dtype(0) else exponent.cast(call.dtype(0).name))
+
+
+@RULES("tan")
+def tan(call: Call) -> Said:
+    """`tan`; of complex numbers −i · tanh(i x)."""
+    x = call.node()
+    if not call.is_complex():
+        return x.tan()
+    turned = x.imag().neg().make_complex(x.real()).tanh()
+    return turned.imag().make_complex(turned.real().neg())
 
 
 @RULES("exp2")

@@ -51,43 +51,48 @@ def _filled(call: Call) -> Any:
     return np.nan if kind == "f" else highest(call.dtype()) if kind in "ub" else lowest(call.dtype())
 
 
-def clamped_starts(call: Call, first: int, limits: Sequence[int]) -> Sequence[int | Node]:
-    """The operands from `first` on, one for each axis, so that what begins there fits: numbers where all are known."""
+def starts_of(call: Call, first: int, limits: Sequence[int]) -> list[int] | Node:
+    """Where a box begins, by the operands from `first` on, one for each axis, so that it fits within these limits.
+
+    Numbers where all are known; else int64 [axes], which `slice_at` and `update_slice_at` move themselves.
+    """
     places = range(first, first + len(limits))
     if all(call.is_constant(i) for i in places):
         return [min(max(0, int(call.known(i))), limit) for i, limit in zip(places, limits, strict=True)]
-    zero = call.constant(0, np.int64)
-    return [
-        call.node(i).cast("int64").maximum(zero).minimum(call.constant(limit, np.int64))
-        for i, limit in zip(places, limits, strict=True)
-    ]
+    return call.graph.stack(*(_as_int64(call, i) for i in places), axis=0)
+
+
+def _as_int64(call: Call, i: int) -> Node:
+    if call.is_constant(i):
+        return call.constant(call.known(i), np.int64)
+    return call.node(i) if call.dtype(i) == np.int64 else call.node(i).cast("int64")
 
 
 @RULES("dynamic_slice")
 def dynamic_slice(call: Call) -> Said:
-    """`slice` where the starts are known; else rows at counted positions, axis by axis. Starts are moved to fit."""
-    extents = [int(extent) for extent in call.params["slice_sizes"]]
-    shape = call.shape()
-    starts = clamped_starts(call, 1, [n - extent for n, extent in zip(shape, extents, strict=True)])
-    node = call.node()
+    """`slice` where the starts are known, else `slice_at`; along one of several axes `index`, the others being free."""
+    extents, shape = [int(extent) for extent in call.params["slice_sizes"]], call.shape()
     if not extents:
         return call.operands[0]
-    for axis, (start, extent) in enumerate(zip(starts, extents, strict=True)):
-        if extent == shape[axis]:
-            continue
-        if isinstance(start, Node):
-            node = _read_along(call, node, axis, start, extent)
-        else:
-            node = node.slice(
-                starts=[0] * axis + [start],
-                stops=[TO_THE_END] * axis + [start + extent],
-            )
-    return call.results[0].with_node(node)
+    cut = [axis for axis, extent in enumerate(extents) if extent != shape[axis]]
+    if not cut:
+        return call.operands[0]
+    starts = starts_of(call, 1, [n - extent for n, extent in zip(shape, extents, strict=True)])
+    if not isinstance(starts, Node):
+        stops = [
+            s + extent if axis in cut else TO_THE_END
+            for axis, (s, extent) in enumerate(zip(starts, extents, strict=True))
+        ]
+        return call.node().slice(starts=starts, stops=stops)
+    words = [*call.operands[0].node_shape[len(shape) :]]
+    if len(cut) == 1 and len(shape) + len(words) > 1:
+        return _along(call, cut[0], shape[cut[0]] - extents[cut[0]], extents[cut[0]])
+    if words:
+        starts = call.graph.cat(starts, call.constant([0], np.int64), axis=0)
+    return call.node().slice_at(starts, sizes=[*extents, *words])
 
 
-def _read_along(call: Call, node: Node, axis: int, start: Node, extent: int) -> Node:
-    rank = len(call.operands[0].node_shape)
+def _along(call: Call, axis: int, limit: int, extent: int) -> Node:
+    start = _as_int64(call, 1 + axis).maximum(call.constant(0, np.int64)).minimum(call.constant(limit, np.int64))
     at = start.add(call.constant(np.arange(extent), np.int64))
-    order = [axis, *(i for i in range(rank) if i != axis)]
-    rows = transposed(node, order).embedding(at)
-    return transposed(rows, [order.index(i) for i in range(rank)])
+    return call.graph.index(call.node(), at, axes=[axis])

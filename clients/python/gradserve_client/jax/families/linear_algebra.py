@@ -1,66 +1,22 @@
-"""Systems of equations, inverses, determinants and factors of matrices."""
+"""Systems of equations, inverses, determinants and exponentials of matrices."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+import jax
 import numpy as np
 from jax.extend.core import jaxpr_as_fun
 
 from gradserve_client.graph import Node
-from gradserve_client.importing import Blocked, Note
+from gradserve_client.importing import Blocked
 from gradserve_client.importing.writing import size
 from gradserve_client.jax.call import Call, Said
 from gradserve_client.jax.families.helpers import inverse, transposed
 from gradserve_client.jax.families.table import RULES
-from gradserve_client.jax.values import Value
+from gradserve_client.jax.values import Later, Value
 from gradserve_client.tensors import Array
-
-_LU: Final = "use jnp.linalg.solve, inv, slogdet or det, which are ops, in place of the factors"
-
-
-@dataclass(frozen=True)
-class Factors:
-    """The factors of a matrix, or their permutation: nothing that a graph has, but what `solve` does without."""
-
-    reason: str = "it reads the factors of LU, which no op gives"
-    way_round: str = _LU
-
-
-@RULES("lu", "lu_pivots_to_permutation")
-def lu(call: Call) -> Said:
-    """Left to `custom_linear_solve`, which needs no factors; what else reads them is refused."""
-    return [Value(result.shape, result.dtype, marker=Factors()) for result in call.results]
-
-
-@RULES("cholesky")
-def cholesky(call: Call) -> Said:
-    """`cholesky` of what was made symmetric before, as JAX's functions do."""
-    symmetric = _symmetrised(call.node())
-    if symmetric is None:
-        raise Blocked(
-            "it reads the lower triangle of a matrix alone",
-            "leave symmetrize_input as it is, True; of jax.scipy.linalg.solve, assume_a='gen'",
-        )
-    return symmetric.cholesky()
-
-
-def _symmetrised(node: Node) -> Node | None:
-    """x, where the node is (x + xᵀ) / 2, which our op makes itself; or None."""
-    if node.op not in {"div_scalar", "mul_scalar"} or node.attrs["scalar"] != {"div_scalar": 2.0}.get(node.op, 0.5):
-        return None
-    total = node.graph.find(node.operands[0])
-    if total.op != "add":
-        return None
-    one, other = (node.graph.find(i) for i in total.operands)
-    for x, turned in ((one, other), (other, one)):
-        if turned.op == "transpose" and turned.operands == (x.id,):
-            axes = turned.attrs["axes"]
-            if axes == [*range(len(axes) - 2), len(axes) - 1, len(axes) - 2]:
-                return x
-    return None
 
 
 @RULES("triangular_solve")
@@ -69,6 +25,8 @@ def triangular_solve(call: Call) -> Said:
     stated = call.params
     a, b = call.nodes
     lower, transpose = bool(stated["lower"]), bool(stated["transpose_a"])
+    if stated["conjugate_a"] and call.is_complex():
+        a = a.conj()
     if stated["unit_diagonal"]:
         extent = call.shape()[-1]
         strict = a.tril(offset=-1) if lower else a.triu(offset=1)
@@ -83,15 +41,14 @@ def _random(shape: Sequence[int], dtype: np.dtype[Any]) -> Array:
     drawn = np.random.default_rng(0).standard_normal(tuple(shape))
     if len(shape) >= 2 and shape[-1] == shape[-2]:
         drawn = drawn / 4 + 2 * np.eye(shape[-1])
-    return drawn.astype(dtype)
+    return (drawn * (1 + 0.5j) if dtype.kind == "c" else drawn).astype(dtype)
 
 
 def _agree(one: Any, other: Any, dtype: np.dtype[Any]) -> bool:
     if np.shape(one) != np.shape(other):
         return False
-    return np.allclose(
-        one, other, rtol=1e-3 if dtype.itemsize <= 4 else 1e-9, atol=1e-3 if dtype.itemsize <= 4 else 1e-9
-    )
+    tolerance = 1e-3 if np.finfo(dtype).bits <= 32 else 1e-9
+    return np.allclose(one, other, rtol=tolerance, atol=tolerance)
 
 
 @RULES("custom_linear_solve")
@@ -101,7 +58,7 @@ def custom_linear_solve(call: Call) -> Said:
     places = [0, lengths.matvec, lengths.vecmat, lengths.solve, lengths.transpose_solve]
     first = np.cumsum(places)
     solver = call.operands[first[2] : first[3]]
-    if lengths.matvec != 1 or not any(isinstance(value.marker, Factors) for value in solver) or len(call.results) != 1:
+    if lengths.matvec != 1 or not any(isinstance(value.marker, Later) for value in solver) or len(call.results) != 1:
         raise Blocked("it is solved by a program of its own", "use jnp.linalg.solve, or lax.fixed_point as custom_vjp")
     a, b = call.operands[0], call.operands[-1]
     for turned in (False, True):
@@ -172,13 +129,10 @@ def log_determinant(call: Call, closed: Any) -> Said | None:
 
 
 def determinant(call: Call, closed: Any) -> Said | None:
-    """The sign times the exponential of log |det x|."""
+    """`det`."""
     if _results_among(call, closed, lambda x: [np.linalg.det(x)]) is None:
         return None
-    sentence = "said by slogdet: the gradient at a singular matrix is NaN, where JAX has the cofactors"
-    call.translator.remark(Note("op", "det", 1, sentence))
-    found = call.node().slogdet()
-    return found.get_output(0).mul(found.get_output(1).exp())
+    return [call.node().det()]
 
 
 def _inverse(call: Call, closed: Any) -> Said | None:
@@ -187,5 +141,15 @@ def _inverse(call: Call, closed: Any) -> Said | None:
     return [call.node().inv()]
 
 
+def _exponential(call: Call, closed: Any) -> Said | None:
+    if _results_among(call, closed, lambda x: [np.asarray(jax.scipy.linalg.expm(x))]) is None:
+        return None
+    return [call.node().matrix_exp()]
+
+
 #: JAX's own jitted functions that are put in place of what they run
-NAMED: Final[Mapping[str, Callable[[Call, Any], Said | None]]] = {"inv": _inverse, "slogdet": log_determinant}
+NAMED: Final[Mapping[str, Callable[[Call, Any], Said | None]]] = {
+    "expm": _exponential,
+    "inv": _inverse,
+    "slogdet": log_determinant,
+}

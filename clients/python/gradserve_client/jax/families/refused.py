@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _NO_OP: Final = ("no op computes it", "")
-_FACTORS: Final = ("no op gives these factors", "use cholesky, solve, inv, slogdet or det, where these will do")
-_COMPLEX: Final = ("it is of complex numbers, which are not imported", "compute with real and imaginary parts apart")
+_FACTORS: Final = ("no op gives these factors", "use cholesky, eigh, lu, qr or svd, where these will do")
 _DEVICES: Final = ("it speaks of several devices, and a graph runs on one", "import the function of one device")
 _CALLBACK: Final = ("it calls back into Python", "return what the callback is to see")
 _STATE: Final = ("it changes memory in place", "return the new value")
@@ -37,21 +36,17 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
         (
             "cholesky_update",
             "eig",
-            "eigh",
             "geqp3",
             "geqrf",
             "hessenberg",
             "householder_product",
             "ormqr",
-            "qr",
             "schur",
-            "svd",
             "symmetric_product",
             "tridiagonal",
         ),
         _FACTORS,
     ),
-    **dict.fromkeys(("complex", "conj", "fft", "imag", "real"), _COMPLEX),
     **dict.fromkeys(
         (
             "all_gather",
@@ -81,5 +76,5 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
 
 #: those of them that are computed beforehand where the function alone decides their operands
 COMPUTED: Final = frozenset(
-    op for op, stated in REFUSED.items() if stated in {_NO_OP, _FACTORS, _COMPLEX, _BITS} and op != "random_gamma"
+    op for op, stated in REFUSED.items() if stated in {_NO_OP, _FACTORS, _BITS} and op != "random_gamma"
 )

@@ -113,7 +113,9 @@ def pad(call: Call) -> Said:
     """`pad`, with gaps between neighbours where there are any; negative borders are cut off by `slice`."""
     low, high, interior = ([int(config[i]) for config in call.params["padding_config"]] for i in range(3))
     shape = call.shape()
-    zeros = call.is_constant(1) and not np.any(call.known(1)) and not np.signbit(call.known(1).astype(np.float64))
+    zeros = (
+        call.is_constant(1) and not np.any(call.known(1)) and not np.signbit(np.real(call.known(1)).astype(np.float64))
+    )
     if zeros and not any(interior) and min([0, *low, *high]) >= 0 and call.dtype().kind != "b":
         return zero_bordered(call.node(), low, high)
     if not any(interior):

@@ -19,29 +19,25 @@ def _constant(node: Node, value: Any, dtype: Any) -> Node:
     return node.graph.constant(np.asarray(value, dtype))
 
 
-def remainder(a: Node, b: Node, dtype: np.dtype[Any]) -> Node:
-    """What is left of a by b, with the sign of a."""
-    if dtype.kind == "u":
-        return a.mod(b)
-    by = b.abs()
-    return a.less(_constant(a, 0, dtype)).where(a.neg().mod(by).neg(), a.mod(by))
+def quotient(call: Call) -> Node:
+    """a / b towards zero, of whole numbers; by 0 all bits are 1."""
+    a, b = call.nodes
+    made = a.trunc_div(b)
+    if not _may_be_zero(call):
+        return made
+    nothing = np.iinfo(call.dtype()).max if call.dtype().kind == "u" else -1
+    return b.equal(call.like(0)).where(call.like(nothing), made)
 
 
-def quotient(a: Node, b: Node, dtype: np.dtype[Any]) -> Node:
-    """a / b towards zero, of whole numbers."""
-    return exact_quotient(a.sub(remainder(a, b, dtype)), b, dtype)
+def remainder(call: Call) -> Node:
+    """What is left of a by b, with the sign of a; of a whole number by 0, that number."""
+    a, b = call.nodes
+    made = a.rem(b)
+    return made if call.is_float() or not _may_be_zero(call) else b.equal(call.like(0)).where(a, made)
 
 
-def exact_quotient(whole: Node, by: Node, dtype: np.dtype[Any]) -> Node:
-    """whole / by, which is a whole number of this dtype.
-
-    A quotient in float64 is exact but for int64 beyond 2⁵³: there, what it leaves over is divided once more.
-    """
-    found = whole.div(by).round().cast(dtype.name)
-    if dtype != _INT64:
-        return found
-    left = whole.sub(found.mul(by))
-    return found.add(left.div(by).round().cast(dtype.name))
+def _may_be_zero(call: Call) -> bool:
+    return not call.is_constant(1) or not bool(np.all(call.known(1)))
 
 
 def _width(call: Call) -> int:
@@ -143,7 +139,7 @@ def _shifted(call: Call, x: Node, by: Node) -> Node:
     if call.op == "shift_left":
         return whole.where(x.mul(factor), zero).cast(call.dtype().name)
     sign = x.less(zero).where(call.constant(-1, _INT64), zero)
-    return whole.where(exact_quotient(x.sub(x.mod(factor)), factor, _INT64), sign).cast(call.dtype().name)
+    return whole.where(x.floor_div(factor), sign).cast(call.dtype().name)
 
 
 @RULES("population_count")
