@@ -8,10 +8,12 @@ from gradserve_client.torch.families import (  # noqa: F401 - each puts its rule
     attending,
     borders,
     comparisons,
+    complex_numbers,
     constants,
     convolution,
     distances,
     elementwise,
+    factors,
     indexing,
     losses,
     normalisation,
@@ -25,6 +27,7 @@ from gradserve_client.torch.families import (  # noqa: F401 - each puts its rule
     sampling,
     scattering,
     shapes,
+    spectra,
     whole,
 )
 from gradserve_client.torch.families.refused import REFUSED

@@ -14,6 +14,7 @@ from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, Note, Obstacles, SourceGraph
 from gradserve_client.importing.notes import Tally
 from gradserve_client.torch.call import Call, Result, Said
+from gradserve_client.torch.families.complex_numbers import TAKE_COMPLEX
 from gradserve_client.torch.places import place_of
 from gradserve_client.torch.rules import RULES, refusal_of
 from gradserve_client.torch.values import Type, Unknown, Value, constant_of, require_sendable, type_of
@@ -114,6 +115,8 @@ class Translator:
         if rule is None:
             raise Blocked("there is no rule for it")
         results = _types(step)
+        if name not in TAKE_COMPLEX and any(kind.is_complex for kind in (*results, *_read(arguments))):
+            raise Blocked("no op computes it of complex numbers", "write real and imaginary parts apart")
         asked = _asked(step)
         for place, kind in enumerate(results):
             if place in asked:
@@ -164,6 +167,14 @@ def _types(step: Step) -> list[Type]:
     if not isinstance(found, list | tuple):
         found = [found]
     return [type_of(each) if isinstance(each, torch.Tensor) else Type("none", ()) for each in found]
+
+
+def _read(arguments: dict[str, Any]) -> Iterator[Type]:
+    """The types of the tensors among arguments."""
+    for stated in arguments.values():
+        for each in stated if isinstance(stated, list) else [stated]:
+            if isinstance(each, Value):
+                yield each.type
 
 
 def _asked(step: Step) -> set[int]:

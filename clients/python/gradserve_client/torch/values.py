@@ -10,7 +10,7 @@ import torch
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, SourceGraph
-from gradserve_client.tensors import REALS
+from gradserve_client.tensors import DTYPES
 
 #: a constant of one number is written as that number where it has more elements
 _WRITTEN_OUT = 16
@@ -31,6 +31,11 @@ class Type:
     def is_float(self) -> bool:
         """Whether it is one of the floats that have derivatives."""
         return self.dtype.startswith("float")
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether it is of complex numbers."""
+        return self.dtype.startswith("complex")
 
 
 @dataclass(eq=False)
@@ -77,9 +82,7 @@ def type_of(tensor: torch.Tensor) -> Type:
 
 def require_sendable(kind: Type) -> None:
     """Raise Blocked for a dtype that the wire lacks."""
-    if kind.dtype.startswith("complex"):
-        raise Blocked("it gives complex numbers, which are not imported", "write real and imaginary parts apart")
-    if kind.dtype not in REALS:
+    if kind.dtype not in DTYPES:
         raise Blocked(f"it gives {kind.dtype}, which the wire lacks", "convert the module with .double() or .float()")
 
 
@@ -94,6 +97,6 @@ def written(graph: SourceGraph, tensor: torch.Tensor) -> Node:
     value = constant_of(tensor)
     require_sendable(value.type)
     number = value.number if tensor.numel() > _WRITTEN_OUT else None
-    if number is None or not np.isfinite(number) or abs(number) > 2**53:
+    if number is None or value.type.is_complex or not np.isfinite(number) or abs(number) > 2**53:
         return graph.constant(tensor.numpy(force=True))
     return graph.full(shape=list(value.type.shape), fill=float(number), dtype=value.type.dtype)

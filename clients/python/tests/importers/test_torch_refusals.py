@@ -41,7 +41,7 @@ class Noisy(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         y = self.net(x) + torch.randn_like(x)
-        return torch.fft.rfft(y).abs()
+        return torch.fft.rfft(y).tan().abs()
 
 
 def test_all_that_is_in_the_way_is_told_at_once() -> None:
@@ -55,8 +55,8 @@ def test_all_that_is_in_the_way_is_told_at_once() -> None:
         f"{drops}; call module.eval(), or multiply with a mask that is an input\n"
         f"  randn_like (at test_torch_refusals.py:{line - 1}): it is random; a graph draws no numbers by PyTorch's "
         "generator; pass the noise as an input of the module\n"
-        f"  _fft_r2c (at test_torch_refusals.py:{line}): it is a spectrum, of complex numbers, which are not imported; "
-        "multiply with a matrix of cosines and one of sines"
+        f"  tan (at test_torch_refusals.py:{line}): no op computes it of complex numbers; "
+        "write real and imaginary parts apart"
     )
 
 
@@ -113,9 +113,11 @@ CASES: dict[str, tuple[Callable[..., Any], str]] = {
     "masks that select": (lambda x: x[x > 0], "how large its result is depends on the values|says how many there are"),
     "positions": (lambda x: torch.nonzero(x > 0).sum(), "nonzero .*how large"),
     "numbers": (lambda x: x * x.sum().item(), "_local_scalar_dense .*a number of Python"),
-    "complex": (lambda x: torch.complex(x, x).abs(), "complex .*complex numbers.*real and imaginary parts"),
-    "spectra": (lambda x: torch.fft.fft(x).real, "spectrum"),
-    "determinants": (lambda x: torch.linalg.det(x[:, :3]), "_linalg_det .*slogdet"),
+    "complex": (lambda x: torch.complex(x, x).tan().abs(), "tan .*complex numbers.*real and imaginary parts"),
+    "all vectors": (lambda x: torch.linalg.svd(x)[2], "_linalg_svd .*beyond those of values.*full_matrices=False"),
+    "all columns": (lambda x: torch.linalg.qr(x.mT, "complete")[0], "linalg_qr .*beyond those of the matrix.*reduced"),
+    "no exchanges": (lambda x: torch.linalg.lu(x, pivot=False), "linalg_lu .*exchanges no rows"),
+    "bounds by themselves": (lambda x: torch.linalg.pinv(x, atol=0.5), "linalg_pinv.* no part of the largest"),
     "bfloat16": (lambda x: x.bfloat16() * 2, "bfloat16, which the wire lacks"),
     "own backward": (Cubed.apply, r"autograd.Function Cubed \(at .*\): it has a backward of its own"),
     "hooks": (_hooked, "hook .*changes gradients"),

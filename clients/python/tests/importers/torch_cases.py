@@ -43,6 +43,23 @@ def _grid(**options: Any) -> Callable[..., Any]:
 
 GRID = normal(2, 4, 5, 2, seed=5) * 1.4
 
+
+def _projected(x: torch.Tensor) -> Any:
+    """What does not depend on phases of eigenvectors."""
+    w, v = torch.linalg.eigh(x + x.mH)
+    return w, (v * w.tanh().unsqueeze(-2)) @ v.mH
+
+
+def _eigenvalues(x: torch.Tensor) -> Any:
+    return torch.linalg.eigvalsh(x + x.mH)
+
+
+def _without_phases(x: torch.Tensor) -> Any:
+    """What does not depend on those of singular vectors."""
+    u, s, vh = torch.linalg.svd(x, full_matrices=False)
+    return s, (u * s.tanh().unsqueeze(-2)) @ vh
+
+
 CASES: Final[dict[str, list[Case]]] = {
     **_each("acos asin atan atanh erfinv", UNIT),
     **_each("acosh", POSITIVE + 1),
@@ -181,7 +198,7 @@ CASES: Final[dict[str, list[Case]]] = {
         (lambda x: torch.var(x, 1, correction=0.5, keepdim=True), [X]),
     ],
     "var.dim": [(lambda x: aten.var.dim(x, [1], False), [X])],
-    "std.correction": [(lambda x: x.std(1), [TIES]), (lambda x: x.std(), [X])],
+    "std.correction": [(lambda x: x.std(1, correction=1), [TIES]), (lambda x: x.std(), [X])],
     "std.dim": [(lambda x: aten.std.dim(x, [1], False), [X])],
     "_softmax": [(lambda x: aten._softmax(x, 1, False), [X])],
     "_log_softmax": [(lambda x: aten._log_softmax(x, 0, False), [X])],
@@ -262,6 +279,48 @@ CASES: Final[dict[str, list[Case]]] = {
     "baddbmm": [(torch.baddbmm, [normal(2, 3, 3), SIGNAL, SIGNAL.transpose(1, 2)])],
     "addmv": [(lambda a, b, c: torch.addmv(a, b, c, beta=0), [normal(3), X, Y[0]])],
     "_linalg_slogdet": [(torch.linalg.slogdet, [SQUARE])],
+    "_linalg_det": [(torch.linalg.det, [SQUARE]), (torch.linalg.det, [SQUARE + 0.3j * SQUARE.mT])],
+    "_linalg_eigh": [(_projected, [SQUARE]), (_projected, [SQUARE + 0.3j * SQUARE.mT]), (_eigenvalues, [SQUARE])],
+    "_linalg_svd": [
+        (_without_phases, [X]),
+        (_without_phases, [torch.complex(X, Y).mT]),
+        (torch.linalg.svdvals, [torch.complex(X, Y)]),
+        (lambda x: torch.linalg.norm(x, "nuc"), [X]),
+    ],
+    "linalg_qr": [
+        (torch.linalg.qr, [X.mT]),
+        (torch.linalg.qr, [torch.complex(X, Y).mT]),
+        (lambda x: torch.linalg.qr(x, mode="r")[1].detach(), [X.mT]),
+    ],
+    "linalg_lu": [(torch.linalg.lu, [each]) for each in (SQUARE.flip(1), X, X.mT, torch.complex(X, Y).mT)],
+    "linalg_pinv.atol_rtol_tensor": [(torch.linalg.pinv, [X]), (lambda x: torch.linalg.pinv(x, rtol=1e-3), [X.mT])],
+    "linalg_matrix_exp": [(torch.linalg.matrix_exp, [SQUARE]), (torch.linalg.matrix_exp, [0.3j * SQUARE])],
+    "_fft_c2c": [
+        (torch.fft.fft, [torch.complex(X, Y)]),
+        (lambda z: torch.fft.ifftn(z, norm="ortho"), [torch.complex(X, Y)]),
+        (lambda z: torch.fft.ifft(z, 5, 0, norm="forward"), [torch.complex(X, Y)]),
+    ],
+    "_fft_r2c": [
+        (torch.fft.rfft, [X]),
+        (torch.fft.fft2, [X]),
+        (lambda x: torch.fft.rfft2(x, (5, 3), norm="forward"), [X]),
+        (
+            lambda x: torch.stft(x, 4, hop_length=2, return_complex=True, window=torch.hann_window(4).double()),
+            [SIGNAL[0]],
+        ),
+    ],
+    "_fft_c2r": [
+        (torch.fft.irfft, [torch.complex(X, Y)]),
+        (lambda z: torch.fft.irfft2(z, (2, 7), norm="ortho"), [torch.complex(X, Y)]),
+    ],
+    "complex": [(torch.complex, [X, Y])],
+    "polar": [(torch.polar, [POSITIVE, Y])],
+    "view_as_real": [(lambda z: z.real * z.imag, [torch.complex(X, Y)]), (torch.view_as_real, [torch.complex(X, Y)])],
+    "view_as_complex": [(torch.view_as_complex, [normal(3, 2)])],
+    "_conj": [(lambda z: z.conj() * 2j, [torch.complex(X, Y)]), (lambda z: z.mH @ z, [torch.complex(X, Y)])],
+    "_conj_physical": [(torch.conj_physical, [torch.complex(X, Y)])],
+    "angle": [(torch.angle, [torch.complex(X, Y)]), (lambda x: torch.angle(x).detach(), [X])],
+    "unfold": [(lambda x: x.unfold(1, 2, 2), [SIGNAL]), (lambda x: x.unfold(2, 3, 2), [SIGNAL])],
     "linalg_inv": [(torch.linalg.inv, [SQUARE])],
     "linalg_inv_ex": [(lambda a: torch.linalg.inv_ex(a)[0], [SQUARE])],
     "_linalg_solve_ex": [(lambda a, b: torch.linalg.solve_ex(a, b)[0], [SQUARE, normal(2, 3, 2)])],
@@ -532,3 +591,44 @@ LAYERS: Final[dict[str, list[tuple[str, dict[str, Any], Sequence[Any]]]]] = {
     "rnn_tanh.input": [("RNN", {}, [normal(5, 2, 3)])],
     "rnn_relu.input": [("RNN", {"nonlinearity": "relu"}, [normal(5, 3)])],
 }
+
+Z, W = torch.complex(X, Y), torch.complex(Y.flip(0), X.flip(1))
+for _name in (
+    "abs",
+    "neg",
+    "cos",
+    "cosh",
+    "exp",
+    "log",
+    "reciprocal",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tanh",
+):
+    CASES[_name] += [(getattr(torch, _name), [Z])]
+CASES["add.Tensor"] += [
+    (torch.add, [Z, W]),
+    (lambda z, x: z + x, [Z, X]),
+    (lambda z: torch.add(z + 2.5, z, alpha=2), [Z]),
+]
+CASES["sub.Tensor"] += [(torch.sub, [Z, W])]
+CASES["mul.Tensor"] += [(torch.mul, [Z, W]), (lambda z: z * 2 * (1 - 2j), [Z]), (lambda x: x * 1j, [X])]
+CASES["div.Tensor"] += [(torch.div, [Z, W]), (lambda z: z / 2.5, [Z])]
+CASES["sum.dim_IntList"] += [(lambda z: z.sum(1), [Z])]
+CASES["mean.dim"] += [(lambda z: z.mean(0), [Z])]
+CASES["prod.dim_int"] += [(lambda z: z.prod(1), [Z])]
+CASES["cumsum"] += [(lambda z: z.cumsum(1), [Z])]
+CASES["cumprod"] += [(lambda z: z.cumprod(1), [Z])]
+CASES["matmul"] += [(torch.matmul, [Z, W.mT])]
+CASES["cat"] += [(lambda z, x: torch.cat([z, x]), [Z, X])]
+CASES["where.self"] += [(torch.where, [MASK, Z, W])]
+CASES["index.Tensor"] += [(lambda z, i: z[i % 3, i], [Z, ROWS])]
+CASES["eq.Tensor"] += [(torch.eq, [Z, Z.flip(0)])]
+CASES["_to_copy"] += [(lambda x: x.to(torch.complex64), [X]), (lambda x: (x * 9).to(torch.int16) * 3, [X])]
+CASES["linalg_solve"] += [
+    (torch.linalg.solve, [SQUARE + 0.3j * SQUARE.mT, torch.complex(normal(2, 3, 2), normal(2, 3, 2))])
+]
+CASES["linalg_inv"] += [(torch.linalg.inv, [SQUARE + 0.3j * SQUARE.mT])]

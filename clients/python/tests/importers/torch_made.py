@@ -60,7 +60,9 @@ def compared(
     own = copy.deepcopy(module)
     tensors = torch.utils._pytree.tree_leaves((tuple(args), dict(kwargs)))
     leaves = [
-        each.detach().clone().requires_grad_(each.is_floating_point()) if isinstance(each, torch.Tensor) else each
+        each.detach().clone().requires_grad_(each.is_floating_point() or each.is_complex())
+        if isinstance(each, torch.Tensor)
+        else each
         for each in tensors
     ]
     spec = torch.utils._pytree.tree_structure((tuple(args), dict(kwargs)))
@@ -98,22 +100,24 @@ def _gradients_apart(
         return
     leaves = {name: each for name, each in zip(model.inputs, given, strict=True) if each.requires_grad}
     leaves |= {name: each for name, each in own.named_parameters() if name in model.parameters}
-    loss = sum((part * torch.from_numpy(weights_of(part.shape)).to(part.dtype)).sum().double() for part in parts)
+    counted = [part.real + 0.5 * part.imag if part.is_complex() else part for part in parts]
+    loss = sum((part * torch.from_numpy(weights_of(part.shape)).to(part.dtype)).sum().double() for part in counted)
     assert isinstance(loss, torch.Tensor)
     expected = torch.autograd.grad(loss, [*leaves.values()], allow_unused=True)
     nodes = [{**model.inputs, **model.parameters}[name] for name in leaves]
     found = client.gradients(model.graph, feeds, of=_loss_of(model, results), wrt=nodes).gradients
     for name, node, one in zip(leaves, nodes, expected, strict=True):
         other = torch.zeros_like(leaves[name]) if one is None else one
-        yield from _apart(f"gradient by {name}", found[node], other.numpy())
+        yield from _apart(f"gradient by {name}", found[node], other.resolve_conj().numpy())
 
 
 def _loss_of(model: Imported, results: Sequence[torch.Tensor]) -> Any:
     graph, total = model.graph, None
     for node, tensor in zip(model.outputs.values(), results, strict=True):
         if tensor.requires_grad:
-            weights = graph.constant(weights_of(tensor.shape).astype(str(tensor.dtype).removeprefix("torch.")))
-            part = node.mul(weights).sum().cast("float64")
+            weights = graph.constant(weights_of(tensor.shape).astype(str(tensor.real.dtype).removeprefix("torch.")))
+            counted = node.real().add(node.imag().mul_scalar(0.5)) if tensor.is_complex() else node
+            part = counted.mul(weights).sum().cast("float64")
             total = part if total is None else total.add(part)
     return total
 
@@ -126,7 +130,7 @@ def _apart(name: str, found: np.ndarray, expected: np.ndarray) -> Iterator[str]:
         if not (found == expected).all():
             yield f"{name} is {found.tolist()} in place of {expected.tolist()}"
     else:
-        within = WITHIN if found.dtype == np.float64 else 1e-5
+        within = WITHIN if found.dtype in (np.float64, np.complex128) else 1e-5
         scale = max(1.0, float(np.max(np.abs(expected[np.isfinite(expected)]), initial=0.0)))
         if not np.allclose(found, expected, rtol=within, atol=within * scale, equal_nan=True):
             yield f"{name} is off: {found.reshape(-1)[:12]} in place of {expected.reshape(-1)[:12]}"

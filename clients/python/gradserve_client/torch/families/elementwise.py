@@ -50,7 +50,7 @@ _FUNCTIONS: Final = {
     "tanh": "tanh",
 }
 #: functions that keep the dtype
-_KEEPING: Final = ("abs", "neg", "relu", "sign")
+_KEEPING: Final = ("neg", "relu", "sign")
 _ROUNDING: Final = ("ceil", "floor", "round")
 
 
@@ -62,6 +62,12 @@ for _name, _op in _FUNCTIONS.items():
     RULES.put(_name, _unary(_op))
 for _name in _KEEPING:
     RULES.put(_name, _unary(_name))
+
+
+@RULES("abs")
+def absolute(call: Call) -> Said:
+    """|x|, which is real of complex numbers."""
+    return call.node().abs() if call.value().type.is_complex else call.converted("self", call.result.dtype).abs()
 
 
 @RULES(*_ROUNDING)
@@ -185,10 +191,12 @@ def _summed(node: Node, found: Sequence[int], wanted: Sequence[int]) -> Node:
 
 @RULES("_to_copy")
 def cast(call: Call) -> Said:
-    """To another dtype; the same is no node."""
+    """To another dtype; the same is no node. Of complex numbers in a real one, the real part."""
     if call.dtype() == call.result.dtype:
         return call.value()
-    return call.node().cast(call.result.dtype)
+    x = call.node()
+    real = x.real() if call.value().type.is_complex and not call.result.is_complex else x
+    return real.cast(call.result.dtype)
 
 
 @RULES("alias", "clone")

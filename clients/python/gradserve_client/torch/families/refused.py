@@ -12,15 +12,9 @@ _BY_DATA: Final = (
     "choose with torch.where, or pass the positions as an input",
 )
 _NUMBER: Final = ("it makes a number of Python of the data", "compute with the tensor")
-_COMPLEX: Final = ("it is of complex numbers, which are not imported", "write real and imaginary parts apart")
-_SPECTRUM: Final = (
-    "it is a spectrum, of complex numbers, which are not imported",
-    "multiply with a matrix of cosines and one of sines",
-)
 _PACKED: Final = ("it is of packed sequences, whose lengths are data", "pad them, and mask what is beyond")
 _BACKWARD: Final = ("it is one of the ops that autograd runs, and no module calls it", "")
 _SIZE: Final = ("it is a size that is not known, and sizes are", "")
-_DET: Final = ("its gradient where it is 0 is another than that of its parts", "use torch.linalg.slogdet")
 _CHANGING: Final = ("it changes buffers, and comes as _native_batch_norm_legit_functional, which has a rule", "")
 _RESIZED: Final = ("it changes the size of what is there", "make a tensor of the new size")
 
@@ -73,21 +67,6 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
         _BY_DATA,
     ),
     **dict.fromkeys(("_local_scalar_dense", "item", "equal"), _NUMBER),
-    **dict.fromkeys(
-        (
-            "angle",
-            "complex",
-            "imag",
-            "polar",
-            "real",
-            "view_as_complex",
-            "view_as_real",
-            "_conj_physical",
-            "conj_physical",
-        ),
-        _COMPLEX,
-    ),
-    **dict.fromkeys(("_fft_c2c", "_fft_c2r", "_fft_r2c", "stft", "istft"), _SPECTRUM),
     **dict.fromkeys(("lstm.data", "gru.data", "rnn_tanh.data", "rnn_relu.data"), _PACKED),
     **dict.fromkeys(
         (
@@ -102,7 +81,6 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
         _BACKWARD,
     ),
     **dict.fromkeys(("sym_is_contiguous", "sym_numel", "sym_size.int", "sym_storage_offset", "sym_stride.int"), _SIZE),
-    "_linalg_det": _DET,
     "_native_batch_norm_legit": _CHANGING,
     "resize_": _RESIZED,
 }

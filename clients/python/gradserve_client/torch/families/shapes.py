@@ -10,6 +10,7 @@ import torch
 from gradserve_client.graph import Node
 from gradserve_client.importing.writing import TO_THE_END, several, size
 from gradserve_client.torch.call import Call, Said
+from gradserve_client.torch.families.helpers import at_positions
 from gradserve_client.torch.families.table import RULES
 from gradserve_client.torch.values import Value
 
@@ -171,3 +172,15 @@ def copy(call: Call) -> Said:
         return source
     node = call.converted("src", call.result.dtype)
     return node if source.type.shape == call.result.shape else node.broadcast_to(shape=list(call.result.shape))
+
+
+@RULES("unfold")
+def unfold(call: Call) -> Said:
+    """Windows along an axis, side by side, their entries on a new last one."""
+    if not call.rank():
+        return call.node().unsqueeze(axes=[0])
+    axis, size_, step = call.axis("dimension"), int(call["size"]), int(call["step"])
+    rank, count = call.rank(), call.result.shape[axis]
+    read = at_positions(call.node(), [i * step + j for i in range(count) for j in range(size_)], axis)
+    apart = read.reshape(shape=[*call.shape()[:axis], count, size_, *call.shape()[axis + 1 :]])
+    return apart.transpose(axes=[*range(axis + 1), *range(axis + 2, rank + 1), axis + 1])
