@@ -54,6 +54,29 @@ CASES = {
         | {"variance": RNG.uniform(0.5, 2, 3)},
         normal(5, x=(2, 2, 8, 8)),
     ),
+    "spectra": Case(
+        """spectra (double[2,6,1] x) => (double[2,4,2] half, double[2,6,2] back, double[2,6,1] real, double d) {
+            axis = Constant <value_int = 1> ()
+            a = Mul (x, w)
+            half = DFT <onesided = 1> (a, , axis)
+            z = DFT (a, , axis)
+            scaled = Mul (z, u)
+            back = DFT <inverse = 1> (scaled, , axis)
+            real = DFT <inverse = 1, onesided = 1> (half, , axis)
+            d = Det (m)
+        }""",
+        normal(20, w=(2, 6, 1), u=(2, 6, 2), m=(3, 3)),
+        normal(21, x=(2, 6, 1)),
+    ),
+    "frames": Case(
+        """frames (double[2,10,1] x) => (double[2,4,3,2] y) {
+            step = Constant <value_int = 2> ()
+            a = Mul (x, w)
+            y = STFT (a, step, window)
+        }""",
+        normal(22, w=(2, 10, 1), window=4),
+        normal(23, x=(2, 10, 1)),
+    ),
     "lstm": Case(
         """lstm (double[4,2,3] x) => (double[4,2,2,3] y, double[2,2,3] h, double[2,2,3] c) {
             y, h, c = LSTM <hidden_size = 3, direction = "bidirectional"> (x, w, r, b, , h0, c0, p)

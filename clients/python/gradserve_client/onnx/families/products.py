@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import several
 from gradserve_client.onnx.call import Call, Said, is_float
 from gradserve_client.onnx.families.helpers import as_dtype
 from gradserve_client.onnx.families.table import RULES
@@ -33,9 +32,8 @@ def _scaled(call: Call, node: Node, by: float) -> Node:
 
 @RULES("Det", since=11)
 def det(call: Call) -> Said:
-    """The sign times the exponential of log |det x|."""
-    sign, logarithm = several(call.node().slogdet(), 2)
-    return sign.mul(logarithm.exp())
+    """`det`, whose gradient of a singular matrix is that of the cofactors."""
+    return call.node().det()
 
 
 class _Terms(NamedTuple):
