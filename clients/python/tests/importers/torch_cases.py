@@ -390,6 +390,8 @@ CASES: Final[dict[str, list[Case]]] = {
     "native_group_norm": [
         (lambda x, w, b: F.group_norm(x, 3, w, b), [normal(2, 6, 5), normal(6), normal(6)]),
         (lambda x: torch.native_group_norm(x, None, None, 2, 6, 5, 3, 1e-5), [normal(2, 6, 5)]),
+        # of a bias alone, PyTorch has values and no gradient
+        (lambda x, b: torch.native_group_norm(x, None, b, 2, 6, 5, 3, 1e-5)[0].detach(), [normal(2, 6, 5), normal(6)]),
     ],
     "_native_batch_norm_legit.no_stats": [
         (lambda x, w, b: F.instance_norm(x, weight=w, bias=b), [IMAGE, normal(3), normal(3)]),

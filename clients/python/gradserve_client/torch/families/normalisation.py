@@ -53,12 +53,17 @@ def rms_norm(call: Call) -> Said:
 @RULES("native_group_norm")
 def group_norm(call: Call) -> Said:
     """Over groups of channels and all positions."""
-    shape = call.shape("input")
-    groups, channels = int(call["group"]), shape[1]
+    shape, groups, x = call.shape("input"), int(call["group"]), call.node("input")
+    weight, bias = call.node_or_none("weight"), call.node_or_none("bias")
+    if weight is None and bias is not None:
+        y = _affine(call, x.group_norm(groups=groups, eps=_eps(call)), shape[1], len(shape))
+    else:
+        y = x.group_norm(weight, bias, groups=groups, eps=_eps(call))
+    if not (call.asked(1) or call.asked(2)):
+        return [y, None, None]
     # the batch may be of any size, and the rest follows
-    x = call.node("input").reshape(shape=[shape[0], groups, size(shape[1:]) // groups])
-    y = x.layer_norm(axes=[2], eps=_eps(call)).reshape(shape=list(shape))
-    return [_affine(call, y, channels, len(shape)), *_statistics(call, x, [2])]
+    flat = x.reshape(shape=[shape[0], groups, size(shape[1:]) // groups])
+    return [y, *_statistics(call, flat, [2])]
 
 
 def _affine(call: Call, y: Node, channels: int, rank: int) -> Node:
@@ -88,10 +93,12 @@ def batch_norm(call: Call) -> Said:
 
 
 def _by_running(call: Call) -> Node:
-    rank, channels = call.rank("input"), call.shape("input")[1]
-    mean, variance = (call.node(name).reshape(shape=[channels, *[1] * (rank - 2)]) for name in _RUNNING)
-    y = call.node("input").sub(mean).mul(variance.add_scalar(float(call["eps"])).rsqrt())
-    return _affine(call, y, channels, rank)
+    x, mean, variance = (call.node(name) for name in ("input", *_RUNNING))
+    weight, bias = call.node_or_none("weight"), call.node_or_none("bias")
+    if weight is None and bias is not None:
+        y = x.batch_norm_given(mean, variance, axis=1, eps=_eps(call))
+        return _affine(call, y, call.shape("input")[1], call.rank("input"))
+    return x.batch_norm_given(mean, variance, weight, bias, axis=1, eps=_eps(call))
 
 
 _RUNNING = ("running_mean", "running_var")
