@@ -91,6 +91,15 @@ def halved_back(x: Any) -> Any:
 
 
 halved_back.defvjp(lambda x: (halved_back(x), None), lambda _, g: (0.5 * g,))
+
+
+@jax.custom_vjp
+def turned_back(x: Any) -> Any:
+    """Twice x, with a rule that turns cotangents, which are the conjugates of ours."""
+    return 2 * x
+
+
+turned_back.defvjp(lambda x: (turned_back(x), None), lambda _, g: ((0.5 + 1j) * g,))
 wide = lambda key, shape: jax.random.key_data(jax.random.split(jax.random.wrap_key_data(key), shape))
 
 magnitude = jax.custom_batching.custom_vmap(jnp.abs)
@@ -442,7 +451,7 @@ SAMPLES["dynamic_slice"] += [
 ]
 SAMPLES["dynamic_update_slice"] += [of(lambda z, w, i: lax.dynamic_update_slice(z, w[:2], (i, 1)), Z, W, np.int64(-2))]
 SAMPLES["scan"] += [of(lambda c, x: lax.scan(lambda c, x: (c * x, c + x), c, x), Z[0], W)]
-SAMPLES["custom_vjp_call"] += unary(halved_back, Z)
+SAMPLES["custom_vjp_call"] += unary(turned_back, Z)
 SAMPLES["custom_jvp_call"] += [of(jnp.linalg.det, np.ones((4, 4))), of(jnp.linalg.det, HERMITIAN @ HERMITIAN.T)]
 SAMPLES["pad"] += [of(lambda z: lax.pad(z, 0j, ((1, 2, 1), (0, 1, 0))), Z)]
 SAMPLES["broadcast_in_dim"] += [of(lambda z: jnp.broadcast_to(z, (2, 3, 4)), Z)]
