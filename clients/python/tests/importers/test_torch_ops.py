@@ -10,12 +10,15 @@ import gradserve_client as gs
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from clients.python.tests.importers.torch_cases import CASES, LAYERS, Recurrent  # noqa: E402 - it needs PyTorch
+from clients.python.tests.importers.torch_cases import REAL_CASES  # noqa: E402 - it needs PyTorch
+from clients.python.tests.importers.torch_complex_cases import COMPLEX_CASES  # noqa: E402
+from clients.python.tests.importers.torch_layers import LAYERS, Recurrent  # noqa: E402
 from clients.python.tests.importers.torch_made import compared  # noqa: E402
 from gradserve_client.torch.rules import RULES  # noqa: E402
 
 #: so many programs are imported as one, since an import takes a second
 _TOGETHER = 12
+CASES = {name: [*cases, *COMPLEX_CASES.get(name, ())] for name, cases in REAL_CASES.items()}
 EACH = [(name, place) for name, cases in CASES.items() for place in range(len(cases))]
 LAYERED = [(name, place) for name, cases in LAYERS.items() for place in range(len(cases))]
 

@@ -60,7 +60,7 @@ def _without_phases(x: torch.Tensor) -> Any:
     return s, (u * s.tanh().unsqueeze(-2)) @ vh
 
 
-CASES: Final[dict[str, list[Case]]] = {
+REAL_CASES: Final[dict[str, list[Case]]] = {
     **_each("acos asin atan atanh erfinv", UNIT),
     **_each("acosh", POSITIVE + 1),
     **_each("asinh cos cosh digamma erf erfc exp expm1 lgamma sigmoid sin sinh tan tanh neg abs sign", POSITIVE - 0.4),
@@ -565,72 +565,3 @@ CASES: Final[dict[str, list[Case]]] = {
     "eye.m": [(lambda x: x + torch.eye(3, 4), [X])],
     "linspace": [(lambda x: x + torch.linspace(0, 1, 4), [X])],
 }
-
-
-class Recurrent(torch.nn.Module):
-    """One of PyTorch's recurrent layers."""
-
-    def __init__(self, kind: str, options: dict[str, Any]) -> None:
-        super().__init__()
-        torch.manual_seed(1)
-        self.layer = getattr(torch.nn, kind)(3, 4, **options).double()
-
-    def forward(self, x: torch.Tensor, *state: Any) -> Any:
-        return self.layer(x, *state)
-
-
-#: layers whose parameters are their own, by the rule that says them
-LAYERS: Final[dict[str, list[tuple[str, dict[str, Any], Sequence[Any]]]]] = {
-    "lstm.input": [
-        ("LSTM", {"num_layers": 2, "bidirectional": True}, [normal(5, 2, 3)]),
-        ("LSTM", {"batch_first": True, "bias": False, "proj_size": 2}, [normal(2, 5, 3)]),
-        ("LSTM", {}, [normal(5, 2, 3), (normal(1, 2, 4), normal(1, 2, 4, seed=4))]),
-    ],
-    "gru.input": [
-        ("GRU", {"num_layers": 2, "batch_first": True, "bidirectional": True}, [normal(2, 5, 3)]),
-        ("GRU", {"bias": False}, [normal(5, 2, 3), normal(1, 2, 4)]),
-    ],
-    "rnn_tanh.input": [("RNN", {}, [normal(5, 2, 3)])],
-    "rnn_relu.input": [("RNN", {"nonlinearity": "relu"}, [normal(5, 3)])],
-}
-
-Z, W = torch.complex(X, Y), torch.complex(Y.flip(0), X.flip(1))
-for _name in (
-    "abs",
-    "neg",
-    "cos",
-    "cosh",
-    "exp",
-    "log",
-    "reciprocal",
-    "rsqrt",
-    "sigmoid",
-    "sin",
-    "sinh",
-    "sqrt",
-    "tanh",
-):
-    CASES[_name] += [(getattr(torch, _name), [Z])]
-CASES["add.Tensor"] += [
-    (torch.add, [Z, W]),
-    (lambda z, x: z + x, [Z, X]),
-    (lambda z: torch.add(z + 2.5, z, alpha=2), [Z]),
-]
-CASES["sub.Tensor"] += [(torch.sub, [Z, W])]
-CASES["mul.Tensor"] += [(torch.mul, [Z, W]), (lambda z: z * 2 * (1 - 2j), [Z]), (lambda x: x * 1j, [X])]
-CASES["div.Tensor"] += [(torch.div, [Z, W]), (lambda z: z / 2.5, [Z])]
-CASES["sum.dim_IntList"] += [(lambda z: z.sum(1), [Z])]
-CASES["mean.dim"] += [(lambda z: z.mean(0), [Z])]
-CASES["prod.dim_int"] += [(lambda z: z.prod(1), [Z])]
-CASES["cumsum"] += [(lambda z: z.cumsum(1), [Z])]
-CASES["cumprod"] += [(lambda z: z.cumprod(1), [Z])]
-CASES["matmul"] += [(torch.matmul, [Z, W.mT])]
-CASES["cat"] += [(lambda z, x: torch.cat([z, x]), [Z, X])]
-CASES["where.self"] += [(torch.where, [MASK, Z, W])]
-CASES["index.Tensor"] += [(lambda z, i: z[i % 3, i], [Z, ROWS])]
-CASES["eq.Tensor"] += [(torch.eq, [Z, Z.flip(0)])]
-CASES["_to_copy"] += [(lambda x: x.to(torch.complex64), [X]), (lambda x: (x * 9).to(torch.int16) * 3, [X])]
-CASES["linalg_solve"] += [
-    (torch.linalg.solve, [SQUARE + 0.3j * SQUARE.mT, torch.complex(normal(2, 3, 2), normal(2, 3, 2))])
-]
-CASES["linalg_inv"] += [(torch.linalg.inv, [SQUARE + 0.3j * SQUARE.mT])]
