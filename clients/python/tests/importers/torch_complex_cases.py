@@ -6,7 +6,7 @@ from typing import Final
 
 import torch
 
-from clients.python.tests.importers.torch_cases import MASK, ROWS, SQUARE, X, Y, Case
+from clients.python.tests.importers.torch_cases import MASK, ROWS, SQUARE, Case, X, Y
 from clients.python.tests.importers.torch_made import normal
 
 Z, W = torch.complex(X, Y), torch.complex(Y.flip(0), X.flip(1))
