@@ -23,7 +23,8 @@ class Attribute:
     """What else an op is told.
 
     `kind` is the word of the catalogue: int, ints, float, bool, string, dtype, tensor or function; it may be one
-    that a printer does not know. `default` says what holds where it is not stated; None: what `doc` says.
+    that a printer does not know. `default` says what holds where it is not stated; None: what `doc` says. Graphs
+    have it `since` an opset, which may be later than that of its op.
     """
 
     name: str
@@ -32,6 +33,7 @@ class Attribute:
     doc: str
     default: Any
     choices: tuple[str, ...]
+    since: int
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,12 @@ def described(known: Registry) -> list[OpDescription]:
 
 
 def later(ops: Iterable[OpDescription]) -> dict[str, int]:
-    """The ops that graphs of the first opset lack, and the opset that each is of."""
-    return {op.name: op.since for op in ops if op.since > 1}
+    """What graphs of the first opset lack, and the opset that each is of: ops by name, attributes as `op.attribute`."""
+    found: dict[str, int] = {}
+    for op in ops:
+        found |= {op.name: op.since} if op.since > 1 else {}
+        found |= {f"{op.name}.{each.name}": each.since for each in op.attributes if each.since > op.since}
+    return found
 
 
 def _described(row: dict[str, Any], *, fed: bool) -> OpDescription:
@@ -92,4 +98,5 @@ def _attribute(stated: dict[str, Any], op_since: int) -> Attribute:
         doc=stated["doc"] if stated["since"] == op_since else f"{stated['doc']}; since opset {stated['since']}",
         default=stated.get("default"),
         choices=tuple(stated.get("choices", ())),
+        since=stated["since"],
     )

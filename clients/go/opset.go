@@ -8,7 +8,7 @@ const (
 )
 
 // opsetOf is what the first nodes of a graph, and its functions, say that they are of: what is stated, or else the first
-// that has all of their ops and dtypes; 0 where nothing is to be said.
+// that has all of their ops, attributes and dtypes; 0 where nothing is to be said.
 func opsetOf(graph *Graph, count int) int {
 	if graph.Opset != 0 {
 		return graph.Opset
@@ -29,10 +29,11 @@ func opsetOf(graph *Graph, count int) int {
 	return needed
 }
 
-// opset is the first that has the node's op and dtypes.
+// opset is the first that has the node's op, attributes and dtypes.
 func (n *Node) opset() int {
 	needed := max(firstOpset, opsSince[n.op])
 	for name, value := range n.attrs {
+		needed = max(needed, opsSince[n.op+"."+name])
 		switch stated := value.(type) {
 		case *Tensor:
 			needed = max(needed, elementTypes[stated.dtype].since)

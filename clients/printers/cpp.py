@@ -54,10 +54,10 @@ _SOURCE: Final = f"""{_WRITTEN}#include <gradserve/ops.hpp>
 
 namespace gradserve {{
 
-std::int64_t opset_of_op(std::string_view op) {{
+std::int64_t opset_of_name(std::string_view name) {{
     static const std::map<std::string_view, std::int64_t> since{{
 %s    }};
-    const auto found = since.find(op);
+    const auto found = since.find(name);
     return found == since.end() ? first_opset : found->second;
 }}
 """

@@ -56,9 +56,9 @@ _LISTED: Final = """
     }
 """
 _SINCE: Final = """
-    /** The opset that graphs have an op since. */
-    static int since(String op) {{
-        return switch (op) {{
+    /** The opset that graphs have an op, or an attribute as op.attribute, since. */
+    static int since(String name) {{
+        return switch (name) {{
 {cases}            default -> 1;
         }};
     }}

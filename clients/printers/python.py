@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 #: attributes whose values are tensors
 TENSOR_ATTRIBUTES: Final = frozenset({%s})
-#: the opset that graphs have an op since, where it is not the first
+#: the opset that graphs have an op, or `op.attribute`, since, where it is not the first
 SINCE: Final = {
 %s}
 '''

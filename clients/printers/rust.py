@@ -22,9 +22,9 @@ _OPS: Final = f"""//! The ops, each as a method. {_WRITTEN}
 use crate::graph::Options;
 use crate::{{%s}};
 
-/// The opset that graphs have an op since.
-pub(crate) fn since(op: &str) -> usize {{
-    match op {{
+/// The opset that graphs have an op, or an attribute as `op.attribute`, since.
+pub(crate) fn since(name: &str) -> usize {{
+    match name {{
 %s        _ => 1,
     }}
 }}

@@ -32,8 +32,8 @@ export const TENSOR_ATTRIBUTES: ReadonlySet<string> = new Set([%s]);
 export const WHOLE_ATTRIBUTES: ReadonlySet<string> = new Set([
 %s
 ]);
-/** The opset that graphs have an op since, where it is not the first. */
-export const SINCE: { readonly [op: string]: number } = {
+/** The opset that graphs have an op, or `op.attribute`, since, where it is not the first. */
+export const SINCE: { readonly [name: string]: number } = {
 %s
 };
 
@@ -85,7 +85,7 @@ def printed(ops: Sequence[OpDescription]) -> str:
     tensors = ", ".join(_names_of(ops, {"tensor"}))
     whole = _filled_list(_names_of(ops, _WHOLE), "  ")
     methods = "\n".join(_method(op) for op in ops)
-    since = "\n".join(f"  {name}: {opset}," for name, opset in later(ops).items())
+    since = "\n".join(f"  {_key(name)}: {opset}," for name, opset in later(ops).items())
     return f"{_OPS % (tensors, whole, since)}\n{methods}}}\n"
 
 
@@ -184,6 +184,11 @@ def _place(attribute: Attribute) -> str:
 
 def _default(attribute: Attribute) -> str:
     return "" if attribute.default is None else f"; {json.dumps(attribute.default)} unless stated"
+
+
+def _key(name: str) -> str:
+    """A name as a key of an object: quoted where it has to be."""
+    return name if name.isidentifier() else json.dumps(name)
 
 
 def _parameter(name: str) -> str:

@@ -170,13 +170,14 @@ def _kept() -> Iterator[Case]:
 
 
 def _opsets() -> Iterator[Case]:
-    """Graphs that have these dtypes say by themselves that they are of opset 2."""
+    """Graphs that have these dtypes, ops or attributes say by themselves that they are of opset 2."""
     graphs: dict[str, list[Json]] = {
         "int16-leaf": [leaf("input", dtype="int16"), on("add", 0, 0)],
         "int16-cast": [leaf("input"), on("cast", 0, dtype="int16")],
         "complex-leaf": [leaf("parameter", dtype="complex64"), on("add", 0, 0)],
         "complex-cast": [leaf("input"), on("cast", 0, dtype="complex128")],
         "transform": [leaf("input"), on("rfft", 0)],
+        "an-attribute": [leaf("input"), on("cumsum", 0, axis=0, reverse=True)],
     }
     for name, steps in graphs.items():
         call = {"do": "forward", "graph": {"steps": steps}}

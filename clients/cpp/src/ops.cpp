@@ -8,11 +8,12 @@
 
 namespace gradserve {
 
-std::int64_t opset_of_op(std::string_view op) {
+std::int64_t opset_of_name(std::string_view name) {
     static const std::map<std::string_view, std::int64_t> since{
         {"adaptive_avg_pool", 2},
         {"adaptive_max_pool", 2},
         {"angle", 2},
+        {"attention.grouped", 2},
         {"avg_pool1d", 2},
         {"avg_pool3d", 2},
         {"batch_norm_given", 2},
@@ -29,11 +30,16 @@ std::int64_t opset_of_op(std::string_view op) {
         {"cummax", 2},
         {"cummin", 2},
         {"cumprod", 2},
+        {"cumsum.reverse", 2},
         {"det", 2},
         {"eigh", 2},
+        {"embedding.from_end", 2},
+        {"embedding.padding_idx", 2},
         {"fft", 2},
         {"fixed_point", 2},
         {"floor_div", 2},
+        {"full.fill_as", 2},
+        {"gather.from_end", 2},
         {"group_norm", 2},
         {"i0", 2},
         {"i0e", 2},
@@ -57,6 +63,7 @@ std::int64_t opset_of_op(std::string_view op) {
         {"max_pool1d", 2},
         {"max_pool3d", 2},
         {"nonzero", 2},
+        {"pad.fill_as", 2},
         {"pinv", 2},
         {"qr", 2},
         {"random_bernoulli", 2},
@@ -75,6 +82,7 @@ std::int64_t opset_of_op(std::string_view op) {
         {"resize", 2},
         {"rfft", 2},
         {"scan", 2},
+        {"scatter_add.from_end", 2},
         {"segment_max", 2},
         {"segment_mean", 2},
         {"segment_min", 2},
@@ -84,6 +92,7 @@ std::int64_t opset_of_op(std::string_view op) {
         {"stft", 2},
         {"svd", 2},
         {"symmetric_function", 2},
+        {"take_along.from_end", 2},
         {"trunc_div", 2},
         {"update_slice_at", 2},
         {"while", 2},
@@ -91,7 +100,7 @@ std::int64_t opset_of_op(std::string_view op) {
         {"xlogy", 2},
         {"zeta", 2},
     };
-    const auto found = since.find(op);
+    const auto found = since.find(name);
     return found == since.end() ? first_opset : found->second;
 }
 

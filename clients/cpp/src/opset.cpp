@@ -5,10 +5,11 @@
 
 namespace gradserve {
 
-/// The first that has the node's op and dtypes.
+/// The first that has the node's op, attributes and dtypes.
 static std::int64_t opset_of_node(const NodeEntry& node) {
-    std::int64_t needed = opset_of_op(node.op);
+    std::int64_t needed = opset_of_name(node.op);
     for (const auto& [name, value] : node.attrs) {
+        needed = std::max(needed, opset_of_name(node.op + "." + name));
         if (const auto* const tensor = value.get_if<Tensor>())
             needed = std::max(needed, opset_of_dtype(tensor->dtype().word()));
         else if (const auto* const word = value.get_if<std::string>(); word != nullptr && name == "dtype")

@@ -16,7 +16,7 @@ inline constexpr std::int64_t first_opset = 1;
 inline constexpr std::int64_t opset_of_functions = 2;
 
 /// The opset that graphs have an op since.
-std::int64_t opset_of_op(std::string_view op);
+std::int64_t opset_of_name(std::string_view name);
 
 /// The opset that graphs have a dtype since; the first for a word that this client does not know.
 std::int64_t opset_of_dtype(std::string_view word);

@@ -12,11 +12,12 @@ if TYPE_CHECKING:
 
 #: attributes whose values are tensors
 TENSOR_ATTRIBUTES: Final = frozenset({"value"})
-#: the opset that graphs have an op since, where it is not the first
+#: the opset that graphs have an op, or `op.attribute`, since, where it is not the first
 SINCE: Final = {
     "adaptive_avg_pool": 2,
     "adaptive_max_pool": 2,
     "angle": 2,
+    "attention.grouped": 2,
     "avg_pool1d": 2,
     "avg_pool3d": 2,
     "batch_norm_given": 2,
@@ -33,11 +34,16 @@ SINCE: Final = {
     "cummax": 2,
     "cummin": 2,
     "cumprod": 2,
+    "cumsum.reverse": 2,
     "det": 2,
     "eigh": 2,
+    "embedding.from_end": 2,
+    "embedding.padding_idx": 2,
     "fft": 2,
     "fixed_point": 2,
     "floor_div": 2,
+    "full.fill_as": 2,
+    "gather.from_end": 2,
     "group_norm": 2,
     "i0": 2,
     "i0e": 2,
@@ -61,6 +67,7 @@ SINCE: Final = {
     "max_pool1d": 2,
     "max_pool3d": 2,
     "nonzero": 2,
+    "pad.fill_as": 2,
     "pinv": 2,
     "qr": 2,
     "random_bernoulli": 2,
@@ -79,6 +86,7 @@ SINCE: Final = {
     "resize": 2,
     "rfft": 2,
     "scan": 2,
+    "scatter_add.from_end": 2,
     "segment_max": 2,
     "segment_mean": 2,
     "segment_min": 2,
@@ -88,6 +96,7 @@ SINCE: Final = {
     "stft": 2,
     "svd": 2,
     "symmetric_function": 2,
+    "take_along.from_end": 2,
     "trunc_div": 2,
     "update_slice_at": 2,
     "while": 2,

@@ -17,7 +17,7 @@ _FUNCTIONS: Final = 2
 
 
 def opset_of(graph: Graph) -> int | None:
-    """What its program states, or else the first that has all of its ops and dtypes; None where it need not say."""
+    """What its program states, or the first that has its ops, attributes and dtypes; None where it need not say."""
     if graph.opset is not None:
         return graph.opset
     nodes = (node for part in (graph, *(function.nodes for function in graph.functions)) for node in part)
@@ -29,6 +29,7 @@ def opset_of(graph: Graph) -> int | None:
 def _needed_by(node: Node) -> Iterator[int]:
     yield ops.SINCE.get(node.op, FIRST)
     for name, value in node.attrs.items():
+        yield ops.SINCE.get(f"{node.op}.{name}", FIRST)
         if isinstance(value, np.ndarray):
             yield tensors.SINCE.get(value.dtype.name, FIRST)
         elif name == "dtype" and isinstance(value, str):

@@ -14,6 +14,7 @@ from engine import registry
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Graph, Node
 from gradserve_client.ops import SINCE
+from gradserve_client.opset import opset_of
 from gradserve_client.requests import to_wire
 
 
@@ -193,8 +194,20 @@ def test_a_graph_says_which_opset_it_needs_unless_its_program_says_which_it_is_o
     assert to_wire(stated)["opset"] == to_wire(stated.copy())["opset"] == 1
 
 
-def test_the_opset_of_every_op_is_the_registrys() -> None:
-    assert {op.name: op.since for op in registry().ops.values() if op.since > 1} == SINCE
+def test_the_opset_of_every_op_and_attribute_is_the_registrys() -> None:
+    ops = registry().ops.values()
+    attributes = {
+        f"{op.name}.{name}": attr.since for op in ops for name, attr in op.attrs.items() if attr.since > op.since
+    }
+    assert {op.name: op.since for op in ops if op.since > 1} | attributes == SINCE
+
+
+def test_an_attribute_that_came_later_has_its_graph_say_so() -> None:
+    g = Graph()
+    plain = g.input().cumsum(0)
+    assert opset_of(g) is None
+    plain.cumsum(0, reverse=True)
+    assert opset_of(g) == 2
 
 
 @pytest.mark.parametrize("name", registry().ops)

@@ -3,12 +3,13 @@
 use crate::graph::Options;
 use crate::{DType, Graph, GraphFunction, Node, Number, Tensor};
 
-/// The opset that graphs have an op since.
-pub(crate) fn since(op: &str) -> usize {
-    match op {
+/// The opset that graphs have an op, or an attribute as `op.attribute`, since.
+pub(crate) fn since(name: &str) -> usize {
+    match name {
         "adaptive_avg_pool" => 2,
         "adaptive_max_pool" => 2,
         "angle" => 2,
+        "attention.grouped" => 2,
         "avg_pool1d" => 2,
         "avg_pool3d" => 2,
         "batch_norm_given" => 2,
@@ -25,11 +26,16 @@ pub(crate) fn since(op: &str) -> usize {
         "cummax" => 2,
         "cummin" => 2,
         "cumprod" => 2,
+        "cumsum.reverse" => 2,
         "det" => 2,
         "eigh" => 2,
+        "embedding.from_end" => 2,
+        "embedding.padding_idx" => 2,
         "fft" => 2,
         "fixed_point" => 2,
         "floor_div" => 2,
+        "full.fill_as" => 2,
+        "gather.from_end" => 2,
         "group_norm" => 2,
         "i0" => 2,
         "i0e" => 2,
@@ -53,6 +59,7 @@ pub(crate) fn since(op: &str) -> usize {
         "max_pool1d" => 2,
         "max_pool3d" => 2,
         "nonzero" => 2,
+        "pad.fill_as" => 2,
         "pinv" => 2,
         "qr" => 2,
         "random_bernoulli" => 2,
@@ -71,6 +78,7 @@ pub(crate) fn since(op: &str) -> usize {
         "resize" => 2,
         "rfft" => 2,
         "scan" => 2,
+        "scatter_add.from_end" => 2,
         "segment_max" => 2,
         "segment_mean" => 2,
         "segment_min" => 2,
@@ -80,6 +88,7 @@ pub(crate) fn since(op: &str) -> usize {
         "stft" => 2,
         "svd" => 2,
         "symmetric_function" => 2,
+        "take_along.from_end" => 2,
         "trunc_div" => 2,
         "update_slice_at" => 2,
         "while" => 2,

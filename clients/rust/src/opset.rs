@@ -17,10 +17,13 @@ pub(crate) fn needed(graph: &Inner, count: usize) -> Option<usize> {
 }
 
 fn needed_by(node: &Stated) -> usize {
-    let dtypes = node.attrs.0.iter().map(|(name, value)| match value {
-        Attribute::Tensor(tensor) => tensor.dtype().since(),
-        Attribute::Json(Value::String(word)) if name == "dtype" => DType::from(word.as_str()).since(),
-        _ => FIRST,
+    let attributes = node.attrs.0.iter().map(|(name, value)| {
+        let of_dtype = match value {
+            Attribute::Tensor(tensor) => tensor.dtype().since(),
+            Attribute::Json(Value::String(word)) if name == "dtype" => DType::from(word.as_str()).since(),
+            _ => FIRST,
+        };
+        of_dtype.max(ops::since(&format!("{}.{name}", node.op)))
     });
-    dtypes.fold(ops::since(&node.op), usize::max)
+    attributes.fold(ops::since(&node.op), usize::max)
 }

@@ -11,7 +11,7 @@ const FIRST = 1;
 /** Since which graphs have functions. */
 const FUNCTIONS = 2;
 
-/** What its program states, or else the first that has all of its ops and dtypes; undefined where nothing is to be said. */
+/** What its program states, or the first that has its ops, attributes and dtypes; undefined where it need not say. */
 export function opsetOf(graph: Graph): number | undefined {
   if (graph.opset !== undefined) return graph.opset;
   let needed = graph.functions.length ? FUNCTIONS : FIRST;
@@ -22,11 +22,16 @@ export function opsetOf(graph: Graph): number | undefined {
 }
 
 function neededBy({ op, attrs }: Node): number {
-  const ofOp = Object.hasOwn(SINCE, op) ? SINCE[op] : FIRST;
-  return Math.max(ofOp ?? FIRST, ...Object.entries(attrs).map(([name, value]) => neededByAttribute(name, value)));
+  const stated = Object.entries(attrs);
+  const ofAttributes = stated.map(([name, value]) => Math.max(since(`${op}.${name}`), ofDtype(name, value)));
+  return Math.max(since(op), ...ofAttributes);
 }
 
-function neededByAttribute(name: string, value: Json | Tensor): number {
+function since(name: string): number {
+  return (Object.hasOwn(SINCE, name) && SINCE[name]) || FIRST;
+}
+
+function ofDtype(name: string, value: Json | Tensor): number {
   const dtype = value instanceof Tensor ? value.dtype : name === "dtype" ? value : undefined;
   return (isDtype(dtype) && DTYPES[dtype].since) || FIRST;
 }

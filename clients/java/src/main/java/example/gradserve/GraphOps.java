@@ -18,12 +18,13 @@ public abstract sealed class GraphOps permits Graph {
         return options;
     }
 
-    /** The opset that graphs have an op since. */
-    static int since(String op) {
-        return switch (op) {
+    /** The opset that graphs have an op, or an attribute as op.attribute, since. */
+    static int since(String name) {
+        return switch (name) {
             case "adaptive_avg_pool" -> 2;
             case "adaptive_max_pool" -> 2;
             case "angle" -> 2;
+            case "attention.grouped" -> 2;
             case "avg_pool1d" -> 2;
             case "avg_pool3d" -> 2;
             case "batch_norm_given" -> 2;
@@ -40,11 +41,16 @@ public abstract sealed class GraphOps permits Graph {
             case "cummax" -> 2;
             case "cummin" -> 2;
             case "cumprod" -> 2;
+            case "cumsum.reverse" -> 2;
             case "det" -> 2;
             case "eigh" -> 2;
+            case "embedding.from_end" -> 2;
+            case "embedding.padding_idx" -> 2;
             case "fft" -> 2;
             case "fixed_point" -> 2;
             case "floor_div" -> 2;
+            case "full.fill_as" -> 2;
+            case "gather.from_end" -> 2;
             case "group_norm" -> 2;
             case "i0" -> 2;
             case "i0e" -> 2;
@@ -68,6 +74,7 @@ public abstract sealed class GraphOps permits Graph {
             case "max_pool1d" -> 2;
             case "max_pool3d" -> 2;
             case "nonzero" -> 2;
+            case "pad.fill_as" -> 2;
             case "pinv" -> 2;
             case "qr" -> 2;
             case "random_bernoulli" -> 2;
@@ -86,6 +93,7 @@ public abstract sealed class GraphOps permits Graph {
             case "resize" -> 2;
             case "rfft" -> 2;
             case "scan" -> 2;
+            case "scatter_add.from_end" -> 2;
             case "segment_max" -> 2;
             case "segment_mean" -> 2;
             case "segment_min" -> 2;
@@ -95,6 +103,7 @@ public abstract sealed class GraphOps permits Graph {
             case "stft" -> 2;
             case "svd" -> 2;
             case "symmetric_function" -> 2;
+            case "take_along.from_end" -> 2;
             case "trunc_div" -> 2;
             case "update_slice_at" -> 2;
             case "while" -> 2;

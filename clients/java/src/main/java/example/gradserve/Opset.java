@@ -1,5 +1,6 @@
 package example.gradserve;
 
+import java.util.Iterator;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.stream.Stream;
@@ -13,7 +14,7 @@ final class Opset {
 
     private Opset() {}
 
-    /** The first that has all ops and dtypes of nodes and functions; empty where nothing is to be said. */
+    /** The first that has all ops, attributes and dtypes of nodes and functions; empty where nothing is to be said. */
     static OptionalInt needed(List<Node> nodes, List<GraphFunction> functions) {
         Stream<Node> ofFunctions = functions.stream().flatMap(function -> function.body().nodes().stream());
         OptionalInt ofNodes = Stream.concat(nodes.stream(), ofFunctions).mapToInt(Opset::needed).max();
@@ -22,9 +23,13 @@ final class Opset {
     }
 
     private static int needed(Node node) {
+        int needed = GraphOps.since(node.op());
+        for (Iterator<String> names = node.attrs().fieldNames(); names.hasNext(); ) {
+            needed = Math.max(needed, GraphOps.since(node.op() + "." + names.next()));
+        }
         int ofDtype = since(node.attrs().path("dtype").asText());
         int ofTensors = node.tensors().values().stream().mapToInt(tensor -> tensor.dtype().since).max().orElse(FIRST);
-        return Math.max(GraphOps.since(node.op()), Math.max(ofDtype, ofTensors));
+        return Math.max(needed, Math.max(ofDtype, ofTensors));
     }
 
     private static int since(String word) {
