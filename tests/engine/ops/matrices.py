@@ -15,6 +15,7 @@ from tests.engine.ops.run import EXECUTOR, Array
 
 RTOL, ATOL = 1e-11, 1e-13
 RNG = np.random.default_rng(0)
+FIRST = RNG.bit_generator.state
 
 
 def real(*shape: int) -> Array:
