@@ -2243,7 +2243,7 @@ func (g *Graph) MatrixExp(x *Node) *Node {
 //
 // Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
 //
-// k: the exponent; may be 0 or negative, and of 2²⁰ at most.
+// k: the exponent; may be 0 or negative.
 func (g *Graph) MatrixPower(x *Node, k int) *Node {
 	return g.typed("matrix_power", 1, []*Node{x}, Attrs{"k": k})
 }

@@ -1724,7 +1724,7 @@ class NodeOps:
         Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
 
         Attributes:
-            k: the exponent; may be 0 or negative, and of 2²⁰ at most
+            k: the exponent; may be 0 or negative
         """
         return self._op("matrix_power", name=name, k=k)
 

@@ -1507,7 +1507,7 @@ impl Node {
     ///
     /// Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
     ///
-    /// `k`: the exponent; may be 0 or negative, and of 2²⁰ at most.
+    /// `k`: the exponent; may be 0 or negative.
     pub fn matrix_power(&self, k: i64) -> Node {
         self.graph().typed("matrix_power", [self], Options::default().with("k", k))
     }

@@ -2133,7 +2133,7 @@ export abstract class Ops {
    *
    * Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
    *
-   * @param k the exponent; may be 0 or negative, and of 2²⁰ at most
+   * @param k the exponent; may be 0 or negative
    */
   matrixPower(x: Node, k: Int, options: Optional<{ name: string }> = {}): Node {
     return this.append("matrix_power", [x], { k }, options.name);

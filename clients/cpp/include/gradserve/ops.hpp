@@ -1943,7 +1943,7 @@ public:
     ///
     /// Gradient: Σ (xᴴ)ⁱ g (xᴴ)ʲ over i + j = k − 1, as the products give it.
     ///
-    /// k: the exponent; may be 0 or negative, and of 2²⁰ at most.
+    /// k: the exponent; may be 0 or negative.
     Node matrix_power(const Node& x, std::int64_t k);
 
     /// y = how many singular values are larger than max(m, n) ε times the largest: int64, [batch…, m, n] → [batch…].

@@ -4660,7 +4660,7 @@ public abstract sealed class NodeOps permits Node {
      *
      * <p>Of its operands, x is this node.
      *
-     * @param k the exponent; may be 0 or negative, and of 2²⁰ at most
+     * @param k the exponent; may be 0 or negative
      * @return the node
      */
     public Node matrixPower(long k) {
