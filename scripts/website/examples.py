@@ -11,6 +11,7 @@ from zlib import crc32
 
 import numpy as np
 
+from engine.graph.dtypes import is_complex, is_differentiable
 from engine.graph.inference import inferred
 from engine.graph.op import Definition
 from engine.graph.opset import OPSET
@@ -18,6 +19,7 @@ from engine.graph.sample import Operand, Sample
 from engine.graph.tensor_type import TensorType
 from service.pages.layout import laid_out
 from service.transport.job import Job
+from service.wire.tensors import numbers_of
 from service.worker.worker import Worker
 
 Json = dict[str, Any]
@@ -165,18 +167,18 @@ def _feed(node: int, array: Array) -> Json:
 
 
 def _tensor(array: Array) -> Json:
-    numbers = array.astype(np.uint8) if array.dtype == bool else array
-    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": numbers.ravel().tolist()}
+    return {"dtype": array.dtype.name, "shape": list(array.shape), "data": numbers_of(array).tolist()}
 
 
 def _ask(op: Definition, body: Json, worker: Worker) -> Exchange:
     answer = _answer("forward", body, worker)
     value = answer["values"][0]["tensor"]
     parameters = any(node["op"] == "parameter" for node in body["graph"]["nodes"])
-    if not (parameters and value["dtype"].startswith("float") and _has_gradient(op)):
+    dtype = np.dtype(value["dtype"])
+    if not (parameters and is_differentiable(dtype) and _has_gradient(op)):
         return Exchange("forward", body, answer)
-    if value["shape"]:
-        weights = np.arange(1, 1 + np.prod(value["shape"]), dtype=value["dtype"]).reshape(value["shape"])
+    if value["shape"] or is_complex(dtype):
+        weights = np.arange(1, 1 + np.prod(value["shape"]), dtype=dtype).reshape(value["shape"])
         body = body | {"cotangent": _tensor(weights)}
     return Exchange("gradients", body, _answer("gradients", body, worker))
 
