@@ -18,7 +18,7 @@ KIND = "application/vnd.safetensors"
 SENT = {"Content-Type": KIND}
 BINARY = {"Content-Type": KIND, "Accept": KIND}
 SPELLINGS = {
-    "bool": "BOOL", "int8": "I8", "uint8": "U8", "int32": "I32", "uint32": "U32", "int64": "I64",
+    "bool": "BOOL", "int8": "I8", "uint8": "U8", "int16": "I16", "int32": "I32", "uint32": "U32", "int64": "I64",
     "float16": "F16", "float32": "F32", "float64": "F64", "complex64": "F32", "complex128": "F64",
 }  # fmt: skip
 COMPLEX = {"F32": "complex64", "F64": "complex128"}

@@ -180,8 +180,8 @@ CASES: list[tuple[str, dict[str, Any], str]] = [
         "forward",
         request(W, feeds=[feed(0, [1], [1], "f8")]),
         (
-            "node 0: feeds[0].tensor has the dtype “f8”; one of bool, int8, uint8, int32, uint32, int64, float16, "
-            "float32, float64, complex64, complex128 is expected"
+            "node 0: feeds[0].tensor has the dtype “f8”; one of bool, int8, uint8, int16, int32, uint32, int64, "
+            "float16, float32, float64, complex64, complex128 is expected"
         ),
     ),
     (
