@@ -52,6 +52,7 @@ def card_in_place() -> Iterator[StandInCard]:
             patch.setitem(sys.modules, name, module)
         patch.setattr(cuda_recipes, "card_library", made.library)
         patch.setattr(cuda_compiling, "card_assembler", _no_assembler)
+        gc.freeze()  # what was there before is not gone through: of a process with many tests that takes seconds
         yield made
     gc.collect()  # executors and their plans refer to one another
     CARD.pool.set_limit(0)
