@@ -14,7 +14,7 @@ from engine.graph.dtypes import is_complex
 from engine.graph.op import Array
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Shape, TensorType
-from engine.oplib.matrices import computed, wide_dtype
+from engine.oplib.matrices import computed, unchecked, wide_dtype
 
 #: elements of a piece, and FLOPs of one in units of n³: a few milliseconds of work between two looks at the deadline
 _ELEMENTS: Final = 1 << 15
@@ -32,11 +32,6 @@ _SECONDS: Final = {
     "matrix_exp": 2.7e-10,
 }
 _COMPLEX: Final = 3
-
-# What numpy.linalg's functions call, and then raise LinAlgError for the whole batch if it has written NaN for one
-# matrix. They are not public, so that there is a way without them.
-_GUFUNCS = getattr(np.linalg, "_umath_linalg", None)
-_UNCHECKED: Final = {"eigh": "eigh_lo", "eigvalsh": "eigvalsh_lo", "svd": "svd_s", "svdvals": "svd"}
 
 
 def at_once(shape: Shape) -> int:
@@ -150,11 +145,11 @@ def admit(run: RunContext, name: str, x: Array) -> None:
 def _factored_on_cpu(run: RunContext, name: str, x: Array) -> list[Array]:
     """Without the check that takes what others have, where NumPy has such a function. Raises DeadlineTooNear."""
     admit(run, name, x)
-    unchecked = getattr(_GUFUNCS, _UNCHECKED.get(name, ""), None)
-    if unchecked is None:
+    function = unchecked(name)
+    if function is None:
         return _factored.general(run, name, x)
     with np.errstate(all="ignore"):
-        return list(_several(unchecked(x)))
+        return list(_several(function(x)))
 
 
 @_factored.on("cuda")

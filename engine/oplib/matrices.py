@@ -140,12 +140,20 @@ def _answer_on_cuda(run: RunContext, name: str, *operands: Array, out: Array) ->
 # NaN for one of them: the answers of the others would be lost, and could only be had by calling again. They are not
 # public, so that there is a way without them.
 _GUFUNCS = getattr(np.linalg, "_umath_linalg", None)
-_UNCHECKED = {"cholesky": "cholesky_lo", "inv": "inv", "solve": "solve"}
+_UNCHECKED = {
+    "cholesky": "cholesky_lo",
+    "inv": "inv",
+    "solve": "solve",
+    "eigh": "eigh_lo",
+    "eigvalsh": "eigvalsh_lo",
+    "svd": "svd_s",
+    "svdvals": "svd",
+}
 
 
 def unchecked(name: str) -> Any:
     """NumPy's function of matrices that writes NaN where the public one of this name raises; None where it has none."""
-    return getattr(_GUFUNCS, _UNCHECKED[name], None)
+    return getattr(_GUFUNCS, _UNCHECKED.get(name, ""), None)
 
 
 def _answer(compute: Callable[..., Array], operands: Sequence[Array], out: Array) -> None:

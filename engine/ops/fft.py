@@ -157,6 +157,18 @@ class Transform(Op):
 class CompleteTransform(Transform):
     """Base: to complex numbers, as many as there are points; in the result's own memory."""
 
+    #: that of NumPy's and SciPy's modules
+    function: ClassVar[str]
+
+    def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+        """By the function."""
+        return getattr(fft, self.function)(x, axes=axes, norm=norm)
+
+    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
+        """In place, once x is there."""
+        out[...] = x
+        return getattr(fft, self.function)(out, axes=axes, norm=norm, overwrite_x=True)
+
     def spare(self, out: TensorType, x: TensorType, axes: Shape) -> int:
         """None."""
         return 0
@@ -170,6 +182,7 @@ class Fft(CompleteTransform):
     """
 
     name = "fft"
+    function = "fftn"
     gradient = "ifft(g) without its division: of a real operand, the real part"
     samples = (
         Sample(Real(4)),
@@ -197,15 +210,6 @@ class Fft(CompleteTransform):
         ),
     )
 
-    def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """By `fftn`."""
-        return fft.fftn(x, axes=axes, norm=norm)
-
-    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """In place, once x is there."""
-        out[...] = x
-        return fft.fftn(out, axes=axes, norm=norm, overwrite_x=True)
-
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Sequence[Value | None]:
         """Its matrix is symmetric: the adjoint has the conjugate's factors."""
         return (g.ifft(axes=axes, norm=_ADJOINT[norm]),)
@@ -219,6 +223,7 @@ class InverseFft(CompleteTransform):
     """
 
     name = "ifft"
+    function = "ifftn"
     gradient = "fft(g) / n: of a real operand, the real part"
     samples = (
         Sample(Real(4)),
@@ -235,15 +240,6 @@ class InverseFft(CompleteTransform):
             source="by hand: the first truth of fft, and Σ g[j] (−i)ʲᵏ / 4",
         ),
     )
-
-    def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """By `ifftn`."""
-        return fft.ifftn(x, axes=axes, norm=norm)
-
-    def transformed_by_scipy(self, fft: Any, x: Array, out: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
-        """In place, once x is there."""
-        out[...] = x
-        return fft.ifftn(out, axes=axes, norm=norm, overwrite_x=True)
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Sequence[Value | None]:
         """As that of fft."""

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, Value, registry
-from engine.oplib import factors
+from engine.oplib import matrices
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
@@ -214,7 +214,7 @@ def test_float16_is_computed_in_a_wider_one() -> None:
 def test_without_what_is_not_public_the_answers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = np.stack([even(3, 3), np.full((3, 3), np.nan), even(3, 3)])
     before = evaluate(lambda a: [*both(a)], batch)
-    monkeypatch.setattr(factors, "_GUFUNCS", None)
+    monkeypatch.setattr(matrices, "_GUFUNCS", None)
     for found, wanted in zip(evaluate(lambda a: [*both(a)], batch), before, strict=True):
         np.testing.assert_array_equal(found, wanted)
 
@@ -229,7 +229,7 @@ def test_a_matrix_that_is_refused_alone_has_no_answer(monkeypatch: pytest.Monkey
 
     eigh, batch = np.linalg.eigh, np.stack([even(2, 2), np.diag([9.0, 1]), even(2, 2)])
     wanted = evaluate(lambda a: [*both(a)], batch)
-    monkeypatch.setattr(factors, "_GUFUNCS", None)
+    monkeypatch.setattr(matrices, "_GUFUNCS", None)
     monkeypatch.setattr(np.linalg, "eigh", refusing)
     found = evaluate(lambda a: [*both(a)], batch)
     for y, other in zip(found, wanted, strict=True):
