@@ -13,7 +13,7 @@ import pybase64
 
 from engine import DTYPES, HostArray, Limits, TensorType, printable
 from engine.graph.dtypes import ELEMENT_TYPES, real_dtype
-from engine.graph.tensor_type import dtype_name
+from engine.graph.tensor_type import DType, dtype_name
 from schemas import NodeType, Tensor
 from service.errors import Refusal
 from service.wire.familiar import OR_LEFT_OUT
@@ -59,13 +59,15 @@ def encode(array: HostArray, encoding: str) -> dict[str, Any]:
     if encoding == "base64" or not _json_keeps(array):
         little_endian = array.astype(array.dtype.newbyteorder("<"), copy=False)
         return tensor | {"data_b64": pybase64.b64encode_as_string(little_endian.tobytes())}
-    return tensor | {"data": numbers_of(array)}
+    return tensor | {"data": np.ascontiguousarray(numbers_of(array))}
 
 
 def numbers_of(array: HostArray) -> HostArray:
     """The elements as JSON has them, flat: bool as 0 and 1, and of complex ones the real part, then the imaginary."""
-    flat = np.ascontiguousarray(array.reshape(-1))
-    return flat.view(np.uint8) if flat.dtype == np.bool_ else flat.view(real_dtype(flat.dtype))
+    flat, kind = array.reshape(-1), array.dtype.kind
+    if kind == "b":
+        return flat.view(np.uint8)
+    return np.ascontiguousarray(flat).view(real_dtype(flat.dtype)) if kind == "c" else flat
 
 
 def encoded_bytes(types: Sequence[TensorType], encoding: str) -> int:
@@ -152,14 +154,19 @@ def _misfit(elements: list[Any], wanted: TensorType) -> Refusal:
 
 
 def _from_numbers(numbers: Numbers, wanted: TensorType) -> HostArray:
-    flat = _floats(numbers, wanted) if wanted.is_float or wanted.is_complex else _integers(numbers, wanted)
-    return flat.view(wanted.dtype).reshape(wanted.shape)
+    if wanted.is_float:
+        flat = _floats(numbers, wanted, wanted.dtype)
+    elif wanted.is_complex:
+        flat = _floats(numbers, wanted, real_dtype(wanted.dtype)).view(wanted.dtype)
+    else:
+        flat = _integers(numbers, wanted)
+    return flat.reshape(wanted.shape)
 
 
-def _floats(numbers: Numbers, wanted: TensorType) -> HostArray:
+def _floats(numbers: Numbers, wanted: TensorType, dtype: DType) -> HostArray:
     try:
         values = numbers.array if isinstance(numbers, LongList) else numbers
-        flat = np.asarray(values, np.float64).astype(real_dtype(wanted.dtype), copy=False)
+        flat = np.asarray(values, np.float64).astype(dtype, copy=False)
     except OverflowError:
         raise _out_of_range(wanted) from None
     if b"\0" in np.isfinite(flat).tobytes():  # for few elements, `all` takes twice as long
