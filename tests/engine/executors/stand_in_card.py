@@ -52,8 +52,17 @@ def card_in_place() -> Iterator[StandInCard]:
             patch.setitem(sys.modules, name, module)
         patch.setattr(cuda_recipes, "card_library", made.library)
         patch.setattr(cuda_compiling, "card_assembler", _no_assembler)
+        if not _emptied():
+            gc.unfreeze()  # somebody still had an executor when it was frozen
+            _emptied()
         gc.freeze()  # what was there before is not gone through: of a process with many tests that takes seconds
         yield made
-    gc.collect()  # executors and their plans refer to one another
     CARD.pool.set_limit(0)
+    _emptied()
+
+
+def _emptied() -> bool:
+    """Let go of what nobody has any more: executors and their plans refer to one another. Whether that was all."""
+    gc.collect()
     CARD.pool.free_all_blocks()
+    return CARD.pool.total_bytes() == 0
