@@ -44,7 +44,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service check format coverage mutants cluster-test cluster-demo test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service bench-cluster check format coverage mutants cluster-test cluster-demo test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -129,6 +129,12 @@ bench-service: $(VENV)/.dev $(if $(PEERS),build/service-peers/.installed) ## rat
 	@command -v wrk >/dev/null || $(MAKE) --no-print-directory wrk
 	$(BIN)/python -m benchmarks.service $(ARGS)
 	$(BIN)/python -m benchmarks.service.page
+
+bench-cluster: $(CLUSTER)/.installed ## servers of a cluster, HAProxy and Ray Serve beside one server; as root on Linux
+	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
+	@command -v wrk >/dev/null || $(MAKE) --no-print-directory wrk
+	$(CLUSTER)/bin/python -m benchmarks.cluster $(ARGS)
+	$(CLUSTER)/bin/python -m benchmarks.cluster.page
 
 docs: $(DOCS)/site ## write the pages that come from the code, and the site in build/site, where what they are made of has changed
 

@@ -40,6 +40,16 @@ class Running:
         if url:
             self._wait()
 
+    @property
+    def pid(self) -> int:
+        """Of the process that was started."""
+        return self._process.pid
+
+    def kill(self) -> None:
+        """End it at once, as a machine ends that is lost."""
+        self._process.kill()
+        self._process.wait()
+
     def _announced(self) -> str:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
@@ -97,14 +107,14 @@ def bare(*mode: str) -> Running:
 
 def fastapi_torch(**environment: str) -> Running:
     """FastAPI and PyTorch, by uvicorn with what it recommends."""
-    port = _free()
+    port = free()
     command = [str(PEERS / "uvicorn"), "fastapi_torch:app", "--app-dir", str(PEER_FILES), "--port", str(port)]
     return Running([*command, "--no-access-log"], f"http://127.0.0.1:{port}", **environment)
 
 
 def tesseract(api: str) -> Running:
     """tesseract-core's runtime on one of its files."""
-    port = _free()
+    port = free()
     command = [str(PEERS / "tesseract-runtime"), "serve", "--host", "127.0.0.1", "--port", str(port)]
     return Running(command, f"http://127.0.0.1:{port}", TESSERACT_API_PATH=str(PEER_FILES / f"{api}.py"))
 
@@ -128,7 +138,8 @@ def has_setting(part: str) -> str | None:
     )
 
 
-def _free() -> int:
+def free() -> int:
+    """A port of the loopback that nobody has at the moment."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port: int = listening.getsockname()[1]
     return port
