@@ -114,7 +114,7 @@ class _Rows:
         return Row("4 MB both ways, one connection, median", sides, "ms", 1.6, bursts)
 
     def by_serve(self, mode: str, proxy: str, bound: float) -> Row:
-        """Ray is started for the row, and ends with the program."""
+        """Ray is started for the row."""
         server = self._stage.apart
         ours = self._registered(server, self._stage.before(server.url).url)
         theirs = self._registered(self._stage.deployed(mode))

@@ -39,7 +39,7 @@ def main() -> None:
     import ray  # noqa: PLC0415 - it reads the variables when it is imported
     from ray import serve  # noqa: PLC0415
 
-    ray.init(num_cpus=2, object_store_memory=_OBJECTS, include_dashboard=False, log_to_driver=False)
+    ray.init("local", num_cpus=2, object_store_memory=_OBJECTS, include_dashboard=False, log_to_driver=False)
 
     class Gradserve:
         """Does nothing beside its application."""

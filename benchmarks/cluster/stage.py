@@ -62,6 +62,7 @@ class Stage:
 
     def __init__(self) -> None:
         self._stack = ExitStack()
+        self._deployed = self._stack.enter_context(ExitStack())
 
     def close(self) -> None:
         """End all of it."""
@@ -108,8 +109,10 @@ class Stage:
             return self._stack.enter_context(gradserve("--workers", "1"))
 
     def deployed(self, mode: str) -> Running:
-        """Our application under Ray Serve, behind HAProxy or its own proxy. It ends with the row."""
-        return Running([sys.executable, "-m", "benchmarks.cluster.served_by_ray", mode])
+        """Our application under Ray Serve, behind HAProxy or its own proxy, until the next one."""
+        self._deployed.close()
+        command = [sys.executable, "-m", "benchmarks.cluster.served_by_ray", mode]
+        return self._deployed.enter_context(Running(command))
 
 
 def ingress(*ports: int) -> Running:
