@@ -10,73 +10,144 @@ import numpy as np
 
 from engine.graph.dtypes import DTYPES
 from engine.graph.ir import Value
-from engine.graph.op import NONE, Array, Op, ResultTypes
+from engine.graph.op import NONE, Array, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib import batching
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import operations, room
-from engine.oplib.factors import pieces
-from engine.oplib.matrices import answer_each
+from engine.oplib.factors import admit, pieces
 
-#: the 1-norm up to which the approximant [13/13] has an error below the rounding of doubles, and its coefficients
-_REACH: Final = 5.371920351148152
-_PADE: Final = (
-    *(64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0),
-    *(10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0, 1.0),
+#: the norm up to which the polynomial, and up to which its derivative, has an error below the rounding of doubles
+_REACH: Final = (1.090863719290036, 0.9317169257)
+#: Taylor's polynomial of degree 18, as P. Bader, S. Blanes, F. Casas (2019) have it, with its 1 taken out, which is
+#: then added last, and costs no digits: 1 + e + (d + c + a b) (c + a b), where five sums are of x, x², x³ and x⁶, and d
+#: has a multiple of 1 beside
+_SUMS: Final = np.array(
+    [
+        [-0.100365581030144618, -8.02924648241156932e-3, -8.92138498045729985e-4, 0.0],
+        [0.0, -9.23364619367118555e-2, -1.69364939002081723e-2, -1.40086798182036094e-5],
+        [-6.76404519071381882e-2, 6.75961301770459655e-2, 2.95552570429315521e-2, -1.39180257516060693e-5],
+        [1.68015813878906206, 5.71779846478865511e-2, -6.98210122488052056e-3, 3.34975017086070471e-5],
+        [0.245910220901108626, 1.36266708320819049, 0.498921025691694265, -6.40927430058536609e-4],
+    ]
 )
-#: products of n × n matrices that one exponential takes, about: six for the approximant, two for the quotient, squares
-PRODUCTS: Final = 12
-#: matrices that are there at a time
-_MATRICES: Final = 12
+_BESIDE: Final = -11.1485029717743683
+_POWERS: Final = 4
+#: products of n × n matrices that one exponential takes, about: five for the polynomial, and squares
+PRODUCTS: Final = 9
+#: matrices that are there at a time, for each that is answered
+_MATRICES: Final = 14
 
 
-def exponentials(run: RunContext, x: Array) -> Array:
-    """exp of each matrix of a piece [c, n, n], which is written over: scaled, approximated, and squared.
+def exponentials(run: RunContext, x: Array, *along: Array) -> Array:
+    """exp of each matrix of a piece [c, n, n], and its derivatives along others, as many: [1 + directions, c, n, n].
 
-    NaN for a matrix with an infinity or NaN.
+    A matrix is scaled, put into Taylor's polynomial of degree 18, and squared. It goes together with its derivatives,
+    by the rule of the product: three products of n × n matrices instead of one, and not the eight of a block twice as
+    large. NaN for a matrix with an infinity or NaN, or with one in a direction.
     """
-    xp = run.xp
-    norms = xp.abs(x).sum(axis=-2).max(axis=-1)
+    xp, (count, n, _) = run.xp, x.shape
+    admit(run, "matrix_exp", x)
+    times, lost = _halvings(xp, x, along)
+    # in one piece, which the next call is given again
+    places = xp.empty((1 + len(along), count, _POWERS + len(_SUMS) + 1, n, n), x.dtype)
+    first, *_, spare = _split(places)
+    scales = xp.ldexp(xp.ones(count, x.real.dtype), -times)
+    for place, part in zip(first, (x, *along), strict=True):
+        xp.multiply(_flat(part), scales[:, None], out=_flat(place))
+    first[:, lost] = 0
+    y = _squared(run, _polynomial(xp, places), spare, times)
+    y[:, lost] = np.nan
+    return y
+
+
+def _halvings(xp: Namespace, x: Array, along: Sequence[Array]) -> tuple[Array, Array]:
+    """How often each matrix is halved, until its norm is within reach; and which ones have no exponential."""
+    # by sums along rows, as products with ones: a norm, too, and in less time than along columns
+    norms = (xp.abs(x) @ xp.ones(x.shape[-1], x.real.dtype)).max(axis=-1)
     lost = ~xp.isfinite(norms)
-    x[lost] = 0
+    for each in along:
+        lost |= ~xp.isfinite(each).all(axis=(-2, -1))
     norms[lost] = 0
     # the exponent of a float, and no logarithm of one, which may be rounded up to a whole number
-    times = xp.maximum(xp.frexp(norms / _REACH)[1], 0)
-    x *= xp.ldexp(xp.ones_like(norms), -times)[:, None, None]
-    y = _approximated(run, x)
+    return xp.maximum(xp.frexp(norms / _REACH[1 if along else 0])[1], 0), lost
+
+
+def _split(places: Array) -> Sequence[Array]:
+    """Each [orders, c, n, n]."""
+    return [places[:, :, i] for i in range(places.shape[2])]
+
+
+def _polynomial(xp: Namespace, places: Array) -> Array:
+    """By five products, of the matrix in the first place; in the others, but for the last, all that it takes."""
+    x, x2, x3, x6, a, b, c, d, e, _ = _split(places)
+    _multiply(xp, x, x, x2)
+    _multiply(xp, x2, x, x3)
+    _multiply(xp, x3, x3, x6)
+    _add_up(xp, places[:, :, :_POWERS], places[:, :, _POWERS:-1])
+    right, y = x2, x
+    _multiply(xp, a, b, right)
+    right += c
+    d += right
+    _add_identity(d, _BESIDE)
+    _multiply(xp, d, right, y)
+    y += e
+    _add_identity(y, 1.0)
+    return y
+
+
+def _add_up(xp: Namespace, powers: Array, sums: Array) -> None:
+    """The five sums, matrix by matrix, so that none depends on which others are there."""
+    real = powers.real.dtype
+    numbers, results = (a.reshape(*a.shape[:3], -1).view(real) for a in (powers, sums))
+    xp.matmul(xp.asarray(_SUMS, dtype=real), numbers, out=results)
+
+
+def _add_identity(x: Array, times: float) -> None:
+    """To the matrices, and not to their derivatives."""
+    _flat(x[0])[:, :: x.shape[-1] + 1] += times
+
+
+def _flat(x: Array) -> Array:
+    """Each matrix as a row; a view."""
+    return x.reshape(len(x), -1)
+
+
+def _multiply(xp: Namespace, x: Array, y: Array, out: Array) -> None:
+    """out = x y, and in each direction dx y + x dy."""
+    xp.matmul(x, y[0], out=out)
+    if len(x) > 1:
+        out[1:] += x[0] @ y[1:]
+
+
+def _squared(run: RunContext, y: Array, spare: Array, times: Array) -> Array:
+    """Each matrix as often as it says."""
+    xp = run.xp
     for i in run.through(range(int(times.max()))):
         left = times > i
-        some = y[left]
-        y[left] = some @ some
-    y[lost] = np.nan
+        if left.all():
+            _multiply(xp, y, y, spare)
+            y, spare = spare, y
+        else:
+            some = y[:, left]
+            square = xp.empty_like(some)
+            _multiply(xp, some, some, square)
+            y[:, left] = square
     return y
 
 
-def _approximated(run: RunContext, x: Array) -> Array:
-    """The approximant of Padé: (v + u) / (v − u), u of odd and v of even powers."""
-    b, one = _PADE, run.xp.eye(x.shape[-1], dtype=x.dtype)
-    x2 = x @ x
-    x4 = x2 @ x2
-    x6 = x4 @ x2
-    u = x @ (x6 @ (b[13] * x6 + b[11] * x4 + b[9] * x2) + b[7] * x6 + b[5] * x4 + b[3] * x2 + b[1] * one)
-    v = x6 @ (b[12] * x6 + b[10] * x4 + b[8] * x2) + b[6] * x6 + b[4] * x4 + b[2] * x2 + b[0] * one
-    y = run.xp.empty_like(x)
-    answer_each(run, "solve", v - u, v + u, out=y)
-    return y
-
-
-def exponentials_bytes(x: TensorType, n: int, copies: int) -> int:
-    """What pieces of operands like x take, that n × n matrices are made of."""
-    ratio = (n // x.shape[-1]) ** 2 if x.size else 0
-    return room(x, _MATRICES * n * n + copies * x.shape[-1] ** 2) if ratio else 0
+def exponentials_bytes(x: TensorType, directions: int) -> int:
+    """What pieces of operands like x take, with so many directions: with the operands' copies."""
+    return room(x, (1 + directions) * _MATRICES * x.shape[-1] ** 2)
 
 
 class ExponentialSlope(Op):
     """y = dexp(x)[g], the derivative of the exponential at x along g: the upper right block of exp [[x, g], [0, x]].
 
     x, g and y [batch…, n, n]. Linear in g, which its rules know, as they would not of the block.
-    I. Najfeld, T. F. Havel, Derivatives of the matrix exponential and their computation (1995), theorem 4.
+    A. H. Al-Mohy, N. J. Higham, Computing the Fréchet derivative of the matrix exponential (2009): the polynomial and
+    its squares are differentiated, product by product.
     """
 
     name = "exponential_slope"
@@ -91,17 +162,13 @@ class ExponentialSlope(Op):
         return x
 
     def forward(self, run: RunContext, x: Array, g: Array, *, out: Array) -> None:
-        """Of a block in which g is no larger than 1, so that its size does not decide how often x is halved."""
+        """Along directions no larger than 1, which no product makes too large or too small."""
         if not x.size:
             return
-        n = x.shape[-1]
         for (at, along), (y,) in pieces(run, [x, g], [out]):
-            sizes = n * run.xp.abs(along).max(axis=(-2, -1), keepdims=True)
+            sizes = run.xp.abs(along).max(axis=(-2, -1), keepdims=True)
             sizes[sizes == 0] = 1
-            block = run.xp.zeros((len(at), 2 * n, 2 * n), at.dtype)
-            block[:, :n, :n] = block[:, n:, n:] = at
-            block[:, :n, n:] = along / sizes
-            y[...] = exponentials(run, block)[:, :n, n:] * sizes
+            y[...] = exponentials(run, at, along / sizes)[1] * sizes
 
     def vjp(self, h: Value, y: Value, x: Value, g: Value) -> Sequence[Value | None]:
         """Itself again, on matrices twice as large for x."""
@@ -117,13 +184,12 @@ class ExponentialSlope(Op):
         return [_quarter(_block(x, g).matrix_exp(), 0, x.shape[-1], x.shape[-1])]
 
     def flops(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """Those of matrices twice as large."""
-        x, n = types[0], 2 * types[0].shape[-1]
-        return operations(x, exponential_flops((*x.shape[:-2], n, n)))
+        """Three products for each of the exponential."""
+        return operations(types[0], 3 * exponential_flops(types[0].shape))
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """Copies, and what blocks take."""
-        return exponentials_bytes(types[0], 2 * types[0].shape[-1], 3)
+        """What a piece with one direction takes."""
+        return exponentials_bytes(types[0], 1)
 
 
 def exponential_flops(shape: Shape) -> int:

@@ -29,7 +29,7 @@ _SECONDS: Final = {
     "svdvals": 1.2e-10,
     "qr": 8e-11,
     "lu": 2.2e-11,
-    "matrix_exp": 2.7e-10,
+    "matrix_exp": 1.8e-10,
 }
 _COMPLEX: Final = 3
 
