@@ -13,6 +13,7 @@ from engine.graph.tensor_type import TensorType
 from engine.oplib.conjugates import conjugate
 from engine.oplib.decomposition import operations, room
 from engine.oplib.factors import factored, pieces
+from engine.oplib.lapack_work import lapack_bytes
 
 
 class Cofactors(Op):
@@ -62,9 +63,9 @@ class Cofactors(Op):
         return operations(types[0], 29 * types[0].size * types[0].shape[-1])
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """A copy, vectors, two products; LAPACK's."""
+        """A copy, vectors, two products, what a determinant is found in; LAPACK's."""
         n = types[0].shape[-1]
-        return room(types[0], 5 * n * n + 5 * n, 7 * n * n + 8 * n)
+        return room(types[0], 5 * n * n + 5 * n, n * n) + lapack_bytes("svd", types[0])
 
 
 def _products_of_others(xp: Namespace, s: Array) -> Array:

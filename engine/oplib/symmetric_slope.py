@@ -15,6 +15,7 @@ from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import room
 from engine.oplib.exponentials import exponential_slope, slope_by_matrix
 from engine.oplib.factors import factored, pieces, symmetric_part
+from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.spectrum import column, hermitian_part, row
 
 #: the part of their sum that two numbers are apart, up to which the difference of their logarithms is that of a series
@@ -79,8 +80,8 @@ class SymmetricSlope(Op):
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Copies, vectors, differences, products, and LAPACK's."""
-        n = types[0].shape[-1]
-        return room(types[0], (13 if attrs["function"] == "log" else 9) * n * n + 2 * n, 3 * n * n + 6 * n)
+        x, n = types[0], types[0].shape[-1]
+        return room(x, (13 if attrs["function"] == "log" else 9) * n * n + 2 * n) + lapack_bytes("eigh", x)
 
 
 def _differences(xp: Namespace, w: Array, function: str) -> Array:

@@ -15,6 +15,7 @@ from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import Decomposition, operations, real_like, room
 from engine.oplib.factors import factored, pieces, symmetric_part
+from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.matrices import square
 from engine.oplib.spectrum import (
     DEGENERATE,
@@ -62,9 +63,9 @@ class EighValues(Decomposition):
         return operations(types[0], 4 * types[0].size * types[0].shape[-1] // 3)
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, its symmetric part, the results, and LAPACK's copy."""
+        """A copy, its symmetric part, the results, and LAPACK's."""
         n = x.shape[-1]
-        return room(x, 2 * n * n + 2 * n, n * n + 8 * n)
+        return room(x, 2 * n * n + 2 * n) + lapack_bytes("eigvalsh", x)
 
 
 class Eigh(Decomposition):
@@ -146,9 +147,9 @@ class Eigh(Decomposition):
         return operations(types[0], 9 * types[0].size * types[0].shape[-1])
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, its symmetric part, the results, and LAPACK's 2 n² and its copy."""
+        """A copy, its symmetric part, the results, and LAPACK's."""
         n = x.shape[-1]
-        return room(x, 3 * n * n + 2 * n, 3 * n * n + 6 * n)
+        return room(x, 3 * n * n + 2 * n) + lapack_bytes("eigh", x)
 
 
 _VALUES: Final = EighValues()

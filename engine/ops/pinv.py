@@ -20,6 +20,7 @@ from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import Decomposition, matrix_type, operations, room
 from engine.oplib.factors import factored, pieces
+from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.operands import wrong_shape
 from engine.oplib.product import product_type
 from engine.oplib.spectrum import of_nothing
@@ -122,7 +123,7 @@ class PInv(Decomposition):
         """A copy, its factors, one of these again, and their product; LAPACK's."""
         m, n = x.shape[-2:]
         k = min(m, n)
-        return room(x, 2 * m * n + (2 * m + n) * k + 4 * k, m * n + (m + n) * k + 4 * k * k + 8 * k)
+        return room(x, 2 * m * n + (2 * m + n) * k + 4 * k) + lapack_bytes("svd", x)
 
 
 class LstSq(Composite):

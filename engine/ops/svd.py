@@ -16,6 +16,7 @@ from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import Decomposition, matrix_type, operations, real_like, room
 from engine.oplib.factors import factored, pieces
+from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.spectrum import (
     DEGENERATE,
     column,
@@ -63,9 +64,9 @@ class SingularValues(Decomposition):
         return operations(types[0], count * (4 * m * n * k - 4 * k**3 // 3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, and LAPACK's of it."""
+        """A copy, the results, and LAPACK's."""
         _, m, n, k = _extents(x.shape)
-        return room(x, m * n + 2 * k, m * n + 8 * k)
+        return room(x, m * n + 2 * k) + lapack_bytes("svdvals", x)
 
 
 class SVD(Decomposition):
@@ -155,9 +156,9 @@ class SVD(Decomposition):
         return operations(types[0], count * (4 * m * n * k + 21 * k**3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, the results, LAPACK's of these, and its 4 k² and more."""
+        """A copy, the results, and LAPACK's."""
         _, m, n, k = _extents(x.shape)
-        return room(x, m * n + (m + n) * k + 2 * k, m * n + (m + n) * k + 4 * k * k + 8 * k)
+        return room(x, m * n + (m + n) * k + 2 * k) + lapack_bytes("svd", x)
 
 
 def _of_vectors(
