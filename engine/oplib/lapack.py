@@ -12,8 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from engine.graph.dtypes import is_complex
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import DType, HostArray, Shape, TensorType
+from engine.oplib.factors import admit
+from engine.oplib.lapack_work import lapack_bytes, qr_length
 from engine.oplib.matrices import wide_dtype
 
 #: rows from which a call for each matrix costs nothing beside what it does
@@ -22,7 +25,7 @@ _LARGE: Final = 64
 
 def is_for_lapack(shape: Shape) -> bool:
     """Whether matrices of this shape, on its last two axes, are worth a call each."""
-    return shape[-1] >= _LARGE
+    return min(shape[-2:]) >= _LARGE
 
 
 def solve_each(run: RunContext, a: HostArray, b: HostArray, out: HostArray) -> None:
@@ -62,6 +65,33 @@ def factor_each(run: RunContext, x: HostArray, out: HostArray) -> None:
 def factor_each_bytes(x: TensorType) -> int:
     """What `factor_each` allocates: one matrix, and where it is complex its conjugate."""
     return (2 if x.is_complex else 1) * wide_dtype(x.dtype).itemsize * x.shape[-1] ** 2
+
+
+def qr_each(run: RunContext, x: HostArray, q: HostArray, r: HostArray) -> None:
+    """q and r of each matrix; NaN where it has an infinity or NaN. Raises DeadlineTooNear if they take too long."""
+    admit(run, "qr", x)
+    dtype, (m, n) = wide_dtype(q.dtype), x.shape[-2:]
+    k, length = min(m, n), qr_length(dtype, m, n)
+    geqrf, orgqr = _functions(("geqrf", "ungqr" if is_complex(dtype) else "orgqr"), dtype)
+    upper = np.tri(n, k, dtype=bool).T
+    r.fill(0)
+    for place in run.through(np.ndindex(x.shape[:-2])):
+        # a copy, to be written over twice
+        factors = np.array(x[place], dtype, order="F")
+        # a sum may overflow as well: then one looks again
+        if np.isfinite(factors.sum()) or np.isfinite(factors).all():
+            factors, tau = geqrf(factors, lwork=length, overwrite_a=1)[:2]
+            np.copyto(r[place], factors[:k], casting="same_kind", where=upper)
+            q[place] = orgqr(factors[:, :k], tau, lwork=length, overwrite_a=1)[0]
+        else:
+            q[place] = r[place] = np.nan
+        del factors  # before the next one is there
+
+
+def qr_each_bytes(x: TensorType) -> int:
+    """What `qr_each` allocates: what LAPACK takes for one matrix, and where r has numbers, or these are finite."""
+    m, n = x.shape[-2:]
+    return lapack_bytes("qr", x) + 2 * m * n
 
 
 def _functions(names: Sequence[str], dtype: DType) -> Any:

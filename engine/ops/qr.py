@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from engine.graph.by_device import DeviceMethod
 from engine.graph.errors import NotDifferentiable
 from engine.graph.ir import Value
 from engine.graph.op import Array, ResultTypes
@@ -16,6 +17,8 @@ from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import Decomposition, matrix_type, operations, room
 from engine.oplib.factors import factored, pieces
+from engine.oplib.lapack import is_for_lapack, qr_each, qr_each_bytes
+from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.spectrum import hermitian_part, of_nothing
 from engine.oplib.widening import wide
 
@@ -59,12 +62,21 @@ class QR(Decomposition):
         *lead, m, n = x.shape
         return x.with_shape((*lead, m, min(m, n))), x.with_shape((*lead, min(m, n), n))
 
+    @DeviceMethod
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array]) -> None:
         """LAPACK's geqrf and orgqr."""
         if out[1].size:
             for (part,), results in pieces(run, [x], out):
                 for y, found in zip(results, factored(run, "qr", part), strict=True):
                     y[...] = found
+
+    @forward.on("cpu")
+    def _forward_on_cpu(self, run: RunContext, x: Array, *, out: Sequence[Array]) -> None:
+        """Large matrices with no more copies than one."""
+        if is_for_lapack(x.shape):
+            qr_each(run, x, *out)
+        else:
+            QR.forward.general(self, run, x, out=out)
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value) -> Sequence[Value | None]:
         """By a triangular system. Raises NotDifferentiable where rows < columns."""
@@ -96,10 +108,12 @@ class QR(Decomposition):
         return operations(types[0], math.prod(lead) * (4 * m * n * k - 4 * k**3 // 3))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """A copy, what NumPy makes of it, and the results."""
+        """A copy, what NumPy makes of it, the results, and LAPACK's."""
+        if is_for_lapack(x.shape):
+            return qr_each_bytes(x) if x.size else 0
         m, n = x.shape[-2:]
         k = min(m, n)
-        return room(x, 3 * m * n + (m + n) * k + k, 64 * n)
+        return room(x, 3 * m * n + (m + n) * k + k) + lapack_bytes("qr", x)
 
 
 def _turned(q: Value, r: Value, by_q: Value | None, by_r: Value | None) -> Value | None:

@@ -7,7 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import Builder, Limits, TensorType, Value, registry
+from engine.graph.errors import DeadlineTooNear
+from engine.graph.limits import Deadline
+from engine.graph.run_context import RunContext
 from engine.oplib import lapack
+from engine.passes.pipeline import optimise
+from engine.planning.plan import make_plan
+from tests.contract.cases import EXECUTOR, assert_planned_peak_holds
+from tests.engine.ops.matrices import evaluate
 from tests.engine.ops.run import run
 
 Array = np.ndarray[Any, Any]
@@ -103,3 +111,66 @@ def test_operands_are_left_as_they_are() -> None:
     run("cholesky", x)
     for each, was in zip((a, x, b), before, strict=True):
         assert each.tobytes() == was.tobytes()
+
+
+def tall(*batch: int, dtype: str = "float64") -> Array:
+    x = RNG.normal(size=(*batch, N + 6, N))
+    return (x + 1j * RNG.normal(size=x.shape) if dtype.startswith("complex") else x).astype(dtype)
+
+
+def qr(x: Array) -> list[Array]:
+    def write(v: Value) -> list[Value]:
+        both = v.qr()
+        return [both.output(0), both.output(1)]
+
+    return evaluate(write, x)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "complex128", "complex64"])
+@pytest.mark.parametrize("turned", [False, True])
+def test_qr(monkeypatch: pytest.MonkeyPatch, dtype: str, turned: bool) -> None:
+    monkeypatch.setattr("engine.ops.qr.factored", None)
+    x = tall(2, dtype=dtype)
+    x = x.swapaxes(-1, -2) if turned else x
+    wide = x.astype("complex128" if x.dtype.kind == "c" else "float64")
+    for found, wanted in zip(qr(x), np.linalg.qr(wide), strict=True):
+        assert found.dtype == dtype
+        tolerance = {"float64": 1e-12, "complex128": 1e-12, "float16": 1e-3}.get(dtype, 1e-6)
+        np.testing.assert_allclose(found, wanted, tolerance, tolerance * np.abs(wanted).max())
+    assert not np.tril(qr(x)[1], -1).any()
+
+
+@pytest.mark.parametrize("wrong", [np.nan, np.inf])
+def test_a_matrix_without_factors_spoils_no_other(wrong: float) -> None:
+    x = tall(3)
+    x[1, 5, 7] = wrong
+    for found, wanted in zip(qr(x), np.linalg.qr(np.nan_to_num(x)), strict=True):
+        assert np.isnan(found[1]).all()
+        close(found[[0, 2]], wanted[[0, 2]])
+
+
+def test_numbers_whose_sum_is_too_large_have_factors() -> None:
+    x = np.abs(tall()) * 1e306
+    assert np.isfinite(x).all()
+    with np.errstate(over="ignore"):
+        assert np.isinf(x.sum())
+    q, r = qr(x)
+    np.testing.assert_allclose(q @ (r / 1e306), x / 1e306, 0, 1e-12)
+
+
+def test_what_will_be_late_is_not_begun() -> None:
+    x = np.broadcast_to(tall(), (10_000_000, N + 6, N))
+    with pytest.raises(DeadlineTooNear):
+        lapack.qr_each(RunContext(np, Deadline(20.0)), x, np.empty((0, N + 6, N)), np.empty((0, N, N)))
+
+
+@pytest.mark.parametrize("shape", [(2, 400, 150), (2, 150, 400), (3, 300, 300)], ids=str)
+@pytest.mark.parametrize("dtype", ["float64", "float32", "complex128"])
+def test_factors_take_no_more_memory_than_planned(shape: tuple[int, ...], dtype: str) -> None:
+    """SciPy's functions make their work arrays by NumPy, which tells of them."""
+    x = RNG.normal(size=shape).astype(dtype)
+    builder = Builder(registry())
+    both = builder.leaf(TensorType.of(x), 0).qr()
+    plan = make_plan(optimise(builder.graph([both.output(0), both.output(1)])), Limits())
+    EXECUTOR.run(plan, {0: x})
+    assert_planned_peak_holds(plan, {0: x})
