@@ -13,7 +13,7 @@ import orjson
 
 from engine import describe, registry
 from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
-from scripts import gallery_page, haproxy_files, job_states, loop_picture, python_page, rooms
+from scripts import equal_eigenvalues_picture, gallery_page, haproxy_files, job_states, loop_picture, python_page, rooms
 from scripts.calls_table import PAGE, page_of_calls
 from scripts.write_openapi import made_document
 from service.pages.documents import SHIPPED
@@ -327,6 +327,7 @@ def pages() -> dict[Path, str]:
         DOCS / "coming-from.md": coming_from_page(familiar_ops(), familiar_systems()),
         gallery_page.GALLERY_PAGE: gallery_page.gallery_page(),
         gallery_page.EXAMPLES_PAGE: gallery_page.examples_page(),
+        equal_eigenvalues_picture.PICTURE: equal_eigenvalues_picture.picture(),
         LOOPS: loop_picture.with_loops(LOOPS.read_text(encoding="utf-8")),
         **haproxy_files.pages(),
         **of_rooms,
