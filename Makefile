@@ -183,7 +183,7 @@ test-bridges: $(BRIDGES)/.installed ## test the Python client's bridges with PyT
 	$(BRIDGES)/bin/python -m pytest $(TESTS) clients/python/tests/bridges $(ARGS)
 
 test-importers: $(IMPORTERS)/.installed ## test the Python client's importers, and hold them to ONNX's node tests, in an environment of their own
-	$(IMPORTERS)/bin/python -m pytest $(TESTS) clients/python/tests/importing clients/python/tests/importers $(ARGS)
+	$(IMPORTERS)/bin/python -m pytest $(TESTS) clients/python/tests/importing clients/python/tests/importers clients/python/tests/programs $(ARGS)
 	$(IMPORTERS)/bin/python -m clients.python.tests.onnx_nodes --check
 	$(IMPORTERS)/bin/python -m clients.python.tests.torch_ops --check
 
