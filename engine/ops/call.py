@@ -24,7 +24,8 @@ class FunctionCall(RunsFunctions):
 
     With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
     cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`, nothing inside is
-    kept for the way back, which computes the body once more.
+    kept for the way back, which computes the body once more. With `derivative`, JAX's `custom_vjp` and PyTorch's
+    `autograd.Function`, whose rules are given what they have kept; with `recompute`, JAX's and PyTorch's `checkpoint`.
     """
 
     name = "call"

@@ -72,7 +72,7 @@ class ComplexPart(Unary):
 
 
 class RealPart(ComplexPart):
-    """y = Re x; a real x itself."""
+    """y = Re x; a real x itself. PyTorch's, JAX's and NumPy's `real`."""
 
     name = "real"
     gradient = "g, with the imaginary part 0"
@@ -100,7 +100,7 @@ class RealPart(ComplexPart):
 
 
 class ImaginaryPart(ComplexPart):
-    """y = Im x; 0 for a real x."""
+    """y = Im x; 0 for a real x. JAX's and NumPy's `imag`; PyTorch's refuses a real x."""
 
     name = "imag"
     gradient = "i · g"
@@ -128,7 +128,7 @@ class ImaginaryPart(ComplexPart):
 
 
 class Conj(Unary):
-    """y = conj x, the imaginary part negated; a real x itself."""
+    """y = conj x, the imaginary part negated; a real x itself. PyTorch's, JAX's and NumPy's `conj`."""
 
     name = "conj"
     since = 2

@@ -26,7 +26,7 @@ from engine.ops.scan import picked
 class Cond(RunsFunctions):
     """then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them runs.
 
-    Both give results of the same types.
+    Both give results of the same types. JAX's `lax.cond`, PyTorch's `cond`.
     """
 
     name = "cond"

@@ -112,7 +112,10 @@ class WithKey(Definition):
 
 
 class RandomKey(RandomOp):
-    """key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As `jax.random.key_data(jax.random.key(seed))`."""
+    """key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As `jax.random.key_data(jax.random.key(seed))`.
+
+    PyTorch's `manual_seed` begins another sequence, which goes on by itself.
+    """
 
     name = "random_key"
     operands = ("seed",)
@@ -178,7 +181,10 @@ class Drawn(RandomOp):
 
 
 class RandomSplit(Drawn):
-    """keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As `jax.random.split`."""
+    """keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As `jax.random.split`.
+
+    PyTorch has no keys: a `Generator` each.
+    """
 
     name = "random_split"
     attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many keys", minimum=0)}
@@ -210,7 +216,10 @@ class RandomSplit(Drawn):
 
 
 class RandomBits(Drawn):
-    """y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`."""
+    """y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`.
+
+    PyTorch's `randint` has bits of another generator.
+    """
 
     name = "random_bits"
     attrs: ClassVar[Mapping[str, Attr]] = {
@@ -241,7 +250,10 @@ class RandomBits(Drawn):
 
 
 class RandomUniform(Drawn):
-    """y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`."""
+    """y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`.
+
+    PyTorch's `rand` has numbers of another generator.
+    """
 
     name = "random_uniform"
     attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
@@ -259,7 +271,10 @@ class RandomUniform(Drawn):
 
 
 class RandomPermutation(RandomOp):
-    """y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned."""
+    """y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned.
+
+    `jax.random.permutation` has another rule, and PyTorch's `randperm` another generator.
+    """
 
     name = "random_permutation"
     is_captured = False
@@ -304,7 +319,10 @@ def _write_wide(words: WordPair, out: Array) -> None:
 
 
 class RandomFoldIn(WithKey, RandomOp):
-    """key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`."""
+    """key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`.
+
+    PyTorch has no keys: a `Generator` each.
+    """
 
     name = "random_fold_in"
     operands = ("key", "number")
@@ -360,7 +378,10 @@ class RandomFormula(Composite):
 
 
 class RandomNormal(RandomFormula):
-    """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp."""
+    """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp.
+
+    PyTorch's `randn` has numbers of another generator.
+    """
 
     name = "random_normal"
     truths = _three(-0.18471174528191162, -2.169824560397754, 0.18693555179382582)
@@ -372,7 +393,10 @@ class RandomNormal(RandomFormula):
 
 
 class RandomExponential(RandomFormula):
-    """y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`."""
+    """y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`.
+
+    PyTorch's `exponential_` has numbers of another generator.
+    """
 
     name = "random_exponential"
     truths = _three(0.5563942243855916, 0.015123860720489336, 0.8536549993431988)
@@ -383,7 +407,10 @@ class RandomExponential(RandomFormula):
 
 
 class RandomGumbel(RandomFormula):
-    """y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`."""
+    """y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`.
+
+    PyTorch's `distributions.Gumbel` has numbers of another generator.
+    """
 
     name = "random_gumbel"
     truths = _three(0.16062720630382138, -1.4348544993307841, 0.5890136500161952)
@@ -395,7 +422,10 @@ class RandomGumbel(RandomFormula):
 
 
 class RandomBernoulli(WithKey, Composite):
-    """y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype."""
+    """y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
+
+    As `jax.random.bernoulli`. PyTorch's `bernoulli` has floats of another generator.
+    """
 
     name = "random_bernoulli"
     operands = ("key", "p")
@@ -418,7 +448,10 @@ class RandomBernoulli(WithKey, Composite):
 
 
 class RandomCategorical(WithKey, Composite):
-    """y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i])."""
+    """y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i]).
+
+    As `jax.random.categorical`. PyTorch's `multinomial` takes weights, and has another generator.
+    """
 
     name = "random_categorical"
     operands = ("key", "logits")

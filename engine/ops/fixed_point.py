@@ -26,7 +26,8 @@ class FixedPoint(RunsFunctions):
     """x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
 
     x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends the
-    iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool [].
+    iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool []. The gradient is implicit,
+    as that of JAX's `lax.custom_root`, which is given a solver; of PyTorch, a loop of Python and a rule.
     """
 
     name = "fixed_point"

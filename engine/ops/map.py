@@ -30,7 +30,8 @@ class Map(RunsFunctions):
     """stacks = body(consts, entry t of each sequence), for every t, in no order.
 
     Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one batch.
-    Results: for each of the body's a stack [entries, …].
+    Results: for each of the body's a stack [entries, …]. JAX's `lax.map`, whose batch_size is `at_once`; JAX's and
+    PyTorch's `vmap`, which computes all entries in one batch.
     """
 
     name = "map"

@@ -36,7 +36,7 @@ class Scan(RunsFunctions):
     The body gives the carries for the next step, of the same types, and then values that are stacked. Operands are
     consts, then `carries` initial values, then `sequences` tensors whose entries along the leading axis it goes
     through, with `reverse` from the last; entry t of a stack is what step t gave. Results: the last carries, then the
-    stacks [length, …].
+    stacks [length, …]. JAX's `lax.scan`, whose body may read what is around it; of PyTorch, a loop of Python.
     """
 
     name = "scan"

@@ -33,7 +33,8 @@ class While(RunsFunctions):
 
     At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more after the
     last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`, bool [], false where
-    the bound ended it.
+    the bound ended it. JAX's `lax.while_loop`, which has no bound, and is differentiated forwards alone; of PyTorch, a
+    loop of Python.
     """
 
     name = "while"

@@ -48,7 +48,7 @@ FAMILIAR = {
     "LayerNormalization": "layer_norm",
     "softmax_cross_entropy_with_logits": "cross_entropy (with reduction none)",
     "hardtanh": "clamp (with min -1 and max 1)",
-    "fmod": "mod (with the sign of b, where fmod has that of a)",
+    "fmod": "rem",
     "GlobalAveragePool": "mean (over the spatial axes, with keepdims)",
     "moveaxis": "transpose (with all axes in their new order)",
 }
