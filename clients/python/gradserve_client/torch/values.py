@@ -10,6 +10,7 @@ import torch
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, SourceGraph
+from gradserve_client.importing.writing import filling
 from gradserve_client.tensors import DTYPES
 
 #: a constant of one number is written as that number where it has more elements
@@ -75,7 +76,7 @@ def type_of(tensor: torch.Tensor) -> Type:
     if not all(isinstance(extent, int) for extent in shape):
         raise Blocked(
             "how large its result is depends on the values of the data",
-            "choose with torch.where, or pass the positions as an input",
+            "choose with torch.where, take torch.nonzero_static, or pass the positions as an input",
         )
     return Type(str(tensor.dtype).removeprefix("torch."), shape)
 
@@ -93,10 +94,10 @@ def constant_of(value: Any, dtype: str | None = None) -> Value:
 
 
 def written(graph: SourceGraph, tensor: torch.Tensor) -> Node:
-    """The node of a constant: `full` where it is one finite number, many times."""
+    """The node of a constant: `full` where it is one number, many times."""
     value = constant_of(tensor)
     require_sendable(value.type)
     number = value.number if tensor.numel() > _WRITTEN_OUT else None
-    if number is None or value.type.is_complex or not np.isfinite(number) or abs(number) > 2**53:
+    if number is None or value.type.is_complex or (np.isfinite(number) and abs(number) > 2**53):
         return graph.constant(tensor.numpy(force=True))
-    return graph.full(shape=list(value.type.shape), fill=float(number), dtype=value.type.dtype)
+    return graph.full(shape=list(value.type.shape), dtype=value.type.dtype, **filling(number))

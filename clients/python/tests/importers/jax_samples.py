@@ -287,6 +287,8 @@ SAMPLES: dict[str, list[Sample]] = {
         of(lambda x, v: lax.pad(x, v, ((1, -1, 0), (-2, 1, 0))), X, np.array(1.5)),
         of(lambda x, v: lax.pad(x, v, ((0, 1, 2), (-1, 0, 1))), X, np.array(1.5)),
         of(lambda x: lax.pad(x, True, ((1, 0, 1),)), BOOLS),
+        of(lambda x: jnp.exp(lax.pad(x, -np.inf, ((1, 0, 0), (0, 2, 1)))), X),
+        of(lambda a: lax.pad(a, np.int64(-7), ((1, 0, 0), (0, 2, 0))), INTEGERS),
     ],
     "iota": [of(lambda x: x + lax.broadcasted_iota("float64", (40, 50), 1), normal(1, 40, 50))],
     "dot_general": [
@@ -316,6 +318,13 @@ SAMPLES: dict[str, list[Sample]] = {
         of(lambda x: lax.reduce_window(x, -np.inf, lax.max, (3,), (2,), "SAME"), X[0]),
         of(lambda x: lax.reduce_window(jnp.round(x), -np.inf, lax.max, (2, 2), (1, 1), "SAME"), X),
         of(lambda x: lax.reduce_window(x, -np.inf, lax.max, (2, 2, 2, 1), (1, 2, 1, 1), "SAME"), IMAGE),
+        # JAX has no gradient of windows with gaps
+        of(
+            lambda x: lax.reduce_window(
+                lax.stop_gradient(x), -np.inf, lax.max, (1, 2, 2, 1), (1, 2, 1, 1), "SAME", None, (1, 1, 2, 1)
+            ),
+            IMAGE,
+        ),
     ],
     "reduce_window_min": [windowed(lax.min, np.inf, padding="SAME")],
     "select_and_scatter_add": [

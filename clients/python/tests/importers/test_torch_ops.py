@@ -14,11 +14,12 @@ from clients.python.tests.importers.torch_cases import REAL_CASES  # noqa: E402 
 from clients.python.tests.importers.torch_complex_cases import COMPLEX_CASES  # noqa: E402
 from clients.python.tests.importers.torch_layers import LAYERS, Recurrent  # noqa: E402
 from clients.python.tests.importers.torch_made import compared  # noqa: E402
+from clients.python.tests.importers.torch_position_cases import POSITION_CASES  # noqa: E402
 from gradserve_client.torch.rules import RULES  # noqa: E402
 
 #: so many programs are imported as one, since an import takes a second
 _TOGETHER = 12
-CASES = {name: [*cases, *COMPLEX_CASES.get(name, ())] for name, cases in REAL_CASES.items()}
+CASES = {name: [*cases, *COMPLEX_CASES.get(name, ())] for name, cases in {**REAL_CASES, **POSITION_CASES}.items()}
 EACH = [(name, place) for name, cases in CASES.items() for place in range(len(cases))]
 LAYERED = [(name, place) for name, cases in LAYERS.items() for place in range(len(cases))]
 
@@ -39,6 +40,7 @@ def together(which: list[tuple[str, int]]) -> tuple[torch.nn.Module, list[Any]]:
     return Several({name: f for name, (f, _) in cases.items()}), [{name: [*args] for name, (_, args) in cases.items()}]
 
 
+@pytest.mark.filterwarnings("ignore:index_reduce:UserWarning")
 @pytest.mark.parametrize("start", range(0, len(EACH), _TOGETHER))
 def test_rules_agree_with_pytorch(start: int, client: gs.Client) -> None:
     which = EACH[start : start + _TOGETHER]

@@ -25,6 +25,7 @@ SIGNAL = normal(2, 3, 9)
 VOLUME = normal(2, 2, 4, 5, 4)
 TIES = torch.tensor([[1.0, 2.0, 2.0, 0.0], [3.0, 3.0, 3.0, 3.0], [-1.0, -2.0, 0.0, 0.0]], dtype=torch.float64)
 EDGES = torch.tensor([-3.0, -1.0, 0.0, 1.0, 3.0, 6.0, 0.5, 25.0, -4.0], dtype=torch.float64)
+BORDERS = torch.tensor([1.0, -1.0, 0.0, -0.0, torch.inf, 6.3, torch.nan, 0.9, -0.3, 2.0], dtype=torch.float64)
 SQUARE = normal(2, 3, 3) + 3 * torch.eye(3, dtype=torch.float64)
 aten = torch.ops.aten
 
@@ -86,6 +87,15 @@ REAL_CASES: Final[dict[str, list[Case]]] = {
     "special_zeta": [(lambda q: torch.special.zeta(POSITIVE.flip(0) + 1.5, q), [POSITIVE])],
     "special_xlog1py": [(torch.special.xlog1py, [X, POSITIVE])],
     "cumprod": [(lambda x: torch.cumprod(x, 1), [X]), (lambda a: torch.cumprod(a, 0), [WHOLE])],
+    **{
+        name: [
+            (getattr(torch, name), [TIES, 1]),
+            (getattr(torch, name), [TIES, 0]),
+            (getattr(torch, name), [WHOLE, 1]),
+            (lambda x, f=getattr(torch, name): f(x, 0)[0].detach(), [torch.tensor([0.5, torch.nan, 1.0, torch.nan])]),
+        ]
+        for name in ("cummax", "cummin")
+    },
     "logcumsumexp": [(lambda x: torch.logcumsumexp(x, 1), [3 * X])],
     "add.Tensor": [
         (torch.add, [X, Y]),
@@ -108,7 +118,11 @@ REAL_CASES: Final[dict[str, list[Case]]] = {
     "div.Tensor_mode": [
         (lambda a, b, mode=mode: torch.div(a, b, rounding_mode=mode), pair)
         for mode in ("floor", "trunc", None)
-        for pair in ([WHOLE, OTHER], [5 * X, Y])
+        for pair in ([WHOLE, OTHER], [WHOLE.short(), OTHER.short()], [5 * X, Y])
+    ]
+    + [
+        (lambda a, b, mode=mode: torch.div(a.detach(), b.detach(), rounding_mode=mode), [BORDERS, BORDERS.flip(0)])
+        for mode in ("floor", "trunc")
     ],
     "div.Scalar_mode": [(lambda a: aten.div.Scalar_mode(a, 3, rounding_mode="floor"), [WHOLE])],
     "remainder.Tensor": [(torch.remainder, [5 * X, Y]), (torch.remainder, [WHOLE, OTHER])],
@@ -252,7 +266,13 @@ REAL_CASES: Final[dict[str, list[Case]]] = {
         (lambda x, y: torch.slice_scatter(x, y, 1, 0, 4, 2), [X, Y[:, :2]]),
     ],
     "copy": [(lambda x, y: x.sin().copy_(y) * 2, [X, Y[0]]), (lambda x, a: x.sin().copy_(a) + x, [X, WHOLE])],
-    "constant_pad_nd": [(lambda x: F.pad(x, (1, 2, -1, 1), value=0.5), [X]), (lambda x: F.pad(x, (1, 0)), [X])],
+    "constant_pad_nd": [
+        (lambda x: F.pad(x, (1, 2, -1, 1), value=0.5), [X]),
+        (lambda x: F.pad(x, (1, 0)), [X]),
+        (lambda x: F.pad(x, (1, 0), value=-torch.inf).exp(), [X]),
+        (lambda a: F.pad(a, (1, 0), value=-3), [WHOLE]),
+        (lambda m: F.pad(m, (1, 0), value=True), [MASK]),
+    ],
     **{
         f"reflection_pad{n}d": [(lambda x, n=n: F.pad(x, (2, 1) * n, mode="reflect"), [each])]
         for n, each in ((1, SIGNAL), (2, IMAGE), (3, VOLUME))
@@ -361,23 +381,39 @@ REAL_CASES: Final[dict[str, list[Case]]] = {
         (lambda x: F.max_pool2d(x, 2), [IMAGE]),
         (lambda x: F.max_pool2d(x, (3, 2), stride=2, padding=1, return_indices=True), [IMAGE]),
         (lambda x: F.max_pool2d(x, 3, stride=2, ceil_mode=True, dilation=2, padding=1, return_indices=True), [IMAGE]),
+        (lambda x: F.max_pool2d(x, 3, stride=2, ceil_mode=True, dilation=(1, 2), padding=1), [IMAGE]),
         (lambda x: F.max_pool1d(x, 3, 2), [SIGNAL]),
+        (lambda x: F.max_pool1d(x, 3, 2, dilation=2, ceil_mode=True), [SIGNAL]),
     ],
-    "max_pool3d_with_indices": [(lambda x: F.max_pool3d(x, 2, stride=1, return_indices=True), [VOLUME])],
-    "avg_pool1d": [(lambda x: F.avg_pool1d(x, 3, 2, padding=1), [SIGNAL])],
+    "max_pool3d_with_indices": [
+        (lambda x: F.max_pool3d(x, 2, stride=1, return_indices=True), [VOLUME]),
+        (lambda x: F.max_pool3d(x, 2, padding=1, dilation=(1, 2, 1), ceil_mode=True), [VOLUME]),
+    ],
+    "avg_pool1d": [
+        (lambda x: F.avg_pool1d(x, 3, 2, padding=1), [SIGNAL]),
+        (lambda x: F.avg_pool1d(x, 4, 3, padding=1, ceil_mode=True, count_include_pad=False), [SIGNAL]),
+    ],
     "avg_pool2d": [
         (lambda x: F.avg_pool2d(x, 2, padding=1), [IMAGE]),
         (lambda x: F.avg_pool2d(x, 3, 2, padding=1, ceil_mode=True), [IMAGE]),
         (lambda x: F.avg_pool2d(x, 3, 2, padding=1, count_include_pad=False), [IMAGE]),
         (lambda x: F.avg_pool2d(x, 2, divisor_override=3), [IMAGE]),
     ],
-    "avg_pool3d": [(lambda x: F.avg_pool3d(x, 2, 1), [VOLUME])],
+    "avg_pool3d": [
+        (lambda x: F.avg_pool3d(x, 2, 1), [VOLUME]),
+        (lambda x: F.avg_pool3d(x, (2, 3, 2), 2, padding=1, ceil_mode=True, divisor_override=5), [VOLUME]),
+    ],
     "adaptive_avg_pool1d": [(lambda x: F.adaptive_avg_pool1d(x, 4), [SIGNAL])],
     "_adaptive_avg_pool2d": [
         (lambda x: F.adaptive_avg_pool2d(x, (4, 7)), [IMAGE]),
         (lambda x: F.adaptive_avg_pool2d(x, 1), [IMAGE]),
     ],
     "_adaptive_avg_pool3d": [(lambda x: F.adaptive_avg_pool3d(x, (3, 2, 1)), [VOLUME])],
+    "adaptive_max_pool2d": [
+        (lambda x: F.adaptive_max_pool2d(x, (4, 3)), [IMAGE]),
+        (lambda x: F.adaptive_max_pool1d(x, 4), [SIGNAL]),
+    ],
+    "adaptive_max_pool3d": [(lambda x: F.adaptive_max_pool3d(x, (3, 2, 1)), [VOLUME])],
     "native_layer_norm": [
         (lambda x, w, b: F.layer_norm(x, (3, 9), w, b), [SIGNAL, normal(3, 9), normal(3, 9)]),
         (lambda x, b: F.layer_norm(x, (4,), None, b), [X, normal(4)]),
@@ -415,76 +451,6 @@ REAL_CASES: Final[dict[str, list[Case]]] = {
             [IMAGE, normal(3), normal(3), normal(3), normal(3).abs()],
         ),
     ],
-    "index.Tensor": [
-        (lambda x, i: x[i], [X, torch.tensor([[2, -1], [0, 0]])]),
-        (lambda x, i, j: x[i, j], [X, ROWS, torch.tensor([3, -2, 0, 1])]),
-        (lambda x, i: x[:, i], [X, torch.tensor([[2, -1], [0, 3]])]),
-        (lambda x, i, j: x[:, i, :, j], [IMAGE, torch.tensor([0, 2]), torch.tensor([[1], [3]])]),
-        (lambda x, i, j: x[0, :, i, j], [IMAGE, torch.tensor([0, 2]), torch.tensor([1, 3])]),
-        (lambda x: x[[2, 0, -1]], [X]),
-    ],
-    "_unsafe_index.Tensor": [(lambda x, i: aten._unsafe_index(x, [None, i]), [X, ROWS])],
-    "index_select": [
-        (lambda x, i: x.index_select(1, i), [X, ROWS]),
-        (lambda x: x.index_select(0, torch.tensor([1, 1])), [X]),
-    ],
-    "gather": [(lambda x, i: x.gather(1, i), [X, torch.tensor([[0, 3], [1, 1]])])],
-    "embedding": [
-        (lambda w, i: F.embedding(i, w), [normal(5, 3), torch.tensor([[1, 4], [1, 0]])]),
-        (lambda w, i: F.embedding(i, w, padding_idx=1), [normal(5, 3), torch.tensor([[1, 4], [1, 0]])]),
-    ],
-    "_embedding_bag": [
-        (
-            lambda w, i, o: aten._embedding_bag(w, i, o)[0],
-            [normal(5, 3), torch.tensor([1, 4, 1, 0, 2]), torch.tensor([0, 2, 2])],
-        )
-    ],
-    "_embedding_bag_forward_only": [
-        (
-            lambda w, i, o, mode=mode: F.embedding_bag(i, w, o, mode=mode),
-            [normal(5, 3), torch.tensor([1, 4, 1, 0, 2]), torch.tensor([0, 2, 2])],
-        )
-        for mode in ("sum", "mean")
-    ]
-    + [
-        (
-            lambda w, i, o, s: F.embedding_bag(i, w, o, mode="sum", per_sample_weights=s),
-            [normal(5, 3), torch.tensor([1, 4, 1]), torch.tensor([0, 2]), normal(3)],
-        ),
-    ],
-    "index_put": [
-        (lambda x, i, v: x.index_put((i,), v, accumulate=True), [X, torch.tensor([1, 1, -1]), normal(3, 4)]),
-        (lambda x, i, v: x.index_put((i,), v), [X, torch.tensor([1, -1]), normal(2, 4)]),
-        (lambda x, i, j, v: x.index_put((i, j), v), [X, torch.tensor([1, 2]), torch.tensor([0, 3]), normal(2)]),
-        (lambda x, i, v: aten.index_put(x, [None, i], v), [X, torch.tensor([1, 3]), normal(3, 2)]),
-        (lambda x, i, y: x.index_add(1, i, y), [X, ROWS, Y]),
-        (lambda x, i, y: x.index_copy(0, i, y), [X, torch.tensor([2, 0]), Y[:2]]),
-        (lambda x, m: torch.index_put(x, (m,), torch.tensor(2.0).double()), [X, MASK]),
-        (lambda x, m, v: torch.index_put(x, (m,), v), [X, MASK[:, 0], normal(4)]),
-        (lambda a, i, v: a.index_put((i,), v), [MASK, torch.tensor([1]), ~MASK[:1]]),
-    ],
-    "_unsafe_index_put": [
-        (lambda x, i, v: aten._unsafe_index_put(x, [i], v, True), [X, torch.tensor([1, 1]), normal(2, 4)])
-    ],
-    "scatter.src": [
-        (lambda x, i, y: x.scatter(1, i, y.detach()), [X, torch.tensor([[0, 3], [1, 2]]), Y]),
-        (lambda x, i, y: x.scatter(1, i, y), [X, torch.tensor([[0, 3], [1, 2]]), Y[:2, :2]]),
-        (lambda x, i, y: x.scatter(0, i, y), [WHOLE, torch.tensor([[0, 2, 1, 1]]), OTHER]),
-    ],
-    "scatter.value": [(lambda x, i: x.scatter(1, i, 0.5), [X, torch.tensor([[0, 3], [1, 1]])])],
-    "scatter_add": [
-        (lambda x, i, y: x.scatter_add(1, i, y.detach()), [X, torch.tensor([[0, 3], [1, 1]]), Y]),
-        (lambda x, i, y: x.scatter_add(1, i, y), [X, torch.tensor([[0, 3], [1, 1]]), Y[:2, :2]]),
-    ],
-    "scatter_reduce.two": [
-        (
-            lambda x, i, y, r=r, s=s: x.scatter_reduce(0, i, y, r, include_self=s),
-            [TIES if s else TIES + 0.25, torch.tensor([[0, 1, 1, 2], [0, 1, 0, 2]]), TIES.flip(1)[:2] + extra],
-        )
-        for r, extra in (("sum", 0), ("mean", 0), ("prod", 0.5), ("amax", 0), ("amin", 0))
-        for s in (True, False)
-    ],
-    "masked_scatter": [(lambda x, m, s: x.masked_scatter(m, s), [X, MASK, normal(20)])],
     **{
         f"{name}.vec": [(lambda x, mode=mode, o=o: F.interpolate(x, mode=mode, **o), [each]) for o in options]
         for name, mode, each, options in (
@@ -496,7 +462,23 @@ REAL_CASES: Final[dict[str, list[Case]]] = {
                 [{"size": (9, 4)}, {"scale_factor": 1.7}, {"size": (9, 4), "align_corners": True}],
             ),
             ("upsample_trilinear3d", "trilinear", VOLUME, [{"size": (5, 3, 4)}]),
-            ("upsample_bicubic2d", "bicubic", IMAGE, [{"size": (9, 4)}]),
+            (
+                "upsample_bicubic2d",
+                "bicubic",
+                IMAGE,
+                [{"size": (9, 4)}, {"scale_factor": 1.7}, {"size": (9, 4), "align_corners": True}],
+            ),
+            ("_upsample_bilinear2d_aa", "bilinear", IMAGE, [{"size": (9, 4), "antialias": True}]),
+            (
+                "_upsample_bicubic2d_aa",
+                "bicubic",
+                IMAGE,
+                [
+                    {"size": (3, 4), "antialias": True},
+                    {"scale_factor": 0.55, "antialias": True},
+                    {"size": (4, 9), "antialias": True, "align_corners": True},
+                ],
+            ),
             ("upsample_nearest1d", "nearest", SIGNAL, [{"size": 13}]),
             ("upsample_nearest2d", "nearest", IMAGE, [{"scale_factor": 2}, {"size": (9, 4)}]),
             ("upsample_nearest3d", "nearest", VOLUME, [{"size": (5, 3, 4)}]),
@@ -533,12 +515,17 @@ REAL_CASES: Final[dict[str, list[Case]]] = {
             lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True),
             [normal(2, 4, 3, 5), normal(2, 2, 6, 5), normal(2, 2, 6, 5)],
         ),
+        (
+            lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m, enable_gqa=True),
+            [normal(2, 4, 3, 5), normal(2, 2, 6, 5), normal(2, 2, 6, 5), normal(2, 4, 3, 6)],
+        ),
     ],
     "_cdist_forward": [
         (lambda a, b: torch.cdist(a, b), [SIGNAL, SIGNAL[:, :2]]),
         (lambda a, b: torch.cdist(a, b, p=1), [X, Y]),
+        (lambda a, b: torch.cdist(a, b, p=3), [SIGNAL, SIGNAL[:1, :2]]),
     ],
-    "_pdist_forward": [(F.pdist, [torch.cat([X, X[:1]])])],
+    "_pdist_forward": [(F.pdist, [torch.cat([X, X[:1]])]), (lambda x: F.pdist(x, 1.5), [X])],
     "binary_cross_entropy": [
         (F.binary_cross_entropy, [torch.cat([UNIT, PLAIN]), torch.cat([UNIT.flip(0), PLAIN])]),
         (lambda p, t, w: F.binary_cross_entropy(p, t, w.detach(), reduction="sum"), [UNIT, MASK.double(), POSITIVE]),

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import TO_THE_END
+from gradserve_client.importing.writing import bordered
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import inverse, spread, spread_extents, transposed, zero_bordered
+from gradserve_client.jax.families.helpers import inverse, spread, spread_extents, transposed
 from gradserve_client.jax.families.table import RULES
 
 
@@ -66,16 +65,5 @@ def _around(call: Call, x: _Image) -> tuple[Node, list[int]]:
     node = spread(x.node, x.shape, interior)
     if before == after and min(before) >= 0:
         return node, before
-    extents = spread_extents(x.shape, interior)[2:]
-    cut = _cut(node, extents, before, after)
-    return zero_bordered(cut, [0, 0, *(max(0, b) for b in before)], [0, 0, *(max(0, a) for a in after)]), [0] * len(
-        before
-    )
-
-
-def _cut(node: Node, extents: Sequence[int], before: Sequence[int], after: Sequence[int]) -> Node:
-    """Without what negative borders take off."""
-    if min([*before, *after]) >= 0:
-        return node
-    stops = [TO_THE_END if a >= 0 else n + a for n, a in zip(extents, after, strict=True)]
-    return node.slice(starts=[0, 0, *(max(0, -b) for b in before)], stops=[TO_THE_END, TO_THE_END, *stops])
+    extents = spread_extents(x.shape, interior)
+    return bordered(node, extents, [0, 0, *before], [0, 0, *after]), [0] * len(before)

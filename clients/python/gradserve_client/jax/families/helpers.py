@@ -20,32 +20,6 @@ def inverse(order: Sequence[int]) -> list[int]:
     return [int(axis) for axis in np.argsort(order)]
 
 
-def bordered(node: Node, shape: Sequence[int], before: Sequence[int], after: Sequence[int], fill: Node) -> Node:
-    """A node of this shape with copies of a scalar node around it. Negative borders are cut off."""
-    cut = [(max(0, -b), max(0, -a)) for b, a in zip(before, after, strict=True)]
-    if any(max(pair) for pair in cut):
-        stops = [TO_THE_END if not a else max(0, n - a) for (_, a), n in zip(cut, shape, strict=True)]
-        node = node.slice(starts=[b for b, _ in cut], stops=stops)
-    before, after = [max(0, b) for b in before], [max(0, a) for a in after]
-    if not any((*before, *after)):
-        return node
-    # the axes that are left alone may have any extent
-    extents = [
-        max(0, n - b - a) if one or other else 1
-        for n, (b, a), one, other in zip(shape, cut, before, after, strict=True)
-    ]
-    inside = np.pad(np.ones(extents, np.bool_), [*zip(before, after, strict=True)])
-    padded = node.pad([each for pair in zip(before, after, strict=True) for each in pair])
-    return node.graph.constant(inside).where(padded, fill)
-
-
-def zero_bordered(node: Node, before: Sequence[int], after: Sequence[int]) -> Node:
-    """A node with zeros around it."""
-    if not any((*before, *after)):
-        return node
-    return node.pad([each for pair in zip(before, after, strict=True) for each in pair])
-
-
 def spread(node: Node, shape: Sequence[int], interior: Sequence[int]) -> Node:
     """A node of this shape with so many zeros between neighbours on each axis."""
     for axis, (extent, gap) in enumerate(zip(shape, interior, strict=True)):

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from gradserve_client.graph import Node
-from gradserve_client.importing.writing import TO_THE_END, several, size
+from gradserve_client.importing.writing import TO_THE_END, bordered, several, size
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import bordered, spread, spread_extents, transposed, zero_bordered
+from gradserve_client.jax.families.helpers import spread, spread_extents, transposed
 from gradserve_client.jax.families.table import RULES
 
 
@@ -113,19 +113,13 @@ def pad(call: Call) -> Said:
     """`pad`, with gaps between neighbours where there are any; negative borders are cut off by `slice`."""
     low, high, interior = ([int(config[i]) for config in call.params["padding_config"]] for i in range(3))
     shape = call.shape()
-    zeros = (
-        call.is_constant(1) and not np.any(call.known(1)) and not np.signbit(np.real(call.known(1)).astype(np.float64))
-    )
-    if zeros and not any(interior) and min([0, *low, *high]) >= 0 and call.dtype().kind != "b":
-        return zero_bordered(call.node(), low, high)
+    number = call.known(1).item() if call.is_constant(1) and not call.is_complex() else call.node(1)
     if not any(interior):
-        return bordered(call.node(), shape, low, high, call.node(1))
-    return _with_gaps(call, low, high, interior, shape)
+        return bordered(call.node(), shape, low, high, number)
+    return bordered(_with_gaps(call, interior, shape), spread_extents(shape, interior), low, high, number)
 
 
-def _with_gaps(
-    call: Call, low: Sequence[int], high: Sequence[int], interior: Sequence[int], shape: Sequence[int]
-) -> Node:
+def _with_gaps(call: Call, interior: Sequence[int], shape: Sequence[int]) -> Node:
     inside = np.ones(shape, np.bool_)
     for axis, gap in enumerate(interior):
         extent = inside.shape[axis]
@@ -135,8 +129,7 @@ def _with_gaps(
     x = call.node().cast("uint8") if call.dtype().kind == "b" else call.node()
     spaced = spread(x, shape, interior)
     spaced = spaced.cast("bool") if call.dtype().kind == "b" else spaced
-    filled = call.constant(inside).where(spaced, call.node(1))
-    return bordered(filled, spread_extents(shape, interior), low, high, call.node(1))
+    return call.constant(inside).where(spaced, call.node(1))
 
 
 @RULES("iota")

@@ -9,9 +9,10 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import highest, lowest, size
+from gradserve_client.importing.pooling import pooled
+from gradserve_client.importing.writing import bordered, highest, lowest, size
 from gradserve_client.jax.call import Call, Said
-from gradserve_client.jax.families.helpers import bordered, inverse, spread, spread_extents, transposed
+from gradserve_client.jax.families.helpers import inverse, spread, spread_extents, transposed
 from gradserve_client.jax.families.table import RULES
 
 
@@ -50,15 +51,14 @@ class _Windows:
         ]
 
 
-def _around(call: Call, at: _Windows, i: int, fill: object) -> tuple[Node, list[int]]:
+def _around(call: Call, at: _Windows, i: int, fill: float) -> tuple[Node, list[int]]:
     """Operand i with what is around it and between its elements, and the shape of that."""
     node, shape = call.node(i), [*call.shape(i)]
-    number = call.like(fill, i)
     if any(at.interior):
         inside = spread(call.constant(np.ones(shape)), shape, at.interior).greater(call.constant(0.0))
-        node = inside.where(spread(node, shape, at.interior), number)
+        node = inside.where(spread(node, shape, at.interior), call.like(fill, i))
         shape = spread_extents(shape, at.interior)
-    node = bordered(node, shape, at.before, at.after, number)
+    node = bordered(node, shape, at.before, at.after, fill)
     return node, [n + b + a for n, b, a in zip(shape, at.before, at.after, strict=True)]
 
 
@@ -104,46 +104,41 @@ def _extreme(call: Call, greatest: bool) -> Said:
     at = _Windows.of(call)
     nothing = lowest(call.dtype()) if greatest else highest(call.dtype())
     node, _ = _around(call, at, 0, nothing)
-    if call.is_float() and len(at.axes) <= 2 and {*at.dilation} == {1}:
-        pooled = _pooled(call, node if greatest else node.neg(), at)
-        return pooled if greatest else pooled.neg()
+    if call.is_float() and len(at.axes) <= 3:
+        return _pooled(call, node, at) if greatest else _pooled(call, node.neg(), at).neg()
     taps = _taps(call, node, at, call.results[0].shape)
     first = taps.argmax(0, keepdims=True) if greatest else taps.argmin(0, keepdims=True)
     return taps.take_along(first, axis=0).squeeze(axes=[0])
 
 
-def _last_two(at: _Windows, rank: int) -> list[int]:
-    """An order in which the axes of the windows are the last two."""
+def _last(at: _Windows, rank: int, count: int) -> list[int]:
+    """An order in which the axes of the windows are among the last, of so many."""
     axes = at.axes
     for axis in reversed(range(rank)):
-        if len(axes) < 2 and axis not in axes:
+        if len(axes) < count and axis not in axes:
             axes = sorted([axis, *axes])
     return [*(axis for axis in range(rank) if axis not in axes), *axes]
 
 
 def _pooled(call: Call, node: Node, at: _Windows) -> Node:
-    """By `max_pool2d`, whose windows are over the last two axes. There are two at least."""
-    if call.rank() == 0:
+    """By the op over as many axes as windows extend along."""
+    if not at.axes:
         return node
-    if call.rank() == 1:
-        flat = node.unsqueeze(axes=[0]).max_pool2d([1, at.extents[0]], stride=[1, at.strides[0]])
-        return flat.squeeze(axes=[0])
-    order = _last_two(at, call.rank())
-    pooled = transposed(node, order).max_pool2d(
-        [at.extents[axis] for axis in order[-2:]], stride=[at.strides[axis] for axis in order[-2:]]
-    )
-    return transposed(pooled, inverse(order))
+    order = _last(at, call.rank(), len(at.axes))
+    extents, strides, dilation = ([of[axis] for axis in at.axes] for of in (at.extents, at.strides, at.dilation))
+    made = pooled("max_pool", transposed(node, order), extents, strides, [0] * len(extents), dilation)
+    return transposed(made, inverse(order))
 
 
 @RULES("reduce_window_max")
 def reduce_window_max(call: Call) -> Said:
-    """`max_pool2d` over two axes; more of them, or gaps, by `argmax` of what taps read: the first of equal ones."""
+    """`max_pool` over one to three axes; over more, by `argmax` of what taps read: the first of equal ones."""
     return _extreme(call, greatest=True)
 
 
 @RULES("reduce_window_min")
 def reduce_window_min(call: Call) -> Said:
-    """`max_pool2d` of the negative, or `argmin` of what each tap reads."""
+    """`max_pool` of the negative, or `argmin` of what each tap reads."""
     return _extreme(call, greatest=False)
 
 
@@ -155,7 +150,7 @@ def select_and_scatter_add(call: Call) -> Said:
     if len(at.axes) > 2 or not call.is_float() or call.rank() < 2:
         raise Blocked(f"its windows are over {len(at.axes)} axes of {call.rank()}, where two are possible")
     node, shape = _around(call, at, 1, lowest(call.dtype()) if greatest else highest(call.dtype()))
-    order = _last_two(at, call.rank())
+    order = _last(at, call.rank(), 2)
     x = transposed(node if greatest else node.neg(), order)
     back = transposed(call.node(0), order).max_pool2d_back(
         x, [at.extents[axis] for axis in order[-2:]], stride=[at.strides[axis] for axis in order[-2:]]

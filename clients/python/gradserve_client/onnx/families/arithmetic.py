@@ -75,43 +75,14 @@ def div(call: Call) -> Said:
     """Whole numbers are divided towards zero."""
     if is_float(call.dtype()):
         return call.node(0).div(call.node(1))
-    return _whole_quotient(call)
-
-
-def _whole_quotient(call: Call) -> Node:
-    """(a − r) / b with r the remainder that has a's sign: exact in float64, but for int64 beyond 2⁵³.
-
-    There, what the rounded quotient leaves over is divided once more, which is small enough to be exact.
-    """
-    a, b = call.node(0), call.node(1)
-    zero, dtype = call.like(0), call.dtype()
-    if dtype.kind == "u":
-        whole = a.sub(a.mod(b))
-    else:
-        remainder = a.abs().mod(b.abs())
-        whole = a.sub(a.less(zero).where(remainder.neg(), remainder))
-    return exact_quotient(whole, b, dtype)
-
-
-def exact_quotient(whole: Node, by: Node, dtype: np.dtype[Any]) -> Node:
-    """whole / by, which is a whole number of this dtype."""
-    quotient = whole.div(by).round().cast(dtype.name)
-    if dtype != np.int64:
-        return quotient
-    left = whole.sub(quotient.mul(by))
-    return quotient.add(left.div(by).round().cast(dtype.name))
+    return call.node(0).trunc_div(call.node(1))
 
 
 @RULES("Mod", since=10)
 def mod(call: Call) -> Said:
     """With `fmod` the remainder has the sign of the dividend."""
     a, b = call.node(0), call.node(1)
-    if not call.attrs["fmod"]:
-        return a.mod(b)
-    if call.dtype().kind == "u":
-        return a.mod(b)
-    remainder = a.abs().mod(b.abs())
-    return a.less(call.like(0)).where(remainder.neg(), remainder)
+    return a.rem(b) if call.attrs["fmod"] else a.mod(b)
 
 
 @RULES("Pow", since=7)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from gradserve_client.graph import Node
@@ -68,44 +70,27 @@ def _heads(call: Call, i: int) -> Node:
 
 
 def _attended(call: Call, q: Node, k: Node, v: Node) -> Node:
-    """[batch, heads, queries, width]; where heads share keys, these have an axis of extent 1 in their place."""
+    """[batch, heads, queries, width]. Where all keys are hidden, none is, and the result is 0: no gradient is NaN."""
     heads, shared = _counts(call)
     mask = _mask(call)
-    scale = call.attrs.get("scale")
-    if heads != shared:
-        batch, queries = call.shape()[0], _extents(call)[0]
-        q = q.reshape(shape=[batch, shared, heads // shared, queries, -1])
-        k, v = k.unsqueeze(axes=[2]), v.unsqueeze(axes=[2])
-    y = q.attention(k, v, scale=scale) if mask is None else _guarded(call, q, k, v, mask)
-    return y.reshape(shape=[call.shape()[0], heads, _extents(call)[0], -1]) if heads != shared else y
-
-
-def _guarded(call: Call, q: Node, k: Node, v: Node, mask: Node) -> Node:
-    """Where all keys are hidden, none is, and the result is 0: so that no gradient is NaN."""
+    stated: dict[str, Any] = {"scale": call.attrs.get("scale"), "grouped": True if heads != shared else None}
+    if mask is None:
+        return q.attention(k, v, **stated)
     hidden = call.constant(-np.inf, call.dtype())
     some = mask.greater(hidden).any(axes=[-1], keepdims=True)
     zero = call.like(0)
-    y = q.attention(k, v, some.where(mask, zero), scale=call.attrs.get("scale"))
-    return some.where(y, zero)
+    return some.where(q.attention(k, v, some.where(mask, zero), **stated), zero)
 
 
 def _mask(call: Call) -> Node | None:
-    """What is added to the scores, −∞ where a key is hidden; with an axis for groups of heads where there are any."""
+    """What is added to the scores, −∞ where a key is hidden."""
     known = _visible(call)
     if not call.has(3):
         return None if known.all() else call.like(np.where(known, 0, -np.inf))
     mask, hidden = call.node(3), call.like(-np.inf)
     if call.dtype(3) == np.bool_:
         mask = mask.where(call.like(0), hidden)
-    if not known.all():
-        mask = call.constant(known).where(mask, hidden)
-    heads, shared = _counts(call)
-    shape = [1] * (4 - call.rank(3)) + [*call.shape(3)]
-    if heads == shared or call.rank(3) < 3:
-        return mask
-    shape[2:] = [*np.broadcast_shapes(tuple(shape[2:]), known.shape)]
-    split = [1, 1] if shape[1] == 1 else [shared, heads // shared]
-    return mask.broadcast_to(shape=shape).reshape(shape=[shape[0], *split, *shape[2:]])
+    return mask if known.all() else call.constant(known).where(mask, hidden)
 
 
 def _visible(call: Call) -> Array:

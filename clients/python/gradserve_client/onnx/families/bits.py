@@ -7,7 +7,6 @@ import numpy as np
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.arithmetic import exact_quotient
 from gradserve_client.onnx.families.table import RULES
 
 _INT64 = np.dtype(np.int64)
@@ -31,8 +30,7 @@ def bit_shift(call: Call) -> Said:
         last = by.equal(call.constant(63, _INT64)).where(x.mul(call.constant(-(2**63), _INT64)), zero)
         return whole.where(x.mul(factor), last if width == 64 else zero).cast(call.dtype().name)
     sign = x.less(zero).where(call.constant(-1, _INT64), zero)
-    shifted = exact_quotient(x.sub(x.mod(factor)), factor, _INT64)
-    return whole.where(shifted, sign).cast(call.dtype().name)
+    return whole.where(x.floor_div(factor), sign).cast(call.dtype().name)
 
 
 @RULES("BitwiseNot", since=18)

@@ -8,9 +8,8 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import size
+from gradserve_client.importing.writing import bordered, size
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import bordered
 from gradserve_client.onnx.families.sampling import Points, sampled
 from gradserve_client.onnx.families.table import RULES
 from gradserve_client.onnx.families.windows import listed, span_of, windows_of
@@ -64,14 +63,15 @@ def conv_transpose(call: Call) -> Said:
 
 
 def _adjoint(call: Call, stride: list[int], dilation: list[int]) -> Node:
-    """Of one axis as of two, of which the first has extent 1."""
-    groups = call.attrs["group"]
-    if len(stride) > 1:
-        return call.graph.op(
-            f"conv_transpose{len(stride)}d", call.node(), call.node(1), stride=stride, dilation=dilation, groups=groups
-        )
-    x, kernel = (call.node(i).unsqueeze(axes=[2]) for i in (0, 1))
-    return x.conv_transpose2d(kernel, stride=[1, *stride], dilation=[1, *dilation], groups=groups).squeeze(axes=[2])
+    """Without pads."""
+    return call.graph.op(
+        f"conv_transpose{len(stride)}d",
+        call.node(),
+        call.node(1),
+        stride=stride,
+        dilation=dilation,
+        groups=call.attrs["group"],
+    )
 
 
 def _cuts(call: Call, extents: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from gradserve_client.graph import Node
-from gradserve_client.importing.writing import TO_THE_END
 from gradserve_client.onnx.call import Call
 
 
@@ -22,35 +21,27 @@ def summed_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype if dtype.kind == "f" else np.dtype(np.int64)
 
 
-def bordered(
-    node: Node, shape: Sequence[int], before: Sequence[int], after: Sequence[int], fill: Node | None = None
-) -> Node:
-    """A node of this shape with entries around it: zeros, or those of a scalar node. Negative ones are cut off."""
-    cuts = [(max(0, -b), extent - max(0, -a)) for extent, b, a in zip(shape, before, after, strict=True)]
-    if any(cut != (0, extent) for cut, extent in zip(cuts, shape, strict=True)):
-        stops = [TO_THE_END if a >= 0 else max(stop, start) for (start, stop), a in zip(cuts, after, strict=True)]
-        node = node.slice(starts=[start for start, _ in cuts], stops=stops)
-    before, after = [max(0, b) for b in before], [max(0, a) for a in after]
-    if not any((*before, *after)):
-        return node
-    padded = node.pad([each for pair in zip(before, after, strict=True) for each in pair])
-    if fill is None:
-        return padded
-    # the axes that are left alone may have any extent
-    extents = [max(0, stop - start) if b or a else 1 for (start, stop), b, a in zip(cuts, before, after, strict=True)]
-    inside = np.pad(np.ones(extents, np.bool_), [*zip(before, after, strict=True)])
-    return node.graph.constant(inside).where(padded, fill)
-
-
 def at_positions(node: Node, positions: Sequence[int], axis: int) -> Node:
     """The entries at positions of an axis, which are known."""
     return node.gather(axis=axis, indices=[int(each) for each in positions])
 
 
-def wrapped_index(call: Call, i: int, extent: int) -> Node:
-    """Operand i, positions of an axis, with those that count from the end counted from the front."""
+def from_front(call: Call, i: int, extent: int) -> Node:
+    """Operand i, positions of an axis, those of which are counted from the front that are known."""
     value = call.value(i)
     if call.is_constant(i):
         return call.constant(np.where(value.example < 0, value.example + extent, value.example), value.dtype)
-    index = call.node(i)
-    return index.less(call.like(0, i)).where(index.add(call.like(extent, i)), index)
+    return call.node(i)
+
+
+def counted(call: Call, i: int) -> dict[str, Any]:
+    """The attribute by which negative positions among operand i count from the end, where they may be some."""
+    return {} if call.is_constant(i) else {"from_end": True}
+
+
+def everywhere(call: Call, index: Node, extents: Sequence[int], axis: int) -> list[Node]:
+    """An index along an axis as one of all axes: of the others, the places of its own entries."""
+    return [
+        index if i == axis else call.constant(np.arange(n).reshape([-1, *[1] * (len(extents) - 1 - i)]), np.int64)
+        for i, n in enumerate(extents)
+    ]

@@ -5,60 +5,42 @@ from __future__ import annotations
 import numpy as np
 
 from gradserve_client.graph import Node
-from gradserve_client.importing.writing import size
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import at_positions, wrapped_index
+from gradserve_client.onnx.families.helpers import at_positions, counted, from_front
 from gradserve_client.onnx.families.table import RULES
 
 
 @RULES("Gather")
 def gather(call: Call) -> Said:
-    """Slices at the positions: rows of a table, with the axis brought to the front and the result's axes put back."""
-    axis, rank, more = call.axis(call.rank()), call.rank(), call.rank(1)
-    index = wrapped_index(call, 1, call.shape()[axis])
+    """Slices at the positions, whose axes go where that of theirs was."""
+    axis = call.axis(call.rank())
+    index = from_front(call, 1, call.shape()[axis])
     if not axis:
-        return call.node().embedding(index)
-    order = [axis, *(i for i in range(rank) if i != axis)]
-    rows = call.node().transpose(axes=order).embedding(index)
-    back = [more + i for i in range(axis)] + [*range(more)] + [more + i for i in range(axis, rank - 1)]
-    return rows.transpose(axes=back)
+        return call.node().embedding(index, **counted(call, 1))
+    return call.graph.index(call.node(), index, axes=[axis], **counted(call, 1))
 
 
 @RULES("GatherElements", since=11)
 def gather_elements(call: Call) -> Said:
     """Elements at the positions along the axis."""
     axis = call.axis(call.rank())
-    return call.node().gather(wrapped_index(call, 1, call.shape()[axis]), axis=axis)
+    return call.node().gather(from_front(call, 1, call.shape()[axis]), axis=axis, **counted(call, 1))
 
 
-def flat_positions(call: Call, i: int, extents: tuple[int, ...], batch: int = 0) -> Node:
-    """Operand i, tuples of positions on its last axis, as positions among the rows of `extents`, row-major.
-
-    The first `batch` axes of the operand are as many of `extents`, and its tuples are of the others.
-    """
-    rank = call.rank(i)
-    index, total = None, None
-    for place, extent in enumerate(extents[batch:]):
-        index = call.node(i).select(place, axis=rank - 1)
-        index = index.less(call.like(0, i)).where(index.add(call.like(extent, i)), index)
-        weighted = index.mul(call.like(size(extents[batch + place + 1 :]), i))
-        total = weighted if total is None else total.add(weighted)
-    assert total is not None, "a tuple has a position"
-    if not batch:
-        return total
-    per_entry = size(extents[batch:])
-    offsets = np.arange(size(extents[:batch])).reshape(*extents[:batch], *[1] * (rank - 1 - batch)) * per_entry
-    return total.add(call.like(offsets, i))
+def tuples_of(call: Call, i: int) -> list[Node]:
+    """Operand i, tuples of positions on its last axis, as an index for each of the positions."""
+    return [call.node(i).select(place, axis=call.rank(i) - 1) for place in range(call.shape(i)[-1])]
 
 
 @RULES("GatherND", since=11)
 def gather_nd(call: Call) -> Said:
-    """Slices at tuples of positions: rows of a table whose rows are told by them."""
-    batch = call.attrs.get("batch_dims", 0)
-    told = batch + call.shape(1)[-1]
-    extents = call.shape()[:told]
-    table = call.node().reshape(shape=[size(extents), *call.shape()[told:]])
-    return table.embedding(flat_positions(call, 1, extents, batch))
+    """Slices at tuples of positions, beside which those of axes that go together with theirs count up."""
+    batch, rank = call.attrs.get("batch_dims", 0), call.rank(1) - 1
+    counting = [
+        call.constant(np.arange(n).reshape([-1, *[1] * (rank - 1 - axis)]), np.int64)
+        for axis, n in enumerate(call.shape()[:batch])
+    ]
+    return call.graph.index(call.node(), *counting, *tuples_of(call, 1), from_end=True)
 
 
 @RULES("OneHot", since=9)

@@ -6,7 +6,7 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import TO_THE_END, size
+from gradserve_client.importing.writing import TO_THE_END
 from gradserve_client.onnx.call import Call, Said
 from gradserve_client.onnx.families.helpers import as_dtype
 from gradserve_client.onnx.families.table import RULES
@@ -36,14 +36,12 @@ def batch_normalization(call: Call) -> Said:
 def _by_statistics(call: Call) -> Node:
     """In the widest of the dtypes, which may be three, and of the operand's in the end."""
     wide = np.result_type(*(call.dtype(i) for i in range(5)))
-    rank, channels = call.rank(), call.shape()[1] if call.rank() > 1 else 1
     x, scale, shift, mean, variance = (as_dtype(call.node(i), call.dtype(i), wide) for i in range(5))
-    factor = variance.add_scalar(call.attrs["epsilon"]).rsqrt()
-    each = [scale, shift, mean, factor]
-    if rank > 1:
-        each = [node.reshape(shape=[1, channels, *[1] * (rank - 2)]) for node in each]
-    scale, shift, mean, factor = each
-    return as_dtype(x.sub(mean).mul(factor).mul(scale).add(shift), wide, call.dtype())
+    # without channels, there is one
+    flat = call.rank() == 1
+    x = x.unsqueeze(axes=[1]) if flat else x
+    y = x.batch_norm_given(mean, variance, scale, shift, axis=1, eps=call.attrs["epsilon"])
+    return as_dtype(y.squeeze(axes=[1]) if flat else y, wide, call.dtype())
 
 
 def _moved(call: Call, i: int, found: Node) -> Node:
@@ -55,8 +53,7 @@ def _moved(call: Call, i: int, found: Node) -> Node:
 @RULES("InstanceNormalization", since=6)
 def instance_normalization(call: Call) -> Said:
     """Each channel of each example by itself."""
-    z = call.node().layer_norm(axes=[*range(2, call.rank())], eps=call.attrs["epsilon"])
-    return z.mul(_per_channel(call, 1)).add(_per_channel(call, 2))
+    return call.node().group_norm(call.node(1), call.node(2), groups=call.shape()[1], eps=call.attrs["epsilon"])
 
 
 @RULES("LayerNormalization", since=17)
@@ -64,9 +61,12 @@ def layer_normalization(call: Call) -> Said:
     """Over the axis and all behind it; float16 in float32, as ONNX has it."""
     axes = [*range(call.axis(call.rank()), call.rank())]
     eps, dtype = call.attrs["epsilon"], call.dtype()
-    x = _widened(call)
-    y = as_dtype(x.layer_norm(axes=axes, eps=eps), _wide(dtype), dtype).mul(call.node(1))
-    results = [y.add(call.node(2)) if call.has(2) else y]
+    x, extents = _widened(call), call.shape()[axes[0] :]
+    if _wide(dtype) == dtype and all(call.shape(i) == extents for i in (1, 2) if call.has(i)):
+        results = [x.layer_norm(call.node(1), call.node_or_none(2), axes=axes, eps=eps)]
+    else:
+        y = as_dtype(x.layer_norm(axes=axes, eps=eps), _wide(dtype), dtype).mul(call.node(1))
+        results = [y.add(call.node(2)) if call.has(2) else y]
     if call.asked(1):
         results.append(as_dtype(x.mean(axes=axes, keepdims=True), _wide(dtype), call.results[1].dtype))
     if call.asked(2):
@@ -78,10 +78,10 @@ def layer_normalization(call: Call) -> Said:
 @RULES("GroupNormalization", since=21)
 def group_normalization(call: Call) -> Said:
     """Groups of channels of each example, then each channel by itself; float16 in float32, as ONNX has it."""
-    groups, dtype = call.attrs["num_groups"], call.dtype()
-    each = size(call.shape()[1:]) // groups
-    x = _widened(call).reshape(shape=[call.shape()[0], groups, each])
-    z = as_dtype(x.layer_norm(axes=[2], eps=call.attrs["epsilon"]), _wide(dtype), dtype).reshape(shape=call.shape())
+    stated, dtype = {"groups": call.attrs["num_groups"], "eps": call.attrs["epsilon"]}, call.dtype()
+    if _wide(dtype) == dtype:
+        return call.node().group_norm(call.node(1), call.node(2), **stated)
+    z = as_dtype(_widened(call).group_norm(**stated), _wide(dtype), dtype)
     return z.mul(_per_channel(call, 1)).add(_per_channel(call, 2))
 
 

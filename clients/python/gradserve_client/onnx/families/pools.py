@@ -6,9 +6,9 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import TO_THE_END, lowest, size
+from gradserve_client.importing.pooling import pooled
+from gradserve_client.importing.writing import TO_THE_END, bordered, lowest, size
 from gradserve_client.onnx.call import Call, Said
-from gradserve_client.onnx.families.helpers import bordered
 from gradserve_client.onnx.families.table import RULES
 from gradserve_client.onnx.families.windows import Windows, windows_of
 from gradserve_client.tensors import Array
@@ -20,12 +20,12 @@ def _windows(call: Call) -> Windows:
 
 @RULES("MaxPool")
 def max_pool(call: Call) -> Said:
-    """One or two axes by `max_pool2d`; more of them, or windows with gaps, by a stack of what each tap reads."""
+    """Over one to three axes by an op; over more, or with where the maxima are, by what each tap reads."""
     at = _windows(call)
     indices = call.asked(1)
-    if not indices and at.axes <= 2 and {*at.dilation} == {1}:
+    if not indices and at.axes <= 3:
         return _by_pool(call, at)
-    around = bordered(call.node(), call.shape(), [0, 0, *at.before], [0, 0, *at.ends], call.like(lowest(call.dtype())))
+    around = bordered(call.node(), call.shape(), [0, 0, *at.before], [0, 0, *at.ends], _lowest(call))
     stacked = _taps(call, around, at)
     if not indices:
         return stacked.max(axes=[0])
@@ -34,16 +34,18 @@ def max_pool(call: Call) -> Said:
     return [stacked.take_along(first, axis=0).squeeze(axes=[0]), index.squeeze(axes=[0])]
 
 
+def _lowest(call: Call) -> float:
+    number: float = lowest(call.dtype())
+    return number
+
+
 def _by_pool(call: Call, at: Windows) -> Node:
-    symmetric = at.before == at.ends and all(2 * b <= k for b, k in zip(at.before, at.kernel, strict=True))
-    x, padding = call.node(), at.before
-    if not symmetric:
-        x = bordered(x, call.shape(), [0, 0, *at.before], [0, 0, *at.ends], call.like(lowest(call.dtype())))
-        padding = [0] * at.axes
-    if at.axes == 2:
-        return x.max_pool2d(at.kernel, stride=at.stride, padding=padding)
-    flat = x.unsqueeze(axes=[2]).max_pool2d([1, *at.kernel], stride=[1, *at.stride], padding=[0, *padding])
-    return flat.squeeze(axes=[2])
+    """What an op cannot put around is put there before."""
+    half = all(2 * b <= k for b, k in zip(at.before, at.kernel, strict=True))
+    if half and at.before == at.after and (not any(at.missing) or at.counts == at.ceiled):
+        return pooled("max_pool", call.node(), at.kernel, at.stride, at.before, at.dilation, any(at.missing))
+    x = bordered(call.node(), call.shape(), [0, 0, *at.before], [0, 0, *at.ends], _lowest(call))
+    return pooled("max_pool", x, at.kernel, at.stride, [0] * at.axes, at.dilation)
 
 
 def _taps(call: Call, around: Node, at: Windows) -> Node:
@@ -89,19 +91,24 @@ def _summed(call: Call, x: Node, at: Windows) -> Node:
 
 @RULES("AveragePool", since=7)
 def average_pool(call: Call) -> Said:
-    """The sum of each window, over how many of its elements count."""
+    """The sum of each window, over how many of its elements count; where all do, their mean."""
     at = _windows(call)
-    inside = np.pad(
-        np.ones(at.extents),
-        [*zip(at.before, at.after, strict=True)],
-        constant_values=float(call.attrs.get("count_include_pad", 0)),
-    )
+    counts = _counts(at, float(call.attrs.get("count_include_pad", 0)))
+    if at.axes <= 3 and {*at.dilation} == {1} and (counts == size(at.kernel)).all():
+        x = bordered(call.node(), call.shape(), [0, 0, *at.before], [0, 0, *at.ends])
+        return pooled("avg_pool", x, at.kernel, at.stride, [0] * at.axes, at.dilation)
+    return _summed(call, call.node(), at).div(call.like(counts))
+
+
+def _counts(at: Windows, border: float) -> Array:
+    """How many elements of each window count, where those of the border count so much."""
+    inside = np.pad(np.ones(at.extents), [*zip(at.before, at.after, strict=True)], constant_values=border)
     inside = np.pad(inside, [(0, missing) for missing in at.missing])
     counts = np.zeros(at.counts)
     for tap in np.ndindex(*at.kernel):
         reads = zip(tap, at.dilation, at.counts, at.stride, strict=True)
         counts += inside[tuple(slice(i * d, i * d + (n - 1) * s + 1, s) for i, d, n, s in reads)]
-    return _summed(call, call.node(), at).div(call.like(counts))
+    return counts
 
 
 @RULES("LpPool", since=2)

@@ -9,7 +9,7 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import highest, lowest, several, size
+from gradserve_client.importing.writing import TO_THE_END, highest, lowest, several, size
 from gradserve_client.onnx.call import Call, Said, is_float
 from gradserve_client.onnx.families.helpers import as_dtype, at_positions, summed_dtype
 from gradserve_client.onnx.families.table import RULES
@@ -111,41 +111,27 @@ def hardmax(call: Call) -> Said:
 @RULES("CumSum", since=11)
 def cumsum(call: Call) -> Said:
     """From either end, with or without the entry itself."""
-    return _accumulated(call, lambda x, axis: x.cumsum(axis), 0)
+    return _accumulated(call, "cumsum", 0)
 
 
 @RULES("CumProd", since=26)
 def cumprod(call: Call) -> Said:
-    """A scan, so that the gradient is that of products, whatever is 0."""
-    return _accumulated(call, lambda x, axis: _products(call, x, axis), 1)
+    """From either end, with or without the entry itself."""
+    return _accumulated(call, "cumprod", 1)
 
 
-def _products(call: Call, x: Node, axis: int) -> Node:
-    order = [axis, *(i for i in range(call.rank()) if i != axis)]
-    rest = [extent for i, extent in enumerate(call.shape()) if i != axis]
-
-    def step(graph: Any) -> tuple[Node, Node]:
-        product = graph.input().mul(graph.input())
-        return product, product
-
-    body = call.graph.function(step, "product")
-    first = call.constant(np.ones(rest), call.dtype())
-    stacked = call.graph.scan(first, x.transpose(axes=order), body=body, carries=1, sequences=1).get_output(1)
-    return stacked.transpose(axes=[int(i) for i in np.argsort(order)])
-
-
-def _accumulated(call: Call, along: Any, neutral: int) -> Said:
-    """What an accumulation gives, of the entries before as well (`exclusive`) and from the end (`reverse`)."""
+def _accumulated(call: Call, op: str, neutral: int) -> Said:
+    """What an accumulation gives; of `exclusive` ones, that of the entry before, the first being neutral."""
     axis = int(call.static(1, "axis").reshape(-1)[0]) % call.rank()
-    extent, dtype, x = call.shape()[axis], call.dtype(), call.node()
-    if call.attrs["reverse"]:
-        x = x.flip(axes=[axis])
-    y = as_dtype(along(x, axis), summed_dtype(dtype) if neutral == 0 else dtype, dtype)
-    if call.attrs["exclusive"] and extent:
-        edge = [1 if i == axis else each for i, each in enumerate(call.shape())]
-        stops = [extent - 1 if i == axis else each for i, each in enumerate(call.shape())]
-        y = call.graph.cat(call.constant(np.full(edge, neutral), dtype), y.slice(stops=stops), axis=axis)
-    return y.flip(axes=[axis]) if call.attrs["reverse"] else y
+    extent, dtype, reverse = call.shape()[axis], call.dtype(), bool(call.attrs["reverse"])
+    y = call.graph.op(op, call.node(), axis=axis, reverse=True if reverse else None)
+    y = as_dtype(y, summed_dtype(dtype), dtype)
+    if not call.attrs["exclusive"] or not extent:
+        return y
+    edge = call.constant(np.full([1 if i == axis else each for i, each in enumerate(call.shape())], neutral), dtype)
+    if reverse:
+        return call.graph.cat(y.slice(starts=[0] * axis + [1]), edge, axis=axis)
+    return call.graph.cat(edge, y.slice(stops=[TO_THE_END] * axis + [extent - 1]), axis=axis)
 
 
 @RULES("TopK")

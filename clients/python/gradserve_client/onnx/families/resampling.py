@@ -47,6 +47,9 @@ def upsample(call: Call) -> Said:
 def resize(call: Call) -> Said:
     """Each axis that changes, one after the other. A part of the image that is not there is the extrapolation value."""
     transform = call.text("coordinate_transformation_mode")
+    plain = _as_op(call, transform)
+    if plain is not None:
+        return plain
     weights = _weights(
         call.text("mode"), call.text("nearest_mode"), bool(call.attrs.get("antialias")), call.attrs["cubic_coeff_a"]
     )
@@ -66,6 +69,33 @@ def resize(call: Call) -> Said:
         return x
     limits = np.iinfo(call.dtype())
     return as_dtype(x.round().clamp(min=float(limits.min), max=float(limits.max)), np.float64, call.dtype())
+
+
+def _as_op(call: Call, transform: str) -> Node | None:
+    """By `resize`, which has these places and weights, where each axis becomes as long as its scale says."""
+    mode, wide = call.text("mode"), bool(call.attrs.get("antialias"))
+    how = _resized_axes(call)
+    corners = transform == "align_corners" and not wide and mode != "nearest"
+    same = all(each.scale * each.extent == each.result for each in how) and is_float(call.dtype())
+    halves = {"half_pixel", *(["pytorch_half_pixel"] if all(each.result > 1 for each in how) else [])}
+    if not how or not same or not (corners or transform in halves):
+        return None
+    if bool(call.attrs["exclude_outside"]) != wide:
+        return None
+    if mode == "nearest" and call.text("nearest_mode") != "round_prefer_ceil":
+        return None
+    if mode == "cubic" and call.attrs["cubic_coeff_a"] != (-0.5 if wide else -0.75):
+        return None
+    made: Node = call.graph.op(
+        "resize",
+        call.node(),
+        sizes=[each.result for each in how],
+        axes=[each.axis for each in how],
+        method=mode,
+        antialias=True if wide else None,
+        corners=True if corners else None,
+    )
+    return made
 
 
 def _resized_axes(call: Call) -> list[Resized]:

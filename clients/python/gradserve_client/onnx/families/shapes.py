@@ -6,10 +6,10 @@ import numpy as np
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import TO_THE_END, several
+from gradserve_client.importing.writing import TO_THE_END, bordered, several
 from gradserve_client.onnx.call import Call, Said
 from gradserve_client.onnx.families.arithmetic import element_type
-from gradserve_client.onnx.families.helpers import at_positions, bordered
+from gradserve_client.onnx.families.helpers import at_positions
 from gradserve_client.onnx.families.table import RULES
 
 
@@ -113,14 +113,14 @@ def pad(call: Call) -> Said:
     return node
 
 
-def _fill(call: Call) -> Node | None:
-    """The number around, as a node; None for 0."""
-    if call.has(2):
-        if call.is_constant(2) and not np.any(call.value(2).example):
-            return None
+def _fill(call: Call) -> float | Node:
+    """The number around, or a node where data say it."""
+    if not call.has(2):
+        return float(call.attrs.get("value", 0.0))
+    if not call.is_constant(2):
         return call.node(2).reshape(shape=[])
-    stated = call.attrs.get("value", 0.0)
-    return call.like(stated) if stated else None
+    number: float = np.asarray(call.value(2).example).reshape(-1)[0].item()
+    return number
 
 
 @RULES("Shape")

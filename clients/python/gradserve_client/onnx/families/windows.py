@@ -29,6 +29,15 @@ class Windows(NamedTuple):
         return len(self.kernel)
 
     @property
+    def ceiled(self) -> list[int]:
+        """How many windows begin before the end of what is stated, and reach at most a stride beyond it."""
+        found = []
+        for e, b, k, d, s in zip(self.extents, self.before, self.kernel, self.dilation, self.stride, strict=True):
+            count = -(-(e + 2 * b - d * (k - 1) - 1) // s) + 1
+            found.append(count - 1 if (count - 1) * s >= e + b else count)
+        return found
+
+    @property
     def ends(self) -> list[int]:
         """All that is to be put at the ends."""
         return [after + missing for after, missing in zip(self.after, self.missing, strict=True)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradserve_client.importing.writing import bordered
 from gradserve_client.torch.call import Call, Said
-from gradserve_client.torch.families.helpers import at_positions, bordered
+from gradserve_client.torch.families.helpers import at_positions
 from gradserve_client.torch.families.table import RULES
 
 
@@ -22,8 +23,7 @@ def _pairs(call: Call) -> list[tuple[int, int]]:
 def constant_pad(call: Call) -> Said:
     """With a number; negative ones cut off."""
     before, after = zip(*_pairs(call), strict=True) if call.rank() else ((), ())
-    fill = call.constant(call["value"], call.result.dtype) if call["value"] else None
-    return bordered(call.node(), call.shape(), before, after, fill)
+    return bordered(call.node(), call.shape(), before, after, call["value"] or 0)
 
 
 @RULES(*(f"{kind}_pad{n}d" for kind in ("reflection", "replication") for n in (1, 2, 3)))

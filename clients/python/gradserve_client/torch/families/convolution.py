@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradserve_client.graph import Node
-from gradserve_client.importing.writing import size
+from gradserve_client.importing.writing import bordered, size
 from gradserve_client.torch.call import Call, Said, blocked_unless
-from gradserve_client.torch.families.helpers import bordered
 from gradserve_client.torch.families.table import RULES
 
 
@@ -24,12 +22,7 @@ def convolution(call: Call) -> Said:
     if not call["transposed"]:
         return call.graph.op(f"conv{axes}d", x, kernel, bias, **stated, groups=groups)
     stated["output_padding"] = call.ints("output_padding", axes)
-    if axes > 1:
-        return call.graph.op(f"conv_transpose{axes}d", x, kernel, bias, **stated, groups=groups)
-    neutral = {"stride": 1, "padding": 0, "dilation": 1, "output_padding": 0}
-    wide: dict[str, Any] = {name: [neutral[name], *listed] for name, listed in stated.items()}
-    made = x.unsqueeze(axes=[2]).conv_transpose2d(kernel.unsqueeze(axes=[2]), bias, **wide, groups=groups)
-    return made.squeeze(axes=[2])
+    return call.graph.op(f"conv_transpose{axes}d", x, kernel, bias, **stated, groups=groups)
 
 
 @RULES("col2im")
@@ -58,9 +51,3 @@ def _read_from(
     taps, places = np.indices(block).reshape(2, -1, 1), np.indices(counts).reshape(2, 1, -1)
     at = taps * np.reshape(dilation, (2, 1, 1)) + places * np.reshape(stride, (2, 1, 1))
     return np.asarray(np.ravel_multi_index(tuple(at), tuple(whole)).reshape(1, -1), np.int64)
-
-
-def summed_windows(x: Node, shape: list[int], kernel: list[int], stride: list[int], dtype: str) -> Node:
-    """The sum of each window of [planes, 1, extents…], by a convolution with ones."""
-    ones = x.graph.full(shape=[1, 1, *kernel], fill=1.0, dtype=dtype)
-    return x.graph.op(f"conv{len(shape)}d", x, ones, stride=stride)

@@ -8,7 +8,6 @@ import numpy as np
 import torch
 
 from gradserve_client.graph import Graph, Node
-from gradserve_client.importing.writing import TO_THE_END
 from gradserve_client.torch.call import Call
 
 #: writes a function of its operands
@@ -28,27 +27,6 @@ def common_dtype(call: Call, names: Sequence[str]) -> str:
     if len(found) == 1:
         return call.dtype(names[0])
     return str(torch.result_type(*found)).removeprefix("torch.")
-
-
-def bordered(
-    node: Node, shape: Sequence[int], before: Sequence[int], after: Sequence[int], fill: Node | None = None
-) -> Node:
-    """A node of this shape with entries around it: zeros, or those of a scalar node. Negative ones are cut off."""
-    starts = [max(0, -b) for b in before]
-    stops = [TO_THE_END if a >= 0 else max(start, n + a) for n, a, start in zip(shape, after, starts, strict=True)]
-    if any(starts) or any(stop != TO_THE_END for stop in stops):
-        node = node.slice(starts=starts, stops=stops)
-    inside = [max(0, n + min(0, b) + min(0, a)) for n, b, a in zip(shape, before, after, strict=True)]
-    around = [(max(0, b), max(0, a)) for b, a in zip(before, after, strict=True)]
-    if not any(b or a for b, a in around):
-        return node
-    padded = node.pad([each for pair in around for each in pair])
-    if fill is None:
-        return padded
-    # the axes that are left alone may have any extent
-    extents = [n if b or a else 1 for n, (b, a) in zip(inside, around, strict=True)]
-    mask = np.pad(np.ones(extents, np.bool_), around)
-    return node.graph.constant(mask).where(padded, fill)
 
 
 def at_positions(node: Node, positions: Sequence[int], axis: int) -> Node:

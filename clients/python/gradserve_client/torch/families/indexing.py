@@ -4,30 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Final
 
+import numpy as np
 import torch
 
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked
-from gradserve_client.importing.writing import size
-from gradserve_client.torch.call import Call, Said
-from gradserve_client.torch.families.helpers import at_positions, from_front, to_front
+from gradserve_client.torch.call import Call, Said, blocked_unless
+from gradserve_client.torch.families.helpers import at_positions
 from gradserve_client.torch.families.table import RULES
 from gradserve_client.torch.values import Value, constant_of
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where an index reads: the axes that it is of, their extents, its shape, and positions among them, row-major.
+    """Where an index reads: int64 nodes, the axes that they are of, and the shape that they have together.
 
-    `first` is where its axes go in what is read.
+    `known` are the positions themselves, where all of them are, counted from the front.
     """
 
+    indices: list[Node]
     axes: list[int]
-    extents: list[int]
     shape: tuple[int, ...]
-    flat: Node
-    first: int
+    known: list[torch.Tensor] | None
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """The attributes of the ops that read and write there: of the first axes alone, they need not be named."""
+        named = {} if self.axes == [*range(len(self.axes))] else {"axes": self.axes}
+        return named if self.known is not None else {**named, "from_end": True}
 
 
 def places_of(call: Call) -> Places:
@@ -35,17 +41,11 @@ def places_of(call: Call) -> Places:
     stated = _expanded(call["indices"])
     axes = [axis for axis, index in enumerate(stated) if index is not None]
     indices = [index for index in stated if index is not None]
-    extents = [call.shape()[axis] for axis in axes]
     shape = tuple(torch.broadcast_shapes(*(index.type.shape for index in indices)))
-    flat = None
-    for i, (index, extent) in enumerate(zip(indices, extents, strict=True)):
-        place = _wrapped(call, index, extent)
-        weight = size(extents[i + 1 :])
-        place = place if weight == 1 else place.mul(call.constant(weight, "int64"))
-        flat = place if flat is None else flat.add(place)
-    assert flat is not None, "an index is stated"
-    together = axes == [*range(axes[0], axes[0] + len(axes))]
-    return Places(axes, extents, shape, flat, axes[0] if together else 0)
+    if any(index.constant is None for index in indices):
+        return Places([_as_int64(call, index) for index in indices], axes, shape, None)
+    known = [_from_front(index, call.shape()[axis]) for index, axis in zip(indices, axes, strict=True)]
+    return Places([constant_of(each).given_by(call.graph) for each in known], axes, shape, known)
 
 
 def _expanded(stated: Sequence[Value | None]) -> list[Value | None]:
@@ -61,51 +61,23 @@ def _expanded(stated: Sequence[Value | None]) -> list[Value | None]:
     return found
 
 
-def _wrapped(call: Call, index: Value, extent: int) -> Node:
-    """Positions in int64, counted from the front."""
-    if index.constant is not None:
-        fixed = index.constant.to(torch.int64)
-        return constant_of(torch.where(fixed < 0, fixed + extent, fixed)).given_by(call.graph)
-    node = index.given_by(call.graph)
-    node = node if index.type.dtype == "int64" else node.cast("int64")
-    return node.less(call.constant(0, "int64")).where(node.add(call.constant(extent, "int64")), node)
+def _as_int64(call: Call, index: Value) -> Node:
+    return call.as_dtype(index, "int64")
 
 
-def table_of(node: Node, shape: Sequence[int], axes: Sequence[int]) -> Node:
-    """[positions of the axes, the others…]."""
-    rest = [axis for axis in range(len(shape)) if axis not in axes]
-    order = [*axes, *rest]
-    moved = node if order == sorted(order) else node.transpose(axes=order)
-    if len(axes) == 1:
-        return moved
-    return moved.reshape(shape=[size([shape[axis] for axis in axes]), *(shape[axis] for axis in rest)])
+def _from_front(index: Value, extent: int) -> torch.Tensor:
+    assert index.constant is not None, "its positions are known"
+    fixed = index.constant.to(torch.int64)
+    return torch.where(fixed < 0, fixed + extent, fixed)
 
 
 @RULES("index.Tensor", "_unsafe_index.Tensor")
 def index(call: Call) -> Said:
-    """Rows of a table of the axes that are indexed, which go where the first of them was if they are neighbours."""
-    if len(call["indices"]) == 1 and _is_known(call["indices"][0]):
-        known = call["indices"][0].constant
-        return at_positions(call.node(), [int(each) % call.shape()[0] for each in known], 0)
+    """Entries at index tensors, whose axes go where the first of theirs was if they are neighbours."""
     at = places_of(call)
-    rows = table_of(call.node(), call.shape(), at.axes).embedding(at.flat)
-    count, rank = len(at.shape), len(call.result.shape)
-    if not at.first or not count:
-        return rows if at.first == 0 else _back(rows, 0, at.first, rank)
-    return _back(rows, count, at.first, rank)
-
-
-def _back(rows: Node, count: int, first: int, rank: int) -> Node:
-    """The axes of the index, which come first, behind `first` others."""
-    if not count:
-        return rows
-    order = [*range(count, count + first), *range(count), *range(count + first, rank)]
-    return rows.transpose(axes=order)
-
-
-def _is_known(index: Value | None) -> bool:
-    known = index is not None and index.constant is not None and len(index.type.shape) == 1
-    return known and index is not None and index.type.dtype not in ("bool", "uint8")
+    if at.known is not None and len(at.axes) == 1 and len(at.shape) == 1:
+        return at_positions(call.node(), at.known[0].tolist(), at.axes[0])
+    return call.graph.index(call.node(), *at.indices, **at.stated)
 
 
 @RULES("index_select")
@@ -116,8 +88,8 @@ def index_select(call: Call) -> Said:
         return at_positions(call.node(), stated.constant.reshape(-1).tolist(), axis)
     if not call.rank():
         return call.value()
-    rows = to_front(call.node(), axis, call.rank()).embedding(call.converted("index", "int64").reshape(shape=[-1]))
-    return from_front(rows, axis, call.rank())
+    at = call.converted("index", "int64").reshape(shape=[-1])
+    return call.graph.index(call.node(), at, axes=[axis])
 
 
 @RULES("gather")
@@ -133,32 +105,62 @@ def embedding(call: Call) -> Said:
     """Rows of a table; that of the padding has no gradient."""
     if call["scale_grad_by_freq"]:
         raise Blocked("it divides gradients by how often a row is read", "scale the gradients after")
-    rows = call.node("weight").embedding(call.converted("indices", "int64"))
     padding = int(call["padding_idx"])
-    if padding < 0:
-        return rows
-    at = call.converted("indices", "int64").equal(call.constant(padding, "int64")).unsqueeze(axes=[-1])
-    return at.where(rows.stop_gradient(), rows)
+    at = call.converted("indices", "int64")
+    return call.node("weight").embedding(at, padding_idx=padding if padding >= 0 else None)
+
+
+_SUMS: Final = 0
 
 
 @RULES("_embedding_bag", "_embedding_bag_forward_only")
 def embedding_bag(call: Call) -> Said:
-    """Sums, means or maxima of rows: of bag i those from its offset up to the next one's."""
-    if call["scale_grad_by_freq"] or int(call["padding_idx"]) >= 0:
-        raise Blocked("it leaves rows out, or scales gradients", "use an embedding, and sum over it")
-    mode = int(call["mode"])
-    if mode == 2:
-        raise Blocked("it takes maxima over bags", "use an embedding, and amax over it")
-    count, bags = call.shape("indices")[0], call.result.shape[0]
-    rows = call.node("weight").embedding(call.converted("indices", "int64"))
+    """Sums, means or maxima of rows: of bag i those from its offset up to the next one's, but for the padding.
+
+    Rows that are as large share the gradient of a maximum. That of no rows is 0.
+    """
+    if call["scale_grad_by_freq"]:
+        raise Blocked("it divides gradients by how often a row is read", "scale the gradients after")
+    count, bags, mode = call.shape("indices")[0], call.result.shape[0], int(call["mode"])
+    at = call.converted("indices", "int64")
+    rows = call.node("weight").embedding(at)
     if call.has("per_sample_weights"):
         rows = rows.mul(call.node("per_sample_weights").unsqueeze(axes=[1]))
+    bag = _bags(call, at, count, bags)
+    # what is left out is in a bag behind the others
+    read: Node = call.graph.op(("segment_sum", "segment_mean", "segment_max")[mode], rows, bag, segments=bags + 1)
+    read = read.slice(stops=[bags])
+    if mode != _SUMS:
+        ones = call.graph.full(shape=[count, 1], fill=1.0, dtype=call.result.dtype)
+        some = ones.segment_sum(bag, bags + 1).slice(stops=[bags]).greater(call.constant(0, call.result.dtype))
+        read = some.where(read, call.constant(0, call.result.dtype))
+    return [read, None, None, None]
+
+
+def _bags(call: Call, at: Node, count: int, bags: int) -> Node:
+    """The bag of each index."""
     offsets = call.converted("offsets", "int64").slice(stops=[bags]).reshape(shape=[bags, 1])
     begun = offsets.less_equal(call.constant([[*range(count)]], "int64"))
     bag = begun.cast("int64").sum(axes=[0]).sub(call.constant(1, "int64"))
-    total = rows.segment_sum(bag, bags)
-    if mode == 1:
-        ones = call.graph.full(shape=[count, 1], fill=1.0, dtype=call.result.dtype)
-        sizes = ones.segment_sum(bag, bags)
-        total = total.div(sizes.maximum(call.constant(1, call.result.dtype)))
-    return [total, None, None, None]
+    padding = int(call["padding_idx"])
+    return bag if padding < 0 else at.equal(call.constant(padding, "int64")).where(call.constant(bags, "int64"), bag)
+
+
+@RULES("nonzero_static")
+def nonzero_static(call: Call) -> Said:
+    """The places where something is, as many as are stated; behind them there is a number."""
+    blocked_unless(call.rank() > 0, "it is of a number", "reshape it to one axis")
+    k, mask = int(call["size"]), call.node()
+    found = (mask if call.dtype() == "bool" else mask.cast("bool")).nonzero(k)
+    there = call.constant(np.arange(k).reshape(-1, 1), "int64").less(found.get_output(1))
+    return there.where(found.get_output(0), call.constant(call["fill_value"], "int64"))
+
+
+@RULES("repeat_interleave.Tensor")
+def repeat_interleave(call: Call) -> Said:
+    """Each position as often as is said, where the length of all is stated: how many have ended before each place."""
+    length = call["output_size"]
+    blocked_unless(length is not None, "how long its result is, the data say", "state its output_size")
+    ends = call.converted("repeats", "int64").cumsum(0)
+    marks = call.graph.full(shape=[int(length) + 1], dtype="int64")
+    return call.graph.index_add(marks, ends, call.constant(1, "int64")).cumsum(0).slice(stops=[int(length)])

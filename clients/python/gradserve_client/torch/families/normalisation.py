@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Final
 
 import torch
 
@@ -18,17 +19,20 @@ def _eps(call: Call) -> float:
     return eps
 
 
+def _affine(call: Call, shape: Sequence[int]) -> tuple[Node | None, Node | None]:
+    """Weight and bias, of this shape; of a bias alone, ones beside it."""
+    weight, bias = call.node_or_none("weight"), call.node_or_none("bias")
+    if weight is None and bias is not None:
+        weight = call.graph.full(shape=[*shape], fill=1.0, dtype=call.dtype("input"))
+    return weight, bias
+
+
 @RULES("native_layer_norm")
 def layer_norm(call: Call) -> Said:
     """Over the last axes."""
-    count = len(call["normalized_shape"])
-    axes, x = [*range(call.rank("input") - count, call.rank("input"))], call.node("input")
-    weight, bias = call.node_or_none("weight"), call.node_or_none("bias")
-    if weight is None and bias is not None:
-        y = x.layer_norm(axes=axes, eps=_eps(call)).add(bias)
-    else:
-        y = x.layer_norm(weight, bias, axes=axes, eps=_eps(call))
-    return [y, *_statistics(call, x, axes)]
+    shape, x = call["normalized_shape"], call.node("input")
+    axes = [*range(call.rank("input") - len(shape), call.rank("input"))]
+    return [x.layer_norm(*_affine(call, shape), axes=axes, eps=_eps(call)), *_statistics(call, x, axes)]
 
 
 def _statistics(call: Call, x: Node, axes: Sequence[int]) -> list[Result]:
@@ -54,11 +58,7 @@ def rms_norm(call: Call) -> Said:
 def group_norm(call: Call) -> Said:
     """Over groups of channels and all positions."""
     shape, groups, x = call.shape("input"), int(call["group"]), call.node("input")
-    weight, bias = call.node_or_none("weight"), call.node_or_none("bias")
-    if weight is None and bias is not None:
-        y = _affine(call, x.group_norm(groups=groups, eps=_eps(call)), shape[1], len(shape))
-    else:
-        y = x.group_norm(weight, bias, groups=groups, eps=_eps(call))
+    y = x.group_norm(*_affine(call, shape[1:2]), groups=groups, eps=_eps(call))
     if not (call.asked(1) or call.asked(2)):
         return [y, None, None]
     # the batch may be of any size, and the rest follows
@@ -66,11 +66,7 @@ def group_norm(call: Call) -> Said:
     return [y, *_statistics(call, flat, [2])]
 
 
-def _affine(call: Call, y: Node, channels: int, rank: int) -> Node:
-    spread = [channels, *[1] * (rank - 2)]
-    if call.has("weight"):
-        y = y.mul(call.node("weight").reshape(shape=spread))
-    return y.add(call.node("bias").reshape(shape=spread)) if call.has("bias") else y
+_RUNNING: Final = ("running_mean", "running_var")
 
 
 @RULES(
@@ -80,41 +76,16 @@ def _affine(call: Call, y: Node, channels: int, rank: int) -> Node:
 )
 def batch_norm(call: Call) -> Said:
     """By the statistics of the batch, which the running ones go towards; in evaluation by these."""
+    x, weights = call.node("input"), _affine(call, call.shape("input")[1:2])
+    stated: dict[str, Any] = {"axis": 1, "eps": _eps(call)}
     if not call.arguments.get("training", False):
-        return [_by_running(call), None, None, *_unchanged(call)]
-    x = call.node("input")
-    weight, bias = call.node_or_none("weight"), call.node_or_none("bias")
-    axes = [axis for axis in range(call.rank("input")) if axis != 1]
-    if weight is None and bias is not None:
-        y = x.batch_norm(axis=1, eps=_eps(call)).add(bias.reshape(shape=[-1, *[1] * (call.rank("input") - 2)]))
-    else:
-        y = x.batch_norm(weight, bias, axis=1, eps=_eps(call))
-    return [y, *_statistics(call, x, axes), *_running(call, x, axes)]
-
-
-def _by_running(call: Call) -> Node:
-    x, mean, variance = (call.node(name) for name in ("input", *_RUNNING))
-    weight, bias = call.node_or_none("weight"), call.node_or_none("bias")
-    if weight is None and bias is not None:
-        y = x.batch_norm_given(mean, variance, axis=1, eps=_eps(call))
-        return _affine(call, y, call.shape("input")[1], call.rank("input"))
-    return x.batch_norm_given(mean, variance, weight, bias, axis=1, eps=_eps(call))
-
-
-_RUNNING = ("running_mean", "running_var")
-
-
-def _unchanged(call: Call) -> list[Result]:
-    return [call.value(name) for name in _RUNNING] if call.op.endswith("functional") else []
-
-
-def _running(call: Call, x: Node, axes: Sequence[int]) -> list[Result]:
-    """The new running statistics, which no gradient goes through; the variance is the unbiased one."""
-    if not call.op.endswith("functional"):
-        return []
-    fixed, momentum = x.stop_gradient(), float(call["momentum"])
-    batch = (fixed.mean(axes=axes), fixed.var(axes=axes, ddof=1))
-    return [
-        call.node(name).mul_scalar(1 - momentum).add(each.mul_scalar(momentum))
-        for name, each in zip(_RUNNING, batch, strict=True)
-    ]
+        mean, variance = (call.node(name) for name in _RUNNING)
+        kept = [call.value(name) for name in _RUNNING] if call.op.endswith("functional") else []
+        return [x.batch_norm_given(mean, variance, *weights, **stated), None, None, *kept]
+    statistics = _statistics(call, x, [axis for axis in range(call.rank("input")) if axis != 1])
+    if not (call.asked(3) or call.asked(4)):
+        return [x.batch_norm(*weights, **stated), *statistics, *[None] * (len(call.results) - 3)]
+    mean, variance = (call.node(name) for name in _RUNNING)
+    made = x.batch_norm_running(mean, variance, *weights, **stated, momentum=float(call["momentum"]))
+    # no gradient goes through running statistics
+    return [made.get_output(0), *statistics, *(made.get_output(i).stop_gradient() for i in (1, 2))]

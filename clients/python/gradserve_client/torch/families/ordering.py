@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from gradserve_client.graph import Node
 from gradserve_client.importing.writing import several
 from gradserve_client.torch.call import Call, Said
@@ -71,6 +73,19 @@ def cumsum(call: Call) -> Said:
     """Along an axis, in the dtype of the result."""
     x = call.converted("self", call.result.dtype)
     return x.cumsum(call.axis()) if call.rank() else x
+
+
+@RULES("cummax", "cummin")
+def running_extreme(call: Call) -> Said:
+    """What is the largest or least so far, of equal entries the last, which alone has the gradient; and where it is."""
+    if not call.rank():
+        return [call.value(), call.graph.constant(0)]
+    axis, rank, x = call.axis(), call.rank(), call.node()
+    so_far = call.graph.op(call.op, x.stop_gradient() if call.result.is_float else x, axis=axis)
+    reached = x.equal(so_far).logical_or(x.not_equal(x))
+    places = call.constant(np.arange(call.shape()[axis]).reshape([-1, *[1] * (rank - 1 - axis)]), "int64")
+    last = reached.where(places, call.graph.constant(0)).cummax(axis)
+    return [x.take_along(last, axis=axis), last]
 
 
 @RULES("cumprod", "logcumsumexp")

@@ -9,7 +9,7 @@ RANDOM: Final = ("a graph draws no numbers by PyTorch's generator", "pass the no
 _RANDOM: Final = (f"it is random; {RANDOM[0]}", RANDOM[1])
 _BY_DATA: Final = (
     "how large its result is depends on the values of the data",
-    "choose with torch.where, or pass the positions as an input",
+    "choose with torch.where, take torch.nonzero_static, or pass the positions as an input",
 )
 _NUMBER: Final = ("it makes a number of Python of the data", "compute with the tensor")
 _PACKED: Final = ("it is of packed sequences, whose lengths are data", "pad them, and mask what is beyond")
@@ -58,8 +58,6 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
             "bincount",
             "masked_select",
             "nonzero",
-            "nonzero_static",
-            "repeat_interleave.Tensor",
             "unique_consecutive",
             "unique_dim",
             "_unique2",

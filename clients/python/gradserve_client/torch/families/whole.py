@@ -13,36 +13,13 @@ from gradserve_client.torch.families.table import RULES
 @RULES("div.Tensor_mode", "div.Scalar_mode")
 def divided(call: Call) -> Said:
     """Rounded down, or towards zero: what has no slope."""
-    mode, dtype = call["rounding_mode"], call.result.dtype
-    a, b = call.together(["self", "other"], dtype)
+    mode = call["rounding_mode"]
+    a, b = call.together(["self", "other"], call.result.dtype)
     if mode is None:
         return a.div(b)
     if call.result.is_float:
-        return _of_floats(call, a.stop_gradient(), b.stop_gradient(), mode)
-    zero = call.constant(0, dtype)
-    if mode == "floor":
-        rest = a.mod(b)
-    else:
-        rest = a.abs().mod(b.abs())
-        rest = a.less(zero).where(rest.neg(), rest)
-    return exact_quotient(a.sub(rest), b, dtype)
-
-
-def _of_floats(call: Call, a: Node, b: Node, mode: str) -> Node:
-    quotient, zero = a.div(b), call.constant(0, call.result.dtype)
-    if mode == "trunc":
-        return quotient.less(zero).where(quotient.ceil(), quotient.floor())
-    # what the rounded quotient says of a remainder that is almost the divisor is one too many
-    whole = a.sub(a.mod(b)).div(b).round()
-    return b.equal(zero).logical_or(whole.not_equal(whole)).where(quotient, whole)
-
-
-def exact_quotient(whole: Node, by: Node, dtype: str) -> Node:
-    """whole / by, which is a whole number: exact in float64, but for int64 beyond 2⁵³, which is divided once more."""
-    quotient = whole.div(by).round().cast(dtype)
-    if dtype != "int64":
-        return quotient
-    return quotient.add(whole.sub(quotient.mul(by)).div(by).round().cast(dtype))
+        a, b = a.stop_gradient(), b.stop_gradient()
+    return a.floor_div(b) if mode == "floor" else a.trunc_div(b)
 
 
 _LOGIC = {"and": Node.logical_and, "or": Node.logical_or, "xor": Node.not_equal}
