@@ -6,7 +6,7 @@ answered; what is true follows from divided differences, without it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -47,7 +47,7 @@ class Answers(NamedTuple):
 def matrix() -> Array:
     """diag(2, 2, 1), turned."""
     q, _ = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))
-    return (q * [2.0, 2.0, 1.0]) @ q.T
+    return np.asarray((q * [2.0, 2.0, 1.0]) @ q.T)
 
 
 def weights() -> Array:
@@ -92,8 +92,9 @@ def _gradient(nodes: Sequence[Statement]) -> Array:
         Statement(ops.get("sum"), (count + 1,)),
     ]
     program = Program(ops, loss, opset=LATEST)
-    fed = {0: matrix(), count: weights()}
-    plan = Compiler(Limits()).gradients(program, {node: TensorType.of(x) for node, x in fed.items()}).plan
+    fed: dict[Hashable, Array] = {0: matrix(), count: weights()}
+    types = {0: TensorType.of(matrix()), count: TensorType.of(weights())}
+    plan = Compiler(Limits()).gradients(program, types).plan
     *_, gradient = open_executor("cpu", compile="off").run(plan, fed)
     return np.asarray(gradient)
 
