@@ -113,7 +113,9 @@ def batch(
     block: int | None = None,
     **kwargs: Any,
 ) -> Steps[Any]:
-    """The values of many examples in one call; with `wrt` and one float each, (values, gradients).
+    """The values of many examples in one call; with `wrt`, (values, gradients).
+
+    Gradients are those of the one float that the function gives; of an array of floats they are its Jacobians.
 
     The arguments of `mapped`, by default all, have a leading axis of examples; so has what comes back, unless `reduce`
     adds up, `block` examples at a time.
@@ -127,9 +129,7 @@ def batch(
         )
         return recorded.values(answer.values)
     recorded, answer = yield from call.run(
-        lambda r: r.ask(
-            "batch", feeds=call.feeds(r), mapped=call.mapped(r), of=r.scalar("batch"), wrt=call.wrt(r), outputs=r.asked
-        )
+        lambda r: r.ask_each("batch", feeds=call.feeds(r), mapped=call.mapped(r), wrt=call.wrt(r), outputs=r.asked)
     )
     return recorded.values(answer.values), call.by_argument(recorded, answer.gradients)
 
@@ -139,11 +139,12 @@ def _reduced(call: FunctionCall, wrt: Which | None, reduce: Reduction, block: in
     recorded = yield from call.confirmed()
     asked: dict[str, Any] = {"reduce": reduce, "block": block}
     asked["outputs"] = [*dict.fromkeys(output.node for output in recorded.outputs)]
-    if wrt is not None:
-        asked |= {"of": recorded.scalar("batch"), "wrt": call.wrt(recorded)}
-    answer = yield recorded.ask("batch", feeds=call.feeds(recorded), mapped=call.mapped(recorded), **asked)
-    values = recorded.values(answer.values)
-    return values if wrt is None else (values, call.by_argument(recorded, answer.gradients))
+    asked |= {"feeds": call.feeds(recorded), "mapped": call.mapped(recorded)}
+    if wrt is None:
+        answer = yield recorded.ask("batch", **asked)
+        return recorded.values(answer.values)
+    answer = yield recorded.ask_each("batch", wrt=call.wrt(recorded), **asked)
+    return recorded.values(answer.values), call.by_argument(recorded, answer.gradients)
 
 
 def check(
@@ -188,11 +189,12 @@ def plan(
     asked: Any = {"outputs": recorded.asked}
     if call != "forward":
         asked["wrt"] = asking.wrt(recorded)
-    if call in ("gradients", "hessian", "hvp", "batch"):
+    if call in ("gradients", "hessian", "hvp"):
         asked["of"] = recorded.scalar(call)
+    asked |= {"types": asking.types(recorded), "call": call}
     if call == "batch":
         asked |= {"mapped": asking.mapped(recorded), "reduce": reduce, "block": block}
-    forecast: Forecast = yield recorded.ask("plan", types=asking.types(recorded), call=call, **asked)
+    forecast: Forecast = yield (recorded.ask_each if call == "batch" else recorded.ask)("plan", **asked)
     return forecast
 
 

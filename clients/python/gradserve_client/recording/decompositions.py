@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, overload
 
 import numpy as np
 
@@ -98,20 +98,25 @@ def svdvals(x: Traced, /) -> Traced:
     return svd(x, full_matrices=False).S
 
 
+@overload
+def qr(x: Traced, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult: ...
+@overload
+def qr(x: Traced, /, *, mode: Literal["r"]) -> Traced: ...
 @pointing
-def qr(x: Traced, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
-    """Orthonormal columns and a triangle.
+def qr(x: Traced, /, *, mode: Literal["reduced", "complete", "r"] = "reduced") -> QRResult | Traced:
+    """Orthonormal columns and a triangle; of mode "r", which is NumPy's, the triangle alone.
 
     Raises InputError for the complete ones of matrices that have more rows than columns.
     """
     x = matrices_of(x)
     *batch, m, n = x.shape
-    if mode not in ("reduced", "complete"):
-        raise InputError(f"mode is reduced or complete, and not {mode!r}")
+    if mode not in ("reduced", "complete", "r"):
+        raise InputError(f"mode is reduced, complete or r, and not {mode!r}")
     if mode == "complete" and m > n:
         raise InputError(f'the op gives as many columns as {x.told} has, and not all: write mode="reduced"')
     k = np.minimum(m, n).item()
-    return QRResult(*_several("qr", x, [((*batch, m, k), x.dtype), ((*batch, k, n), x.dtype)]))
+    found = QRResult(*_several("qr", x, [((*batch, m, k), x.dtype), ((*batch, k, n), x.dtype)]))
+    return found.R if mode == "r" else found
 
 
 @pointing

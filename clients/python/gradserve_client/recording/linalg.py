@@ -32,6 +32,7 @@ from gradserve_client.recording.matrices import (
 )
 from gradserve_client.recording.norms import cond, matrix_norm, norm, vector_norm
 from gradserve_client.recording.products import matmul, tensordot, vecdot
+from gradserve_client.recording.triangles import lu, solve_triangular
 
 __all__ = [
     "cholesky",
@@ -43,6 +44,7 @@ __all__ = [
     "eigvalsh",
     "inv",
     "lstsq",
+    "lu",
     "matmul",
     "matrix_exp",
     "matrix_norm",
@@ -55,6 +57,7 @@ __all__ = [
     "qr",
     "slogdet",
     "solve",
+    "solve_triangular",
     "svd",
     "svdvals",
     "symmetric_function",

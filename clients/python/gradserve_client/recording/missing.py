@@ -12,18 +12,17 @@ class NotRecorded(RecordingError, AttributeError):
     """A function of the standard that no op expresses. `hasattr` says so as well."""
 
 
-_SHAPES: Final = "its result has a shape that depends on data, which graphs have not"
+SHAPES: Final = "its result has a shape that depends on data, which graphs have not"
 _BITS: Final = "no op works on bits"
 _WIRE: Final = "there are no such numbers on the server: take"
 _SPECTRUM: Final = "no op gives eigenvalues but of symmetric matrices: those are eigh() and eigvalsh()"
 
 #: of the main namespace
 MAIN: Final[Mapping[str, str]] = {
-    "nonzero": f"{_SHAPES}; choose with where(), or state how many with compress(mask, x, k)",
-    "unique_all": f"{_SHAPES}; sort() has equal elements side by side",
-    "unique_counts": f"{_SHAPES}; sort() has equal elements side by side",
-    "unique_inverse": f"{_SHAPES}; sort() has equal elements side by side",
-    "unique_values": f"{_SHAPES}; sort() has equal elements side by side",
+    "unique_all": f"{SHAPES}; sort() has equal elements side by side",
+    "unique_counts": f"{SHAPES}; sort() has equal elements side by side",
+    "unique_inverse": f"{SHAPES}; sort() has equal elements side by side",
+    "unique_values": f"{SHAPES}; sort() has equal elements side by side",
     "bitwise_left_shift": f"{_BITS}; write x * 2**n",
     "bitwise_right_shift": f"{_BITS}; write x // 2**n",
     "nextafter": f"{_BITS}; write x * (1 + eps), with eps of finfo()",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
+from gradserve_client import requests
 from gradserve_client.answers import Results
 from gradserve_client.client import Client
 from gradserve_client.errors import InputError
@@ -83,11 +85,33 @@ class Recorded:
     def scalar(self, call: str) -> Node:
         """The only output, which is one float. Raises InputError where it is something else."""
         if len(self.outputs) != 1 or self.outputs[0].shape or self.outputs[0].dtype.kind != "f":
-            told = ", ".join(f"{each.dtype.name}{list(each.shape)}" for each in self.outputs)
             raise InputError(
-                f"{call} is of functions that give one float, and this one gives {told}: take vjp or jacobian"
+                f"{call} is of functions that give one float, and this one gives {self._told}: take vjp or jacobian"
             )
         return self.outputs[0].node
+
+    def ask_each(self, call: str, /, **asked: Any) -> Ask:
+        """A call that differentiates the only output, which is of floats, in each example: of several it has Jacobians.
+
+        Raises InputError where it is something else.
+        """
+        if len(self.outputs) != 1 or self.outputs[0].dtype.kind != "f":
+            raise InputError(
+                f"batch differentiates functions that give one array of floats, and this one gives {self._told}"
+            )
+        (output,) = self.outputs
+        return Ask(call, self._of_opset_2 if output.shape else self.registered, {"of": output.node, **asked})
+
+    @cached_property
+    def _of_opset_2(self) -> Registered:
+        """The same graph and nodes, stated as of the opset since which there are Jacobians of examples."""
+        stated = self.registered.graph.copy()
+        stated.opset = 2
+        return Registered(self.registered.graph, requests.registration(stated, "", None))
+
+    @property
+    def _told(self) -> str:
+        return ", ".join(f"{each.dtype.name}{list(each.shape)}" for each in self.outputs)
 
     def floats(self, call: str) -> None:
         """Raises InputError where an output has no derivatives."""

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from gradserve_client.errors import InputError
-from gradserve_client.recording.elementwise import add, less, less_equal, subtract, where
+from gradserve_client.recording.elementwise import add, less, less_equal, not_equal, subtract, where
 from gradserve_client.recording.emitting import (
     BOOL,
     DEFAULT_INT,
@@ -23,6 +23,7 @@ from gradserve_client.recording.emitting import (
 )
 from gradserve_client.recording.lines import pointing
 from gradserve_client.recording.manipulation import flip, moveaxis, picked, reshape
+from gradserve_client.recording.missing import SHAPES
 from gradserve_client.recording.reductions import count_nonzero, reduced_shape
 from gradserve_client.recording.traced import Traced
 
@@ -125,6 +126,28 @@ def take_along_axis(x: Traced, indices: Traced, /, *, axis: int = -1) -> Traced:
         raise InputError(f"positions {places.told} do not fit {x.told}") from None
     shape[along] = places.shape[along]
     return emit("take_along", [x, places], shape, x.dtype, axis=along)
+
+
+class NonzeroResult(NamedTuple):
+    """Where elements are that are not 0, k rows of an index for each axis; and how many there are."""
+
+    places: Traced
+    taken: Traced
+
+
+@pointing
+def nonzero(x: Traced, /, k: int | None = None) -> NonzeroResult:
+    """Where the first k elements are that are not 0, in the order of rows: `places[:, i]` along axis i, of 64 bits.
+
+    `taken` tells how many there are; where these are fewer, zeros lie behind. Raises InputError without k, which the
+    standard does without: the shape would depend on data.
+    """
+    if k is None:
+        raise InputError(f"{SHAPES}; choose with where(), or state how many: nonzero(x, k), compress(mask, x, k)")
+    mask, shape = x if x.dtype == BOOL else not_equal(x, 0), (operator.index(k), x.ndim)
+    both = emit("nonzero", [mask], shape, DEFAULT_INT, k=shape[0])
+    found = [emit("get_output", [both], each, DEFAULT_INT, index=i) for i, each in enumerate((shape, ()))]
+    return NonzeroResult(*found)
 
 
 class CompressResult(NamedTuple):

@@ -222,6 +222,11 @@ def recomposed(w: Any, v: Any) -> list[Any]:
     return [w, (v * w.__array_namespace__().sin(w)[..., None, :]) @ adjoint(v)]
 
 
+def squared(r: Any) -> Any:
+    """rᵀ r, which has no signs."""
+    return r.mT @ r
+
+
 def of_triangles(q: Any, r: Any) -> list[Any]:
     """What depends on no signs of columns and rows."""
     size = q.__array_namespace__().abs
@@ -267,6 +272,7 @@ LINALG: Final = [
     Case("pinv", lambda la, x: la.pinv(x, rtol=0.9), (BATCH,)),
     *[Case("qr", lambda la, x: of_triangles(*la.qr(x)), (array,)) for array in (X, BATCH, SINGLE)],
     Case("qr", lambda la, x: of_triangles(*la.qr(x, mode="complete")), (SQUARE,)),
+    *[Case("qr", lambda la, x: squared(la.qr(x, mode="r")), (array,)) for array in (X, BATCH, SINGLE)],
     *[
         Case("svd", lambda la, x: of_singular_vectors(*la.svd(x, full_matrices=False)), (array,))
         for array in (X, BATCH, SINGLE)

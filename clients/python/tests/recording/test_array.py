@@ -226,6 +226,17 @@ def test_compress_takes_so_many_of_a_mask(client: gs.Client) -> None:
         gs.function(lambda x: x[x > 0], client=client)(x)
 
 
+def test_so_many_places_that_are_not_0(client: gs.Client) -> None:
+    x = np.array([[0.0, 2.0, 0.0], [3.0, 0.0, np.nan]])
+    recorded = gs.function(namespace.nonzero, client=client, static=("k",))
+    places, taken = recorded(x, k=4)
+    assert (places.tolist(), places.dtype, int(taken)) == ([[0, 1], [1, 0], [1, 2], [0, 0]], np.int64, 3)
+    assert recorded(x > 2.5, k=1).places.tolist() == [[1, 0]]
+    assert recorded(np.array(1), k=2).places.shape == (2, 0)
+    found = gs.function(lambda x: namespace.sum(x[tuple(namespace.nonzero(x, 2).places.T)] ** 2), client=client)
+    assert found.grad(np.nan_to_num(x)).tolist() == [[0, 4, 0], [6, 0, 0]]
+
+
 def test_assignment_passes_gradients(client: gs.Client) -> None:
     def f(x: Any, v: Any) -> Any:
         y = x * 1

@@ -77,6 +77,23 @@ def test_many_examples_in_one_call(recorded: gs.Function) -> None:
         alone.batch(1.0)
 
 
+def test_jacobians_of_many_examples(client: gs.Client) -> None:
+    """Of a function that gives several numbers; two arrays have none."""
+    recorded = gs.function(lambda w, a: xp.sin(a @ w), client=client)
+    many, a = RNG.standard_normal((4, 3)), RNG.standard_normal((2, 3))
+    values, jacobians = recorded.batch(many, a, mapped="w", wrt="w")
+    assert np.allclose(values, np.sin(many @ a.T))
+    assert jacobians.shape == (4, 2, 3)
+    assert np.allclose(jacobians, [recorded.jacobian(w, a) for w in many])
+    assert np.allclose(jacobians, np.cos(many @ a.T)[..., None] * a)
+    total, summed = recorded.batch(many, a, mapped="w", wrt="a", reduce="sum", block=2)
+    assert np.allclose(total, values.sum(0))
+    assert np.allclose(summed, sum(recorded.jacobian(w, a, wrt="a") for w in many))
+    assert recorded.plan(many, a, call="batch", mapped="w").admitted
+    with pytest.raises(gs.InputError, match=r"one array of floats, and this one gives float64\[3\], float64\[3\]"):
+        gs.function(lambda w: (w, w * 2), client=client).batch(many, wrt=0)
+
+
 def test_sums_over_examples(client: gs.Client) -> None:
     """Of the rows of x and y, whose losses are added up; and of a function that looks at its values."""
     loss = gs.function(lambda w, x, y: xp.sum((xp.tanh(x @ w) - y) ** 2), client=client)

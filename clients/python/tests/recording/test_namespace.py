@@ -11,6 +11,7 @@ import pytest
 import gradserve_client as gs
 from clients.python.tests.recording import fft_cases
 from clients.python.tests.recording import namespace_cases as cases
+from clients.python.tests.recording import test_triangles as triangles
 from clients.python.tests.recording.namespace_cases import Case, X
 from gradserve_client.recording import fft, linalg, missing, namespace
 from gradserve_client.recording.traced import Traced
@@ -35,8 +36,8 @@ BESIDE_NUMPY: dict[str, tuple[Any, Any]] = {
     "matrix_exp": (linalg.matrix_exp, "expm"),
     "symmetric_function": (lambda x: linalg.symmetric_function(x, "sqrt"), "sqrtm"),
 }
-#: functions that neither the standard nor NumPy has, with tests of their own
-OF_NOBODY = {"compress", "cumlogsumexp", "cummax", "cummin"}
+#: functions that neither the standard nor NumPy has, or not so, with tests of their own
+OF_NOBODY = {"compress", "cumlogsumexp", "cummax", "cummin", "nonzero"}
 ABOUT_DTYPES = {"can_cast", "finfo", "iinfo", "isdtype", "result_type"}
 TOLERANCE = {
     np.dtype("float32"): 2e-6,
@@ -118,7 +119,7 @@ def test_what_depends_on_whole_eigenspaces_says_so(client: gs.Client) -> None:
 
 def test_every_function_has_a_case() -> None:
     assert {case.name for case in cases.MAIN} | OF_NOBODY | NO_FUNCTIONS | DTYPES | ABOUT_DTYPES == {*namespace.__all__}
-    assert {case.name for case in cases.LINALG} | {*BESIDE_NUMPY} == {*linalg.__all__}
+    assert {case.name for case in cases.LINALG} | {*BESIDE_NUMPY, *triangles.OF_SCIPY} == {*linalg.__all__}
     assert {case.name for case in fft_cases.CASES} == {*fft.__all__}
 
 
@@ -220,7 +221,8 @@ def test_arrays_are_made_within_recordings_only() -> None:
         (lambda xp, x: xp.linalg.inv(x), "inv.*square"),
         (lambda xp, x: xp.linalg.svd(x), "svd.*full_matrices=False"),
         (lambda xp, x: xp.linalg.qr(x, mode="complete"), 'qr.*mode="reduced"'),
-        (lambda xp, x: xp.linalg.qr(x, mode="r"), "qr.*not 'r'"),
+        (lambda xp, x: xp.linalg.qr(x, mode="raw"), "qr.*not 'raw'"),
+        (lambda xp, x: xp.nonzero(x), r"nonzero.*depends on data.*nonzero\(x, k\)"),
         (lambda xp, x: xp.linalg.eigh(x), "eigh.*square"),
         (lambda xp, x: xp.linalg.pinv(x, rtol=xp.ones(2)), "pinv.*one number"),
         (lambda xp, x: xp.linalg.lstsq(x, x[:2, 0]), "lstsq.*right sides"),
