@@ -22,6 +22,7 @@ NARROW, SHIFTS = INTEGERS.astype(np.int32), np.array([[0, 3, 31], [1, 5, 40]], n
 UNSIGNED = np.array([0, 5, 2**31, 2**32 - 1], np.uint32)
 BOOLS = np.array([True, False, True])
 KEY = jax.random.PRNGKey(7)
+KEYS = np.arange(12, dtype=np.uint32).reshape(3, 2, 2)
 SQUARE = positive(3, 3)
 FOUR = normal(6, 4, 3, 5)
 IMAGE = normal(4, 2, 5, 6, 3)
@@ -337,6 +338,13 @@ SAMPLES: dict[str, list[Sample]] = {
         of(lambda x, i: lax.gather(x, i, numbers((1,), (0,), (0,)), (1, 4), mode="clip"), X, INDEX + 2),
         of(lambda x, i: lax.gather(x, i, numbers((1,), (0,), (0,)), (1, 4), mode="fill", fill_value=3.0), X, INDEX + 2),
         of(lambda x: lax.gather(x, INDEX - 1, numbers((1,), (0,), (0,)), (1, 3), mode="fill"), INTEGERS),
+        of(lambda x, i: x[i, :, i + 1], FOUR, INDEX),
+        of(lambda x, i: x[:, i, -i], FOUR, INDEX[:, 0]),
+        of(lambda x, i: x[:, INDEX, i], FOUR, INDEX[:, 0]),
+        of(lambda x, i: x[i, i, i], FOUR, np.array(-2)),
+        of(lambda x, i: jnp.asarray(x).at[:, i, i].get(mode="fill", fill_value=3.0), FOUR, INDEX + 1),
+        of(lambda x, i: jnp.asarray(x).at[i, :, i + 2].get(mode="clip"), FOUR, INDEX[:, 0] + 1),
+        of(lambda keys, i: jax.random.uniform(jax.random.wrap_key_data(keys)[i, 0][1], (2,)), KEYS, INDEX[:, 0]),
         of(jax.vmap(lambda row, at: row[at]), X, INDEX),
         of(lambda x, i: jnp.take_along_axis(x, i, axis=1), X, np.array([[3, 0], [1, 1], [2, 3]])),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,23 @@ from gradserve_client.graph import Node
 from gradserve_client.importing.writing import TO_THE_END, highest, lowest
 from gradserve_client.jax.call import Call, Said
 from gradserve_client.jax.families.helpers import transposed
-from gradserve_client.jax.families.positions import Windows, as_node, mode_of, rows_of
+from gradserve_client.jax.families.positions import Windows, as_node, both, mode_of, rows_of, start_of
 from gradserve_client.jax.families.table import RULES
 
 
 @RULES("gather")
 def gather(call: Call) -> Said:
-    """`embedding`: rows of a table at positions made of the tuples; what lies beyond is clipped, or filled."""
+    """`index`, or `embedding` of the first axis; windows as rows of a table. What lies beyond is clipped, or filled."""
     numbers = call.params["dimension_numbers"]
     paired = [*zip(numbers.operand_batching_dims, numbers.start_indices_batching_dims, strict=True)]
     told = [int(axis) for axis in numbers.start_index_map]
     inserted = [int(axis) for axis in numbers.collapsed_slice_dims]
     extents = [int(extent) for extent in call.params["slice_sizes"]]
     batch = [(int(one), int(other)) for one, other in paired]
-    rows = rows_of(call, Windows(told, batch, inserted, extents, mode_of(call)))
+    at = Windows(told, batch, inserted, extents, mode_of(call))
+    if {*told} == {*inserted} and told and at.whole(call.operands[0].node_shape):
+        return _entries(call, at)
+    rows = rows_of(call, at)
     table = rows.table(call.node(), call.operands[0].node_shape)
     read = table.embedding(as_node(rows.index, call))
     tuples = call.rank(1) - 1
@@ -37,9 +41,37 @@ def gather(call: Call) -> Said:
     axes = [*rows.along, *rows.order[rows.leading :]]
     windows = iter(sorted(range(len(axes)), key=lambda i: axes[i]))
     lead = iter(range(tuples))
+    return transposed(read, [tuples + next(windows) if of_window else next(lead) for of_window in _of_windows(call)])
+
+
+def _entries(call: Call, at: Windows) -> Node:
+    """What each tuple alone says."""
+    found = {axis: start_of(call, at, i) for i, axis in enumerate(at.told)}
+    axes = sorted(found)
+    indices = [as_node(found[axis][0], call) for axis in axes]
+    x = call.node()
+    read = x.embedding(*indices) if axes == [0] else call.graph.index(x, *indices, axes=axes)
+    rank, tuples = len(call.operands[0].node_shape), call.rank(1) - 1
+    rest = [axis for axis in range(rank) if axis not in axes]
+    # of neighbours, the axes of the tuples take the place; of others, they come first
+    first = axes[0] if axes == [*range(axes[0], axes[0] + len(axes))] else 0
+    fits = [fit for _, fit in found.values() if fit is not None]
+    if fits:
+        shape = [*[1] * first, *call.shape(1)[:-1], *[1] * (len(rest) - first)]
+        read = as_node(reduce(both, fits), call).reshape(shape=shape).where(read, call.like(_filled(call)))
+    windows, lead = (
+        iter([*range(first), *range(first + tuples, len(rest) + tuples)]),
+        iter(range(first, first + tuples)),
+    )
+    return transposed(read, [next(windows if of_window else lead) for of_window in _of_windows(call)])
+
+
+def _of_windows(call: Call) -> list[bool]:
+    """For each axis of the result, whether it is one of windows: those of keys' words are."""
     rank = len(call.results[0].node_shape)
-    offsets = {int(axis) for axis in numbers.offset_dims} | {*range(len(call.results[0].shape), rank)}
-    return transposed(read, [tuples + next(windows) if axis in offsets else next(lead) for axis in range(rank)])
+    offsets = {int(axis) for axis in call.params["dimension_numbers"].offset_dims}
+    offsets |= {*range(len(call.results[0].shape), rank)}
+    return [axis in offsets for axis in range(rank)]
 
 
 def _filled(call: Call) -> Any:

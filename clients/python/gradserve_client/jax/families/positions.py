@@ -33,6 +33,11 @@ class Windows:
     extents: list[int]
     mode: str
 
+    def whole(self, shape: Sequence[int]) -> bool:
+        """Whether windows have all of the axes that tuples have no positions of, and no axes go together."""
+        rest = (axis for axis in range(len(self.extents)) if axis not in self.told)
+        return not self.batch and all(self.extents[axis] == shape[axis] for axis in rest)
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -69,8 +74,7 @@ def rows_of(call: Call, at: Windows) -> Rows:
     rest = [axis for axis in range(len(shape)) if axis not in leading]
     along = [axis for axis in leading if axis not in at.inserted and axis not in paired]
     strides = {axis: size([shape[other] for other in leading if other > axis]) for axis in leading}
-    limits = {axis: shape[axis] - at.extents[axis] for axis in at.told}
-    starts = [_start(call, at, i, limits[axis]) for i, axis in enumerate(at.told)]
+    starts = [start_of(call, at, i) for i in range(len(at.told))]
     fits = [fit for _, fit in starts if fit is not None]
     terms: list[Number] = []
     for axis in leading:
@@ -85,11 +89,13 @@ def rows_of(call: Call, at: Windows) -> Rows:
     whole = [*tuples, *(at.extents[axis] for axis in along)]
     nothing: Number = np.zeros([1] * len(whole), np.int64)
     index = _shaped(reduce(_plus, terms, nothing), whole)
-    return Rows([*leading, *rest], len(leading), along, index, reduce(_both, fits) if fits else None)
+    return Rows([*leading, *rest], len(leading), along, index, reduce(both, fits) if fits else None)
 
 
-def _start(call: Call, at: Windows, i: int, limit: int) -> tuple[Number, Number | None]:
+def start_of(call: Call, at: Windows, i: int) -> tuple[Number, Number | None]:
     """Position i of each tuple, within the operand where the mode says so, and whether it is, where that is asked."""
+    axis = at.told[i]
+    limit = call.operands[0].node_shape[axis] - at.extents[axis]
     asks, clips = at.mode == "fill", at.mode in {"fill", "clip"}
     if call.is_constant(1):
         found = call.known(1)[..., i].astype(np.int64)
@@ -133,7 +139,8 @@ def _plus(one: Number, other: Number) -> Number:
     return as_node(one, other).add(as_node(other, one))
 
 
-def _both(one: Number, other: Number) -> Number:
+def both(one: Number, other: Number) -> Number:
+    """Whether both hold."""
     if not isinstance(one, Node) and not isinstance(other, Node):
         return one & other
     return as_node(one, other).logical_and(as_node(other, one))
