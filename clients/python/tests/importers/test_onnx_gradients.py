@@ -200,6 +200,42 @@ CASES = {
         normal(19, w=(4, 3), u=(2, 3)),
         normal(20, x=(4, 3)),
     ),
+    "norms and pools": Case(
+        """norms (double[2,4,3,5] x) => (double[2,4,2,4] y) {
+            a = Mul (x, w)
+            b = InstanceNormalization (a, s, t)
+            c = GroupNormalization <num_groups = 2, stash_type = 11> (b, s, t)
+            d = LayerNormalization <axis = -2> (c, u, v)
+            e = MaxPool <kernel_shape = [2, 2], dilations = [1, 2]> (d)
+            f = AveragePool <kernel_shape = [1, 2]> (e)
+            sizes = Constant <value_ints = [4]> ()
+            y = Resize <mode = "cubic", axes = [3]> (f, , , sizes)
+        }""",
+        normal(25, w=(3, 5), t=4, u=(3, 5), v=(3, 5)) | {"s": np.array([1.5, -2.0, 1.25, 2.5])},
+        normal(24, x=(2, 4, 3, 5)),
+    ),
+    "positions": Case(
+        """positions (double[4,3] x, int64[3,1] rows, int64[2,2] places, int64[4,2] columns, int64[4,1] last)
+            => (double[4,2] y) {
+            a = ScatterND <reduction = "mul"> (w, rows, u)
+            b = ScatterND (a, places, v)
+            c = ScatterElements <axis = 1, reduction = "max"> (b, columns, t)
+            d = Mul (c, x)
+            e = GatherElements <axis = 1> (d, columns)
+            f = GatherND <batch_dims = 1> (d, last)
+            one = Constant <value_ints = [1]> ()
+            g = Unsqueeze (f, one)
+            y = Mul (e, g)
+        }""",
+        normal(25, w=(4, 3), u=(3, 3), v=2, t=(4, 2)),
+        normal(26, x=(4, 3))
+        | {
+            "rows": np.array([[1], [-1], [1]]),
+            "places": np.array([[0, -1], [2, 0]]),
+            "columns": np.array([[0, -1], [1, 1], [-3, 2], [2, 0]]),
+            "last": np.array([[2], [-3], [1], [-1]]),
+        },
+    ),
 }
 #: what ONNX's evaluator lacks is held to what is written by hand, below
 BY_HAND = {"scan": "axes and directions"}
