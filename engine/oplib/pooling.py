@@ -6,10 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import NUMBERS, has_infinities
+from engine.graph.dtypes import NUMBERS
 from engine.graph.errors import BadAttribute
 from engine.graph.ir import Value
 from engine.graph.op import Array, Namespace, Op, ResultTypes
@@ -17,6 +15,7 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DType, Shape, TensorType, show_shape
 from engine.oplib.accumulate import accumulator, wide_out, wide_out_bytes
+from engine.oplib.extremes import identity_of
 from engine.oplib.known_numbers import are_numbers
 from engine.oplib.operands import wrong_shape
 from engine.oplib.spatial import check_fits, check_spatial
@@ -84,11 +83,6 @@ def placed(*, kernel_size: Shape, stride: Shape, padding: Shape) -> Windows:
     return Windows(kernel_size, stride, padding, (1,) * len(kernel_size))
 
 
-def lowest(dtype: DType) -> float:
-    """What no element lies below."""
-    return -math.inf if has_infinities(dtype) else int(np.iinfo(dtype).min)
-
-
 def rows_of(x: TensorType, out: TensorType) -> TensorType:
     """The type of what is reduced over rows only."""
     return out.with_shape((*out.shape[:-1], x.shape[-1]))
@@ -121,7 +115,7 @@ def give_back(run: RunContext, g: Array, x: Array, out: Array, windows: Windows)
     """out = Σ g over the windows of which an element of x is the first maximum: by rows, and in these by columns."""
     xp = run.xp
     rows = xp.empty((*x.shape[:-1], g.shape[-1]), x.dtype)
-    slide_along(run, xp.maximum, x, rows, windows, -1, lowest(x.dtype))
+    slide_along(run, xp.maximum, x, rows, windows, -1, identity_of("maximum", x.dtype))
     given = xp.empty(rows.shape, accumulator(out))
     _give_rows(run, g, rows, given, windows)
     sums = wide_out(xp, out)
@@ -132,7 +126,7 @@ def give_back(run: RunContext, g: Array, x: Array, out: Array, windows: Windows)
 
 def _give_rows(run: RunContext, g: Array, rows: Array, out: Array, windows: Windows) -> None:
     largest = run.xp.empty(g.shape, rows.dtype)
-    slide_along(run, run.xp.maximum, rows, largest, windows, -2, lowest(rows.dtype))
+    slide_along(run, run.xp.maximum, rows, largest, windows, -2, identity_of("maximum", rows.dtype))
     _place_along(run, g, rows, largest, out, windows, -2)
 
 

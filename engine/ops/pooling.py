@@ -17,8 +17,9 @@ from engine.graph.tensor_type import INT64, DType, TensorType, to_average
 from engine.graph.truth import Truth
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
+from engine.oplib.extremes import identity_of
 from engine.oplib.operands import require_shape
-from engine.oplib.pooling import Pooling, give_back, give_back_workspace, lowest, placed, rows_of, slide
+from engine.oplib.pooling import Pooling, give_back, give_back_workspace, placed, rows_of, slide
 from engine.oplib.tiling import slices, within_chunk
 
 
@@ -34,7 +35,7 @@ class MaxPool2D(Pooling):
 
     def forward(self, run: RunContext, x: Array, *, out: Array, **attrs: Any) -> None:
         """Maxima over rows, then over columns."""
-        slide(run, run.xp.maximum, x, out, placed(**attrs), lowest(x.dtype))
+        slide(run, run.xp.maximum, x, out, placed(**attrs), identity_of("maximum", x.dtype))
 
     def vjp(self, g: Value, y: Value, x: Value, **attrs: Any) -> Sequence[Value | None]:
         """To the elements that were chosen."""
@@ -66,7 +67,7 @@ class MaxPool2DIndices(Pooling):
         xp = run.xp
         windows, width = placed(**attrs), x.shape[-1]
         largest = xp.empty(out.shape, x.dtype)
-        slide(run, xp.maximum, x, largest, windows, lowest(x.dtype))
+        slide(run, xp.maximum, x, largest, windows, identity_of("maximum", x.dtype))
         rows, columns = (list(windows.meetings(axis, x.shape[axis], out.shape[axis])) for axis in (-2, -1))
         above, before = windows.padding
         taps = xp.asarray([(a - above) * width + b - before for (a, *_), (b, *_) in product(rows, columns)])

@@ -14,9 +14,10 @@ from engine.graph.op import Composite, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import FLOAT16, DType, Shape, TensorType, show_shape, to_average
 from engine.graph.truth import Truth
+from engine.oplib.extremes import identity_of
 from engine.oplib.indices import column_of
 from engine.oplib.operands import wrong_shape
-from engine.oplib.pooling import KERNEL_SIZE, STRIDE, check_padding, lowest
+from engine.oplib.pooling import KERNEL_SIZE, STRIDE, check_padding
 from engine.oplib.spatial import check_spatial
 from engine.oplib.widening import wide
 from engine.oplib.window_axes import adaptive_ranges, first_largest, regular_places, windows_at
@@ -130,7 +131,7 @@ class MaxAxisPool(AxisPool):
 
     def around(self, dtype: DType) -> float:
         """What nothing lies below."""
-        return lowest(dtype)
+        return identity_of("maximum", dtype)
 
     def reduced(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
         """The first of the largest."""

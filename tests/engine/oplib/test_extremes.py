@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine.graph.run_context import RunContext
-from engine.oplib.extremes import first_extreme, is_chosen, is_nan
+from engine.oplib.extremes import first_extreme, identity_of, is_chosen, is_nan
 from tests.engine.oplib.values import come_to
 
 X = np.array([[1.0, np.nan, 3.0, np.nan], [2.0, 2.0, -1.0, 2.0], [-0.0, 0.0, -3.0, -3.0]])
@@ -38,3 +38,14 @@ def test_what_may_have_been_chosen() -> None:
     top = X.max(axis=1, keepdims=True)
     np.testing.assert_array_equal(come_to(is_nan, X), np.isnan(X))
     np.testing.assert_array_equal(come_to(is_chosen, X, top), (top == X) | np.isnan(X))
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
+def test_nothing_lies_beyond_what_an_extreme_of_nothing_is(dtype: str) -> None:
+    ends = [identity_of(ufunc, np.dtype(dtype)) for ufunc in ("maximum", "minimum")]
+    assert ends == [np.iinfo(dtype).min, np.iinfo(dtype).max]
+
+
+def test_of_nothing_floats_have_infinities_and_truth_values_themselves() -> None:
+    assert [identity_of(ufunc, np.dtype("float16")) for ufunc in ("maximum", "minimum")] == [-np.inf, np.inf]
+    assert [identity_of(ufunc, np.dtype("bool")) for ufunc in ("maximum", "minimum")] == [0, 1]

@@ -12,7 +12,7 @@ from engine import registry
 from engine.graph.errors import BadAttribute, ShapeMismatch
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
-from engine.oplib.pooling import Pooling, give_back, lowest, placed, slide
+from engine.oplib.pooling import Pooling, give_back, placed, slide
 from tests.engine.oplib.values import Array
 
 RNG = np.random.default_rng(17)
@@ -78,12 +78,6 @@ def test_an_infinite_cotangent_makes_no_nan_beside_it() -> None:
     x, out = np.array([[1.0, 2.0], [3.0, 0.0]]), np.empty((2, 2))
     give_back(RUN, np.array([[np.inf]]), x, out, placed(kernel_size=(2, 2), stride=(2, 2), padding=(0, 0)))
     assert out.tolist() == [[0.0, 0.0], [np.inf, 0.0]]
-
-
-def test_nothing_lies_below_the_lowest() -> None:
-    for dtype in ("int8", "uint8", "int64"):
-        assert lowest(np.dtype(dtype)) == np.iinfo(dtype).min
-    assert lowest(np.dtype("float16")) == -np.inf
 
 
 def canonical(x: tuple[int, ...], **attrs: Any) -> dict[str, Any]:
