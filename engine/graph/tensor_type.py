@@ -172,6 +172,11 @@ def to_average(dtype: DType) -> DType:
     return dtype if is_differentiable(dtype) else FLOAT64
 
 
+def to_complex(*dtypes: DType) -> DType:
+    """The dtype of spectra: of complex numbers that have what means of these have, complex64 at least."""
+    return promote(*map(to_average, dtypes), COMPLEX64)
+
+
 def reduced_shape(shape: Shape, axes: Sequence[int], keepdims: bool) -> Shape:
     """`shape` with `axes` reduced."""
     if keepdims:

@@ -17,7 +17,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import COMPLEX64, COMPLEX128, FLOAT64, DType, Shape, TensorType, normalise_axes, promote
+from engine.graph.tensor_type import DType, Shape, TensorType, normalise_axes, to_average, to_complex
 from engine.graph.truth import Truth
 from engine.oplib.batching import shift
 from engine.oplib.indices import column_of
@@ -86,7 +86,7 @@ class Transform(Op):
 
     def result_dtype(self, x: TensorType) -> DType:
         """The complex dtype that has x; complex64 of float16, complex128 of integers."""
-        return _complex_dtype(x)
+        return to_complex(x.dtype)
 
     def infer(self, x: TensorType, *, axes: Shape, sizes: Shape, norm: str) -> ResultTypes:
         """x's shape with the extents of the transform."""
@@ -106,7 +106,7 @@ class Transform(Op):
     def forward(self, run: RunContext, x: Array, *, out: Array, axes: Shape, sizes: Shape, norm: str) -> None:
         """The array module's own, which would scale float16 in float16."""
         if out.size:
-            wide = _complex_dtype(TensorType.of(x))
+            wide = to_complex(x.dtype)
             x = x.astype(wide if x.dtype.kind == "c" else real_dtype(wide), copy=False)
             out[...] = self.transformed(run.xp.fft, x, axes, sizes, norm)
 
@@ -344,7 +344,7 @@ class InverseRealFft(HalfTransform):
 
     def result_dtype(self, x: TensorType) -> DType:
         """That of x's parts; float64 of integers."""
-        return real_dtype(x.dtype) if x.is_differentiable else FLOAT64
+        return real_dtype(to_average(x.dtype))
 
     def transformed(self, fft: Any, x: Array, axes: Shape, sizes: Shape, norm: str) -> Array:
         """The last axis by itself: not every library leaves the imaginary parts of its ends out."""
@@ -363,18 +363,13 @@ class InverseRealFft(HalfTransform):
 
     def spare(self, out: TensorType, x: TensorType, axes: Shape) -> int:
         """The result, in the dtype that it is computed in; and x as complex numbers, but where there is no need."""
-        dtype = _complex_dtype(x)
+        dtype = to_complex(x.dtype)
         copies = len(axes) > 1 or not x.is_complex
         return dtype.itemsize // 2 * out.size + copies * dtype.itemsize * x.size
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Sequence[Value | None]:
         """Each entry inside stands for its conjugate, too."""
         return (_inner_times(g.rfft(axes=axes, norm=_ADJOINT[norm]), 2.0, axes, sizes),)
-
-
-def _complex_dtype(x: TensorType) -> DType:
-    """The dtype of complex numbers that x is computed in."""
-    return promote(x.dtype, COMPLEX64) if x.is_differentiable else COMPLEX128
 
 
 def _fitted(x: Value, axes: Shape, extents: Shape) -> Value:

@@ -10,7 +10,7 @@ from engine.graph.errors import BadAttribute, ShapeMismatch, counted
 from engine.graph.ir import Value
 from engine.graph.op import Composite, ResultTypes
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import COMPLEX64, COMPLEX128, Shape, TensorType, promote, show_shape
+from engine.graph.tensor_type import Shape, TensorType, show_shape, to_complex
 from engine.graph.truth import Truth
 from engine.oplib.window_axes import regular_places, windows_at
 
@@ -75,9 +75,8 @@ class ShortTimeFft(Composite):
 
     def infer(self, x: TensorType, window: TensorType, *, stride: Shape, sizes: Shape) -> ResultTypes:
         """Frames, and half of their points."""
-        both = [t.dtype if t.is_differentiable else COMPLEX128 for t in (x, window)]
         frames = (x.shape[-1] - window.size) // stride[0] + 1
-        return TensorType((*x.shape[:-1], frames, sizes[0] // 2 + 1), promote(*both, COMPLEX64))
+        return TensorType((*x.shape[:-1], frames, sizes[0] // 2 + 1), to_complex(x.dtype, window.dtype))
 
     def decompose(self, x: Value, window: Value, *, stride: Shape, sizes: Shape) -> Value:
         """Frames, the window, and rfft."""

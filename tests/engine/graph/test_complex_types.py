@@ -23,7 +23,7 @@ from engine import (
 )
 from engine.graph.dtypes import COMPLEX, REALS, has_infinities, has_loops
 from engine.graph.run_context import RunContext
-from engine.graph.tensor_type import promote
+from engine.graph.tensor_type import promote, to_complex
 from engine.graph.text import parse_graph, print_graph
 from engine.oplib.known_numbers import are_finite, are_numbers
 from engine.planning.plan import make_plan
@@ -158,3 +158,19 @@ def test_flops_are_those_of_four_real_numbers() -> None:
         a, b = (builder.leaf(TensorType((8, 8), np.dtype(dtype)), name) for name in "ab")
         counts.append(make_plan(builder.graph([a @ b]), Limits()).flops)
     assert counts[1] == 4 * counts[0] == 4 * 2 * 8**3
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "expected"),
+    [
+        (["float16"], "complex64"),
+        (["float32", "float16"], "complex64"),
+        (["float64"], "complex128"),
+        (["complex64"], "complex64"),
+        (["complex64", "float64"], "complex128"),
+        (["bool"], "complex128"),
+        (["float16", "int8"], "complex128"),
+    ],
+)
+def test_spectra_have_what_means_have(dtypes: list[str], expected: str) -> None:
+    assert to_complex(*map(np.dtype, dtypes)) == expected
