@@ -38,6 +38,7 @@ from hypothesis import Phase, settings
 from engine import registry
 from scripts.mutants_apply import Live, NotApplied, alive, apply, changed, key_of
 from scripts.mutants_find import KINDS, Mutant, find_mutants
+from tests.contract.cases import forget
 
 ROOT = Path(__file__).parents[1]
 EXPLAINED = ROOT / "docs" / "mutants.md"
@@ -141,6 +142,7 @@ class Failures:
 
 def passes(item: pytest.Item) -> bool:
     """Run one test; whether it did not fail."""
+    forget()  # what was made before the mistake was there
     failures, plugins = Failures(), item.config.pluginmanager
     plugins.register(failures)
     try:

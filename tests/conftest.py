@@ -72,20 +72,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what the options leave out."""
-    measured = config.getoption("--guarantees")
-    _keep(config, items, lambda item: (item.get_closest_marker("guarantee") is not None) == measured)
-    if not config.getoption("--bounds"):
-        _keep(config, items, lambda item: item.get_closest_marker("bounds") is None)
-    if config.getoption("--fast"):
-        seen: set[str] = set()
-        _keep(config, items, lambda item: is_quick(item, seen))
-
-
-def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pytest.Item], bool]) -> None:
+    measured, bounds, fast = map(config.getoption, ("--guarantees", "--bounds", "--fast"))
+    seen: set[str] = set()
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
-        (kept if wanted(item) else left_out).append(item)
+        marks = {mark.name for mark in item.iter_markers()}
+        wanted = ("guarantee" in marks) == measured and (bounds or "bounds" not in marks)
+        (kept if wanted and not (fast and not is_quick(item, seen)) else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
 
@@ -101,34 +95,24 @@ def is_quick(item: pytest.Item, seen: set[str]) -> bool:
     return True
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _settled() -> None:
-    """The collector leaves out what is there to stay: tens of thousands of tests, and the modules that they are in.
+@pytest.hookimpl(wrapper=True)
+def pytest_runtestloop() -> Generator[None, object, object]:
+    """Every graph is verified as it is made, and plans run by the printer that the environment names.
 
-    A full collection went through them all, and took longer than most tests that ask for one.
+    The collector leaves out what is there to stay: tens of thousands of tests, and the modules that they are in. A full
+    collection went through them all, and took longer than most tests that ask for one. All of this stands here, once,
+    since a fixture that is there for every test costs each of them something.
     """
     gc.collect()
     gc.freeze()
+    with verified(), printing(PRINTER):
+        return (yield)
 
 
 @pytest.fixture
 def own_garbage() -> None:
     """Collections that the test asks for look at what it makes itself: all that was there before is left out."""
     gc.freeze()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _verified() -> Iterator[None]:
-    """Every graph is verified as it is made."""
-    with verified():
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _printed() -> Iterator[None]:
-    """Plans run by the printer that the environment names."""
-    with printing(PRINTER):
-        yield
 
 
 class Client:

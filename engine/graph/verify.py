@@ -75,7 +75,7 @@ def _statement(node: Node, operands: Sequence[Any]) -> Hashable | None:
     op, _, stated, types, _ = node
     if op.is_leaf:
         return op, tuple(operands), tuple(stated), types  # whatever it is fed under
-    attrs = stated.key if isinstance(stated, Stated) else None if stated else ()
+    attrs = (stated if isinstance(stated, Stated) else Stated(stated)).key
     if attrs is None or op.internal:
         return None
     return op, tuple(operands), attrs, types

@@ -6,8 +6,8 @@ import os
 import tracemalloc
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Any, Final
+from functools import cache, lru_cache
+from typing import Any, Final, TypeVar
 from zlib import crc32
 
 import numpy as np
@@ -21,11 +21,27 @@ from engine.graph.sample import Sample
 from engine.passes.pipeline import optimise
 from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
+from engine.transforms.vjp import vjp_or_zeros
 from tests.engine.printers import COMPILED, run_instead
 
 Array = np.ndarray[Any, Any]
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
 LIMITS = Limits()
+_Made = TypeVar("_Made", bound=Callable[..., Any])
+_forgetting: Final[list[Callable[[], None]]] = []
+
+
+def kept(make: _Made) -> _Made:
+    """What is made of a case alone, once for the tests that ask for it; nobody writes to it."""
+    found = lru_cache(maxsize=4096)(make)
+    _forgetting.append(found.cache_clear)
+    return found  # type: ignore[return-value]
+
+
+def forget() -> None:
+    """Let go of all that is kept: for who changes ops between tests."""
+    for each in _forgetting:
+        each()
 
 
 @dataclass(frozen=True)
@@ -44,8 +60,7 @@ class Case:
 
     def arrays(self, dtype: str = "float64", salt: int = 0) -> list[Array]:
         """Operands drawn from the sample's domain: the same ones every time."""
-        rng = np.random.default_rng(crc32(f"{self.op.name} {self.number} {salt}".encode()))
-        return [operand.draw(rng, dtype) for operand in self.sample.operands]
+        return [a.copy() for a in _drawn(self, dtype, salt)]
 
     def takes(self, dtype: str) -> bool:
         """Whether its real operands may be of this dtype."""
@@ -74,26 +89,39 @@ class Case:
 
     def result_types(self) -> tuple[TensorType, ...]:
         """What `infer` says of a single or several results."""
-        types = [TensorType.of(a) for a in self.arrays()]
-        leaves = [Statement(registry().ops["input"])] * len(types)
-        checked = Program(registry(), [*leaves, self._statement()], opset=LATEST).attrs[-1]
-        inferred = self.op.infer(*types, **self.op.canonical(checked, *types))
-        return inferred if isinstance(inferred, tuple) else (inferred,)
-
-    def _statement(self) -> Statement:
-        return Statement(self.op, tuple(range(len(self.sample.operands))), self.attrs)
+        return _inferred(self)
 
     def write(self, arrays: Sequence[Array]) -> Written:
-        """The typed graph of this case for operands like `arrays`."""
-        program = self.program()
-        first = len(arrays)
-        outputs = tuple(range(first + 1, len(program.statements))) if self.op.several else (first,)
-        builder, values = program.build(dict(enumerate(map(TensorType.of, arrays))), (*range(first), *outputs))
-        typed = builder.graph([values[i] for i in (*range(first), *outputs)])
-        graph = expand_grad(typed)
+        """The typed graph of this case for operands like `arrays`, in a builder of its own."""
+        graph = _typed(self, tuple(map(TensorType.of, arrays)))
         writing = Builder(registry(), LIMITS, nodes=list(graph.nodes))
         placed = [writing.value(i) for i in graph.outputs]
-        return Written(writing, placed[:first], placed[first:])
+        return Written(writing, placed[: len(arrays)], placed[len(arrays) :])
+
+
+@kept
+def _drawn(case: Case, dtype: str, salt: int) -> list[Array]:
+    rng = np.random.default_rng(crc32(f"{case.op.name} {case.number} {salt}".encode()))
+    return [operand.draw(rng, dtype) for operand in case.sample.operands]
+
+
+@kept
+def _inferred(case: Case) -> tuple[TensorType, ...]:
+    types = [TensorType.of(a) for a in case.arrays()]
+    leaves = [Statement(registry().ops["input"])] * len(types)
+    statement = Statement(case.op, tuple(range(len(types))), case.attrs)
+    checked = Program(registry(), [*leaves, statement], opset=LATEST).attrs[-1]
+    inferred = case.op.infer(*types, **case.op.canonical(checked, *types))
+    return inferred if isinstance(inferred, tuple) else (inferred,)
+
+
+@kept
+def _typed(case: Case, types: tuple[TensorType, ...]) -> Graph:
+    """Operands and results, in which `grad` is written out."""
+    program, first = case.program(), len(types)
+    outputs = tuple(range(first + 1, len(program.statements))) if case.op.several else (first,)
+    builder, values = program.build(dict(enumerate(types)), (*range(first), *outputs))
+    return expand_grad(builder.graph([values[i] for i in (*range(first), *outputs)]))
 
 
 @dataclass(frozen=True)
@@ -216,6 +244,17 @@ def place(op: Definition) -> str:
 
 #: operands by which an op has no second derivative, but a refusal
 ONCE: Final[Mapping[str, tuple[int, ...]]] = {"igamma": (0,), "igammac": (0,)}
+
+
+@kept
+def with_gradient(case: Case) -> Graph:
+    """The results of a case, and, where it has a rule, the gradients of their sum by its float operands."""
+    written = case.write(case.arrays())
+    asked = list(written.outputs)
+    if has_rule(case):
+        ones = [(y, y.full_like(1.0)) for y in written.float_outputs]
+        asked += vjp_or_zeros(written.builder, ones, written.float_operands)
+    return written.builder.graph(asked)
 
 
 def has_rule(case: Case) -> bool:

@@ -10,10 +10,9 @@ import numpy as np
 from engine import Graph, Plan
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
-from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
 from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, each, feeds_of, has_rule, run_graph
-from tests.contract.test_derivatives import weighted, weights_for
+from tests.contract.test_derivatives import gradient_of
 
 SIZE = 3
 
@@ -47,10 +46,7 @@ def test_vmap_is_a_loop(case: Case) -> None:
 
 @each(has_rule)
 def test_vmap_of_the_gradient_is_a_loop(case: Case) -> None:
-    written = case.write(case.arrays())
-    loss = weighted(written, weights_for(written))
-    gradients = vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands)
-    check(case, written.builder.graph(gradients))
+    check(case, gradient_of(case))
 
 
 def check_none(case: Case, graph: Graph) -> None:
@@ -70,7 +66,4 @@ def test_vmap_over_nothing(case: Case) -> None:
 
 @each(has_rule)
 def test_vmap_of_the_gradient_over_nothing(case: Case) -> None:
-    written = case.write(case.arrays())
-    loss = weighted(written, weights_for(written))
-    gradients = vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands)
-    check_none(case, written.builder.graph(gradients))
+    check_none(case, gradient_of(case))

@@ -12,7 +12,7 @@ from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
 from engine.transforms.jvp import jvp
 from engine.transforms.vjp import vjp_or_zeros
-from tests.contract.cases import EXECUTOR, LIMITS, ONCE, Array, Case, Written, each, feeds_of, has_rule, run_graph
+from tests.contract.cases import EXECUTOR, LIMITS, ONCE, Array, Case, Written, each, feeds_of, has_rule, kept, run_graph
 
 RTOL, ATOL = 1e-7, 1e-9
 
@@ -59,19 +59,23 @@ def inner(gradients: Sequence[Array], arrays: Sequence[Array], along: Sequence[A
     return float(sum(np.sum((g.conj() * d).real) for g, d in zip(gradients, floats, strict=True)))
 
 
+@kept
+def gradient_of(case: Case, dtype: str = "float64") -> Graph:
+    """The gradient of the weighted sum of a case's results by its float operands."""
+    written = case.write(case.arrays(dtype))
+    loss = weighted(written, weights_for(written))
+    return written.builder.graph(vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands))
+
+
 @each(has_rule)
 def test_gradient_is_the_slope(case: Case) -> None:
     arrays = case.arrays()
+    gradients = run_graph(gradient_of(case), feeds_of(arrays))
     written = case.write(arrays)
-    weights = weights_for(written)
-    loss = weighted(written, weights)
-    seed = loss.full_like(1.0)
-    graph = written.builder.graph(vjp_or_zeros(written.builder, [(loss, seed)], written.float_operands))
-    gradients = run_graph(graph, feeds_of(arrays))
     for gradient, operand in zip(gradients, written.float_operands, strict=True):
         assert TensorType.of(gradient) == operand.type
-    along, again = directions(arrays), case.write(arrays)
-    value = again.builder.graph([weighted(again, weights)])
+    along = directions(arrays)
+    value = written.builder.graph([weighted(written, weights_for(written))])
     np.testing.assert_allclose(inner(gradients, arrays, along), slope(value, arrays, along), RTOL, ATOL)
 
 
@@ -92,10 +96,9 @@ def test_second_gradient_is_the_slope_of_the_first(case: Case) -> None:
     first, second = directions(arrays, 3), directions(arrays, 4)
     written = gradient_along(case, arrays, weights, first)
     (slope_along,) = written.outputs
+    value = written.builder.graph(written.outputs)
     gradients = vjp_or_zeros(written.builder, [(slope_along, slope_along.full_like(1.0))], written.float_operands)
     found = run_graph(written.builder.graph(gradients), feeds_of(arrays))
-    again = gradient_along(case, arrays, weights, first)
-    value = again.builder.graph(again.outputs)
     np.testing.assert_allclose(inner(found, arrays, second), slope(value, arrays, second), RTOL, 10 * ATOL)
 
 

@@ -36,8 +36,9 @@ from tests.contract.cases import (
     place,
     run_graph,
     samples_of,
+    with_gradient,
 )
-from tests.contract.test_derivatives import weighted, weights_for
+from tests.contract.test_derivatives import gradient_of
 
 
 @each()
@@ -118,10 +119,8 @@ def narrow_cases() -> list[tuple[Case, str]]:
 @pytest.mark.parametrize(("case", "dtype"), narrow_cases(), ids=str)
 def test_gradients_have_the_dtype_of_their_node(case: Case, dtype: str) -> None:
     arrays = case.arrays(dtype)
-    written = case.write(arrays)
-    loss = weighted(written, weights_for(written))
-    gradients = vjp_or_zeros(written.builder, [(loss, loss.full_like(1.0))], written.float_operands)
-    for g, x in zip(run_graph(written.builder.graph(gradients), feeds_of(arrays)), written.float_operands, strict=True):
+    found = run_graph(gradient_of(case, dtype), feeds_of(arrays))
+    for g, x in zip(found, case.write(arrays).float_operands, strict=True):
         assert TensorType.of(g) == x.type
 
 
@@ -169,14 +168,8 @@ def filled(byte: int) -> Executor:
 @each()
 def test_nothing_is_read_before_it_is_written(case: Case) -> None:
     """Neither by the case nor by its gradient: what lay in memory before, another request's data say, has no say."""
-    arrays = case.arrays()
-    written = case.write(arrays)
-    asked = list(written.outputs)
-    if has_rule(case):
-        ones = [(y, y.full_like(1.0)) for y in written.float_outputs]
-        asked += vjp_or_zeros(written.builder, ones, written.float_operands)
-    plan = make_plan(written.builder.graph(asked), Limits())
-    feeds = {key: a for key, a in feeds_of(arrays).items() if key in plan.feeds}
+    plan = make_plan(with_gradient(case), Limits())
+    feeds = {key: a for key, a in feeds_of(case.arrays()).items() if key in plan.feeds}
     zeros, ones_everywhere = (filled(byte).run(plan, feeds) for byte in (0x00, 0xFF))
     for a, b in zip(zeros, ones_everywhere, strict=True):
         assert a.tobytes() == b.tobytes() or EXECUTOR.device != "cpu"

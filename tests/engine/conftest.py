@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.engine.ops import matrices
 
 
-@pytest.fixture(autouse=True)
-def _draws_of_its_own() -> None:
-    """Each test draws the same matrices, whatever ran before it in its process."""
+def pytest_runtest_setup() -> None:
+    """Each test draws the same matrices, whatever ran before it in its process; a fixture costs each test more."""
     matrices.RNG.bit_generator.state = matrices.FIRST

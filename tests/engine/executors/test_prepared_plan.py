@@ -16,7 +16,7 @@ from engine.executors.prepared_plan import PreparedPlan
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
-from tests.contract.cases import Case, each, feeds_of, has_rule
+from tests.contract.cases import Case, each, feeds_of, with_gradient
 from tests.engine.strategies import Sketch, sketches
 from tests.engine.test_random_graphs import graph_of_gradients
 
@@ -64,16 +64,10 @@ def assert_agrees(plan: Plan, *feeds: Mapping[Any, Array]) -> None:
 @pytest.mark.parametrize("small", THRESHOLDS)
 def test_every_op_and_its_gradient_agree(case: Case, small: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lifetimes, "SMALL_BYTES", small)
-    arrays = case.arrays()
-    written = case.write(arrays)
-    asked = list(written.outputs)
-    if has_rule(case):
-        ones = [(y, y.full_like(1.0)) for y in written.float_outputs]
-        asked += vjp_or_zeros(written.builder, ones, written.float_operands)
-    graph = written.builder.graph(asked)
+    graph = with_gradient(case)
     is_optimised = case.number % 2 == THRESHOLDS.index(small)  # one of the two at each threshold, in turn
     plan = make_plan(optimise(graph) if is_optimised else graph, LIMITS)
-    feeds = {key: a for key, a in feeds_of(arrays).items() if key in plan.feeds}
+    feeds = {key: a for key, a in feeds_of(case.arrays()).items() if key in plan.feeds}
     halved = {key: a / a.dtype.type(2) if a.dtype.kind == "f" else a for key, a in feeds.items()}
     assert_agrees(plan, feeds, halved, feeds)
 
