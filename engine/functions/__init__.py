@@ -14,6 +14,7 @@ Files:
                          quadrant
     coefficients         Coefficients of the polynomials that expansions write, lowest power first, and constants in
                          parts
+    complex_functions    Functions of complex numbers, written in the primitives of their real and imaginary parts
     error_functions      erf and erfc written in IEEE primitives: a polynomial near 0, and the exponential of one
                          further out
     expansions           Functions of the mathematical library, written out in primitives that every processor has
@@ -25,6 +26,7 @@ Files:
                          + f) a polynomial
     normal_functions     The inverse error function, and the logarithm of the normal distribution, in IEEE primitives,
                          in float32
+    pairs                A loop over complex numbers written in their parts: what every printer but NumPy's has
     products             Products of a row in any order: where that may be another number than in the order of the row
     remainder            The remainder of a division, written in IEEE primitives: exact, where the quotient has few
                          places

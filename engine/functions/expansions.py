@@ -15,6 +15,7 @@ from engine.functions.exponentials import write_exp, write_expm1, write_tanh
 from engine.functions.gamma_functions import write_lgamma, write_trigamma
 from engine.functions.logarithms import write_log, write_log1p, write_log2
 from engine.functions.normal_functions import write_erfinv, write_log_ndtr
+from engine.functions.pairs import split_pairs
 from engine.functions.products import may_leave_range
 from engine.functions.remainder import has_long_quotient, write_mod
 from engine.functions.threefry import write_threefry_bits, write_threefry_uniform, write_threefry_word
@@ -59,15 +60,16 @@ OUT_OF_RANGE: Final[Mapping[str, Callable[..., Scalar]]] = {
 
 def reports_range(loop: Loop) -> bool:
     """Whether `expand_functions` adds a result, which says that arguments are out of range."""
-    return any(i.op in OUT_OF_RANGE for i in loop.instructions)
+    return any(i.op in OUT_OF_RANGE for i in split_pairs(loop).instructions)
 
 
 def expand_functions(loop: Loop) -> Loop:
-    """The loop with FUNCTIONS and RANDOM written in ARITHMETIC and BITS; all else stays as it is.
+    """The loop with FUNCTIONS and RANDOM written in ARITHMETIC and BITS, and PAIRS in PAIR_PARTS; all else stays.
 
     Where `reports_range` is true, there is one result more, the last: a total, which is 0 where no arguments are
     `OUT_OF_RANGE`. Where it is not, all other results are to be computed in another way.
     """
+    loop = split_pairs(loop)
     builder = LoopBuilder(loop.dtype, loop.row_axes)
     loads = [builder.load(operand.level, operand.type) for operand in loop.operands]
     written: list[Scalar] = []

@@ -73,10 +73,10 @@ class ExpParts(NamedTuple):
         return self.power.n.fma(-LN2[self.r.dtype][1], self.head - self.r)
 
 
-def exp_parts(x: Scalar) -> ExpParts:
-    """What `write_exp` makes exp(x) of."""
+def exp_parts(x: Scalar, beyond: float = 0.0) -> ExpParts:
+    """What `write_exp` makes exp(x) of; right for results so much `beyond` the range, by their logarithm, too."""
     low, high = EXP_RANGE[x.dtype]
-    return _parts(at_least(at_most(x, high), low))
+    return _parts(at_least(at_most(x, high + beyond), low))
 
 
 def write_exp(x: Scalar) -> Scalar:

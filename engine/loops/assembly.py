@@ -62,7 +62,9 @@ class Assembly:
     # types
 
     def name(self, type: Scalars, lanes: int = 0) -> str:
-        """A type in LLVM's words; a vector, if lanes are given."""
+        """A type in LLVM's words; a vector, if lanes are given. Pairs are a vector, their parts by turns."""
+        if type == "pair":
+            return self.name("float", 2 * (lanes or 1))
         scalar = {"float": "float" if self.bits == 32 else "double", "int": f"i{self.bits}", "bool": "i1"}[type]
         return f"<{lanes} x {scalar}>" if lanes else scalar
 
@@ -108,6 +110,20 @@ class Assembly:
         """These lanes of two vectors of floats, of `among` each."""
         vector, numbers = self.name("float", among), ", ".join(f"i32 {i}" for i in lanes)
         return self.value(f"shufflevector {vector} {a}, {vector} {b}, <{len(lanes)} x i32> <{numbers}>")
+
+    def part(self, pairs: str, lanes: int, which: int) -> str:
+        """The real parts of pairs, or for 1 the imaginary ones: a scalar, where there are no lanes."""
+        if not lanes:
+            return self.value(f"extractelement {self.name('pair')} {pairs}, i32 {which}")
+        return self.shuffled(pairs, "poison", 2 * lanes, range(which, 2 * lanes, 2))
+
+    def paired(self, re: str, im: str, lanes: int) -> str:
+        """Pairs of these parts."""
+        if lanes:
+            return self.shuffled(re, im, lanes, [part * lanes + i for i in range(lanes) for part in range(2)])
+        type, float = self.name("pair"), self.name("float")
+        first = self.value(f"insertelement {type} poison, {float} {re}, i32 0")
+        return self.value(f"insertelement {type} {first}, {float} {im}, i32 1")
 
     def halved(self, vector: str, lanes: int, combined: Callable[[str, str, int], str]) -> str:
         """The lanes of floats combined: the lower half with the upper one, until there is one."""

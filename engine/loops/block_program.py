@@ -13,7 +13,7 @@ from engine.graph.op import KernelCall
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray
 from engine.loops.array_functions import ARRAY_FUNCTIONS
-from engine.loops.program import Instruction, Level, Loop, LoopOperand
+from engine.loops.program import Instruction, Level, Loop, LoopOperand, Scalars
 from engine.loops.registers import Register, Registers
 from engine.loops.special import in_blocks
 from engine.loops.ufuncs import BY_NAME, FOLDS, ufunc_of
@@ -118,7 +118,7 @@ class BlockProgram:
             row = self._view(_as_elements, *read)
             self._call(getattr(np, FOLDS[op]).reduce, row, *rest, out, self._fixed(True))
         elif op in ("select", "choose"):
-            self._select(out, *read)
+            self._select(instruction.type, out, *read)
         elif op in BY_NAME:
             wide = self._spread_slots if instruction.level == Level.ELEMENT else {}
             read = [wide.get(a, self._slots[a]) for a in instruction.args]
@@ -126,11 +126,15 @@ class BlockProgram:
         else:
             self._call(ufunc_of(np, op), *read, out)
 
-    def _select(self, out: int, cond: int, on_true: int, on_false: int) -> None:
-        """One of two, by the bits in which they differ.
+    def _select(self, type: Scalars, out: int, cond: int, on_true: int, on_false: int) -> None:
+        """One of two, by the bits in which they differ; of pairs, which are too wide for that, by a copy.
 
         NumPy's `where` branches, and half of that is foreseen wrongly.
         """
+        if type == "pair":
+            self._call(np.copyto, out, on_false)
+            self._call(_copy_where, out, on_true, cond)
+            return
         first, second, into = (self._view(_bits, slot) for slot in (on_true, on_false, out))
         self._call(np.bitwise_xor, first, second, into)
         self._call(np.multiply, into, self._view(_truth, cond), into)
@@ -171,7 +175,13 @@ class BlockProgram:
 
 def dtype_of(scalar: Register | Instruction | LoopOperand, number: np.dtype[Any]) -> np.dtype[Any]:
     """The dtype that holds a scalar in a loop whose numbers are of the dtype `number`."""
+    if scalar.type == "pair":
+        return np.result_type(number, np.complex64)
     return np.dtype(bool) if scalar.type == "bool" else number
+
+
+def _copy_where(out: HostArray, x: HostArray, cond: HostArray) -> None:
+    np.copyto(out, x, where=cond)
 
 
 def spread_scalars(loop: Loop, plan: Registers) -> list[int]:

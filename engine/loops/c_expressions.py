@@ -1,7 +1,7 @@
 """Single instructions of a loop as expressions of C, and what they are written in.
 
-F is the loop's float, I an int as wide, a bool is an int of 0 or 1. The names in capitals are macros, so that another
-dialect of C needs other definitions and nothing else.
+F is the loop's float, I an int as wide, P a pair of floats, a bool is an int of 0 or 1. The names in capitals are
+macros, so that another dialect of C needs other definitions and nothing else.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from typing import Final
 
 from engine.loops.extremes import extreme
-from engine.loops.program import Loop, Scalars
+from engine.loops.program import Loop, Scalars, refuse_pairs
 
 #: types of scalars, and of what lies in memory
-NAMES: Final[dict[Scalars, str]] = {"float": "F", "int": "I", "bool": "int"}
-STORED: Final[dict[Scalars, str]] = {"float": "F", "int": "I", "bool": "unsigned char"}
+NAMES: Final[dict[Scalars, str]] = {"float": "F", "int": "I", "bool": "int", "pair": "P"}
+STORED: Final[dict[Scalars, str]] = {"float": "F", "int": "I", "bool": "unsigned char", "pair": "P"}
 
 _INFIX: Final = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "iand": "&", "ior": "|", "ixor": "^",
@@ -26,8 +26,9 @@ _UNSIGNED: Final = {"iadd": "+", "isub": "-", "shl": "<<"}
 _FUNCTIONS: Final = ("abs", "sqrt", "floor", "ceil", "rint", "copysign", "fma", "bits", "from_bits")
 
 _HOST: Final = """\
-typedef {float} F; typedef {int} I; typedef unsigned {int} U;
+typedef {float} F; typedef {int} I; typedef unsigned {int} U; typedef struct {{ F real, imag; }} P;
 #define RESTRICT restrict
+#define PAIR(re, im) (P){{re, im}}
 #define ABS __builtin_fabs{suffix}
 #define SQRT __builtin_sqrt{suffix}
 #define FLOOR __builtin_floor{suffix}
@@ -69,6 +70,11 @@ def c_literal(number: float, type: Scalars, dtype: str) -> str:
 def c_expression(loop: Loop, number: int, args: Sequence[str]) -> str:
     """The primitive that scalar `number` is, of these operands."""
     op = loop.instructions[number].op
+    if op == "pair":
+        return f"PAIR({', '.join(args)})"
+    if op in ("real", "imag"):
+        return f"{args[0]}.{op}"
+    refuse_pairs(loop, number)
     if op in _INFIX:
         return f"{args[0]} {_INFIX[op]} {args[1]}"
     if op in _UNSIGNED:

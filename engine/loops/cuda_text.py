@@ -32,12 +32,13 @@ SUMS_HEAD: Final = 3
 SUM_ENTRIES: Final = 3
 
 _DEVICE: Final = """\
-typedef {float} F; typedef {int} I; typedef unsigned {int} U;
+typedef {float} F; typedef {int} I; typedef unsigned {int} U; struct P {{ F real, imag; }};
 #define KERNEL extern "C" __global__ void
 #define DEVICE static __device__
 #define GIVEN const struct Table given
 #define TABLE given.at
 #define RESTRICT __restrict__
+#define PAIR(re, im) P{{re, im}}
 #define GRID_X gridDim.x
 #define GRID_Y gridDim.y
 #define BLOCK_X blockIdx.x

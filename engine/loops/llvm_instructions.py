@@ -8,7 +8,7 @@ from typing import Final
 
 from engine.loops.assembly import Assembly
 from engine.loops.extremes import extreme
-from engine.loops.program import Loop, Scalars
+from engine.loops.program import PAIR_PARTS, Loop, Scalars, refuse_pairs
 
 _BINARY: Final = {
     "add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv", "and": "and", "or": "or",
@@ -36,6 +36,9 @@ def instruction(to: Assembly, loop: Loop, number: int, args: Sequence[str], lane
     op, operands = loop.instructions[number].op, loop.instructions[number].args
     type = loop.instructions[operands[0]].type
     taken, floats, bools = to.name(type, lanes), to.name("float", lanes), to.name("bool", lanes)
+    if op in PAIR_PARTS:
+        return to.paired(args[0], args[1], lanes) if op == "pair" else to.part(args[0], lanes, int(op == "imag"))
+    refuse_pairs(loop, number)
     if op in _BINARY:
         return to.value(f"{_BINARY[op]} {taken} {args[0]}, {args[1]}")
     if op in _COMPARISONS:
@@ -47,10 +50,9 @@ def instruction(to: Assembly, loop: Loop, number: int, args: Sequence[str], lane
         return to.value(f"select {bools} {args[0]}, {chosen} {args[1]}, {chosen} {args[2]}")
     if op in ("bits", "from_bits"):
         return to.value(f"bitcast {taken} {args[0]} to {to.name(loop.instructions[number].type, lanes)}")
-    if op == "neg":
-        return to.value(f"fneg {floats} {args[0]}")
-    if op == "not":
-        return to.value(f"xor {bools} {args[0]}, " + ("splat (i1 true)" if lanes else "true"))
+    if op in ("neg", "not"):
+        true = "splat (i1 true)" if lanes else "true"
+        return to.value(f"fneg {floats} {args[0]}" if op == "neg" else f"xor {bools} {args[0]}, {true}")
     found = extreme(loop, number)
     by_number = dict(zip(operands, args, strict=True))
     first, second = by_number[found.first], by_number[found.second]

@@ -296,14 +296,27 @@ class KernelText:
         return self._at(f"%kept{self.schedule.scratch.index(number)}", self._type(number), at)
 
     def _load(self, type: Scalars, place: str, lanes: int = 0, mask: str = "") -> str:
+        if type == "pair":
+            return self.memory.load(self.to.name("float"), place, 2 * (lanes or 1), self._of_parts(mask))
         found = self.memory.load(self.to.stored(type), place, lanes, mask)
         zero = "zeroinitializer" if lanes else "0"
         return self.to.value(f"icmp ne {self.to.stored(type, lanes)} {found}, {zero}") if type == "bool" else found
 
     def _store(self, value: str, type: Scalars, place: str, lanes: int = 0, mask: str = "") -> None:
+        if type == "pair":
+            self.memory.store(self.to.name("float"), value, place, 2 * (lanes or 1), self._of_parts(mask))
+            return
         if type == "bool":
             value = self.to.value(f"zext {self.to.name(type, lanes)} {value} to {self.to.stored(type, lanes)}")
         self.memory.store(self.to.stored(type), value, place, lanes, mask)
+
+    def _of_parts(self, mask: str) -> str:
+        """A mask of pairs as one of their parts."""
+        lanes = ", ".join(f"i32 {i // 2}" for i in range(2 * self.lanes))
+        bools = self.to.name("bool", self.lanes)
+        return mask and self.to.value(
+            f"shufflevector {bools} {mask}, {bools} poison, <{2 * self.lanes} x i32> <{lanes}>"
+        )
 
     def _store_sum(self, value: str, base: str, index: str) -> None:
         self.memory.store(self.to.name("float"), value, self._at(base, "float", index), says_align=False)

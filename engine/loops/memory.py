@@ -140,5 +140,8 @@ def _suffix(type: str, lanes: int) -> str:
 
 
 def _size(type: str) -> int:
-    """Bytes of a scalar: that many it is aligned to."""
+    """Bytes of a scalar, that many it is aligned to; or of a vector of them."""
+    if type.startswith("<"):
+        count, _, each = type.strip("<>").partition(" x ")
+        return int(count) * _size(each)
     return {"float": 4, "double": 8}.get(type) or int(type[1:]) // 8

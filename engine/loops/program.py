@@ -4,12 +4,16 @@ A `Loop` says what is computed at each point of a space of rows and columns, and
 sizes, strides, blocks or passes: a `Space` has the sizes, and a printer decides the rest. A scalar stands at a `Level`:
 the same everywhere, one a row, or one an element; what reduces a row stands at ROW and may be used by elements again,
 so that softmax is one loop of three passes.
+
+A complex number is a pair: an element of an operand or a result that is two floats side by side. What is computed of
+pairs has the names of what is computed of floats. NumPy has it; for all others `engine.functions` writes it in floats:
+a printer reads pairs, takes them apart, makes them of two floats, and writes them, and knows no more of them.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from ctypes import c_float
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -17,7 +21,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 from engine.graph.kinds.typed_number import exact
 
-Scalars = Literal["float", "bool", "int"]  # float: of the loop's dtype; int: as wide, for the bits of a float
+#: float: of the loop's dtype; int: as wide, for the bits of a float; pair: a complex number, of two floats
+Scalars = Literal["float", "bool", "int", "pair"]
 
 
 class Level(IntEnum):
@@ -38,6 +43,7 @@ class Primitive(NamedTuple):
 _F: Final = "float"
 _B: Final = "bool"
 _I: Final = "int"
+_P: Final = "pair"
 
 
 def _all(names: str, takes: tuple[Scalars, ...], gives: Scalars) -> dict[str, Primitive]:
@@ -71,7 +77,17 @@ BITS: Final = {
 }
 #: over the columns of a row, in any order; max and min give NaN where an element is NaN
 REDUCTIONS: Final = {**_all("row_sum row_prod row_max row_min", (_F,), _F)}
-PRIMITIVES: Final = {**ARITHMETIC, **FUNCTIONS, **RANDOM, **BITS, **REDUCTIONS}
+#: a complex number of two floats, and these of it
+PAIR_PARTS: Final = {**_all("pair", (_F, _F), _P), **_all("real imag", (_P,), _F)}
+PRIMITIVES: Final = {**ARITHMETIC, **FUNCTIONS, **RANDOM, **BITS, **REDUCTIONS, **PAIR_PARTS}
+#: what complex numbers have, by the words for floats: NumPy has it, and `functions` writes it in PAIR_PARTS
+PAIRS: Final = {
+    **_all("neg conj reciprocal sqrt exp sin cos sinh cosh tanh", (_P,), _P),
+    **_all("add sub mul div", (_P, _P), _P),
+    **_all("eq ne", (_P, _P), _B),
+    **_all("select", (_B, _P, _P), _P),
+    **_all("abs", (_P,), _F),
+}
 
 
 class Instruction(NamedTuple):
@@ -140,6 +156,18 @@ class Space(NamedTuple):
     strides: tuple[tuple[int, ...], ...]
 
 
+def has_pairs(loop: Loop) -> bool:
+    """Whether any number of a loop is complex."""
+    return any(instruction.type == _P for instruction in loop.instructions)
+
+
+def refuse_pairs(loop: Loop, number: int) -> None:
+    """Raise TypeError for a scalar that is computed with complex numbers, which no printer but NumPy's writes."""
+    found = loop.instructions[number]
+    if _P in (found.type, *(loop.instructions[a].type for a in found.args)):
+        raise TypeError(f"{found.op} of complex numbers has to be written in their parts")
+
+
 def part_elements(loop: Loop, space: Space) -> int:
     """Elements of the sums that one part has of all results: a value a column, or one."""
     return sum({"columns": space.columns, "total": 1}.get(result.kind, 0) for result in loop.results)
@@ -171,7 +199,9 @@ class LoopBuilder:
         return self._scalar("constant", (), number, _I, Level.CONSTANT)
 
     def apply(self, op: str, *args: Scalar | float) -> Scalar:
-        """A primitive of these."""
+        """A primitive of these, which is that of complex numbers where one of them is a pair."""
+        if any(isinstance(a, Scalar) and a.type == _P for a in args):
+            return self._of_pairs(op, args)
         takes, gives = PRIMITIVES[op]
         operands = [a if isinstance(a, Scalar) else self.constant(a) for a in args]
         if op == "select" and operands[1].type == _B:
@@ -181,6 +211,47 @@ class LoopBuilder:
             raise TypeError(f"{op} takes {', '.join(takes)}, but got {', '.join(found)}")
         level = Level.ROW if op in REDUCTIONS else max(a.level for a in operands)
         return self._scalar(op, tuple(a.number for a in operands), None, gives, level)
+
+    def as_pair(self, x: Scalar | float) -> Scalar:
+        """A pair as it is; of anything else, the one with the imaginary part 0."""
+        if not isinstance(x, Scalar):
+            return self.apply("pair", x, 0.0)
+        if x.type == _B:
+            x = x.where(1.0, 0.0)
+        return x if x.type == _P else self.apply("pair", x, 0.0)
+
+    def _of_pairs(self, op: str, args: Sequence[Scalar | float]) -> Scalar:
+        """A primitive of complex numbers. What is real becomes complex before, but for a Python number."""
+        if op in ("real", "imag"):
+            return self._part(op, *args)
+        if op in ("add", "sub", "mul", "div") and not all(isinstance(a, Scalar) for a in args):
+            return self._with_number(op, *args)
+        if op not in PAIRS:
+            raise TypeError(f"there is no {op} of complex numbers")
+        takes, gives = PAIRS[op]
+        operands = [self.as_pair(a) if type == _P else a for a, type in zip(args, takes, strict=True)]
+        assert all(isinstance(a, Scalar) for a in operands)
+        scalars = [a for a in operands if isinstance(a, Scalar)]
+        return self._scalar(op, tuple(a.number for a in scalars), None, gives, max(a.level for a in scalars))
+
+    def _part(self, op: str, x: Scalar | float) -> Scalar:
+        """A part of a pair: of one that was made here, what it was made of."""
+        assert isinstance(x, Scalar)
+        made = self.instructions[x.number]
+        if made.op == "pair":
+            number = made.args[op == "imag"]
+            return Scalar(self, number, _F, self.instructions[number].level)
+        return self._scalar(op, (x.number,), None, _F, x.level)
+
+    def _with_number(self, op: str, a: Scalar | float, b: Scalar | float) -> Scalar:
+        """Arithmetic with a number, which has no imaginary part: it shifts the real one, and scales each (C99)."""
+        if not isinstance(a, Scalar):
+            assert isinstance(b, Scalar)
+            if op == "div":
+                return b.reciprocal() if a == 1 else b.reciprocal() * a
+            return self.apply("add", -b, a) if op == "sub" else self.apply(op, b, a)
+        im = a.imag() if op in ("add", "sub") else self.apply(op, a.imag(), b)
+        return self.apply("pair", self.apply(op, a.real(), b), im)
 
     def store(self, kind: ResultKind, value: Scalar) -> int:
         """Make a scalar a result: its number."""
@@ -216,7 +287,7 @@ class Scalar:
 
     def __getattr__(self, name: str) -> Callable[..., Scalar]:
         op = name.rstrip("_")  # and_, or_, not_
-        if op not in PRIMITIVES:
+        if op not in PRIMITIVES and op not in PAIRS:
             raise AttributeError(f"there is no primitive {name}")
         return lambda *others: self.builder.apply(op, self, *others)
 

@@ -7,6 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
+from engine.graph.op import Array, Namespace
+from engine.loops.program import PAIRS
 from engine.loops.threefry_arrays import threefry_bits, threefry_uniform, threefry_word
 
 #: primitive → the ufunc of numpy and cupy that it is
@@ -17,6 +19,12 @@ UFUNCS: Final[Mapping[str, str]] = MappingProxyType(
     | {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal", "eq": "equal", "ne": "not_equal"}
     | {"and": "logical_and", "or": "logical_or", "not": "logical_not"}
 )
+#: the same of what complex numbers alone have
+_COMPLEX_UFUNCS: Final = {"conj": "conjugate"} | {name: name for name in ("reciprocal", "sinh", "cosh")}
+#: ufunc → the primitive of complex numbers that it is
+COMPLEX_PRIMITIVE_OF: Final[Mapping[str, str]] = MappingProxyType(
+    {name: op for op, name in {**UFUNCS, **_COMPLEX_UFUNCS}.items() if op in PAIRS}
+)
 #: reduction of a row → the ufunc that reduces
 FOLDS: Final[Mapping[str, str]] = MappingProxyType(
     {"row_sum": "add", "row_prod": "multiply", "row_max": "maximum", "row_min": "minimum"}
@@ -25,9 +33,26 @@ FOLDS: Final[Mapping[str, str]] = MappingProxyType(
 BY_NAME: Final = frozenset({"minimum", "maximum"})
 
 
+def _pair(xp: Namespace, re: Array, im: Array, out: Array | None = None) -> Array:
+    if out is None:
+        out = xp.empty(xp.broadcast_shapes(xp.shape(re), xp.shape(im)), xp.result_type(re, xp.complex64))
+    out.real[...] = re
+    out.imag[...] = im
+    return out
+
+
+def _part(name: str, xp: Namespace, x: Array, out: Array | None = None) -> Array:
+    part = getattr(x, name)
+    if out is None:
+        return part.copy()
+    xp.copyto(out, part)
+    return out
+
+
 #: primitives that neither module has: functions of it, and of what a ufunc takes
 _OURS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {"threefry_uniform": threefry_uniform, "threefry_bits": threefry_bits, "threefry_word": threefry_word}
+    | {"pair": _pair, "real": partial(_part, "real"), "imag": partial(_part, "imag")}
 )
 
 
@@ -35,6 +60,7 @@ def ufunc_of(xp: Any, op: str) -> Any:
     """What computes a primitive, a ufunc of `xp`, numpy or cupy, or as one. Raises TypeError where there is nothing."""
     if op in _OURS:
         return partial(_OURS[op], xp)
-    if op not in UFUNCS:
+    name = UFUNCS.get(op) or _COMPLEX_UFUNCS.get(op)
+    if name is None:
         raise TypeError(f"{op} is for compiled kernels")
-    return getattr(xp, UFUNCS[op])
+    return getattr(xp, name)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
+from engine.graph.dtypes import is_complex
 from engine.graph.tensor_type import BOOL, FLOAT16, FLOAT32, DType
 from engine.loops.program import Scalar, Scalars
-from engine.loops.ufuncs import UFUNCS
+from engine.loops.ufuncs import COMPLEX_PRIMITIVE_OF, UFUNCS
 
 #: one element of a result: `formula(*operands, **attrs)`; None where the attributes leave it opaque
 ScalarFormula = Callable[..., Scalar | None]
@@ -15,9 +16,19 @@ ScalarFormula = Callable[..., Scalar | None]
 PRIMITIVE_OF: Final[Mapping[str, str]] = {ufunc: op for op, ufunc in UFUNCS.items()}
 
 
+def primitive_of(ufunc: str, types: Sequence[Scalars]) -> str | None:
+    """The primitive that a ufunc is of scalars of these types; None where there is none."""
+    return (COMPLEX_PRIMITIVE_OF if "pair" in types else PRIMITIVE_OF).get(ufunc)
+
+
+def scalars_of(dtype: DType) -> Scalars:
+    """As what a loop of its floats has the elements of a dtype."""
+    return "bool" if dtype == BOOL else "pair" if is_complex(dtype) else "float"
+
+
 def read_as(x: Scalar, type: Scalars) -> Scalar:
-    """x as a bool, true where it is not 0, or as a number, 1 where it is true."""
-    if x.type == type:
+    """x as a bool, true where it is not 0, or as a number, 1 where it is true; a complex number remains one."""
+    if x.type == type or (x.type, type) == ("pair", "float"):
         return x
     return x.ne(0.0) if type == "bool" else x.where(1.0, 0.0)
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from engine.graph.dtypes import has_loops, in_opset, is_complex
+from engine.graph.dtypes import has_loops, in_opset, is_complex, real_dtype
 from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
 from engine.graph.memory import Memory
@@ -25,7 +25,7 @@ from engine.loops.elements import ElementKernel
 from engine.loops.program import PRIMITIVES, Level, LoopBuilder, Scalar, Scalars
 from engine.oplib import batching
 from engine.oplib.conjugates import conjugate, for_real
-from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, number_dtype, read_as
+from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, number_dtype, primitive_of, read_as, scalars_of
 from engine.oplib.permutation import shaped
 from engine.oplib.widening import widened
 from engine.rewrites.movement import MOVING
@@ -45,6 +45,8 @@ class Elementwise(Op):
     ufunc: ClassVar[str] = ""
     #: one element of the result: `scalar(*operands, **attrs)`, or None where some attributes leave no formula
     scalar: ClassVar[ScalarFormula | None] = None
+    #: the same of complex operands, where it is another one
+    complex_scalar: ClassVar[ScalarFormula | None] = None
     partials: ClassVar[Sequence[Partial] | NoGradient]
     rewrites: ClassVar[tuple[RewriteRule, ...]] = MOVING
     #: FLOPs for one element
@@ -83,11 +85,12 @@ class Elementwise(Op):
 
         A bool counts as 0 or 1 where a number is wanted, and a number as true where it is not 0.
         """
-        wanted = self.reads(*(x.type for x in operands))
-        read = [read_as(x, type) for x, type in zip(operands, wanted, strict=True)]
-        if self.scalar is not None:
-            return self.scalar(*read, **attrs)
-        primitive = PRIMITIVE_OF.get(self.ufunc)
+        types = [x.type for x in operands]
+        read = [read_as(x, type) for x, type in zip(operands, self.reads(*types), strict=True)]
+        formula = self.complex_scalar if "pair" in types and self.complex_scalar else self.scalar
+        if formula is not None:
+            return formula(*read, **attrs)
+        primitive = primitive_of(self.ufunc, types)
         return None if primitive is None else read[0].builder.apply(primitive, *read)
 
     def reads(self, *types: Scalars) -> Sequence[Scalars]:
@@ -96,13 +99,17 @@ class Elementwise(Op):
         return PRIMITIVES[PRIMITIVE_OF[self.ufunc]].takes if is_primitive else ["float"] * len(types)
 
     def is_fusible(self, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
-        """Whether `scalar_of` computes this result of such operands: all float32, or all float64, but for bools."""
-        dtypes = {t.dtype for t in (out, *types)} - {BOOL}
+        """Whether `scalar_of` computes this result of such operands: all float32, or all float64, but for bools.
+
+        Complex numbers count as what their parts are.
+        """
+        dtypes = {real_dtype(t.dtype) for t in (out, *types)} - {BOOL}
         return len(dtypes) == 1 and self.is_fusible_in(dtypes.pop(), out, *types, **attrs)
 
     def is_fusible_in(self, dtype: DType, out: TensorType, *types: TensorType, **attrs: Any) -> bool:
         """Whether `scalar_of` computes it in a loop of this dtype, that of all but bools; of bools alone, of any."""
-        is_opaque = self.scalar is None and self.ufunc not in PRIMITIVE_OF
+        formulas = self.scalar, self.complex_scalar
+        is_opaque = formulas == (None, None) and primitive_of(self.ufunc, [scalars_of(t.dtype) for t in types]) is None
         if is_opaque or not has_loops(dtype):
             return False
         kernel = _kernels(self, (dtype, out.dtype, *(t.dtype for t in types)), attrs)
@@ -181,8 +188,9 @@ def _kernel_of(op: Definition, dtypes: tuple[DType, ...], attrs: Mapping[str, An
     assert isinstance(op, Elementwise)
     number, dtype, *read = dtypes
     builder = LoopBuilder("float32" if number == FLOAT32 else "float64")
-    types: list[Scalars] = ["bool" if each == BOOL else "float" for each in read]
-    found = op.scalar_of([builder.load(Level.ELEMENT, type) for type in op.reads(*types)], attrs)
+    types = [scalars_of(each) for each in read]
+    loaded = [type if type == "pair" else wanted for type, wanted in zip(types, op.reads(*types), strict=True)]
+    found = op.scalar_of([builder.load(Level.ELEMENT, type) for type in loaded], attrs)
     if found is None:
         return None
     builder.store("element", found)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import DTYPES, is_complex
+from engine.graph.dtypes import DTYPES, is_complex, real_dtype
 from engine.graph.errors import DtypeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall, Op, ResultTypes
@@ -53,6 +53,10 @@ class Cast(Op):
     def forward(self, run: RunContext, x: Array, *, out: Array, dtype: DType) -> None:
         """Convert while copying."""
         out[...] = x
+
+    def in_elements(self, x: Value, *, dtype: DType) -> Value | None:
+        """Of a real x of the same width as a complex number's parts: with an imaginary part of 0."""
+        return x.make_complex(0.0) if is_complex(dtype) and real_dtype(dtype) == x.dtype else None
 
     def bind(self, run: RunContext, operands: Sequence[Array], out: Array, attrs: Mapping[str, Any]) -> KernelCall:
         """The assignment itself."""

@@ -31,6 +31,7 @@ class MakeComplex(Binary):
     name = "make_complex"
     since = 2
     operands = ("re", "im")
+    scalar = staticmethod(lambda re, im: re.pair(im))
     gradient = "d re = Re g, d im = Im g"
     partials = _IN_VJP
     truths = (
@@ -75,6 +76,7 @@ class RealPart(ComplexPart):
     """y = Re x; a real x itself. PyTorch's, JAX's and NumPy's `real`."""
 
     name = "real"
+    complex_scalar = staticmethod(lambda x: x.real())
     gradient = "g, with the imaginary part 0"
     truths = (
         Truth(
@@ -103,6 +105,7 @@ class ImaginaryPart(ComplexPart):
     """y = Im x; 0 for a real x. JAX's and NumPy's `imag`; PyTorch's refuses a real x."""
 
     name = "imag"
+    complex_scalar = staticmethod(lambda x: x.imag())
     gradient = "i · g"
     truths = (
         Truth(

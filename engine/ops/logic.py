@@ -53,5 +53,6 @@ class IsFinite(Predicate, Unary):
     dtypes = DTYPES
     ufunc = "isfinite"
     scalar = staticmethod(lambda x: x.abs() < math.inf)
+    complex_scalar = staticmethod(lambda x: (x.real().abs() < math.inf).and_(x.imag().abs() < math.inf))
     cost = 1
     samples = (Sample(Real(2, 3)), Sample(Ints(3, high=5)), Sample(Bools()))

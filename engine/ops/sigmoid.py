@@ -25,6 +25,13 @@ def _tail(x: Scalar) -> Scalar:
     return (-x.abs()).exp().log1p()
 
 
+def _complex_logistic(z: Scalar) -> Scalar:
+    """By e^∓z, whichever does not overflow."""
+    left, one = z.real() < 0.0, z.builder.as_pair(1.0)
+    power = left.where(z, -z).exp()
+    return left.where(power, one) / (one + power)
+
+
 class Sigmoid(FloatUnary):
     """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the same formula."""
 
@@ -33,6 +40,7 @@ class Sigmoid(FloatUnary):
     dtypes = DTYPES
     gradient = "g · y · (1 − y)"
     scalar = staticmethod(_logistic)
+    complex_scalar = staticmethod(_complex_logistic)
     complex_temporaries, complex_masks = 2, 2
     partials = (lambda y, x: y * (1 - y),)
 

@@ -8,11 +8,13 @@ from contextlib import suppress
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from engine.graph.dtypes import real_dtype
 from engine.graph.ir import Graph, Node
 from engine.graph.op import View
 from engine.graph.tensor_type import Shape, Strided, TensorType
 from engine.loops.program import Level, LoopBuilder, Scalar, Scalars
 from engine.oplib.accumulate import count
+from engine.oplib.element_formula import scalars_of
 from engine.oplib.elementwise import Elementwise
 from engine.oplib.rowwise import Rowwise
 from engine.passes.dce import dce
@@ -222,13 +224,14 @@ class _Writer:
             return self._scalars[operand]
         number = self._number(operand)
         if number is not None:
-            return self._builder.constant(number)
+            real = self._builder.constant(number)
+            return self._builder.as_pair(real) if self.nodes[operand].type.is_complex else real
         return loads[operand, self._grouping.lacks_axes(operand, reader)]
 
     def _number(self, operand: int) -> float | None:
-        """The number that a node holds everywhere, where that is a float of the loop's dtype."""
+        """The number that a node holds everywhere, where that is one of the loop's dtype, or of pairs of it."""
         node = self.nodes[operand]
-        return node.op.number_everywhere(node.attrs) if node.type.dtype == self.group.domain.dtype else None
+        return node.op.number_everywhere(node.attrs) if real_dtype(node.type.dtype) == self.group.domain.dtype else None
 
     def _scalar(self, i: int, operands: Sequence[Scalar]) -> Scalar:
         node, member = self.nodes[i], self._member(i)
@@ -278,9 +281,9 @@ class _Writer:
 
 
 def _kind(type: TensorType) -> Scalars:
-    if type.dtype.kind not in "bf":
+    if type.dtype.kind not in "bfc":
         raise _Unwritten
-    return "bool" if type.dtype.kind == "b" else "float"
+    return scalars_of(type.dtype)
 
 
 def _rewritten(graph: Graph, loops: Sequence[WrittenLoop]) -> Graph:

@@ -9,6 +9,7 @@ from typing import Any
 
 from engine.functions.expansions import expand_functions, reports_range
 from engine.graph.by_device import DeviceFunction
+from engine.graph.dtypes import DTYPES
 from engine.graph.op import Kernel, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray, TensorType
@@ -39,6 +40,7 @@ class Fused(Kernel):
     operands = ("x...",)
     several = True
     internal = True
+    dtypes = DTYPES
 
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
         """`types`."""

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Container, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from engine.graph.dtypes import has_loops
+from engine.graph.dtypes import has_loops, real_dtype
 from engine.graph.ir import Graph, Node
 from engine.graph.op import View
 from engine.graph.tensor_type import BOOL, FLOAT64, DType, Shape, TensorType
@@ -32,7 +32,7 @@ Ending = Literal["columns", "total"]
 
 
 class Domain(NamedTuple):
-    """An iteration space: a shape, and the dtype of the floats in it."""
+    """An iteration space: a shape, and the dtype of the floats in it, those of complex numbers included."""
 
     shape: Shape
     dtype: DType
@@ -165,7 +165,7 @@ class Grouping:
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
-        numbers = {t.dtype for t in (node.type, *types)} - {BOOL}
+        numbers = {real_dtype(t.dtype) for t in (node.type, *types)} - {BOOL}
         dtypes = numbers or ({FLOAT64} if self._in_body else set())
         if len(dtypes) != 1 or not isinstance(node.op, Elementwise):
             return None

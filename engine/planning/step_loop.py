@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from engine.functions.expansions import expand_functions, reports_range
+from engine.graph.dtypes import real_dtype
 from engine.graph.op import Array
 from engine.graph.tensor_type import TensorType
 from engine.loops.program import REDUCTIONS, Instruction, Level, LoopOperand, LoopResult, Space
 from engine.loops.recurrence import Carry, Recurrence
+from engine.oplib.element_formula import scalars_of
 from engine.planning.fused import Fused
 from engine.planning.plan import Plan, Step
 
@@ -107,9 +109,9 @@ class _Writer:
     def _loaded(self, fed: int, type: TensorType) -> int | None:
         """An input as it comes, which the loop may not have read."""
         if fed not in self._fed:
-            if type.shape != self._type.shape or type.dtype.name not in (self._loop.dtype, "bool"):
+            if type.shape != self._type.shape or real_dtype(type.dtype).name not in (self._loop.dtype, "bool"):
                 return None
-            kind: Literal["float", "bool"] = "bool" if type.dtype.name == "bool" else "float"
+            kind = scalars_of(type.dtype)
             self._instructions.append(Instruction("load", (), len(self._operands), kind, Level.ELEMENT))
             self._operands.append(LoopOperand(Level.ELEMENT, kind))
             self._strides.append(self._element)

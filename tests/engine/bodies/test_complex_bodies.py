@@ -7,9 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Compiler, Gradients, Limits, Program, Statement, TensorType, open_executor, registry
+from engine import Compiler, Gradients, Limits, Program, Statement, TensorType, Values, open_executor, registry
 from engine.graph.program import Function
-from tests.engine.looping import Writer
+from engine.planning.compiled_bodies import with_compiled_bodies
+from engine.planning.looped import PlannedScan
+from engine.planning.plan import graph_of
+from tests.engine.looping import EXECUTOR, Writer, written
 
 Z = np.array([0.6 + 0.3j, -0.2 + 0.7j])
 W = np.array([0.9 - 0.2j, 0.3 + 0.5j])
@@ -182,3 +185,27 @@ def test_a_function_of_a_complex_operand_is_written_by_hand_too() -> None:
     program = Program(registry(), said, opset=2, functions=[function])
     plan = Compiler(Limits()).forward(program, {0: TensorType.of(Z)}, [2]).plan
     assert (open_executor("cpu").run(plan, {0: Z})[0] == Z.conj()).all()
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_a_body_of_complex_elements_has_time_inside(dtype: str) -> None:
+    """One kernel, whose carries are pairs in registers; a sequence, a constant, and a stack of real numbers beside."""
+    pytest.importorskip("llvmlite")
+
+    def body(g: Writer, w: int, z: int, x: int) -> list[int]:
+        z = g.add(g.tanh(g.mul(z, w)), x)
+        return [z, g.abs(z)]
+
+    feeds = [np.asarray(a, dtype) for a in (W, Z, np.outer(np.arange(STEPS), Z))]
+    asked = written(lambda g, *given: g.scan(*given, body=body, carries=1, sequences=1), *feeds)
+    plan = Compiler(Limits()).compile(asked.program, asked.types, Values.of_program(asked.program, asked.results)).plan
+    (scan,) = (node.op for node in with_compiled_bodies(graph_of(plan, registry())).nodes if node.op.runs)
+    assert isinstance(scan, PlannedScan)
+    assert scan.step_loop is not None
+    wanted = EXECUTOR.run(plan, asked.feeds)
+    native = open_executor("cpu", compile="on")
+    for _ in range(3):
+        found = native.run(plan, asked.feeds)
+        native.settle()
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, 20 * np.finfo(dtype).eps)
