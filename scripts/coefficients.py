@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import mpmath as mp
 
-FILE = Path(__file__).parents[1] / "engine" / "loops" / "coefficients.py"
+FILE = Path(__file__).parents[1] / "engine" / "functions" / "coefficients.py"
 HEAD = '''"""Coefficients of the polynomials that expansions write, lowest power first, and constants in parts.
 
 Written by `python -m scripts.coefficients`.
@@ -31,6 +31,8 @@ POINTS = 400
 TAIL_CENTRE = 1.25
 #: where the polynomial of exp ends, a little past ln 2 / 2; those of sin and cos, a little past π / 4
 HALF_LN2, QUARTER_PI = mp.mpf("0.3470"), mp.mpf("0.7863")
+#: that of the arc tangent, a little past tan(π / 8)
+EIGHTH_TURN = mp.mpf("0.4143")
 #: from where on Stirling's series of log Γ and that of its second derivative are used
 STIRLING_START, TRIGAMMA_START = 4, 2
 #: −log(1 − x²) from where on the inverse error function is one of its root; and for the largest x below 1
@@ -176,6 +178,7 @@ DEGREES = {
         "LOG": 8,
         "SIN": 2,
         "COS": 2,
+        "ATAN": 4,
         "ERF": 7,
         "LOG_ERFC": 6,
         "TAIL": 11,
@@ -187,7 +190,7 @@ DEGREES = {
         "ERFINV": 8,
         "ERFINV_TAIL": 10,
     },
-    "float64": {"EXP": 10, "LOG": 6, "SIN": 5, "COS": 5, "ERF": 14, "LOG_ERFC": 17, "TAIL": 30},
+    "float64": {"EXP": 10, "LOG": 6, "SIN": 5, "COS": 5, "ATAN": 10, "ERF": 14, "LOG_ERFC": 17, "TAIL": 30},
 }
 
 
@@ -216,6 +219,8 @@ def fits(dtype: str) -> Iterator[tuple[str, str, Fit]]:
         "(cos(r) - 1 + r² / 2) / r⁴ of r², |r| < π / 4",
         Fit(of_square(cos), lambda z: z * z + 1e-9, 0, QUARTER_PI**2),
     )
+    arc = of_square(rest(mp.atan, (0, 1), 3))
+    yield "ATAN", "(atan(u) - u) / u³ of u², |u| < tan(π / 8)", Fit(arc, lambda z: z + 1e-9, 0, EIGHTH_TURN**2)
     yield "ERF", "erf(x) / x - 1 of x², |x| < 1", Fit(of_square(erf), lambda z: 1, 0, 1)
     yield (
         "LOG_ERFC",

@@ -6,6 +6,8 @@ What may live here: expansions, with the source and the error of each. What may 
 are the NumPy printer's.
 
 Files:
+    arc_tangent          The angle of a point written in IEEE primitives: an arc tangent below tan(π / 8), turned to its
+                         octant
     bessel_coefficients  Coefficients of the polynomials that modified Bessel functions are written with, lowest power
                          first
     bessel_functions     Modified Bessel functions of the first kind, in arithmetic and exponentials that every printer

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from engine.functions.arc_tangent import write_angle
 from engine.functions.exponentials import EXP_RANGE, exp_parts
 from engine.loops.program import Scalar
 
@@ -67,7 +68,7 @@ class _Scaled(NamedTuple):
     """A complex number times a power of two for which its size has a square; and whether it was far off."""
 
     z: ComplexParts
-    size: Scalar
+    square: Scalar
     large: Scalar
     small: Scalar
 
@@ -78,19 +79,45 @@ class _Scaled(NamedTuple):
         largest = z.re.abs().maximum(z.im.abs())
         found = cls(z, largest, largest > high, largest < low)
         re, im = z.re * found.scale(1), z.im * found.scale(1)
-        return found._replace(z=ComplexParts(re, im), size=re.fma(re, im * im).sqrt())
+        return found._replace(z=ComplexParts(re, im), square=re.fma(re, im * im))
+
+    @property
+    def size(self) -> Scalar:
+        """Of the product."""
+        return self.square.sqrt()
 
     def scale(self, exponent: float) -> Scalar:
         """To this power, what it was multiplied by."""
-        far = _MODERATE[self.size.dtype][2] ** exponent
+        far = _MODERATE[self.square.dtype][2] ** exponent
         return self.large.where(1 / far, self.small.where(far, 1.0))
 
 
 def absolute(x: ComplexParts) -> Scalar:
     """|x|, infinite where either part is (C99)."""
     found = _Scaled.of(x)
-    infinite = x.re.abs().eq(math.inf).or_(x.im.abs().eq(math.inf))
-    return infinite.where(math.inf, found.size * found.scale(-1))
+    return _is_infinite(x).where(math.inf, found.size * found.scale(-1))
+
+
+def _is_infinite(z: ComplexParts) -> Scalar:
+    """Whether either part is."""
+    return z.re.abs().eq(math.inf).or_(z.im.abs().eq(math.inf))
+
+
+def angle(z: ComplexParts) -> Scalar:
+    """That of z, from −π to π."""
+    return write_angle(z.im, z.re)
+
+
+def logarithm(z: ComplexParts) -> ComplexParts:
+    """log |z| + i · angle z; next to the unit circle by |z|² − 1, of which the squares are taken apart."""
+    found = _Scaled.of(z)
+    larger, smaller = z.re.abs().maximum(z.im.abs()), z.re.abs().minimum(z.im.abs())
+    is_near = (found.square > 0.5).and_(found.square < 2.0).and_(found.large.or_(found.small).not_())
+    more = is_near.where((larger - 1).fma(larger + 1, smaller * smaller), 0.0)
+    far = math.log(_MODERATE[z.re.dtype][2])
+    scale = found.large.where(far, found.small.where(-far, 0.0))
+    size = is_near.where(more.log1p() * 0.5, found.square.log() * 0.5 + scale)
+    return ComplexParts(_is_infinite(z).where(math.inf, size), angle(z))
 
 
 def exponential(z: ComplexParts) -> ComplexParts:
@@ -201,6 +228,8 @@ COMPLEX_WRITERS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
         "ne": lambda a, b: a.re.ne(b.re).or_(a.im.ne(b.im)),
         "select": choose,
         "abs": absolute,
+        "angle": angle,
+        "log": logarithm,
         "sqrt": root,
         "exp": exponential,
         "sin": sin,

@@ -82,11 +82,11 @@ PAIR_PARTS: Final = {**_all("pair", (_F, _F), _P), **_all("real imag", (_P,), _F
 PRIMITIVES: Final = {**ARITHMETIC, **FUNCTIONS, **RANDOM, **BITS, **REDUCTIONS, **PAIR_PARTS}
 #: what complex numbers have, by the words for floats: NumPy has it, and `functions` writes it in PAIR_PARTS
 PAIRS: Final = {
-    **_all("neg conj reciprocal sqrt exp sin cos sinh cosh tanh", (_P,), _P),
+    **_all("neg conj reciprocal sqrt exp log sin cos sinh cosh tanh", (_P,), _P),
     **_all("add sub mul div", (_P, _P), _P),
     **_all("eq ne", (_P, _P), _B),
     **_all("select", (_B, _P, _P), _P),
-    **_all("abs", (_P,), _F),
+    **_all("abs angle", (_P,), _F),
 }
 
 

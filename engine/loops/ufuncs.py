@@ -49,10 +49,14 @@ def _part(name: str, xp: Namespace, x: Array, out: Array | None = None) -> Array
     return out
 
 
+def _angle(xp: Namespace, x: Array, out: Array | None = None) -> Array:
+    return xp.arctan2(x.imag, x.real, out=out)
+
+
 #: primitives that neither module has: functions of it, and of what a ufunc takes
 _OURS: Final[Mapping[str, Callable[..., Any]]] = MappingProxyType(
     {"threefry_uniform": threefry_uniform, "threefry_bits": threefry_bits, "threefry_word": threefry_word}
-    | {"pair": _pair, "real": partial(_part, "real"), "imag": partial(_part, "imag")}
+    | {"pair": _pair, "real": partial(_part, "real"), "imag": partial(_part, "imag"), "angle": _angle}
 )
 
 

@@ -24,6 +24,7 @@ from engine.graph.tensor_type import BOOL, FLOAT32, DType, TensorType, broadcast
 from engine.loops.elements import ElementKernel
 from engine.loops.program import PRIMITIVES, Level, LoopBuilder, Scalar, Scalars
 from engine.oplib import batching
+from engine.oplib.accumulate import room_for_parts
 from engine.oplib.conjugates import conjugate, for_real
 from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, number_dtype, primitive_of, read_as, scalars_of
 from engine.oplib.permutation import shaped
@@ -168,10 +169,14 @@ class Elementwise(Op):
         return self.cost * super().flops(out, *types, **attrs)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """A few blocks; of a kernel of its own, `temporaries` arrays like the result."""
+        """A few blocks; of a kernel of its own, `temporaries` arrays like the result.
+
+        Of complex numbers, at least the parts in which a compiled kernel counts angles that are out of its range.
+        """
         assert isinstance(out, TensorType)
         if _has_complex(types, out):
-            return self.complex_temporaries * out.nbytes + self.complex_masks * out.size
+            arrays = self.complex_temporaries * out.nbytes + self.complex_masks * out.size
+            return max(arrays, room_for_parts(out.size))
         dtypes = [t.dtype for t in types]
         kernel = self._kernel(dtypes, out.dtype, attrs)
         return self.temporaries * out.nbytes if kernel is None else kernel.workspace(out.size)

@@ -169,6 +169,7 @@ class Angle(Unary):
     """
 
     name = "angle"
+    complex_scalar = staticmethod(lambda x: x.angle())
     since = 2
     dtypes = DTYPES
     cost = 20

@@ -30,7 +30,7 @@ MOST_NODES: Final = 400
 LEAST_ELEMENTS: Final = 1 << 21
 #: FLOPs for one element from which a loop of one node pays
 _COSTLY: Final = 10
-#: elements from which a kernel of one node pays where NumPy takes several calls for it
+#: elements from which a kernel of one node pays where NumPy takes several calls for it, or goes from pair to pair
 _MANY: Final = 1 << 14
 #: short rows, which NumPy begins anew one by one where operands broadcast; and elements from which that shows
 _SHORT_ROW: Final = 64
@@ -133,7 +133,8 @@ def _gains(graph: Graph, group: Group, compiled: bool) -> bool:
     node = graph.nodes[group.nodes[0]]
     if not isinstance(node.op, Elementwise) or node.op.cost >= _COSTLY:
         return True
-    is_several = node.op.scalar is not None and node.type.size >= _MANY
+    is_complex = any(type.is_complex for type in (node.type, *(graph.nodes[i].type for i in node.operands)))
+    is_several = (node.op.scalar is not None or is_complex) and node.type.size >= _MANY
     return compiled and (is_several or _is_broadcast_in_short_rows(graph, node))
 
 

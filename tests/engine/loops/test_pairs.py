@@ -10,7 +10,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from engine import LATEST, Compiler, Limits, Program, Statement, TensorType, registry
+from engine import LATEST, Compiler, Limits, Program, Statement, TensorType, Values, registry
 from engine.functions.expansions import expand_functions
 from engine.functions.pairs import split_pairs
 from engine.graph.dtypes import COMPLEX
@@ -18,6 +18,11 @@ from engine.loops.c_expressions import c_expression
 from engine.loops.llvm_text import llvm_text
 from engine.loops.program import Level, Loop, LoopBuilder
 from engine.oplib.elementwise import Elementwise
+from engine.planning.compiler import compile_call
+from engine.planning.fuse import fuse
+from engine.planning.fused import Fused
+from engine.planning.plan import graph_of
+from tests.engine.looping import Writer
 from tests.engine.ops.run import EXECUTOR, Array
 from tests.engine.printers import PRINTERS, printing
 
@@ -47,7 +52,7 @@ OF_ONE = (
     *(Formula(f"{op}_scalar", attrs={"scalar": 2.5}) for op in ("add", "sub", "mul", "div")),
     Formula("square", exact=FUSED_PRODUCTS),
     *_POWERS,
-    *(Formula(op, exact=False) for op in ("abs", "sqrt", "rsqrt")),
+    *(Formula(op, exact=False) for op in ("abs", "angle", "log", "sqrt", "rsqrt")),
 )
 #: those with a circular function of the imaginary part, and of the real one
 OF_AN_ANGLE = {
@@ -55,8 +60,6 @@ OF_AN_ANGLE = {
     "real": [Formula(op, exact=False) for op in ("sin", "cos")],
 }
 FORMULAS = (*OF_TWO, *OF_ONE, *OF_AN_ANGLE["imag"], *OF_AN_ANGLE["real"])
-#: what is left to NumPy: there is no arc tangent in loops, and no power but by products and roots
-LEFT = {"log", "angle"}
 
 each_dtype = pytest.mark.parametrize("dtype", COMPLEX)
 each_printer = pytest.mark.parametrize("printer", PRINTERS)
@@ -163,9 +166,9 @@ def test_parts_are_put_together_and_chosen(dtype: str, printer: str) -> None:
         assert_numpys([Formula("where", 3)], printer, truth, z, on_false)
 
 
-@pytest.mark.parametrize("op", sorted({f.op for f in FORMULAS} | {"make_complex", "where"} | LEFT))
+@pytest.mark.parametrize("op", sorted({f.op for f in FORMULAS} | {"make_complex", "where"}))
 @each_dtype
-def test_which_ops_have_loops(op: str, dtype: str) -> None:
+def test_ops_have_loops(op: str, dtype: str) -> None:
     z = TensorType((3,), np.dtype(dtype))
     re = TensorType((3,), np.dtype(real(dtype)))
     formula = next((f for f in FORMULAS if f.op == op), Formula(op))
@@ -175,7 +178,7 @@ def test_which_ops_have_loops(op: str, dtype: str) -> None:
     kernel = registry().get(op)
     assert isinstance(kernel, Elementwise)
     out = kernel.infer(*operands, **formula.attrs)
-    assert kernel.is_fusible(out, *operands, **formula.attrs) is (op not in LEFT)
+    assert kernel.is_fusible(out, *operands, **formula.attrs)
 
 
 def test_all_elementwise_ops_of_complex_numbers_are_tried_here() -> None:
@@ -184,7 +187,7 @@ def test_all_elementwise_ops_of_complex_numbers_are_tried_here() -> None:
         for name, op in registry().ops.items()
         if isinstance(op, Elementwise) and not op.internal and set(COMPLEX) <= set(op.dtypes)
     }
-    assert taking <= {f.op for f in FORMULAS} | {"where"} | LEFT
+    assert taking <= {f.op for f in FORMULAS} | {"where"}
 
 
 @pytest.mark.parametrize("exponent", [0.0, 1.5, 7.0])
@@ -207,6 +210,8 @@ def test_widths_are_not_mixed(dtypes: Sequence[str]) -> None:
 
 EXACT: dict[str, Callable[[Any], Any]] = {
     "abs": mpmath.fabs,
+    "angle": mpmath.arg,
+    "log": mpmath.log,
     "sqrt": mpmath.sqrt,
     "exp": mpmath.exp,
     "sin": mpmath.sin,
@@ -218,11 +223,13 @@ EXACT: dict[str, Callable[[Any], Any]] = {
 
 
 def spread(dtype: str) -> Array:
-    """Points of many sizes, near the axes, and where functions are about to overflow."""
+    """Points of many sizes, near the axes and the unit circle, and where functions are about to overflow."""
     rng, most = np.random.default_rng(3), 85.0 if dtype == "complex64" else 700.0
     sizes = 10.0 ** rng.uniform(-12, 1.2, (2, 120)) * rng.choice([-1, 1], (2, 120))
     wide = rng.uniform(-most, most, (2, 60))
-    return np.concatenate([part[0] + 1j * part[1] for part in (sizes, wide)]).astype(dtype)
+    near_one = np.exp(1j * rng.uniform(-4, 4, 120)) * (1 + sizes[0] / 100)
+    near_one[::3] = 1 + (sizes[0] + 1j * sizes[1])[::3] / 100
+    return np.concatenate([*(part[0] + 1j * part[1] for part in (sizes, wide)), near_one]).astype(dtype)
 
 
 @each_dtype
@@ -262,12 +269,47 @@ def test_an_exponential_is_a_number_where_that_of_its_real_part_is_none(dtype: s
 
 @each_printer
 @each_dtype
-@pytest.mark.parametrize("op", ["sqrt", "rsqrt"])
+@pytest.mark.parametrize("op", ["sqrt", "rsqrt", "log"])
 def test_cuts_are_seen_from_both_sides(op: str, dtype: str, printer: str) -> None:
     sides = [np.array([complex(-4.0, zero)], dtype) for zero in (-0.0, 0.0)]
     (below,), (above,) = (values([Formula(op)], z, printer=printer) for z in sides)
     np.testing.assert_array_equal(below, np.conj(above))
-    assert above[0].imag * (1 if op == "sqrt" else -1) > 0
+    assert above[0].imag * (-1 if op == "rsqrt" else 1) > 0
+
+
+# in plans
+
+
+@each_printer
+@each_dtype
+def test_what_stands_at_rows_is_complex_too(dtype: str, printer: str) -> None:
+    """A sum of a row's sizes times a number a row, and rows by that: two results of one loop."""
+    z, w = numbers(dtype, 9, 67), numbers(dtype, 9, 1, seed=1)
+    g = Writer()
+    a, b = g.input(), g.input()
+    scaled = g.mul(g.sum(g.abs(a), axes=[1], keepdims=True), b)
+    g.mul(a, scaled)
+    program = Program(registry(), g.statements, opset=LATEST)
+    types = {0: TensorType.of(z), 1: TensorType.of(w)}
+    plan = Compiler(Limits()).forward(program, types, [scaled, len(g.statements) - 1]).plan
+    loops = [node.op for node in fuse(graph_of(plan, registry()), 0, compiled=True).nodes if isinstance(node.op, Fused)]
+    assert [[result.kind for result in loop.loop.results] for loop in loops] == [["row", "element"]]
+    with printing(printer):
+        found = EXECUTOR.run(plan, {0: z, 1: w})
+    wanted = np.abs(z).sum(axis=1, keepdims=True) * w
+    for one, other in zip(found, (wanted, z * wanted), strict=True):
+        np.testing.assert_allclose(one, other, 40 * np.finfo(dtype).eps)
+
+
+def test_a_cast_joins() -> None:
+    """Beside what is complex anyway, it is no node of its own."""
+    g = Writer()
+    x, z = g.input(), g.input()
+    g.mul(g.cast(g.exp(x), dtype="complex64"), z)
+    program = Program(registry(), g.statements, opset=LATEST)
+    types = {0: TensorType((1 << 22,), np.dtype("float32")), 1: TensorType((1 << 22,), np.dtype("complex64"))}
+    plan = compile_call(program, types, Values.of_program(program, None), Limits(), loop_threads=1).plan
+    assert [step.op.name for step in plan.steps] == ["fused", "get_output"]
 
 
 # the language
