@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from engine.graph.attributes import Attr
-from engine.graph.dtypes import REALS
+from engine.graph.dtypes import DTYPES
 from engine.graph.op import Definition
 from engine.graph.sample import Sample
 from tests.fuzz.values import Random, choice
@@ -131,7 +131,7 @@ _BY_KIND: Final[Mapping[str, Callable[[Random, Attr, Shape], Any]]] = {
     "bool": lambda rng, attr, shape: bool(rng.random() < 0.5),
     "string": lambda rng, attr, shape: choice(rng, attr.choices) if attr.choices else None,
     "ints": _ints,
-    "dtype": lambda rng, attr, shape: choice(rng, REALS),
+    "dtype": lambda rng, attr, shape: choice(rng, DTYPES),
     "tensor": lambda rng, attr, shape: np.asarray(rng.uniform(-2, 2, choice(rng, [(), (1,), tuple(shape[-1:])]))),
 }
 

@@ -28,7 +28,7 @@ from engine.oplib.elementwise import Elementwise
 from engine.oplib.rowwise import Rowwise
 from engine.planning.looped import RunsPlans
 from engine.planning.plan import graph_of
-from tests.fuzz.values import Array, Random
+from tests.fuzz.values import Array, Random, in_parts, of_parts
 
 Feeds = Mapping[Hashable, Array]
 #: units in the last place that are no difference at all
@@ -47,8 +47,9 @@ def same_bits(found: Array, expected: Array) -> bool:
     """Whether two arrays are alike to the last bit; all NaN are."""
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return False
-    if found.dtype.kind != "f":
+    if found.dtype.kind not in "fc":
         return bool(np.array_equal(found, expected))
+    found, expected = in_parts(found), in_parts(expected)
     integer = f"i{found.dtype.itemsize}"
     alike = np.ascontiguousarray(found).view(integer) == np.ascontiguousarray(expected).view(integer)
     return bool((alike | (np.isnan(found) & np.isnan(expected))).all())
@@ -65,6 +66,8 @@ def first_difference(found: Sequence[Array], expected: Sequence[Array]) -> str |
 def _unlike(found: Array, expected: Array) -> Array:
     if (found.shape, found.dtype) != (expected.shape, expected.dtype):
         return np.ones(expected.shape, bool)
+    if found.dtype.kind == "c":
+        return np.asarray(_unlike(in_parts(found), in_parts(expected)).any(axis=-1))
     if found.dtype.kind != "f":
         return np.asarray(found != expected)
     unlike = (found != expected) | (np.signbit(found) != np.signbit(expected))
@@ -118,14 +121,27 @@ class Tolerated:
 
 
 def allowed(found: Array, expected: Array, others: Sequence[Array]) -> Array:
-    """For each element, whether it may be there: near what is expected, or as far off as other runs are, or so."""
+    """For each element, whether it may be there: near what is expected, or as far off as other runs are, or so.
+
+    Of complex numbers each part may be off by units of the whole. Where one part is infinite, or no number, the other
+    hangs on how a product is written.
+    """
+    if expected.dtype.kind == "c":
+        with np.errstate(all="ignore"):
+            sizes = np.abs(expected.astype("complex128"))[..., None]
+        by_part = _allowed(in_parts(found), in_parts(expected), [in_parts(x) for x in others], sizes)
+        return np.asarray(by_part.all(axis=-1) | ~(np.isfinite(found) | np.isfinite(expected)))
     if expected.dtype.kind != "f":
         return np.asarray(np.logical_or.reduce([found == expected, *(other != expected for other in others)]))
+    return _allowed(found, expected, others, np.abs(expected.astype("float64")))
+
+
+def _allowed(found: Array, expected: Array, others: Sequence[Array], sizes: Array) -> Array:
     info = np.finfo(expected.dtype)
     with np.errstate(all="ignore"):
         wide, own = found.astype("float64"), expected.astype("float64")
         alike = (wide == own) | (np.isnan(wide) & np.isnan(own))
-        reach = ULPS * (float(info.eps) * np.abs(own) + float(info.smallest_subnormal))
+        reach = ULPS * (float(info.eps) * sizes + float(info.smallest_subnormal))
         loose = np.zeros(expected.shape, bool)
         for other in others:
             moved = np.abs(other.astype("float64") - own)
@@ -163,19 +179,30 @@ def _moved(node: Node, operands: Sequence[Any], rng: Random) -> Any:
     if isinstance(node.op, RunsPlans):
         return _made(node, operands, _wobbling(rng))
     made = _made(node, operands)
-    if is_exact(node.op):
+    is_complex = any(type.is_complex for type in node.types) or any(
+        isinstance(x, np.ndarray) and x.dtype.kind == "c" for x in operands
+    )
+    if is_exact(node.op) and not is_complex:
         return _uncertain_casts(node, operands, made, rng)
     if isinstance(node.op, Elementwise):
         near = _made(node, [_nudged(x, STEP_ULPS, rng) for x in operands])
-        found = near if arithmetic_of(node) > 1 else made
+        found = near if is_complex or arithmetic_of(node) > 1 else made
         return _nudged(np.where(np.isinf(made) & np.isfinite(near), near, found), STEP_ULPS, rng)
-    if isinstance(node.op, Rowwise) and made.size and made.dtype.kind == "f" and rng.random() < 0.5:
+    if _has_rows(node, operands) and rng.random() < 0.5:
         return _moved_within_rows(node, operands[0], rng)
     scale = added_ulps(terms_of(node, operands))
     read = [_each(x, lambda y: _nudged(y, scale, rng)) for x in operands]
     sizes = _made(node, [_each(x, _magnitudes) for x in operands])
     again = _each(_made(node, read), lambda y: _nudged(y, scale, rng))
     return _overflowing(again, sizes, rng)
+
+
+def _has_rows(node: Node, operands: Sequence[Any]) -> bool:
+    """Whether it is made row by row, by a formula that loops have."""
+    if not isinstance(node.op, Rowwise):
+        return False
+    (x,) = operands
+    return bool(x.size) and x.dtype.kind == node.type.dtype.kind == "f"
 
 
 def _moved_within_rows(node: Node, x: Array, rng: Random) -> Array:
@@ -261,26 +288,32 @@ def terms_of(node: Node, operands: Sequence[Any]) -> float:
 
 
 def _nudged(x: Array, ulps: float, rng: Random) -> Array:
-    """Every float up or down by so many units in the last place; zero stays."""
-    if x.dtype.kind != "f" or not ulps:
+    """Every float up or down by so many units in the last place; zero stays. Of complex numbers, both parts."""
+    if not ulps or x.dtype.kind not in "fc":
         return x
+    if x.dtype.kind == "c":
+        return of_parts(_moved_by(in_parts(x), np.abs(x.astype("complex128"))[..., None], ulps, rng), x.dtype)
+    return _moved_by(x, np.abs(x.astype("float64")), ulps, rng)
+
+
+def _moved_by(x: Array, sizes: Array, ulps: float, rng: Random) -> Array:
     info = np.finfo(x.dtype)
     signs = rng.integers(0, 2, x.shape) * 2 - 1
-    step = ulps / 2 * (float(info.eps) * np.abs(x.astype("float64")) + float(info.smallest_subnormal))
+    step = ulps / 2 * (float(info.eps) * sizes + float(info.smallest_subnormal))
     return np.asarray(np.where((x == 0) | ~np.isfinite(x), x, (x + signs * step).astype(x.dtype)))
 
 
 def _magnitudes(x: Array) -> Array:
-    return np.where(np.isfinite(x), np.abs(x), 0).astype(x.dtype) if x.dtype.kind == "f" else x
+    return np.where(np.isfinite(x), np.abs(x), 0).astype(x.dtype) if x.dtype.kind in "fc" else x
 
 
 def _overflowing(made: Any, sizes: Any, rng: Random) -> Any:
     """Where the terms are so large that it hangs on their order whether one overflows on the way, anything may be."""
     if isinstance(made, tuple):
         return tuple(_overflowing(y, size, rng) for y, size in zip(made, sizes, strict=True))
-    if made.dtype.kind != "f":
+    if made.dtype.kind not in "fc":
         return made
-    uncertain = ~(sizes < np.finfo(made.dtype).max / 4)
+    uncertain = ~(np.abs(sizes) < np.finfo(made.dtype).max / 4)
     anything = rng.choice(np.array([np.nan, np.inf, -np.inf, 1.0]), made.shape)
     return np.where(uncertain & (rng.random(made.shape) < 0.5), anything, made).astype(made.dtype)
 

@@ -12,6 +12,8 @@ import numpy as np
 from engine import Builder, Limits, OverBudget, Statement, TensorType, Value, registry
 from engine.graph.attributes import bind
 from engine.graph.body import BodyBudget
+from engine.graph.dtypes import real_dtype
+from engine.graph.op import Definition
 from engine.graph.program import Function, FunctionTyping
 from engine.graph.sample import Operand
 from service.wire.tensors import encode
@@ -79,7 +81,7 @@ class Drawing:
         """A node that is fed; now and then a constant in a function."""
         if self.closed or (self.depth and self.rng.random() < 0.5):
             return self.add("constant", [], {"value": array})
-        is_parameter = not self.depth and array.dtype.kind == "f" and self.rng.random() < 0.7
+        is_parameter = not self.depth and array.dtype.kind in "fc" and self.rng.random() < 0.7
         node = self.input(TensorType.of(array), "parameter" if is_parameter else "input")
         self.feeds[node] = array
         return node
@@ -89,11 +91,17 @@ class Drawing:
         self._admit(type.size)
         return self._put(self.builder.leaf(type, len(self.values)), Statement(registry().ops[name]), {"op": name})
 
-    def drawn(self, operand: Operand, dtype: str | None = None) -> int:
-        """A leaf of numbers for such an operand. Raises EngineError where these are too many."""
+    def drawn(self, operand: Operand, dtype: str | None = None, of: Definition | None = None) -> int:
+        """A leaf of numbers for such an operand, real ones where the op takes no others.
+
+        Raises EngineError where these are too many.
+        """
         if math.prod(operand.shape) > self.most:
             raise OverBudget("the drawing has elements enough")
-        return self.leaf(numbers(self.rng, operand, dtype or self._dtype(), self.mood))
+        chosen = np.dtype(dtype or self._dtype())
+        if of is not None and chosen.kind == "c" and chosen.name not in of.dtypes:
+            chosen = real_dtype(chosen)
+        return self.leaf(numbers(self.rng, operand, chosen, self.mood))
 
     def within(self, types: Sequence[TensorType], *, closed: bool = False) -> Drawing:
         """A function of such operands, to be drawn."""
@@ -135,6 +143,10 @@ class Drawing:
         """Of these, those that have derivatives."""
         return [i for i in self.singles() if self.values[i].type.is_differentiable]
 
+    def reals(self) -> list[int]:
+        """Of these, those that are not complex."""
+        return [i for i in self.floats() if not self.values[i].type.is_complex]
+
     def shape(self, node: int) -> tuple[int, ...]:
         """Its extents."""
         return self.values[node].shape
@@ -152,7 +164,7 @@ class Drawing:
             raise OverBudget("the drawing has elements enough")
 
     def _dtype(self) -> str:
-        others = ["float16", "float32", "float64", "int32", "int64", "int8", "uint8", "bool"]
+        others = ["float16", "float32", "float64", "int32", "int64", "int8", "uint8", "bool", "complex64"]
         return choice(self.rng, others) if self.rng.random() < 0.05 else self.dtype
 
 

@@ -231,12 +231,15 @@ def _as_type(body: Drawing, type: TensorType) -> int:
 
 def _brought(body: Drawing, node: int, type: TensorType) -> int:
     """What a value comes down to, everywhere in a tensor of this type."""
+    if body.values[node].type.is_complex and not type.is_complex:
+        node = body.add("abs", [node], {})
     if body.values[node].dtype != type.dtype:
         node = body.add("cast", [node], {"dtype": type.dtype.name})
     if body.shape(node) == type.shape:
         return node
     if body.shape(node):
-        node = body.add("max" if body.values[node].type.size else "sum", [node], {})
+        ordered = body.values[node].type.size and not type.is_complex
+        node = body.add("max" if ordered else "sum", [node], {})
     if body.values[node].dtype != type.dtype:  # a sum of flags counts them
         node = body.add("cast", [node], {"dtype": type.dtype.name})
     return body.add("broadcast_to", [node], {"shape": list(type.shape)})

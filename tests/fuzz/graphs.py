@@ -9,13 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from engine import LATEST, Builder, EngineError, TensorType, registry
-from engine.graph.attributes import bind
+from engine import LATEST, EngineError, TensorType, registry
 from engine.graph.ir import ancestors
 from engine.graph.op import Definition, View
 from engine.graph.sample import Operand, Sample
@@ -44,6 +42,11 @@ CALLS: Final[Mapping[str, tuple[float, int]]] = {
     "jvp": (0.07, MOST_OF_ONE), "hvp": (0.06, MOST_OF_ONE), "batch": (0.08, 2_000), "jacobian": (0.03, 40),
     "hessian": (0.03, 20), "check": (0.02, 100), "plan": (0.02, MOST_OF_ONE), "differentiate": (0.03, MOST_OF_ONE),
 }  # fmt: skip
+#: dtypes that most of a graph has, and how often; of its ops, those that are chosen because they take complex numbers
+MOSTLY: Final[Mapping[str, float]] = {
+    "float32": 0.5, "float64": 0.3, "float16": 0.04, "complex64": 0.08, "complex128": 0.08,
+}  # fmt: skip
+TAKING: Final = 0.7
 _LEAVES: Final = ("input", "parameter")
 #: tries to place an op, before another one is drawn
 _TRIES: Final = 5
@@ -119,29 +122,16 @@ def renamed(rng: Random, sample: Sample, shape: Sequence[int] | None, most: int)
 # ---------------------------------------------------------------- ops
 
 
-@cache
-def makes_complex(op: Definition) -> bool:
-    """Whether it makes complex numbers of its samples: runs are compared as floats are, and other tests have those."""
-    for sample in () if op.functions else op.samples:
-        builder, rng = Builder(registry()), np.random.default_rng(0)
-        operands = [builder.leaf(TensorType.of(o.draw(rng)), i) for i, o in enumerate(sample.operands)]
-        attrs = {name: list(v) if isinstance(v, tuple) else v for name, v in sample.attrs.items()}
-        if any(type.is_complex for type in builder.emit(op, operands, bind(op.attrs, attrs)).node.types):
-            return True
-    return False
-
-
 def pools() -> tuple[Sequence[Definition], ...]:
     """Ops by what they are: those that loops are made of, views, and all but those that run functions."""
     left_out = (*_LEAVES, "get_output")
     free = [op for op in registry().ops.values() if op.name not in left_out and not op.functions]
-    known = [op for op in free if not makes_complex(op)]
-    in_loops = [op for op in known if isinstance(op, Elementwise)]
+    in_loops = [op for op in free if isinstance(op, Elementwise)]
     return (
         in_loops,
-        [op for op in known if isinstance(op, Rowwise)],
-        [op for op in known if isinstance(op, View)],
-        known,
+        [op for op in free if isinstance(op, Rowwise)],
+        [op for op in free if isinstance(op, View)],
+        free,
     )
 
 
@@ -151,7 +141,10 @@ def grow(drawing: Drawing) -> None:
         _run(drawing)
         return
     weights = choice(drawing.rng, [[0.5, 0.15, 0.15, 0.2], [0.05, 0.05, 0.1, 0.8]])
-    op = choice(drawing.rng, choice(drawing.rng, pools(), weights))
+    pool = choice(drawing.rng, pools(), weights)
+    if np.dtype(drawing.dtype).kind == "c" and drawing.rng.random() < TAKING:
+        pool = [op for op in pool if drawing.dtype in op.dtypes] or pool
+    op = choice(drawing.rng, pool)
     _tried(drawing, lambda attempt: place(drawing, op, attempt))
 
 
@@ -175,7 +168,7 @@ def place(drawing: Drawing, op: Definition, attempt: int) -> None:
     """A node of this op; the later the attempt, the nearer to a sample. Raises EngineError where it does not fit."""
     rng = drawing.rng
     sample: Sample = choice(rng, op.samples)
-    first = first_operand(drawing, sample) if attempt < _TRIES - 2 else None
+    first = first_operand(drawing, op, sample) if attempt < _TRIES - 2 else None
     names, shapes = Renamed({}, ()), [operand.shape for operand in sample.operands]
     if isinstance(op, Elementwise) and shapes:
         lead = random_shape(rng, drawing.most) if first is None else drawing.shape(first)
@@ -187,41 +180,45 @@ def place(drawing: Drawing, op: Definition, attempt: int) -> None:
             for k, (operand, shape) in enumerate(zip(sample.operands, shapes, strict=True))
         ]
     attrs = drawn_attributes(rng, op, sample, shapes[0] if shapes else (), names.extents, attempt < _TRIES - 2)
-    node = drawing.add(op.name, operands_of(drawing, sample, shapes, first, names), attrs)
+    node = drawing.add(op.name, operands_of(drawing, op, sample, shapes, first, names), attrs)
     if op.several:
         count = len(drawing.values[node].node.types)
         for index in {int(rng.integers(count)) for _ in range(2)}:
             drawing.add("get_output", [node], {"index": index})
 
 
-def first_operand(drawing: Drawing, sample: Sample) -> int | None:
+def first_operand(drawing: Drawing, op: Definition, sample: Sample) -> int | None:
     """A node that is there, one of the last as a rule; None for a leaf of its own."""
     rng, kinds = drawing.rng, [operand.kind for operand in sample.operands[:1]]
-    there = [i for i in drawing.singles() if kinds and fits(drawing.values[i].type, kinds[0])]
+    there = [i for i in drawing.singles() if kinds and fits(drawing.values[i].type, kinds[0], op)]
     if not there or rng.random() < 0.1:
         return None
     found: int = choice(rng, there[-4:] if rng.random() < 0.7 else there)
     return found
 
 
-def fits(type: TensorType, kind: str) -> bool:
-    """Whether a value may be an operand of this kind."""
-    return (
-        type.dtype.name == "uint32"
-        if kind == "words"
-        else type.dtype.kind == {"real": "f", "int": "i", "bool": "b"}[kind]
-    )
+def fits(type: TensorType, kind: str, op: Definition) -> bool:
+    """Whether a value may be an operand of this kind of the op: a complex one, where it takes these."""
+    if kind == "words":
+        return type.dtype.name == "uint32"
+    if kind == "real":
+        return type.dtype.kind == "f" or (type.is_complex and type.dtype.name in op.dtypes)
+    return type.dtype.kind == {"int": "i", "bool": "b"}[kind]
 
 
 def operands_of(
-    drawing: Drawing, sample: Sample, shapes: Sequence[tuple[int, ...]], first: int | None, names: Renamed
+    drawing: Drawing,
+    op: Definition,
+    sample: Sample,
+    shapes: Sequence[tuple[int, ...]],
+    first: int | None,
+    names: Renamed,
 ) -> list[int]:
     """Nodes of these shapes: of those that are there, or leaves."""
     found: list[int] = []
     for operand, shape in zip(sample.operands, shapes, strict=True):
-        there = [
-            i for i in drawing.singles() if drawing.shape(i) == shape and fits(drawing.values[i].type, operand.kind)
-        ]
+        kind = operand.kind
+        there = [i for i in drawing.singles() if drawing.shape(i) == shape and fits(drawing.values[i].type, kind, op)]
         same = [i for i in there if not found or drawing.values[i].dtype == drawing.values[found[0]].dtype] or there
         if not found and first is not None and drawing.shape(first) == shape:
             found.append(first)
@@ -229,7 +226,7 @@ def operands_of(
             found.append(choice(drawing.rng, same))
         else:
             high = names.extents.get(int(operand.high), operand.high) if operand.kind == "int" else operand.high
-            found.append(drawing.drawn(replace(operand, shape=shape, high=max(operand.low + 1, high))))
+            found.append(drawing.drawn(replace(operand, shape=shape, high=max(operand.low + 1, high)), of=op))
     return found
 
 
@@ -241,7 +238,7 @@ def random_request(*seed: int) -> Request:
     rng = np.random.default_rng(seed)
     call: str = choice(rng, CALLS, [share for share, _ in CALLS.values()])
     most = CALLS[call][1]
-    dtype = choice(rng, ["float32", "float64", "float16"], [0.6, 0.36, 0.04])
+    dtype = choice(rng, MOSTLY, list(MOSTLY.values()))
     drawing = Drawing(rng, dtype, mood(rng) if call != "check" else "tame", most)
     drawing.running = RUNNING if rng.random() < WITH_FUNCTIONS else 0.0
     drawing.drawn(Operand("real", random_shape(rng, most), -2.0, 2.0), dtype)
@@ -257,7 +254,9 @@ def asked(drawing: Drawing, call: str) -> Request:
     rng = drawing.rng
     leaves = [i for i in drawing.floats() if i in drawing.feeds]
     body: dict[str, Any] = {}
-    if not leaves or not drawing.floats():
+    if call in ("jacobian", "hessian"):  # matrices of real numbers
+        leaves = [i for i in leaves if i in drawing.reals()]
+    if not leaves:
         call = "forward"
     if call in ("forward", "plan"):
         body["outputs"] = some(rng, drawing.singles(), 3)
@@ -293,11 +292,13 @@ def noise(drawing: Drawing, node: int, lead: tuple[int, ...] = ()) -> dict[str, 
 
 
 def scalar(drawing: Drawing) -> int:
-    """A node of one element: the last float one, or its sum or mean."""
+    """A real node of one element: the last float one, or its sum or mean; of a complex one, a part or the size."""
     last = choice(drawing.rng, drawing.floats()[-2:])
-    if drawing.values[last].type.size == 1:
-        return last
-    return drawing.add(choice(drawing.rng, ["sum", "sum", "mean"]), [last], {})
+    if drawing.values[last].type.size != 1:
+        last = drawing.add(choice(drawing.rng, ["sum", "sum", "mean"]), [last], {})
+    if drawing.values[last].type.is_complex:
+        last = drawing.add(choice(drawing.rng, ["abs", "real", "imag"]), [last], {})
+    return last
 
 
 def by(drawing: Drawing, leaves: Sequence[int]) -> list[int]:
@@ -341,7 +342,7 @@ def _hvp(drawing: Drawing, leaves: Sequence[int]) -> dict[str, Any]:
 
 
 def _jacobian(drawing: Drawing, leaves: Sequence[int]) -> dict[str, Any]:
-    return {"wrt": by(drawing, leaves), "outputs": some(drawing.rng, drawing.floats(), 2)}
+    return {"wrt": by(drawing, leaves), "outputs": some(drawing.rng, drawing.reals(), 2)}
 
 
 def _batch(drawing: Drawing, leaves: Sequence[int]) -> dict[str, Any]:

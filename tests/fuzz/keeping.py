@@ -74,6 +74,8 @@ def _mapped(value: Any, change: Any) -> Any:
 
 def _short(tensor: dict[str, Any]) -> dict[str, Any]:
     array = array_of(tensor)
+    if array.dtype.kind == "c":
+        return tensor
     flat = [_spelled(x) for x in array.reshape(-1)]
     if not flat or len(flat) < _LONG:
         return tensor

@@ -315,7 +315,7 @@ def _exchanged(at: tuple[str, int], by: Array, name: str, i: int, tensor: Body) 
 
 
 def _plainer(array: Array) -> Iterator[Array]:
-    usual = np.array(0.5 if array.dtype.kind == "f" else 0).astype(array.dtype)
+    usual = np.array(0.5 if array.dtype.kind in "fc" else 0).astype(array.dtype)
     yield np.full(array.shape, usual)
     odd = np.flatnonzero(array.reshape(-1) != usual)
     parts = 2
@@ -325,6 +325,6 @@ def _plainer(array: Array) -> Iterator[Array]:
             plain.reshape(-1)[part] = usual
             yield plain
         parts *= 2
-    if array.dtype.kind == "f":
+    if array.dtype.kind in "fc":
         with np.errstate(all="ignore"):
             yield np.where(array == usual, array, np.round(array))  # else one half and 0 would follow each other

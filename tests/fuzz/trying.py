@@ -158,7 +158,7 @@ def _answer(executor: Executor, plan: Plan, feeds: Feeds) -> Answer:
 
 def _where_finite(found: Array, expected: Array) -> Array:
     """What was found; what is expected, where that is not finite."""
-    if found.dtype.kind != "f" or found.shape != expected.shape:
+    if found.dtype.kind not in "fc" or found.shape != expected.shape:
         return found
     return np.where(np.isfinite(found), found, expected).astype(found.dtype)
 

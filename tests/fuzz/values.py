@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import numpy as np
 
+from engine.graph.dtypes import real_dtype
 from engine.graph.sample import Operand
 
 Array = np.ndarray[Any, Any]
@@ -35,9 +37,25 @@ def mood(rng: Random) -> Mood:
     return found
 
 
+def in_parts(array: Array) -> Array:
+    """Complex numbers as floats, the two parts along one more axis; all others as they are."""
+    return np.stack([array.real, array.imag], axis=-1) if array.dtype.kind == "c" else array
+
+
+def of_parts(parts: Array, dtype: Any) -> Array:
+    """Complex numbers of what `in_parts` gives."""
+    found = np.empty(parts.shape[:-1], dtype)
+    found.real, found.imag = parts[..., 0], parts[..., 1]
+    return found
+
+
 def numbers(rng: Random, operand: Operand, dtype: Any, how: Mood) -> Array:
-    """An operand of an op: its kind, shape and domain are those of `operand`."""
+    """An operand of an op: its kind, shape and domain are those of `operand`, and of each part of complex numbers."""
     dtype = np.dtype(dtype)
+    if operand.kind == "real" and dtype.kind == "c":
+        plain = replace(operand, diagonal=0.0)
+        parts = [numbers(rng, each, real_dtype(dtype), how) for each in (operand, plain)]
+        return of_parts(np.stack(parts, axis=-1), dtype)
     if operand.kind != "real":
         drawn = operand.draw(rng)
         return indices(rng, drawn, operand) if operand.kind == "int" else drawn
