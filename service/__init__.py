@@ -45,6 +45,7 @@ Files:
     errors      Every way in which a request can be refused: one table, one exception, one form of report
     logs        The log of the processes of a server: lines on stderr, as text or as JSON, each in one form
     machine     Means of this machine, or the container it runs in: the ground of the default budgets
+    parent      End of a process with the one that started it, however that ends
     prefix      The prefix under which the service is served, where it is a part of another application or behind a
                 proxy
     settings    Every setting of the server: its default, its limits, and what it is for

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from hmac import compare_digest
 from typing import Any, Final
 
-import orjson
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import ClientDisconnect, Request
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -17,10 +17,12 @@ from service.cluster.peers import Moved
 from service.cluster.protocol import (
     ALIVE,
     CALLER_HEADER,
+    MISDIRECTED,
     PASSED,
     PROTOCOL,
     PROTOCOL_HEADER,
     SECRET_HEADER,
+    body_of_owner,
     caller_of,
     message_of,
     read_message,
@@ -32,11 +34,10 @@ from service.errors import Refusal, fault
 from service.prefix import BETWEEN_SERVERS, path_within
 from service.web.middleware.guard import counting
 from service.web.routing import route_path
-from service.web.sending import PIECE
+from service.web.sending import parts_to_send
 
 _logger = logging.getLogger("gradserve.cluster")
 
-_MISDIRECTED: Final = 421
 _CONFLICT: Final = 409
 _STATED: Final = (PROTOCOL_HEADER.lower().encode(), str(PROTOCOL).encode())
 
@@ -64,19 +65,21 @@ class Between:
         elif path == BETWEEN_SERVERS + ALIVE:
             await _say(send, 200, [b""])
         else:
-            await self._answer(path.removeprefix(BETWEEN_SERVERS), receive, send)
+            await self._answer(path.removeprefix(BETWEEN_SERVERS), scope, receive, send)
 
     def _knows_the_secret(self, headers: Headers) -> bool:
         return compare_digest(headers.get(SECRET_HEADER, "").encode(), self._secret)
 
-    async def _answer(self, what: str, receive: Receive, send: Send) -> None:
+    async def _answer(self, what: str, scope: Scope, receive: Receive, send: Send) -> None:
         status = 200
         try:
-            said, blobs = read_message(await _body(counting(receive, self._most)))
+            said, blobs = read_message(await Request(scope, counting(receive, self._most)).body())
             answer = self._questions.by_name[what]
             pieces = message_of(*await answer(said, blobs, time.monotonic() + float(said["left"])))
+        except ClientDisconnect:
+            return
         except Moved as moved:
-            status, pieces = _MISDIRECTED, [orjson.dumps({"owner": moved.owner})]
+            status, pieces = MISDIRECTED, [body_of_owner(moved.owner)]
         except Refusal as refusal:
             status, pieces = refusal.status, message_of({"refused": row_of_refusal(refusal)})
         except Exception:
@@ -100,23 +103,10 @@ class Between:
         await self._passed(inner, receive, marked)
 
 
-async def _body(receive: Receive) -> bytes:
-    pieces = []
-    while True:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise Refusal("bad_request_framing", "the connection was closed before the body was complete")
-        pieces.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(pieces)
-
-
 async def _say(send: Send, status: int, pieces: Sequence[bytes | memoryview]) -> None:
     length = str(sum(map(len, pieces))).encode()
     fields = [_STATED, (b"content-type", b"application/octet-stream"), (b"content-length", length)]
     await send({"type": "http.response.start", "status": status, "headers": fields})
-    for piece in pieces:
-        whole = memoryview(piece)
-        for start in range(0, len(whole), PIECE):
-            await send({"type": "http.response.body", "body": bytes(whole[start : start + PIECE]), "more_body": True})
+    for part in parts_to_send(pieces):
+        await send({"type": "http.response.body", "body": bytes(part), "more_body": True})
     await send({"type": "http.response.body", "body": b""})

@@ -28,7 +28,7 @@ class Owner(NamedTuple):
 
 
 class OwnerDirectory:
-    """Reads last commits; it blocks."""
+    """Reader of last commits; it blocks."""
 
     def __init__(self, objects: Objects) -> None:
         self._objects = objects

@@ -13,10 +13,12 @@ import httpx
 from service.cluster.peers import Answer, Moved, Silent, Slow, Unreachable
 from service.cluster.protocol import (
     ALIVE,
+    MISDIRECTED,
     PROTOCOL,
     PROTOCOL_HEADER,
     SECRET_HEADER,
     message_of,
+    owner_of_body,
     read_message,
     refusal_of_row,
     speaks,
@@ -35,7 +37,7 @@ _logger = logging.getLogger("gradserve.cluster")
 
 
 class HttpPeers:
-    """Asks other servers, for one event loop."""
+    """Questions to other servers, for one event loop."""
 
     def __init__(self, secret: str) -> None:
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for each request
@@ -65,7 +67,7 @@ class HttpPeers:
         Raises Moved, Unreachable, Silent, Slow.
         """
         response = await self.watched(address, self._client.send(request, stream=True), expires)
-        if response.status_code == httpx.codes.MISDIRECTED_REQUEST:
+        if response.status_code == MISDIRECTED:
             await response.aread()
             await response.aclose()
         check(response, address)
@@ -113,8 +115,8 @@ def check(response: httpx.Response, address: str) -> None:
     if not speaks(stated):
         _logger.error("%s speaks version %s between servers, and this one %d", address, stated, PROTOCOL)
         raise _misunderstood()
-    if response.status_code == httpx.codes.MISDIRECTED_REQUEST:
-        raise Moved(response.json()["owner"])
+    if response.status_code == MISDIRECTED:
+        raise Moved(owner_of_body(response.content))
 
 
 def _misunderstood() -> Refusal:

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 import httpx
-import orjson
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -14,7 +13,15 @@ from service.cluster.directory import Owner
 from service.cluster.http_peers import HttpPeers
 from service.cluster.owners import Owners
 from service.cluster.peers import Moved, Silent, Slow, Unreachable
-from service.cluster.protocol import CALLER_HEADER, PASSED, PROTOCOL_HEADER, SECRET_HEADER, row_of_caller
+from service.cluster.protocol import (
+    CALLER_HEADER,
+    MISDIRECTED,
+    PASSED,
+    PROTOCOL_HEADER,
+    SECRET_HEADER,
+    body_of_owner,
+    row_of_caller,
+)
 from service.cluster.shared_store import SharedStore
 from service.errors import Refusal
 from service.settings import Settings
@@ -24,7 +31,6 @@ from service.web.responses import report
 
 #: bytes of a body that are kept until it is known that the owner takes it; of a longer one, the owner is tried once
 _KEPT: Final = 1 << 20
-_MISDIRECTED: Final = 421
 _REPEATABLE: Final = ("GET", "HEAD")
 #: header fields that are one connection's business, or made anew
 _OF_A_CONNECTION: Final = frozenset(
@@ -34,7 +40,7 @@ _OF_A_CONNECTION: Final = frozenset(
 
 
 class Placing:
-    """Finds who has what a request is about, where its route is one of `paths`."""
+    """Way to whoever has what a request is about, where its route is one of `paths`."""
 
     def __init__(
         self,
@@ -58,9 +64,8 @@ class Placing:
         except ClientDisconnect:
             return
         except Moved as moved:
-            body = orjson.dumps({"owner": moved.owner})
-            await send({"type": "http.response.start", "status": _MISDIRECTED, "headers": []})
-            await send({"type": "http.response.body", "body": body})
+            await send({"type": "http.response.start", "status": MISDIRECTED, "headers": []})
+            await send({"type": "http.response.body", "body": body_of_owner(moved.owner)})
         except Refusal as refusal:
             await report(Request(scope), refusal)(scope, receive, send)
 

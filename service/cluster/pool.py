@@ -35,7 +35,7 @@ _logger = logging.getLogger("gradserve.cluster")
 
 
 class ClusterPool(ProcessPool):
-    """Finds the versions that jobs read; `find` is to be set before the first job."""
+    """Finder of the versions that jobs read; `find` is to be set before the first job."""
 
     find: FindVersions
 

@@ -24,6 +24,8 @@ CALLER_HEADER: Final = "Gradserve-Cluster-Caller"
 #: where whole requests are passed on to
 PASSED: Final = f"{BETWEEN_SERVERS}passed"
 ALIVE: Final = "alive"
+#: the status of an answer that names another owner
+MISDIRECTED: Final = 421
 
 _LENGTH: Final = 4
 
@@ -45,6 +47,17 @@ def read_message(message: bytes) -> tuple[dict[str, Any], memoryview]:
 def speaks(stated: str) -> bool:
     """Whether a server of this version of the protocol is understood."""
     return stated.isdecimal() and len(stated) < _LENGTH and abs(int(stated) - PROTOCOL) <= 1
+
+
+def body_of_owner(owner: str | None) -> bytes:
+    """What a server answers that is not the owner any more, beside `MISDIRECTED`: who is, where it knows."""
+    return orjson.dumps({"owner": owner})
+
+
+def owner_of_body(body: bytes) -> str | None:
+    """The owner that such an answer names."""
+    owner: str | None = orjson.loads(body)["owner"]
+    return owner
 
 
 def row_of_caller(caller: Caller) -> str:

@@ -26,7 +26,7 @@ AnswerQuestion = Callable[[dict[str, Any], memoryview, float], Awaitable[Said]]
 
 
 class Questions:
-    """Answers them, for the shards that this server has."""
+    """Answers to them, for the shards that this server has."""
 
     def __init__(self, owners: Owners) -> None:
         self._owners = owners

@@ -15,8 +15,8 @@ from typing import Any, Final
 import httpx
 from prometheus_client.parser import text_string_to_metric_families
 
-from service.ingress.parent import ending_with_parent
 from service.ingress.table import NodeAddress
+from service.parent import ending_with_parent
 from service.settings import PREFIX, flag
 from service.web.listening import bound, place
 

@@ -9,7 +9,6 @@ needs: no server imports this.
 
 Files:
     configuration  Configuration of HAProxy: a text that follows from a layout alone
-    parent         End of a process with the one that started it, however that ends
     process        Process of HAProxy: its files, its start, and its end
     program        Program of HAProxy: where it is, and whether it is new enough
     reports        Reports of HAProxy's own errors, in the form of the servers' reports

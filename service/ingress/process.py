@@ -15,9 +15,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from service.ingress.configuration import IngressLayout, files
-from service.ingress.parent import ending_with_parent
 from service.ingress.program import HaproxyProgram
 from service.ingress.table import ServerTable, ask
+from service.parent import ending_with_parent
 
 #: seconds in which HAProxy begins to answer, and those in which it ends once it must
 _PATIENCE: Final = 10.0

@@ -16,7 +16,7 @@ from engine import printable
 from service.errors import Refusal, fault, out_of_memory
 from service.state.conditions import Condition
 from service.transport.job import Reply
-from service.web.sending import PIECE
+from service.web.sending import PIECE, parts_to_send
 from service.wire.media import JSON, PROBLEM
 
 
@@ -58,11 +58,8 @@ class Pieces(Response):
         await send({"type": "http.response.body", "body": b""})
 
     async def _send_pieces(self, send: Send) -> None:
-        for piece in self._reply.pieces:
-            whole = memoryview(piece)
-            for start in range(0, len(piece), PIECE):
-                part = bytes(whole[start : start + PIECE])
-                await send({"type": "http.response.body", "body": part, "more_body": True})
+        for part in parts_to_send(self._reply.pieces):
+            await send({"type": "http.response.body", "body": bytes(part), "more_body": True})
 
 
 class _Sending:

@@ -15,7 +15,7 @@ PIECE: Final = 1 << 18
 
 
 class Sending:
-    """Writes pieces to a transport whose high-water mark is 0 meanwhile, so that it says when all are out."""
+    """Writer of pieces to a transport whose high-water mark is 0 meanwhile, so that it says when all are out."""
 
     def __init__(
         self,
@@ -27,7 +27,7 @@ class Sending:
     ) -> None:
         self._secure = secure
         self._transport = transport
-        self._parts = _parts(pieces)
+        self._parts = parts_to_send(pieces)
         self._ended = ended
         self._paused = False
         self._busy = False
@@ -61,7 +61,8 @@ class Sending:
         self._busy = False
 
 
-def _parts(pieces: Sequence[bytes | memoryview]) -> Iterator[memoryview]:
+def parts_to_send(pieces: Sequence[bytes | memoryview]) -> Iterator[memoryview]:
+    """What is handed on at once: each piece, or as much of it as `PIECE`."""
     for piece in pieces:
         whole = memoryview(piece)
         for start in range(0, len(whole), PIECE):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -11,11 +10,11 @@ from typing import Final
 
 from service.budget import request_bytes
 from service.collector import collect_seldom
+from service.parent import ending_with_parent
 from service.settings import Settings, budget_of
 
 #: the variable in which the front tells a worker its share of the memory, in bytes
 SHARE: Final = "GRADSERVE_SHARE_OF_MEMORY"
-_PR_SET_PDEATHSIG: Final = 1
 
 
 def behave(settings: Settings) -> None:
@@ -26,7 +25,8 @@ def behave(settings: Settings) -> None:
 
 def die_with_parent() -> None:
     """However the front ends, this process does as well; it may be in a kernel, where it does not read its socket."""
-    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if (ask := ending_with_parent(signal.SIGKILL)) is not None:
+        ask()
 
 
 def limit_memory(settings: Settings) -> None:

@@ -40,6 +40,7 @@ SERVICE = (
     "allocation",
     "collector",
     "errors",
+    "parent",
     "prefix",
     "sizes",
     "keys",

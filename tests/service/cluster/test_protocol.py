@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from service.cluster.protocol import (
+    body_of_owner,
     caller_of,
     message_of,
+    owner_of_body,
     read_message,
     record_of,
     refusal_of_row,
@@ -48,3 +50,9 @@ def test_values() -> None:
 def test_neighbouring_versions_are_understood() -> None:
     stated = ("0", "1", "2", "3", "", "x", "-1", "1.0", "1" * 9)
     assert [each for each in stated if speaks(each)] == ["0", "1", "2"]
+
+
+def test_the_owner_that_an_answer_names_is_read_as_it_was_written() -> None:
+    for owner in ("http://10.0.0.7:8000", None):
+        assert owner_of_body(body_of_owner(owner)) == owner
+    assert body_of_owner("http://10.0.0.7:8000") == b'{"owner":"http://10.0.0.7:8000"}'

@@ -12,7 +12,9 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def ending_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
-    """What a child calls before its program begins: it gets this signal once its parent is gone. None but on Linux.
+    """What a child calls, before its program begins or at any time: it gets this signal once its parent is gone.
+
+    None but on Linux.
 
     The library is loaded here, since a child that has been forked off must not wait for the lock of who loads one.
     """
