@@ -36,7 +36,7 @@ _FAILED: Final = "gradserve could not start; the log has the cause"
 
 
 class Application:
-    """Serves while it lives; before and after, it says why it does not."""
+    """The application as it lives: it serves; before and after, it says why it does not."""
 
     def __init__(self) -> None:
         self._served: ASGIApp | None = None

@@ -44,7 +44,7 @@ class BoundMatmul(NamedTuple):
 
 
 class ProductCalls:
-    """Binds products to addresses. What asks for the same shares the algorithm. Threads may share it."""
+    """Binding of products to addresses. What asks for the same shares the algorithm. Threads may share it."""
 
     def __init__(self, library: CublasLt, upload: Callable[[Sequence[int]], Uploaded]) -> None:
         """`upload` puts addresses on the card, once and for all."""

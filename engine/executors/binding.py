@@ -21,7 +21,7 @@ class StepKernel(NamedTuple):
 
 
 class Binder:
-    """Binds each step to its op's own call."""
+    """Binding of each step to its op's own call."""
 
     #: makes native calls, where there are some and there is one
     runner: Runner | None = None

@@ -37,7 +37,7 @@ def _nothing() -> None:
 
 
 class BackgroundCompiler:
-    """Runs jobs one after the other, in a thread that begins with the first of them.
+    """Runner of jobs, one after the other, in a thread that begins with the first of them.
 
     Owners take turns, by the time that their jobs take, and those of one run in their order. Where too many wait, the
     last one of whoever has the most gives way.

@@ -31,7 +31,7 @@ class StepLaunches(NamedTuple):
 
 
 class CudaBinder(Binder):
-    """Binds loops to their kernels, and other steps to their recipes, where there are any, else to functions of CuPy.
+    """Binding of loops to their kernels, and of other steps to recipes, where there are any, else to functions of CuPy.
 
     `modules` are compiled texts of recipes. Of a recipe without kernels of its own, nothing is compiled.
     """
@@ -101,7 +101,7 @@ class CudaBinder(Binder):
 
 
 class CudaPlans:
-    """Makes binders of plans, for `ExecutionTiers`."""
+    """Maker of binders of plans, for `ExecutionTiers`."""
 
     #: what may take part in a loop, as it is planned
     threads = 1

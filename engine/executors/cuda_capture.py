@@ -25,7 +25,7 @@ class CudaCall(NamedTuple):
 
 
 class CudaRecorder:
-    """Records calls, whose memory stays theirs: what they allocate comes of a pool that lives as long as the graphs.
+    """Recorder of calls, whose memory stays theirs: what they allocate comes of a pool that lives as long as graphs.
 
     Graphs of one recorder are launched one after the other, so that they share it.
     """

@@ -92,7 +92,7 @@ class CompiledCudaRecurrence:
 
 
 class CudaKernels:
-    """Makes kernels for the current card: of fused nodes, of scans that are loops, and of texts. Threads may share it.
+    """Maker of kernels for the current card: of fused nodes, of scans that are loops, of texts. Threads may share it.
 
     One that could not be made is not tried again, so that a plan runs one way as long as this lives.
     """

@@ -33,7 +33,7 @@ _APART: Final = 256
 
 
 class CardCalls:
-    """Makes the calls of recipes on the current card. All of them work in `workspace`, one after the other."""
+    """Maker of the calls of recipes on the current card. All of them work in `workspace`, one after the other."""
 
     def __init__(
         self, cupy: Any, workspace: Array, store: KernelStore | None = None, *, deterministic: bool = True

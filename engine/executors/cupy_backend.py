@@ -39,7 +39,7 @@ def is_available() -> bool:
 
 
 class CuPyExecutor(Executor):
-    """Runs plans with CuPy on the current device, on the calling thread's stream.
+    """Executor of plans with CuPy on the current device, on the calling thread's stream.
 
     A plan is bound to memory of its own, which is kept for its next run, and what it launches is recorded, where its
     ops can be. With `compile` on, loops are compiled, when `determinism` says (engine.executors.tiers), and what is

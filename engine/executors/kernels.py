@@ -55,7 +55,7 @@ def _never() -> bool:
 
 
 class Kernels:
-    """Makes the kernels of fused loops and of microkernels. Threads may share it.
+    """Maker of the kernels of fused loops and of microkernels. Threads may share it.
 
     A kernel that could not be made is not tried again, so that a plan runs one way as long as this lives.
     """
@@ -193,7 +193,7 @@ def _wanted(op: CompiledOp) -> int:
 
 
 class LoopBinder(Binder):
-    """Binds loops and microkernels to their kernels, where there are any; without, NumPy computes loops block by block.
+    """Binding of loops and microkernels to kernels, where there are any; without, NumPy computes loops block by block.
 
     `threads` may take part in a kernel, and in the rest those that it was planned for. Other steps are bound to their
     ops' own calls.

@@ -23,7 +23,7 @@ from engine.planning.plan import Plan
 
 
 class NumPyExecutor(Executor):
-    """Runs plans with NumPy, in the calling thread.
+    """Executor of plans with NumPy, in the calling thread.
 
     A plan is bound to memory of its own, which `instances` keep for its next run where they have room for it. `threads`
     are what one kernel may use. With `compile` on, loops are compiled, when `determinism` says

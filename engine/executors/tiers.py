@@ -36,7 +36,7 @@ _logger = logging.getLogger("gradserve.kernels")
 
 
 class LoopKernels(Protocol):
-    """Makes the kernels of plans for one device: `engine.executors.kernels` has those of processors."""
+    """Maker of the kernels of plans for one device: `engine.executors.kernels` has those of processors."""
 
     @property
     def threads(self) -> int:

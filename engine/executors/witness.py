@@ -27,7 +27,7 @@ class LastWords(NamedTuple):
 
 
 class Witness:
-    """Writes what is going on, for a fraction of a microsecond each time. Belongs to one thread that runs plans."""
+    """Record of what is going on, for a fraction of a microsecond each time. Belongs to one thread that runs plans."""
 
     __slots__ = ("_compiling", "_place", "_running")
 

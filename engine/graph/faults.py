@@ -12,7 +12,7 @@ MOST_FAULTS: Final = 10
 
 
 class Faults:
-    """Collects the errors of parts that do not depend on one another: `with faults:` around each, then `report()`.
+    """Collection of the errors of parts that do not depend on one another: `with faults:` around each, then `report()`.
 
     `with faults.at(node, op, label):` says where what is found there happened, as `EngineError.at` does; or, of the
     nodes of a function, as `EngineError.within`.

@@ -416,7 +416,7 @@ class AnotherUse(Exception):
 
 
 class FunctionCounting(FunctionTyping):
-    """Counts what functions come to for operands of further types, and types each for the first ones alone."""
+    """Count of what functions come to for operands of further types, and types each for the first ones alone."""
 
     def __init__(self, typing: FunctionTyping) -> None:
         super().__init__(typing.functions, typing.budget)

@@ -94,7 +94,7 @@ class CorrelationGeometry(NamedTuple):
 
 
 class CorrelationWriter:
-    """Writes the kernel of one correlation."""
+    """Writer of the kernel of one correlation."""
 
     def __init__(self, of: CorrelationGeometry) -> None:
         self.of = of

@@ -81,7 +81,7 @@ class DirectedPool(NamedTuple):
 
 @dataclass(frozen=True, eq=False, slots=True)
 class ColumnReader:
-    """Reads what a vector of windows sees in neighbouring columns of theirs, `columns` at a time."""
+    """Reader of what a vector of windows sees in neighbouring columns of theirs, `columns` at a time."""
 
     to: Routine
     of: PoolGeometry

@@ -87,7 +87,7 @@ class PlanWithin(NamedTuple):
 
 
 class Compiler:
-    """Makes plans and keeps the most recently used: at most `capacity`, of at most `bytes` in all.
+    """Maker of plans, which keeps the most recently used: at most `capacity`, of at most `bytes` in all.
 
     A plan larger than that is made anew for each call. Threads may share a compiler; a plan that several of them ask
     for is made once.

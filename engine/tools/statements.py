@@ -20,7 +20,7 @@ from engine.tools.written_out import body_written_out
 
 
 class StatementWriter:
-    """Writes nodes behind the statements of a program.
+    """Writer of nodes behind the statements of a program.
 
     Its `functions` are the program's own, and behind them one for each body, after those that it runs.
     """

@@ -58,7 +58,7 @@ class DirectoryEntry:
 
 
 class Directory:
-    """Reads all entries."""
+    """Reader of all entries."""
 
     def __init__(self, store: KeyValueStore, clock: Callable[[], float] = time.monotonic) -> None:
         self._store = store

@@ -26,7 +26,7 @@ def _untold(_: str) -> None:
 
 
 class Gate:
-    """Lets requests in by their keys; all of them, where there is no ring of keys.
+    """Gate that lets requests in by their keys; all of them, where there is no ring of keys.
 
     `denied` is told the code of every refusal.
     """

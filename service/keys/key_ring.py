@@ -33,7 +33,7 @@ class _Held(NamedTuple):
 
 
 class KeyRing:
-    """Finds who holds a key, by its digest. For one thread."""
+    """Finder of who holds a key, by its digest. For one thread."""
 
     def __init__(self, file: Path | None, key: str | None) -> None:
         """The keys of a file, and one beside them that may do everything. Raises RuntimeError as one sentence."""

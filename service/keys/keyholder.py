@@ -12,7 +12,7 @@ from service.keys.record import Rate, rate_of
 
 
 class Keyholder:
-    """Counts the requests of one key. For one thread.
+    """Count of the requests of one key. For one thread.
 
     The rate is a bucket of tokens, kept as one number (GCRA): until when those that are taken would suffice, at one
     token in `seconds / requests`. It lies at most `seconds` ahead, so that the whole bucket may go at once.

@@ -34,7 +34,7 @@ _DENIALS: Final = ("unauthenticated", "forbidden", "rate_limited")
 
 
 class Exposition(Collector):
-    """Answers a scrape. Nothing is computed for it in between."""
+    """Answer to a scrape. Nothing is computed for it in between."""
 
     def __init__(self, tally: Tally, pool: Pool, settings: Settings) -> None:
         self._tally = tally

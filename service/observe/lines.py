@@ -13,7 +13,7 @@ MOST_LINES: Final = 10_000
 
 
 class Lines:
-    """Writes lines in their order, many at once. `write` gets text that ends with a line.
+    """Writer of lines in their order, many at once. `write` gets text that ends with a line.
 
     `form` makes a line of what is to be said of the log itself.
     """

@@ -15,7 +15,7 @@ _NAME: Final = "gradserve.requests"
 
 
 class RequestLog:
-    """Writes a line for each request, in the form of the other lines of the log."""
+    """Writer of a line for each request, in the form of the other lines of the log."""
 
     def __init__(self, lines: Lines, form: Literal["text", "json"] = "text") -> None:
         self._lines = lines

@@ -48,7 +48,7 @@ _HEADERS: Final = _Headers()
 
 
 class Tracing:
-    """Makes spans of requests; `end` hands the last ones out and stops, however long that takes."""
+    """Maker of spans of requests; `end` hands the last ones out and stops, however long that takes."""
 
     def __init__(self, tracer: Tracer, end: Callable[[], None]) -> None:
         self._tracer = tracer

@@ -14,7 +14,7 @@ _NEW: Final = 0.3
 
 
 class Admission:
-    """Counts what is held against `jobs`, and refuses."""
+    """Count of what is held against `jobs`, which refuses."""
 
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs

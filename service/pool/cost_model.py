@@ -85,7 +85,7 @@ class JobKind(NamedTuple):
 
 
 class CostModel:
-    """Remembers what long jobs took, of each caller by itself."""
+    """Memory of what long jobs took, of each caller by itself."""
 
     def __init__(self) -> None:
         self._kinds: dict[JobKind, _Kind] = {}

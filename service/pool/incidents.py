@@ -60,7 +60,7 @@ class History(NamedTuple):
 
 
 class Incidents:
-    """Counts them, writes them down, and says of which plans there were too many."""
+    """Count of them, which writes them down, and says of which plans there were too many."""
 
     def __init__(self, folder: Path | None) -> None:
         """`folder` is made with the first one; without it, they are kept in memory."""

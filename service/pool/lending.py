@@ -6,7 +6,7 @@ from service.state.tensors import TensorVersion
 
 
 class Lending:
-    """Counts who reads a version. For one thread."""
+    """Count of who reads a version. For one thread."""
 
     def __init__(self) -> None:
         self._lent: dict[TensorVersion, int] = {}

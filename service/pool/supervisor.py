@@ -40,7 +40,7 @@ class SupervisorCallbacks(Receiver, Protocol):
 
 
 class Supervisor:
-    """Keeps a quick worker, general ones, and a spare alive; they are missed in this order."""
+    """Keeper of a quick worker, general ones, and a spare; they are missed in this order."""
 
     def __init__(self, settings: Settings, callbacks: SupervisorCallbacks, command: Sequence[str] = COMMAND) -> None:
         self._settings = settings

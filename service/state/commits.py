@@ -58,7 +58,7 @@ class Proposal:
 
 
 class Commits:
-    """Takes proposals, on one event loop; a thread of its own writes them down."""
+    """Proposals, as one event loop takes them; a thread of its own writes them down."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ from service.state.reading import Reading, commit_key, read_head
 
 
 class Sole:
-    """Writes commits to objects that are exclusively ours."""
+    """Writer of commits to objects that are exclusively ours."""
 
     def __init__(self, objects: Objects, place: str) -> None:
         self._objects, self._place = objects, place

@@ -50,7 +50,7 @@ _logger = logging.getLogger("gradserve.state")
 
 
 class Tenure:
-    """Writes commits to objects that others write to, as long as nobody else does; a lease is so many seconds."""
+    """Writer of commits to objects that others write to, as long as nobody else does; a lease is so many seconds."""
 
     def __init__(
         self, objects: Objects, place: str, lease: float, around: Surroundings, owner: str | None = None

@@ -72,7 +72,7 @@ class BodyAllocation:
 
 
 class BodyMemory:
-    """Allocates memory for bodies."""
+    """Allocator of memory for bodies."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, on_freed: Callable[[int], None]) -> None:
         """`on_freed` is told the number of a buffer that nobody gets again."""

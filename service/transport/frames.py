@@ -270,7 +270,7 @@ def read_text(frame: bytes, at: int) -> str:
 
 
 class Inbox:
-    """Cuts bytes, as a socket gives them, into frames."""
+    """Frames, as they are cut from the bytes that a socket gives."""
 
     __slots__ = ("_rest", "_wanted")
 

@@ -41,7 +41,7 @@ class TensorAllocation:
 
 
 class TensorMemory:
-    """Allocates memory for tensors: in a buffer where it is large, else in this process alone."""
+    """Allocator of memory for tensors: in a buffer where it is large, else in this process alone."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop

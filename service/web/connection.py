@@ -91,7 +91,7 @@ class ApplicationDoor(Door, Protocol):
 
 
 class Doors(NamedTuple):
-    """Makes the doors of a connection: one for all of its calls, and one for each other request."""
+    """Maker of the doors of a connection: one for all of its calls, and one for each other request."""
 
     calls: Callable[[Connection], CallDoor]
     application: Callable[[Connection, Head], ApplicationDoor]

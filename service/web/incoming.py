@@ -47,7 +47,7 @@ class Framing(Protocol):
 
 
 class Sink(Protocol):
-    """Takes a body up."""
+    """Receiver of a body."""
 
     def put(self, piece: bytes) -> None:
         """The next piece. Raises Refusal where there is no room for it."""

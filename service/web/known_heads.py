@@ -17,7 +17,7 @@ Key = bytes | tuple[bytes, bytes]
 
 
 class KnownHeads:
-    """Reads heads, each that is like one before by its bytes; like means the same but for the number of its length.
+    """Reader of heads, each that is like one before by its bytes; like means the same but for the number of its length.
 
     Two generations stand for an order by use: what is met in the old one moves to the young one, and when that is
     full, the old one goes.

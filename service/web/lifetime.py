@@ -40,7 +40,7 @@ class Workers(Pool, Protocol):
 
 
 class Lifetime:
-    """Starts and ends, once each, and on one event loop."""
+    """Start and end of all of it, once each, and on one event loop."""
 
     def __init__(self, settings: Settings, pool: Workers, store: StateStore, make_app: Callable[[], ASGIApp]) -> None:
         self.settings, self.pool, self.store = settings, pool, store

@@ -61,7 +61,7 @@ class Head:
 
 
 class HeadReader:
-    """Reads heads for a server of these settings."""
+    """Reader of heads for a server of these settings."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings

@@ -17,7 +17,7 @@ _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\ndate
 
 
 class Dated:
-    """Writes heads with the date, which is made once a second at most."""
+    """Writer of heads with the date, which is made once a second at most."""
 
     def __init__(self) -> None:
         self.tick()

@@ -21,7 +21,7 @@ _Part = TypeVar("_Part")
 
 
 class JsonReader:
-    """Reads JSON of at most so many levels, and graphs of at most so many nodes."""
+    """Reader of JSON of at most so many levels, and graphs of at most so many nodes."""
 
     def __init__(self, programs: Programs, depth: int, max_nodes: int) -> None:
         self.depth = depth

@@ -26,7 +26,7 @@ from service.wire.version import Find
 
 
 class RequestReader:
-    """Opens requests of one opset within limits."""
+    """Opener of requests of one opset within limits."""
 
     def __init__(
         self,

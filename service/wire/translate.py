@@ -33,7 +33,7 @@ Encode = Callable[[NodePlace, HostArray], Tensor | None]
 
 
 class Translator:
-    """Reads graphs of all opsets within limits."""
+    """Reader of graphs of all opsets within limits."""
 
     def __init__(self, registry: Registry, limits: Limits) -> None:
         self._registry = registry

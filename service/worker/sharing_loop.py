@@ -24,7 +24,7 @@ class _Read(NamedTuple):
 
 
 class SharingLoop(WorkerLoop):
-    """Takes all jobs that are in the socket at once; what cannot be done together is done one by one."""
+    """Loop over all jobs that are in the socket at once; what cannot be done together is done one by one."""
 
     def __init__(self, front: socket.socket, channel: DescriptorChannel, page: ControlPage, opened: Opened) -> None:
         super().__init__(front, channel, page, opened)

@@ -51,7 +51,7 @@ _OUR_REFERENCES: Final = 3
 
 
 class WorkerLoop:
-    """Takes jobs from the socket and gives replies to it."""
+    """Loop of a process: it takes jobs from the socket and gives replies to it."""
 
     def __init__(self, front: socket.socket, channel: DescriptorChannel, page: ControlPage, opened: Opened) -> None:
         self._front = front

@@ -79,3 +79,19 @@ def public(scope: ast.Module | ast.ClassDef) -> list[ast.ClassDef | ast.Function
         and not any(isinstance(each, ast.Name) and each.id == "overload" for each in node.decorator_list)
     ]
     return here + [inner for node in here if isinstance(node, ast.ClassDef) for inner in public(node)]
+
+
+#: what a class does, where it says so in place of what it is; no word that is a noun as well
+VERBS = frozenset({"Allocates", "Binds", "Collects", "Finds", "Keeps", "Makes", "Opens", "Reads", "Remembers", "Takes"})
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_what_has_a_name_is_said_by_a_noun(package: str) -> None:
+    said = {
+        f"{name(path)}:{node.lineno} {node.name}": (ast.get_docstring(node) or "").split()[:1]
+        for path in files(package)
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    }
+    assert said
+    assert not {place: words for place, words in said.items() if VERBS.intersection(words)}

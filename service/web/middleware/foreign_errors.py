@@ -19,7 +19,7 @@ _OF_THE_BODY: Final = (b"content-type", b"content-length")
 
 
 class ForeignErrors:
-    """Writes problem reports anew, whoever has made them."""
+    """Writer of problem reports anew, whoever has made them."""
 
     def __init__(self, app: ASGIApp, facades: Sequence[Facade]) -> None:
         self._app = app

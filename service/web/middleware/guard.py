@@ -23,7 +23,7 @@ from service.web.responses import report
 
 
 class Guard:
-    """Checks heads, and counts bodies."""
+    """Check of heads, and count of bodies."""
 
     def __init__(self, app: ASGIApp, settings: Settings, gate: Gate) -> None:
         self._app = app
