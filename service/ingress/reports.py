@@ -25,7 +25,11 @@ ANSWERED: Final = {
         retry_after=1,
     ),
     503: Refusal("not_ready", "no server that is ready could be reached", retry_after=1),
-    504: Refusal("deadline_exceeded", "the server did not answer within the time that the ingress gives it"),
+    504: Refusal(
+        "deadline_exceeded",
+        "the server did not answer within the time that the ingress gives it: what the request writes may be kept, or "
+        "not",
+    ),
 }
 #: by the status, where the head could not be read, or nothing of the request is known any more
 UNANSWERED: Final = {

@@ -254,9 +254,12 @@ class Connection(asyncio.BufferedProtocol):
             self.close()
 
     def drain(self) -> None:
-        """The server stops: end now, where nothing has begun."""
+        """The server stops: end soon, where nothing has begun.
+
+        Not at once: a request that is on its way would be lost without a word, and nobody knew whether it was done.
+        """
         if self.state is ConnectionState.HEAD and not self.rest:
-            self.close()
+            self.due = min(self.due, time.monotonic() + SILENCE)
 
     def give_up(self) -> None:
         """The server's patience is over."""

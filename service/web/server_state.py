@@ -58,7 +58,7 @@ class Client(Protocol):
         """End at once."""
 
     def drain(self) -> None:
-        """The server stops: end where nothing has begun."""
+        """The server stops: end soon, where nothing has begun."""
 
     def give_up(self) -> None:
         """The server's patience is over."""
@@ -141,7 +141,7 @@ class ServerState:
             await self._empty.wait()
 
     def drain(self) -> None:
-        """Nothing new begins: who has not asked for anything is let go."""
+        """Nothing new begins: who does not ask for anything is let go, and who still does is told."""
         self.draining = True
         for client in self.clients:
             client.drain()

@@ -145,6 +145,11 @@ def replaced(before: set[int], after: Callable[[], set[int]]) -> bool:
     return before.isdisjoint(after()) and len(whole()) == 2 and ready() == 2
 
 
+def settled() -> bool:
+    """Whether Serve has seen all replicas run: one that it takes to be starting still is killed by an update."""
+    return all(each.status == "RUNNING" for each in serve.status().applications.values())
+
+
 def started() -> Cluster:
     """Two machines, a server on each, and an ingress on the head, which is not lost with the other one."""
     cluster = Cluster(
@@ -184,6 +189,7 @@ def main() -> None:
     found["replica"] = during(
         kill(min(actor)), lambda: replaced(actor, nodes) and child.isdisjoint(servers()), "a replica is replaced"
     )
+    await_(settled, "Serve has seen that all replicas run")
     before = servers()
     found["update"] = during(lambda: deploy(2), lambda: replaced(before, servers), "an update")
     fallen = haproxies()

@@ -44,11 +44,15 @@ def found() -> dict[str, Any]:
 
 @pytest.mark.parametrize("what", ["server", "raylet"])
 def test_callers_lose_at_most_what_was_on_the_way(found: dict[str, Any], what: str) -> None:
-    """One request each: without an Idempotency-Key it is not sent again, and they are told so."""
+    """Without an Idempotency-Key it is not sent again; of four callers, one request each, and one more that a process
+    takes while it is taken apart.
+
+    They are told so by 503, or by the end of their connection: HAProxy does that where the connection was used before.
+    """
     answers = found[what]["answers"]
-    assert answers.keys() <= {"200", "503"}
+    assert answers.keys() <= {"200", "503", "RemoteProtocolError"}
     assert answers["200"] > 0
-    assert answers.get("503", 0) <= 4
+    assert sum(answers.values()) - answers["200"] <= 8
 
 
 def test_a_server_whose_replica_is_killed_ends_in_order(found: dict[str, Any]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import re
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -147,6 +148,27 @@ class TestServersThatAreGone:
             assert len(made[0].asked) == tries
             if method != "HEAD":
                 assert got.body == ANSWERED[502].body("mine")
+
+    @pytest.mark.parametrize(
+        ("method", "headers", "tries"), [("GET", {}, 2), ("POST", {"Idempotency-Key": "k"}, 2), ("POST", {}, 1)]
+    )
+    def test_on_a_connection_that_was_used_before(self, method: str, headers: dict[str, str], tries: int) -> None:
+        """What may be done twice is sent again there, too; of all else, the end of the connection tells all."""
+        with nodes(1) as made, ingress(nodes=(made[0].place,)) as running:
+            running.settle("gs1")
+            client = http.client.HTTPConnection("127.0.0.1", running.port, timeout=30)
+            with closing(client):
+                client.request("POST", "/v1/vjp", b"{}")
+                assert client.getresponse().read() == b"node1"
+                made[0].asked.clear()
+                made[0].answer = lambda *_: b"done" if len(made[0].asked) > 1 else None
+                client.request(method, "/v1/tensors/w", headers=headers)
+                if tries > 1:
+                    assert client.getresponse().read() == b"done"
+                else:
+                    with pytest.raises(http.client.RemoteDisconnected):
+                        client.getresponse()
+            assert len(made[0].asked) == tries
 
     def test_a_body_of_20_kb_is_sent_again_whole(self) -> None:
         body, seen = bytes(range(256)) * 80, []

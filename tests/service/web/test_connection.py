@@ -41,6 +41,26 @@ def test_requests_are_answered_in_their_order_by_either_door(loop: Loop) -> None
     run(scenario, loop)
 
 
+def test_what_is_on_its_way_as_the_server_stops_is_told_so(loop: Loop) -> None:
+    """A proxy may have sent it before it can see that the connection ends; who sends nothing is let go."""
+
+    async def scenario() -> None:
+        async with house() as opened:
+            client, idle = await opened.connect(), await opened.connect()
+            for each in (client, idle):
+                await each.send(post(b"{}"))
+                assert await each.status() == 200
+            opened.pool.drain()
+            opened.state.drain()
+            await client.send(post(LARGE))
+            head, body = await client.response()
+            assert head.startswith(b"HTTP/1.1 503 ")
+            assert code(body) == "shutting_down"
+            assert [await client.rest(), await idle.rest()] == [b"", b""]
+
+    run(scenario, loop)
+
+
 WHOLE = {
     "counted": post(b'{"a": 1}'),
     "chunked": chunked(b'{"a"', b": ", b"1}", end=b"0;x=y\r\nDigest: a\r\n\r\n"),
