@@ -6,12 +6,13 @@
 
 What may live here: who has which shard, and what servers say to each other. What may not: how a shard is written, and
 who may do that; that is `service.state`. A server without `--cluster on` imports none of it, and
-`elsewhere` alone where it has an `--ingress`.
+`elsewhere` and `connecting` alone where it has an `--ingress`.
 
 Files:
     between       The paths between servers, in front of all others: whoever does not know the secret finds nothing
                   there
     composition   The parts of a server that shares its state with others, put together
+    connecting    Connections to other servers and to the ingress: one that ends as soon as it is made was not made
     directory     Directory of owners: who has a shard, as its last commit tells it
     elsewhere     Pieces of sums that other servers do: ordinary requests through the ingress, with the key of whoever
                   asked for all

@@ -12,6 +12,7 @@ from typing import Final
 
 import httpx
 
+from service.cluster.connecting import PeerTransport
 from service.pool.sums import AnsweredSums, NotElsewhere
 from service.transport.job import Job, Reply
 from service.transport.sum_parts import PIECE_HEADER
@@ -36,7 +37,10 @@ class IngressPieces:
         self._ingress = ingress
         self._client = httpx.AsyncClient(
             timeout=httpx.Timeout(None, connect=_CONNECT),
-            limits=httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS),
+            transport=PeerTransport(
+                limits=httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS),
+                trust_env=False,
+            ),
             trust_env=False,  # no proxy is before the ingress
         )
 

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeVar
 
 import httpx
 
+from service.cluster.connecting import PeerTransport
 from service.cluster.peers import Answer, Moved, Silent, Slow, Unreachable
 from service.cluster.protocol import (
     ALIVE,
@@ -44,7 +45,10 @@ class HttpPeers:
         self._client = httpx.AsyncClient(
             headers={SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL)},
             timeout=httpx.Timeout(None, connect=PEER_SILENCE),
-            limits=httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS),
+            transport=PeerTransport(
+                limits=httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS),
+                trust_env=False,
+            ),
             trust_env=False,  # no proxy is between servers
         )
 
