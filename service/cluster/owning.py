@@ -109,6 +109,7 @@ class Owning:
         finally:
             self._looked += store.commits.fence.looks
             del self._leaving[shard]
+            store.commits.fence.leave()
             _forget(store)
 
     def _leave(self, shard: int, seconds: float) -> None:

@@ -50,6 +50,8 @@ class Fence:
                 await asyncio.shield(self._look())
         except TimeoutError:
             raise unseen() from None
+        if self.lost is not None:  # since the look: what is in memory may be gone
+            raise self.lost
 
     def lose(self, reason: StateLost) -> Refusal:
         """Answer nothing more; what is said instead."""
@@ -58,6 +60,12 @@ class Fence:
             detail = "another server has taken over the place where this one kept its state; it answers nothing of it"
             self.lost = Refusal("not_ready", detail, retry_after=5)
         return self.lost
+
+    def leave(self) -> None:
+        """Answer nothing more, also of what was looked at before: what is in memory goes."""
+        if self.lost is None:
+            detail = "this server has just left the part of the state that this is about to others; send it again"
+            self.lost = Refusal("not_ready", detail, retry_after=1)
 
     def close(self) -> None:
         """Look no more."""
