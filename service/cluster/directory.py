@@ -9,9 +9,8 @@ from service.state.objects import Missing, Objects
 from service.state.packing import Contents
 from service.state.reading import COMMITS, read_head
 from service.state.shards import ShardObjects
+from service.state.tenure import PEACE
 
-#: seconds after an opening in which no other server makes one
-PEACE: Final = 5.0
 #: how often a last commit is looked for that is gone when it is read
 _TRIES: Final = 10
 

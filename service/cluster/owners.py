@@ -21,6 +21,7 @@ from service.cluster.owning import Owning, task_over
 from service.cluster.peers import Moved, Silent, Slow, Unreachable
 from service.errors import Refusal
 from service.state.commits import unconfirmed
+from service.state.ownership import Taken
 from service.state.packing import Damaged
 from service.state.shards import shard_of
 from service.store import StoreService
@@ -67,28 +68,25 @@ class Owners:
     async def found(self, namespace: str, expires: float) -> StoreService | Owner:
         """What is kept of a namespace, or who has that. Raises Refusal: not_ready, deadline_exceeded."""
         shard = _shard(namespace)
-        if (store := await self._own(shard, expires)) is not None:
-            self.served[shard] += 1
-            return store
-        owner = self.known.get(shard) or await self._look_up(shard, expires)
-        if owner is None or owner.address == self.address:
-            return await self._in_time(self.owning.open(shard), expires)
-        self.asked[shard] += 1
-        return owner
+        found = await self._own(shard, expires) or self.known.get(shard) or await self._look_up(shard, expires)
+        if found is None or (isinstance(found, Owner) and found.address == self.address):
+            found = await self._taken(shard, self.owning.open(shard), expires)
+        (self.asked if isinstance(found, Owner) else self.served)[shard] += 1
+        return found
 
     async def own(self, namespace: str, expires: float) -> StoreService:
         """What is kept of a namespace, for a server that takes this one for its owner. Raises Moved, Refusal."""
         shard = _shard(namespace)
-        store = await self._own(shard, expires)
-        if store is not None and not await self.still_has(store, expires):
-            store = None
-        if store is None:
-            owner = await self._look_up(shard, expires)
-            if owner is None or owner.address != self.address:
-                raise Moved(None if owner is None else owner.address)
-            store = await self._in_time(self.owning.open(shard), expires)  # this is its process now
+        found = await self._own(shard, expires)
+        if found is None or (not isinstance(found, Owner) and not await self.still_has(found, expires)):
+            found = await self._look_up(shard, expires)
+            if found is None or found.address != self.address:
+                raise Moved(None if found is None else found.address)
+            found = await self._taken(shard, self.owning.open(shard), expires)  # this is its process now
+        if isinstance(found, Owner):
+            raise Moved(found.address)
         self.served[shard] += 1
-        return store
+        return found
 
     async def still_has(self, store: StoreService, expires: float) -> bool:
         """Whether what is kept here is what there is, at some moment from now on. Raises Refusal: not_ready."""
@@ -165,7 +163,7 @@ class Owners:
             return
         _logger.warning("%s does not answer, and shard %d is taken over from it", owner.address, shard)
         self.takeovers += 1
-        await self._in_time(self.owning.open(shard), expires)
+        await self._taken(shard, self.owning.open(shard), expires)
 
     def begin_window(self) -> None:
         """Count anew; what was counted so far is what owners go by when others ask for a shard."""
@@ -176,12 +174,20 @@ class Owners:
         served = self._served_before[shard]
         return self.owning.get(shard) is not None and served > 0 and 2 * asked > served
 
-    async def _own(self, shard: int, expires: float) -> StoreService | None:
-        """What is here of a shard, or will be."""
+    async def _own(self, shard: int, expires: float) -> StoreService | Owner | None:
+        """What is here of a shard, or will be; or who was first to take it."""
         if (store := self.owning.get(shard)) is not None:
             return store
         opening = self.owning.opening.get(shard)
-        return None if opening is None else await self._in_time(asyncio.shield(opening), expires)
+        return None if opening is None else await self._taken(shard, asyncio.shield(opening), expires)
+
+    async def _taken(self, shard: int, opening: Awaitable[StoreService], expires: float) -> StoreService | Owner:
+        """What is here of a shard, once it is taken; or who was first to take it."""
+        try:
+            return await self._in_time(opening, expires)
+        except Taken as taken:
+            self.known[shard] = Owner(taken.owner, taken.began)
+            return self.known[shard]
 
     async def _look_up(self, shard: int, expires: float) -> Owner | None:
         """Who has a shard by its last commit; one look for all that wait."""

@@ -59,7 +59,7 @@ class Owning:
         return store
 
     async def open(self, shard: int) -> StoreService:
-        """Take a shard; of several who ask, one opening is made. Raises Refusal: not_ready."""
+        """Take a shard; of several who ask, one opening is made. Raises Taken, Refusal: not_ready."""
         if (store := self.get(shard)) is not None:
             return store
         if self._draining:

@@ -42,7 +42,8 @@ class Journal(Protocol):
     def load(self) -> Loaded:
         """What the commits so far come to; once, before the first commit.
 
-        Raises RuntimeError with one sentence where what is there is damaged, not ours, or cannot be read.
+        Raises RuntimeError with one sentence where what is there is damaged, not ours, or cannot be read; Taken, where
+        servers share the place, and another one has just begun there.
         """
 
     def commit(self, batch: Sequence[Commit]) -> None:

@@ -12,6 +12,14 @@ from service.state.packing import Contents
 from service.state.reading import Reading
 
 
+class Taken(Exception):
+    """Another server, at the address `owner`, has just begun, in Unix seconds; it is to be asked."""
+
+    def __init__(self, owner: str, began: float) -> None:
+        super().__init__(owner, began)
+        self.owner, self.began = owner, began
+
+
 class Ownership(Protocol):
     """The right to make the next commit. All of it blocks; one thread writes, and another may look meanwhile."""
 
@@ -21,7 +29,7 @@ class Ownership(Protocol):
     def begin(self, reading: Reading) -> dict[int, Contents]:
         """Take the place; the heads of all commits so far, by their numbers.
 
-        Raises RuntimeError with one sentence, Vanished, OSError.
+        Raises RuntimeError with one sentence, Taken, Vanished, OSError.
         """
 
     def settle(self) -> None:

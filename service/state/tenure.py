@@ -29,11 +29,13 @@ from typing import Final
 from service.state.items import Item
 from service.state.journal import StateUnknown
 from service.state.objects import Data, Denied, Exists, Missing, Objects
-from service.state.ownership import loss
+from service.state.ownership import Taken, loss
 from service.state.packing import Contents, Damaged, Note, encoded
 from service.state.reading import Reading, commit_key, read_head
 from service.state.surroundings import Surroundings
 
+#: seconds after an opening in which no other server makes one, where there is somebody to ask
+PEACE: Final = 5.0
 #: leases that a server which begins waits, as clocks may differ by a fifth
 _PATIENCE: Final = 1.2
 #: how often a server tries to begin beside one that writes on
@@ -73,9 +75,11 @@ class Tenure:
             listed = reading.sequences()
             heads = {n: heads[n] for n in listed if n in heads}
             heads |= reading.heads(n for n in listed if n not in heads)
-            if len(heads) == len(listed) and self._opened(max(listed, default=0) + 1, reading):
-                self._inherit(heads)
-                return heads
+            if len(heads) == len(listed):
+                self._keep_peace(heads)
+                if self._opened(max(listed, default=0) + 1, reading):
+                    self._inherit(heads)
+                    return heads
         raise RuntimeError(f"{self._place} is written to by another server all the time; end that one first")
 
     def settle(self) -> None:
@@ -141,6 +145,14 @@ class Tenure:
                 self._objects.put_new(commit_key(self.next), pieces)
 
     # How it begins
+
+    def _keep_peace(self, heads: Mapping[int, Contents]) -> None:
+        """Raise Taken where another server made an opening a moment ago: each would undo what the other has begun."""
+        note = heads[max(heads)].note if heads else self._note
+        if note.released or note.began is None or None in (note.owner, self._note.owner):
+            return
+        if note.owner != self._note.owner and 0 <= self._around.today() - note.began < PEACE:
+            raise Taken(str(note.owner), note.began)
 
     def _opened(self, number: int, reading: Reading) -> bool:
         """Make an opening; whether it stands behind all that there is."""

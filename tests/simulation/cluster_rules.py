@@ -47,14 +47,9 @@ async def _told_as_refused(owners: Owners, *asked: Any, repeats: bool) -> None:
         raise
 
 
-def _stays(fence: Fence) -> None:
-    """Who was told that nothing is written reads on, though what is in memory has gone."""
-
-
 CLUSTER_RULES: Final[Mapping[str, Removal]] = {
     "what may have reached an owner is not sent to the next": replaced(Owners, "at_owner", _sent_again),
     "what may have reached an owner is unconfirmed": replaced(Owners, "unanswered", _told_as_refused),
     "all names of a call are of one moment": replaced(SharedStore, "versions", _one_by_one),
     "an owner looks before it answers others": replaced(Fence, "passed", _unseen),
-    "an owner that has left answers nothing": replaced(Fence, "leave", _stays),
 }

@@ -33,7 +33,7 @@ class Store:
         if self.world.chance.random() < self.bad / 2:  # 409: somebody else is at it, and perhaps does not get it either
             raise Exists(key)
         self.kept.put_new(key, [data])
-        if key.startswith("commits/") and (head := decoded(data)).is_opening:
+        if "commits/" in key and (head := decoded(data)).is_opening:
             self.opened[head.token] = self.world.now
 
 

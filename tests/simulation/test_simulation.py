@@ -47,8 +47,7 @@ CLUSTER_SEEDS = {
     "what may have reached an owner is not sent to the next": 1000,
     "what may have reached an owner is unconfirmed": 1000,
     "all names of a call are of one moment": 1064,
-    "an owner looks before it answers others": 1036,
-    "an owner that has left answers nothing": 8909,
+    "an owner looks before it answers others": 1004,
 }
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from service.cluster.directory import PEACE
 from service.cluster.shared_store import WINDOW
+from service.state.tenure import PEACE
 from tests.simulation.checker import Operation
 from tests.simulation.member import Member
 from tests.simulation.server import Request
@@ -103,6 +103,24 @@ def test_for_some_seconds_after_an_opening_there_is_no_other() -> None:
     answer, seconds = trial.read(second)
     assert answer == (1,)
     assert PEACE < seconds + 1 < PEACE + WAIT + 2
+
+
+def test_of_those_who_are_asked_at_once_one_makes_an_opening() -> None:
+    """The others ask that one, also where who had it before has released it."""
+    trial = Trial()
+    first, *others = trial.members
+    trial.write(first, 1)
+    first.release()
+    trial.wait(1.0)
+    before = len(trial.store.opened)
+    told: list[object] = []
+    for member in others:
+        request = Request(Operation("read", 0.0, ("x",)), None, 20.0)
+        trial.world.at(trial.world.now, lambda member=member, request=request: member.ask(request, told.append))
+    trial.wait(WAIT)
+    assert told == [(1,), (1,)]
+    assert len(trial.owner()) == 1
+    assert len(trial.store.opened) == before + 1
 
 
 def test_one_that_is_paused_answers_nothing_of_what_it_had() -> None:
