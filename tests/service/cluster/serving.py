@@ -85,14 +85,14 @@ class Node:
 
     def add_one(self, name: str, if_match: str | None = None, **headers: str) -> httpx.Response:
         """Add 1 to a number that is kept, and keep the sum, where it is this version still."""
-        nodes = [
-            {"op": "input"},
-            {"op": "constant", "attrs": {"value": ONE}},
-            {"op": "add", "operands": [0, 1]},
-        ]
-        store = {"node": 2, "tensor_id": name} | ({} if if_match is None else {"if_match": if_match})
-        body = {"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor_id": name}], "outputs": [2], "store": [store]}
-        return self.asked("POST", "/v1/forward", body, **headers)
+        return self.asked("POST", "/v1/forward", adding_one(name, if_match), **headers)
+
+
+def adding_one(name: str, if_match: str | None = None) -> dict[str, Any]:
+    """The request that adds 1 to a number that is kept."""
+    nodes = [{"op": "input"}, {"op": "constant", "attrs": {"value": ONE}}, {"op": "add", "operands": [0, 1]}]
+    store = {"node": 2, "tensor_id": name} | ({} if if_match is None else {"if_match": if_match})
+    return {"graph": {"nodes": nodes}, "feeds": [{"node": 0, "tensor_id": name}], "outputs": [2], "store": [store]}
 
 
 def free_port() -> int:

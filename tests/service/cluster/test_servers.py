@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from concurrent.futures import ThreadPoolExecutor
 
@@ -10,7 +11,9 @@ import orjson
 import pytest
 
 from service.cluster.protocol import PROTOCOL_HEADER, SECRET_HEADER
-from tests.service.cluster.serving import SECRET, Node, owner_of, raced
+from tests.guarantees.processes import workers
+from tests.service.cluster.serving import SECRET, Node, adding_one, owner_of, raced
+from tests.service.ingress.support import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -62,6 +65,30 @@ def test_of_two_first_calls_of_a_name_both_get_the_answer_of_one(nodes: list[Nod
             assert len({answer.content for answer in answers}) == 1
             assert sum("idempotency-replayed" in answer.headers for answer in answers) == 1
     assert [node.value("w") for node in nodes] == [rounds, rounds]
+
+
+def test_a_call_that_is_under_way_at_its_owner_is_no_other_servers(nodes: list[Node]) -> None:
+    """It is told 409, and the first one's answer once that is known."""
+    assert nodes[0].put("w", 0).status_code < 300
+    owner, other = owner_of(*nodes)
+    key = {"Idempotency-Key": "under-way"}
+    stopped = workers(owner.process.pid)
+    with ThreadPoolExecutor(1) as threads:
+        try:
+            for pid in stopped:
+                os.kill(pid, signal.SIGSTOP)
+            first = threads.submit(lambda: owner.add_one("w", **key))
+            wait_until(lambda: owner.figure("gradserve_running") > 0)
+            told = other.client.post("/v1/forward", json=adding_one("w"), headers=key)
+        finally:
+            for pid in stopped:
+                os.kill(pid, signal.SIGCONT)
+        assert (told.status_code, told.json()["code"]) == (409, "conflict")
+        assert told.headers["retry-after"] == "1"
+        answers = [first.result(), *(node.add_one("w", **key) for node in (other, owner))]
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert len({answer.content for answer in answers}) == 1
+    assert other.value("w") == 1
 
 
 def test_of_those_who_race_each_version_is_from_one(nodes: list[Node]) -> None:
