@@ -23,6 +23,7 @@ from service.facades.known import facades_of
 from service.pool.lending import Lending
 from service.settings import NO_STATE, Settings, flag, variable
 from service.state.commits import CommitCallback
+from service.state.ledger import Tidiness
 from service.state.object_journal import ObjectJournal
 from service.state.opening import described, open_shared
 from service.state.shards import SHARDS, ShardObjects, folder_of
@@ -34,6 +35,8 @@ from service.web.tensor_routes import TENSORS
 
 #: bytes of a question beside the tensors that it brings
 _BESIDE: Final = 4 << 20
+#: of a shard: whoever takes it over reads all of its objects first, while callers wait
+_TIDINESS: Final = Tidiness(small_objects=128)
 
 
 class Cluster:
@@ -73,7 +76,8 @@ class Cluster:
     def _journal(self, shard: int) -> ObjectJournal:
         place = f"{described(self._settings.state)} ({folder_of(shard)})"
         lease = self._settings.lease_ms / 1000
-        return ObjectJournal(ShardObjects(self._objects, shard), place, lease=lease, owner=self._address)
+        objects = ShardObjects(self._objects, shard)
+        return ObjectJournal(objects, place, _TIDINESS, lease=lease, owner=self._address)
 
 
 def paths_of_state(settings: Settings) -> frozenset[str]:

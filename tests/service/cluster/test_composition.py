@@ -7,7 +7,11 @@ import sys
 
 import pytest
 
+from service.cluster.composition import Cluster
+from service.settings import Settings
 from service.state.opening import open_state
+from service.state.remote import open_remote
+from service.state.values import Commit, TensorWrite
 from tests.service.cluster.serving import SECRET
 from tests.service.command_support import called
 
@@ -67,3 +71,16 @@ def test_an_ordinary_server_has_none_of_it() -> None:
     ).stdout.split()
     assert "service.app" in found
     assert not [name for name in found if name.startswith(("service.cluster", "httpx"))]
+
+
+def test_whoever_takes_a_shard_has_few_objects_to_read(s3_place: str) -> None:
+    """However many small commits there were: what they say that is current is moved together."""
+    stated = {"state": s3_place, "cluster": "on", "cluster_secret": SECRET, "cluster_address": "http://10.0.0.7:8000"}
+    journal = Cluster(Settings(**stated, lease_ms=0))._journal(3)
+    journal.load()
+    for number in range(300):
+        journal.commit([Commit([TensorWrite("", f"t{number}", "e", "float64", (), memoryview(bytes(8)))])])
+    journal._thread.submit(lambda: None).result()
+    journal.close()
+    left = [key for key in open_remote(s3_place).list("") if "shards/03/commits/" in key]
+    assert len(left) < 200
