@@ -44,7 +44,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service bench-cluster check format coverage mutants cluster-test cluster-demo test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
+.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service bench-cluster check format coverage mutants cluster-test cluster-demo cluster-chaos test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -78,7 +78,7 @@ fuzz: $(VENV)/.dev ## run random graphs every way there is, and compare; SECONDS
 test-bounds: $(VENV)/.dev ## compare every access of a corpus of kernels with its buffer, beside pages that cannot be read
 	$(BIN)/python -m pytest $(TESTS) --bounds tests/bounds $(ARGS)
 
-guarantees: $(VENV)/.dev ## attack started servers, one test after the other, and write docs/guarantees.md; half an hour
+guarantees: $(VENV)/.dev ## attack started servers, one test after the other, and write docs/guarantees.md; an hour
 	$(BIN)/python -m pytest -q -p no:xdist --guarantees tests/guarantees $(ARGS); status=$$?; \
 	  $(BIN)/python -m scripts.guarantees_page && exit $$status
 
@@ -94,12 +94,17 @@ simulation: $(VENV)/.dev ## histories of servers at one place, on virtual time, 
 cluster-test: $(CLUSTER)/.installed ## test ingress, fleet and manifests, with Ray in an environment of its own; as root on Linux, for namespaces
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
 	$(CLUSTER)/bin/python -m pytest $(TESTS) tests/service/ingress tests/service/fleet tests/service/commands/test_ingress.py \
-	  tests/service/cluster/test_elsewhere.py \
+	  tests/service/cluster tests/cluster_chaos \
 	  tests/deploy/test_cluster.py tests/deploy/test_kubernetes.py $(ARGS)
 
 cluster-demo: $(CLUSTER)/.installed ## train on two servers under Ray while one of them is killed, and compare with one server; as root on Linux
 	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
 	@$(CLUSTER)/bin/python -m tests.service.fleet.cluster_demo
+
+cluster-chaos: $(CLUSTER)/.installed ## one fault after the other of servers that share a state, their network and store; ARGS="--seconds 300"; as root on Linux
+	@command -v haproxy >/dev/null || [ -x /usr/sbin/haproxy ] || $(MAKE) --no-print-directory haproxy
+	$(CLUSTER)/bin/python -m tests.cluster_chaos $(ARGS); status=$$?; \
+	  $(CLUSTER)/bin/python -m scripts.cluster_chaos_page && exit $$status
 
 check: $(VENV)/.dev ## lint, formatting and types
 	$(BIN)/ruff check .

@@ -1,0 +1,108 @@
+"""What becomes of servers, network and store: each begins, lasts for some seconds, and is mended."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+
+from tests.cluster_chaos.servers import ChaosServer, Cluster
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that happens: `begin` it, and after so many seconds `mend` it. Callers `pause` between two calls."""
+
+    name: str
+    begin: Callable[[], None]
+    seconds: float = 0.0
+    mend: Callable[[], None] = _nothing
+    pause: float = 0.15
+
+
+class Faults:
+    """Those of a cluster. Who is concerned is chosen when one begins."""
+
+    def __init__(self, cluster: Cluster, away: float = 30.0, pause: float = 10.0) -> None:
+        """The store is away for so many seconds, and an owner paused."""
+        self._cluster = cluster
+        self._chosen: list[ChaosServer] = []
+        machine = cluster.store_machine
+        everybody = [server.machine for server in cluster.servers]
+        self.all = {
+            "worker": Fault("`kill -9` of a worker", self._kill_worker),
+            "front": Fault("`kill -9` of a front that owns least", self._kill_front, 0.5, self._start),
+            "owner": Fault("`kill -9` of an owner", self._kill_owner, 0.5, self._start),
+            "haproxy": Fault("`kill -9` of HAProxy", cluster.ingresses[0].kill),
+            "paused": Fault(f"an owner is stopped for {pause:g} s", self._pause, pause, self._go_on),
+            "parted": Fault("two servers cannot reach each other", self._part, pause, self._join),
+            "answers": Fault(
+                "the store's answers are lost", lambda: machine.lose_answers(everybody, on=True), pause,
+                lambda: machine.lose_answers(everybody, on=False),
+            ),
+            "away": Fault(
+                f"the store is away for {away:g} s", lambda: machine.plug(in_=False), away,
+                lambda: machine.plug(in_=True),
+            ),
+            "update": Fault("a rolling update", self._update),
+            "started": Fault("two servers start at once beside one that writes", self._end_two, 0.5, self._start, 0.03),
+        }  # fmt: skip
+
+    def _kill_worker(self) -> None:
+        for pid in self._cluster.owner().workers[:1]:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _kill_front(self) -> None:
+        owner = self._cluster.owner()
+        self._end([self._cluster.others(owner)[0]])
+
+    def _kill_owner(self) -> None:
+        self._end([self._cluster.owner()])
+
+    def _end_two(self) -> None:
+        self._end(self._cluster.others(self._cluster.owner())[:2])
+
+    def _end(self, servers: list[ChaosServer]) -> None:
+        self._chosen = servers
+        for server in servers:
+            server.end()
+
+    def _start(self) -> None:
+        for server in self._chosen:
+            server.start()
+        for server in self._chosen:
+            server.await_start()
+
+    def _pause(self) -> None:
+        self._chosen = [self._cluster.owner()]
+        os.kill(self._chosen[0].pid, signal.SIGSTOP)
+
+    def _go_on(self) -> None:
+        os.kill(self._chosen[0].pid, signal.SIGCONT)
+
+    def _part(self) -> None:
+        owner = self._cluster.owner()
+        self._chosen = [owner, self._cluster.others(owner)[0]]
+        self._isolate(on=True)
+
+    def _join(self) -> None:
+        self._isolate(on=False)
+
+    def _isolate(self, *, on: bool) -> None:
+        for server in self._chosen:
+            server.machine.isolate(on=on)
+
+    def _update(self) -> None:
+        """One after the other, each once the ingress sees all."""
+        for server in self._cluster.servers:
+            server.end(signal.SIGTERM)
+            server.start()
+            server.await_start()
+            self._cluster.settle()

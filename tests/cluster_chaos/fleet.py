@@ -1,0 +1,84 @@
+"""What Ray may lose while callers go on: an actor, a raylet, its head.
+
+`python -m tests.cluster_chaos.fleet FILE QUIET`.
+
+Two servers under Ray, behind its ingress, in namespaces of their own; writes rows into a file, and ends all at once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import sys
+import tempfile
+from pathlib import Path
+
+from service.keys.credential import new_key
+from tests.cluster_chaos.faults import Fault
+from tests.cluster_chaos.run import observed, told
+from tests.cluster_chaos.servers import NAMESPACES, TIMEOUT_MS
+from tests.service.fleet import in_a_cluster as fleet
+from tests.service.fleet.cluster_demo import BUCKET, start_s3
+from tests.service.keys.cases import record, write
+
+
+class Fleet:
+    """Two machines of Ray's with a server on each, and the ingress on the one that has the head."""
+
+    addresses = (("127.0.0.1", fleet.PORT),)
+
+    def __init__(self) -> None:
+        self.keys = {name: new_key() for name in NAMESPACES}
+        folder = Path(tempfile.mkdtemp(prefix="gradserve-chaos-"))
+        file = write(folder / "keys.json", [record(name, key) for name, key in self.keys.items()])
+        start_s3()
+        os.environ["GRADSERVE_KEYS_FILE"] = str(file)
+        fleet.SETTINGS = {
+            "timeout_ms": TIMEOUT_MS, "workers": 1, "device": "cpu", "compile": "off", "cache_dir": "none",
+            "log_level": "error", "cluster": "on", "state": f"s3://{BUCKET}/of/gradserve",
+        }  # fmt: skip
+        self._ray = fleet.started()
+        self._gone: set[int] = set()
+        self._wanted = 2
+        self.settle()
+
+    def faults(self) -> list[Fault]:
+        """Each in its turn: after the last one, nothing is started any more."""
+        return [
+            Fault("`kill -9` of a Ray actor", self._kill_actor),
+            Fault("`kill -9` of a raylet", self._kill_raylet),
+            Fault("without Ray's head", self._ray.head_node.kill_gcs_server, fleet.HEADLESS),
+        ]
+
+    def settle(self) -> None:
+        """Return once all servers that there should be get requests, and none that was lost is waited for."""
+        fleet.await_(
+            lambda: self._gone.isdisjoint(fleet.servers()) and fleet.ready() == self._wanted == len(fleet.whole()),
+            "all servers are there again",
+        )
+
+    def _kill_actor(self) -> None:
+        actor = min(fleet.nodes())
+        self._gone = {pid for pid in fleet.whole() if fleet.parent(pid) == actor}
+        fleet.kill(actor)()
+
+    def _kill_raylet(self) -> None:
+        self._wanted = 1
+        self._ray.remove_node(next(iter(self._ray.worker_nodes)), allow_graceful=False)
+
+
+def main() -> None:
+    """One fault after the other."""
+    file, quiet = Path(sys.argv[1]), float(sys.argv[2])
+    chance, servers, rows = random.Random(0), Fleet(), []
+    for fault in servers.faults():
+        rows.append(observed(servers, fault, quiet, chance))
+        told(rows[-1])
+    file.write_text(json.dumps([row.as_json() for row in rows]), "utf-8")
+    sys.stderr.flush()
+    os._exit(0)  # without its head, Ray does not end by itself; all processes end with the namespace
+
+
+if __name__ == "__main__":
+    main()

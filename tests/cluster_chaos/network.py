@@ -1,0 +1,72 @@
+"""Machines that are namespaces for the network, joined by veth pairs to a switch in this process's own namespace."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+#: what makes namespaces for the network and for processes: all that is started ends with the process that this runs
+ALONE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
+_SWITCH = "switch"
+_NETWORK = "10.79.0"
+#: where this process is
+HERE = f"{_NETWORK}.1"
+
+
+def _ip(*words: str) -> None:
+    subprocess.run(["ip", *words], check=True)
+
+
+def make_switch() -> None:
+    """Make the switch that machines are joined to, with this process at it. For a namespace with nothing in it."""
+    _ip("link", "set", "lo", "up")
+    _ip("link", "add", _SWITCH, "type", "bridge")
+    _ip("addr", "add", f"{HERE}/24", "dev", _SWITCH)
+    _ip("link", "set", _SWITCH, "up")
+
+
+class Machine:
+    """A machine at the switch: a namespace, an address, and a cable."""
+
+    def __init__(self, number: int) -> None:
+        self.address = f"{_NETWORK}.{10 + number}"
+        self._port = f"port{number}"
+        # Whoever is in the namespace keeps it there; it says that it is in, and reads until it is ended.
+        holding = ["unshare", "--net", "sh", "-c", "echo in; exec cat"]
+        self._holder = subprocess.Popen(holding, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        assert self._holder.stdout is not None
+        self._holder.stdout.readline()
+        pid = str(self._holder.pid)
+        _ip("link", "add", self._port, "type", "veth", "peer", "name", "eth0", "netns", pid)
+        _ip("link", "set", self._port, "master", _SWITCH, "up")
+        self._run("ip", "link", "set", "lo", "up")
+        self._run("ip", "addr", "add", f"{self.address}/24", "dev", "eth0")
+        self._run("ip", "link", "set", "eth0", "up")
+
+    def start(self, command: Sequence[str], variables: Mapping[str, str]) -> subprocess.Popen[str]:
+        """A process on this machine; its first lines are to be read."""
+        return subprocess.Popen(
+            [*self._inside(), *command], cwd=ROOT, env={**os.environ, **variables}, stdout=subprocess.PIPE, text=True
+        )
+
+    def plug(self, *, in_: bool) -> None:
+        """Pull the cable, or put it in again: what is sent meanwhile is lost."""
+        _ip("link", "set", self._port, "up" if in_ else "down")
+
+    def isolate(self, *, on: bool) -> None:
+        """Of those who are isolated, none reaches another; everybody else reaches them all."""
+        _ip("link", "set", self._port, "type", "bridge_slave", "isolated", "on" if on else "off")
+
+    def lose_answers(self, others: Sequence[Machine], *, on: bool) -> None:
+        """What others send arrives here, and nothing that is sent to them leaves: a blackhole for a route."""
+        for other in others:
+            self._run("ip", "route", "add" if on else "del", "blackhole", f"{other.address}/32")
+
+    def _inside(self) -> list[str]:
+        return ["nsenter", f"--net=/proc/{self._holder.pid}/ns/net"]
+
+    def _run(self, *command: str) -> None:
+        subprocess.run([*self._inside(), *command], check=True)

@@ -1,0 +1,192 @@
+"""Four small servers, their store and two ingresses, each started by its command, and started again where one ends."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+
+from service.keys.credential import new_key
+from service.state.shards import shard_of
+from tests.cluster_chaos.network import HERE, ROOT, Machine, make_switch
+from tests.guarantees import processes
+from tests.service.cluster.serving import ANNOUNCEMENT, SECRET
+from tests.service.keys.cases import record, write
+
+SERVERS, INGRESSES = 4, 2
+PORT, METRICS, STORE_PORT = 8000, 8405, 9000
+#: of a request; shorter than in earnest, so that what waits is seen to end
+TIMEOUT_MS = 8000
+BUCKET, REGION = "chaos", "us-east-1"
+#: whose keys callers have; each has a shard of its own
+NAMESPACES = ("ada", "bob", "cleo", "dan")
+assert len({shard_of(name) for name in NAMESPACES}) == len(NAMESPACES)
+_PATIENCE = 90.0
+
+
+def await_(holds: Callable[[], bool], what: str, seconds: float = _PATIENCE) -> None:
+    """Look again and again. Raises TimeoutError."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not within {seconds:g} s: {what}")
+        time.sleep(0.05)
+
+
+class ChaosServer:
+    """A server on a machine of its own, to be killed, paused and started again."""
+
+    def __init__(self, machine: Machine, variables: dict[str, str]) -> None:
+        self.machine = machine
+        self.url = f"http://{machine.address}:{PORT}"
+        self._variables = variables
+        self._process: subprocess.Popen[str] | None = None
+
+    def start(self) -> None:
+        """Start its process, and do not wait."""
+        stated = ["--host", self.machine.address, "--port", str(PORT), "--cluster-address", self.url]
+        stated += ["--state", f"s3://{BUCKET}/of/gradserve", "--cluster", "on", "--timeout-ms", str(TIMEOUT_MS)]
+        stated += ["--workers", "1", "--compile", "off", "--device", "cpu", "--max-connections-per-client", "1024"]
+        self._process = self.machine.start([sys.executable, "-m", "service", "serve", *stated], self._variables)
+
+    def await_start(self) -> None:
+        """Return once it listens. Raises RuntimeError where it does not start."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        if not self._process.stdout.readline().startswith(ANNOUNCEMENT):
+            raise RuntimeError("a server does not start")
+
+    @property
+    def pid(self) -> int:
+        """Its front's."""
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def workers(self) -> list[int]:
+        """Its worker processes'."""
+        found: list[int] = processes.workers(self.pid)
+        return found
+
+    def end(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """End its front, and wait until it has."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        self._process.send_signal(number)
+        self._process.wait()
+        self._process.stdout.close()
+
+    def shards(self, key: str) -> int:
+        """How many it owns, as far as it knows; none where it does not say."""
+        try:
+            headers = {"Authorization": f"Bearer {key}"}
+            told = httpx.get(f"{self.url}/metrics", headers=headers, timeout=5, trust_env=False).text
+        except httpx.HTTPError:
+            return 0
+        found = re.search(r"^gradserve_shards (\d+)", told, re.MULTILINE)
+        return int(found[1]) if found else 0
+
+
+class Ingress:
+    """`gradserve ingress` in front of all servers, started again where it ends, as its supervisor would."""
+
+    def __init__(self, number: int, servers: list[ChaosServer]) -> None:
+        self._metrics = METRICS + number
+        nodes = [word for server in servers for word in ("--node", server.url.removeprefix("http://"))]
+        stated = ["--host", HERE, "--port", str(PORT + number), "--metrics-port", str(self._metrics)]
+        stated += ["--timeout-ms", str(TIMEOUT_MS)]
+        self._command = [sys.executable, "-m", "service", "ingress", *nodes, *stated]
+        self._process: subprocess.Popen[bytes] | None = None
+        self._over = False
+        threading.Thread(target=self._keep, daemon=True, name="supervisor of the ingress").start()
+
+    def _keep(self) -> None:
+        while not self._over:
+            with subprocess.Popen(self._command, cwd=ROOT, stdout=subprocess.DEVNULL) as self._process:
+                self._process.wait()
+
+    def kill(self) -> None:
+        """kill -9 of HAProxy."""
+        assert self._process is not None
+        (haproxy,) = processes.children(self._process.pid)
+        os.kill(haproxy, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """End it, for good."""
+        self._over = True
+        assert self._process is not None
+        self._process.terminate()
+
+    def ready(self) -> int:
+        """How many servers it sends requests to."""
+        try:
+            told = httpx.get(f"http://127.0.0.1:{self._metrics}/metrics", timeout=5, trust_env=False).text
+        except httpx.HTTPError:
+            return 0
+        return len(re.findall(r'haproxy_server_status\{proxy="servers",server="gs\d+",state="UP"\} 1', told))
+
+
+class Cluster:
+    """All of them, in a namespace of this process alone."""
+
+    addresses = tuple((HERE, PORT + number) for number in range(INGRESSES))
+
+    def __init__(self) -> None:
+        make_switch()
+        self.folder = Path(tempfile.mkdtemp(prefix="gradserve-chaos-"))
+        self.keys = {name: new_key() for name in NAMESPACES}
+        file = write(self.folder / "keys.json", [record(name, key) for name, key in self.keys.items()])
+        self.store_machine = Machine(0)
+        variables = self._start_store() | {
+            "GRADSERVE_CLUSTER_SECRET": SECRET, "GRADSERVE_KEYS_FILE": str(file), "GRADSERVE_LOG_LEVEL": "error",
+            "GRADSERVE_CACHE_DIR": "none",
+        }  # fmt: skip
+        self.servers = [ChaosServer(Machine(number), variables) for number in range(1, SERVERS + 1)]
+        for server in self.servers:
+            server.start()
+        for server in self.servers:
+            server.await_start()
+        self.ingresses = [Ingress(number, self.servers) for number in range(INGRESSES)]
+        self.settle()
+
+    def _start_store(self) -> dict[str, str]:
+        """Start the store; the variables that say where it is."""
+        address = self.store_machine.address
+        command = [sys.executable, "-m", "tests.cluster_chaos.store", address, str(STORE_PORT)]
+        self._store = self.store_machine.start(command, {})
+        assert self._store.stdout is not None
+        self._store.stdout.readline()
+        url = f"http://{address}:{STORE_PORT}"
+        access = {"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything", "AWS_REGION": REGION}
+        httpx.put(f"{url}/{BUCKET}", timeout=60, trust_env=False).raise_for_status()
+        return {**access, "AWS_ENDPOINT_URL": url}
+
+    def settle(self) -> None:
+        """Return once requests are sent to all servers. Raises TimeoutError."""
+        await_(lambda: all(each.ready() == SERVERS for each in self.ingresses), "all servers are ready again")
+
+    def owner(self) -> ChaosServer:
+        """The server that owns most."""
+        return max(self.servers, key=lambda server: server.shards(self.keys[NAMESPACES[0]]))
+
+    def others(self, server: ChaosServer) -> list[ChaosServer]:
+        """All servers but one."""
+        return [each for each in self.servers if each is not server]
+
+    def stop(self) -> None:
+        """End all processes."""
+        for ingress in self.ingresses:
+            ingress.stop()
+        for server in self.servers:
+            server.end()
+        self._store.kill()
+        self._store.wait()
