@@ -221,8 +221,8 @@ EXPLAINED: Final[dict[str, Explanation]] = {
     "deadline_exceeded": Explanation(
         "The request was not finished within its time: `timeout_ms` of the query, or the server's own "
         "(`--timeout-ms`). Waiting for a worker counts. Or a node was not begun: a decomposition of a large matrix is "
-        "one piece of work, which nothing interrupts; where it would end too late, the report says so, with the node and "
-        "about how long that takes.",
+        "one piece of work, which nothing interrupts; where it would end too late, the report says so, with the node "
+        "and about how long that takes.",
         "Give it more time, up to the server's own, or less to do. Sent again unchanged it may succeed, if the server "
         "was busy; not if a node was named, whose time is estimated low.",
     ),
