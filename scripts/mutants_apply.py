@@ -58,6 +58,7 @@ Live = dict[Hashable, list[FunctionType]]
 def alive(paths: Iterable[Path]) -> Live:
     """All functions there are that were loaded from these files."""
     names, found = {str(path) for path in paths}, defaultdict(list)
+    gc.unfreeze()  # what was left out of collections is left out of this list as well
     for thing in gc.get_objects():
         if isinstance(thing, FunctionType) and thing.__code__.co_filename in names:
             found[key_of(thing.__code__)].append(thing)
