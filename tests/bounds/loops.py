@@ -22,6 +22,19 @@ def _elements(*shape: int, reverse: bool = False) -> Written:
     return written(lambda g, *given: g.scan(*given, body=_driven, carries=1, sequences=1, reverse=reverse), *arrays)
 
 
+def _turned(g: Writer, k: int, y: int, u: int) -> list[int]:
+    """The same of complex elements, with sizes."""
+    new = g.add(g.mul(k, y), g.sin(u))
+    return [new, g.abs(new)]
+
+
+def _pairs(dtype: str) -> Written:
+    k = random(dtype=np.zeros(0, dtype).real.dtype.name)
+    parts = [[random(*shape, seed=part) for part in range(2)] for shape in ((3, 37), (7, 3, 37))]
+    arrays = [np.asarray(re + 1j * im, dtype) for re, im in parts]
+    return written(lambda g, *given: g.scan(*given, body=_turned, carries=1, sequences=1), k, *arrays, floats=[1])
+
+
 def _recurrent(g: Writer, w: int, h: int, x: int) -> list[int]:
     """Products, copies, sums; and a stack that is seen askew."""
     new = g.tanh(g.add(g.matmul(h, w), x))
@@ -83,6 +96,8 @@ LOOPS: Final[Mapping[str, Callable[[], Written]]] = {
     "one scalar": _elements,
     "elements": partial(_elements, 5),
     "rows of elements, backwards": partial(_elements, 3, 40, reverse=True),
+    "complex elements": partial(_pairs, "complex128"),
+    "complex elements of float32": partial(_pairs, "complex64"),
     "a network": partial(_network, "float64"),
     "a network of float32, backwards": partial(_network, "float32", reverse=True),
     "loops": _nested,
