@@ -89,7 +89,10 @@ def real_dtype(dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def has_loops(dtype: np.dtype[Any]) -> bool:
-    """Whether loops and microkernels are written for numbers of this dtype; others are computed by NumPy."""
+    """Whether loops and microkernels are written for numbers of this dtype; others are computed by NumPy.
+
+    Loops have complex numbers, too, whose parts are such: they are said to be of the dtype of these.
+    """
     element = element_type(dtype)
     return element is not None and element.has_loops
 

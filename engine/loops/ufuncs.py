@@ -7,6 +7,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
+import numpy as np
+
 from engine.graph.op import Array, Namespace
 from engine.loops.program import PAIRS
 from engine.loops.threefry_arrays import threefry_bits, threefry_uniform, threefry_word
@@ -35,7 +37,7 @@ BY_NAME: Final = frozenset({"minimum", "maximum"})
 
 def _pair(xp: Namespace, re: Array, im: Array, out: Array | None = None) -> Array:
     if out is None:
-        out = xp.empty(xp.broadcast_shapes(xp.shape(re), xp.shape(im)), xp.result_type(re, xp.complex64))
+        out = xp.empty(np.broadcast_shapes(re.shape, im.shape), np.result_type(re.dtype, np.complex64))
     out.real[...] = re
     out.imag[...] = im
     return out

@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from engine import LATEST, Compiler, Limits, Program, Statement, TensorType, Values, registry
-from engine.functions.expansions import expand_functions
+from engine.functions.expansions import expand_functions, reports_range
 from engine.functions.pairs import split_pairs
 from engine.graph.dtypes import COMPLEX
 from engine.loops.c_expressions import c_expression
+from engine.loops.cuda_parts import cuda_parts
+from engine.loops.cuda_text import OPTIONS, cuda_text
 from engine.loops.llvm_text import llvm_text
 from engine.loops.program import Level, Loop, LoopBuilder
 from engine.oplib.elementwise import Elementwise
@@ -23,6 +25,7 @@ from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.plan import graph_of
 from tests.engine.looping import Writer
+from tests.engine.loops import nvrtc
 from tests.engine.ops.run import EXECUTOR, Array
 from tests.engine.printers import PRINTERS, printing
 
@@ -356,3 +359,17 @@ def test_parts_of_what_was_put_together_are_what_it_was_made_of() -> None:
     re, im = builder.load(Level.ELEMENT), builder.load(Level.ROW)
     assert re.pair(im).real() == re
     assert re.pair(im).imag() == im
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_nvidias_compiler_takes_them(dtype: str) -> None:
+    """Of elements and of rows, read and written."""
+    builder = LoopBuilder(dtype)
+    x, y = builder.load(Level.ELEMENT, "pair"), builder.load(Level.ROW, "pair")
+    quotient = (x * y).exp() / x
+    builder.store("element", quotient.log())
+    builder.store("row", quotient.abs().row_sum() * y)
+    loop = builder.loop()
+    parts = cuda_parts(expand_functions(loop), reports_range=reports_range(loop))
+    assert nvrtc.compiled(cuda_text(parts, 32), [*OPTIONS, "--gpu-architecture=sm_90"])
