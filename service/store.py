@@ -214,7 +214,8 @@ class StoreService:
             finish(refusal)
             return
         durable = any(stored.durable for stored in reply.stored)
-        proposal = Proposal([*changes, *more], finish, durable, job.expires, job.timeout, unsure)
+        # The answer first: who had the call at another server as well gets that one's, whatever it has changed since.
+        proposal = Proposal([*more, *changes], finish, durable, job.expires, job.timeout, unsure)
         copies = [(change.value.memory.view, data) for change, data in zip(changes, reply.kept, strict=True)]
         _when_copied(copies, lambda: self.commits.submit(proposal), finish)
 

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from service.errors import Refusal
+from service.keys.caller import ANYONE
 from service.state.changes import new_answer
+from service.state.conditions import Condition
 from service.state.idempotency import AnswerTable, Repetition
+from service.state.journal import Forgetful
 from service.state.table import Quota
 from service.state.values import AnswerRecord
+from service.store import StoreService
+from service.transport.job import Job, Reply
+from service.web.repetition import recorded
+from tests.simulation.checker import Operation
+from tests.simulation.server import SETTINGS, Pool, code_of, stored_of
 
 ASKED = Repetition("", "k", "f")
 
@@ -41,3 +51,22 @@ def test_a_call_of_another_server_is_not_noted() -> None:
     assert table.asked_before(ASKED) == record(10.0)
     with pytest.raises(Refusal, match="another request"):
         table.asked_before(ASKED._replace(fingerprint="g"))
+
+
+def test_who_had_a_call_second_is_not_told_of_what_the_first_has_changed() -> None:
+    """Both demand that there is nothing yet. The second one's answer is the first one's, and none of its own."""
+
+    async def told() -> list[str]:
+        store = StoreService(SETTINGS, Pool(), Forgetful())  # type: ignore[arg-type]
+        operation = Operation("write", 0.0, (), {"x": 1}, {"x": None})
+        said = []
+        for _ in range(2):
+            reply = Reply(200, "text/plain", [b"ok"])
+            reply.stored, reply.kept = [stored_of(operation, "x")], [b"\0"]
+            more = recorded(store.answers, ASKED, reply)
+            job = Job("forward", b"", "request", 10.0, float("inf"))
+            result = await store.settled(job, ANYONE, reply, Condition(), more)
+            said.append("ok" if result.status == 200 else code_of(result))
+        return said
+
+    assert asyncio.run(told()) == ["ok", "conflict"]
