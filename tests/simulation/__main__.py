@@ -53,6 +53,19 @@ def toll(seeds: Iterable[int], rule: str | None = None, lease: float = 1.0, *, c
     return Toll(asked, answered, tuple(wrong), tuple(undecided))
 
 
+def tolls(seeds: range, rule: str | None = None, lease: float = 1.0, *, cluster: bool = False) -> Toll:
+    """What these histories come to all together: as `toll`, on the processors that there are."""
+    portions = [seeds[start : start + _PORTION] for start in range(0, len(seeds), _PORTION)]
+    with ProcessPoolExecutor(min(2, os.cpu_count() or 1), initializer=_quiet) as processes:
+        found = list(processes.map(partial(toll, cluster=cluster), portions, repeat(rule), repeat(lease)))
+    return Toll(
+        sum(each.asked for each in found),
+        sum(each.answered for each in found),
+        tuple(seed for each in found for seed in each.wrong),
+        tuple(seed for each in found for seed in each.undecided),
+    )
+
+
 def main() -> int:
     """Print the table; 1 where a history with all rules is wrong, or none without one of them."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -74,27 +87,21 @@ def main() -> int:
     sys.stdout.write(
         "| histories | of | operations | answered | not linearizable | undecided |\n|---|---|---|---|---|---|\n"
     )
-    with ProcessPoolExecutor(min(2, os.cpu_count() or 1), initializer=_quiet) as processes:
-        for rule, lease, count, cluster in rows:
-            if not count:
-                continue
-            began = time.monotonic()
-            portions = [
-                range(start, min(start + _PORTION, stated.first + count))
-                for start in range(stated.first, stated.first + count, _PORTION)
-            ]
-            tolls = list(processes.map(partial(toll, cluster=cluster), portions, repeat(rule), repeat(lease)))
-            wrong = [seed for each in tolls for seed in each.wrong]
-            undecided = sum(len(each.undecided) for each in tolls)
-            asked, answered = sum(each.asked for each in tolls), sum(each.answered for each in tolls)
-            name = f"all rules, a lease of {lease:g} s" if rule is None else f"without: {rule}"
-            name = f"{name} (a cluster)" if cluster and rule is None else name
-            first = f" (seeds {', '.join(map(str, wrong[:3]))})" if wrong else ""
-            share = answered / max(1, asked)
-            sys.stdout.write(f"| {name} | {count} | {asked} | {share:.1%} | {len(wrong)}{first} | {undecided} |\n")
-            sys.stdout.flush()
-            sys.stderr.write(f"{time.monotonic() - began:.0f} s\n")
-            failed |= bool(wrong) == (rule is None)
+    for rule, lease, count, cluster in rows:
+        if not count:
+            continue
+        began = time.monotonic()
+        found = tolls(range(stated.first, stated.first + count), rule, lease, cluster=cluster)
+        name = f"all rules, a lease of {lease:g} s" if rule is None else f"without: {rule}"
+        name = f"{name} (a cluster)" if cluster and rule is None else name
+        first = f" (seeds {', '.join(map(str, found.wrong[:3]))})" if found.wrong else ""
+        share = found.answered / max(1, found.asked)
+        sys.stdout.write(
+            f"| {name} | {count} | {found.asked} | {share:.1%} | {len(found.wrong)}{first} | {len(found.undecided)} |\n"
+        )
+        sys.stdout.flush()
+        sys.stderr.write(f"{time.monotonic() - began:.0f} s\n")
+        failed |= bool(found.wrong) == (rule is None)
     return int(failed)
 
 
