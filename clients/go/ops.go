@@ -604,7 +604,8 @@ type CallOpOptions struct {
 //
 // With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
 // cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`, nothing inside is
-// kept for the way back, which computes the body once more.
+// kept for the way back, which computes the body once more. With `derivative`, JAX's `custom_vjp` and PyTorch's
+// `autograd.Function`, whose rules are given what they have kept; with `recompute`, JAX's and PyTorch's `checkpoint`.
 //
 // Since opset 2.
 //
@@ -777,7 +778,7 @@ func (g *Graph) Compress(x *Node, mask *Node, k int, options ...CompressOptions)
 // Cond is the op cond: then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of
 // them runs.
 //
-// Both give results of the same types.
+// Both give results of the same types. JAX's `lax.cond`, PyTorch's `cond`.
 //
 // Since opset 2.
 //
@@ -809,7 +810,7 @@ func (g *Graph) CondNumber(x *Node) *Node {
 	return g.typed("cond_number", 1, []*Node{x}, Attrs{})
 }
 
-// Conj is the op conj: y = conj x, the imaginary part negated; a real x itself.
+// Conj is the op conj: y = conj x, the imaginary part negated; a real x itself. PyTorch's, JAX's and NumPy's `conj`.
 //
 // Since opset 2.
 //
@@ -1425,7 +1426,8 @@ type FixedPointOptions struct {
 // most `max_steps` times.
 //
 // x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends the
-// iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool [].
+// iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool []. The gradient is implicit,
+// as that of JAX's `lax.custom_root`, which is given a solver; of PyTorch, a loop of Python and a rule.
 //
 // Since opset 2.
 //
@@ -1741,7 +1743,7 @@ func (g *Graph) Igammac(a *Node, x *Node) *Node {
 	return g.typed("igammac", 2, []*Node{a, x}, Attrs{})
 }
 
-// Imag is the op imag: y = Im x; 0 for a real x.
+// Imag is the op imag: y = Im x; 0 for a real x. JAX's and NumPy's `imag`; PyTorch's refuses a real x.
 //
 // Since opset 2.
 //
@@ -2173,7 +2175,8 @@ type MapOptions struct {
 // Map is the op map: stacks = body(consts, entry t of each sequence), for every t, in no order.
 //
 // Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one batch.
-// Results: for each of the body's a stack [entries, …].
+// Results: for each of the body's a stack [entries, …]. JAX's `lax.map`, whose batch_size is `at_once`; JAX's and
+// PyTorch's `vmap`, which computes all entries in one batch.
 //
 // Since opset 2.
 //
@@ -2219,11 +2222,12 @@ func (g *Graph) Matmul(a *Node, b *Node) *Node {
 
 // MatrixExp is the op matrix_exp: y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
 //
-// Scaled until its norm is below 5.4, approximated by Padé's [13/13], and squared as often: the error is some units of
-// rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself alone. Integers give
-// float64; float16 is computed in a wider float, and rounded once. To any order, the gradient is an exponential again.
-// N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005); its derivative by I.
-// Najfeld, T. F. Havel (1995). PyTorch's `linalg.matrix_exp`, JAX's and SciPy's `linalg.expm`.
+// Scaled until its norm is below 1.1, approximated by Taylor's polynomial of degree 18, and squared as often: the error
+// is some units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself alone.
+// Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the gradient is an
+// exponential again. P. Bader, S. Blanes, F. Casas, Computing the matrix exponential with an optimized Taylor
+// polynomial approximation (2019); its derivative by I. Najfeld, T. F. Havel (1995), and A. H. Al-Mohy, N. J. Higham
+// (2009). PyTorch's `linalg.matrix_exp`, JAX's and SciPy's `linalg.expm`.
 //
 // Since opset 2.
 //
@@ -2762,6 +2766,8 @@ func (g *Graph) Qr(x *Node) *Node {
 // RandomBernoulli is the op random_bernoulli: y = uniform < p, of p's shape: true with probability p. The uniform
 // numbers are of p's dtype.
 //
+// As `jax.random.bernoulli`. PyTorch's `bernoulli` has floats of another generator.
+//
 // Since opset 2.
 func (g *Graph) RandomBernoulli(key *Node, p *Node) *Node {
 	return g.typed("random_bernoulli", 2, []*Node{key, p}, Attrs{})
@@ -2775,6 +2781,8 @@ type RandomBitsOptions struct {
 
 // RandomBits is the op random_bits: y = 32 random bits an element: the exclusive or of both words of counter i,
 // row-major. As `jax.random.bits`.
+//
+// PyTorch's `randint` has bits of another generator.
 //
 // Since opset 2.
 //
@@ -2796,6 +2804,8 @@ type RandomCategoricalOptions struct {
 // RandomCategorical is the op random_categorical: y = argmax(logits + gumbel) along `axis`, int64: i with a probability
 // that goes as exp(logits[i]).
 //
+// As `jax.random.categorical`. PyTorch's `multinomial` takes weights, and has another generator.
+//
 // Since opset 2.
 func (g *Graph) RandomCategorical(key *Node, logits *Node, options ...RandomCategoricalOptions) *Node {
 	o := given(options)
@@ -2804,6 +2814,8 @@ func (g *Graph) RandomCategorical(key *Node, logits *Node, options ...RandomCate
 
 // RandomExponential is the op random_exponential: y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1.
 // As `jax.random.exponential`.
+//
+// PyTorch's `exponential_` has numbers of another generator.
 //
 // Since opset 2.
 //
@@ -2820,6 +2832,8 @@ func (g *Graph) RandomExponential(key *Node, shape []int, dtype DType) *Node {
 // RandomFoldIn is the op random_fold_in: key = a new key [2] for each number: the words of counter (0, number mod 2³²).
 // As `jax.random.fold_in`.
 //
+// PyTorch has no keys: a `Generator` each.
+//
 // Since opset 2.
 func (g *Graph) RandomFoldIn(key *Node, number *Node) *Node {
 	return g.typed("random_fold_in", 2, []*Node{key, number}, Attrs{})
@@ -2827,6 +2841,8 @@ func (g *Graph) RandomFoldIn(key *Node, number *Node) *Node {
 
 // RandomGumbel is the op random_gumbel: y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal
 // number. As `jax.random.gumbel`.
+//
+// PyTorch's `distributions.Gumbel` has numbers of another generator.
 //
 // Since opset 2.
 //
@@ -2843,6 +2859,8 @@ func (g *Graph) RandomGumbel(key *Node, shape []int, dtype DType) *Node {
 // RandomKey is the op random_key: key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As
 // `jax.random.key_data(jax.random.key(seed))`.
 //
+// PyTorch's `manual_seed` begins another sequence, which goes on by itself.
+//
 // Since opset 2.
 func (g *Graph) RandomKey(seed *Node) *Node {
 	return g.typed("random_key", 1, []*Node{seed}, Attrs{})
@@ -2850,6 +2868,8 @@ func (g *Graph) RandomKey(seed *Node) *Node {
 
 // RandomNormal is the op random_normal: y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As
 // `jax.random.normal`, to 32 ulp.
+//
+// PyTorch's `randn` has numbers of another generator.
 //
 // Since opset 2.
 //
@@ -2866,6 +2886,8 @@ func (g *Graph) RandomNormal(key *Node, shape []int, dtype DType) *Node {
 // RandomPermutation is the op random_permutation: y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers
 // of 64 random bits, unsigned.
 //
+// `jax.random.permutation` has another rule, and PyTorch's `randperm` another generator.
+//
 // Since opset 2.
 //
 // k: how many numbers.
@@ -2876,6 +2898,8 @@ func (g *Graph) RandomPermutation(key *Node, k int) *Node {
 // RandomSplit is the op random_split: keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 …
 // k−1. As `jax.random.split`.
 //
+// PyTorch has no keys: a `Generator` each.
+//
 // Since opset 2.
 //
 // k: how many keys.
@@ -2885,6 +2909,8 @@ func (g *Graph) RandomSplit(key *Node, k int) *Node {
 
 // RandomUniform is the op random_uniform: y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³
 // (2⁵²). As `jax.random.uniform`.
+//
+// PyTorch's `rand` has numbers of another generator.
 //
 // Since opset 2.
 //
@@ -2898,7 +2924,7 @@ func (g *Graph) RandomUniform(key *Node, shape []int, dtype DType) *Node {
 	})
 }
 
-// Real is the op real: y = Re x; a real x itself.
+// Real is the op real: y = Re x; a real x itself. PyTorch's, JAX's and NumPy's `real`.
 //
 // Since opset 2.
 //
@@ -3109,7 +3135,7 @@ type ScanOptions struct {
 // The body gives the carries for the next step, of the same types, and then values that are stacked. Operands are
 // consts, then `carries` initial values, then `sequences` tensors whose entries along the leading axis it goes through,
 // with `reverse` from the last; entry t of a stack is what step t gave. Results: the last carries, then the stacks
-// [length, …].
+// [length, …]. JAX's `lax.scan`, whose body may read what is around it; of PyTorch, a loop of Python.
 //
 // Since opset 2.
 //
@@ -3855,7 +3881,8 @@ type WhileOptions struct {
 //
 // At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more after the
 // last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`, bool [], false where
-// the bound ended it.
+// the bound ended it. JAX's `lax.while_loop`, which has no bound, and is differentiated forwards alone; of PyTorch, a
+// loop of Python.
 //
 // Since opset 2.
 //

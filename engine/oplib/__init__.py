@@ -56,6 +56,8 @@ Files:
                          wait to hear it
     lapack               LAPACK on one matrix after the other, in doubles, as they lie; for matrices so large that this
                          pays
+    lapack_work          What LAPACK works in, by its own word: it is asked where a graph is planned, as it is with a
+                         length of −1
     last_writer          Who writes to a place last: the number of the entry, so that the same one stands on every
                          device
     library_function     Base of the functions that are SciPy's and CuPy's on whole arrays

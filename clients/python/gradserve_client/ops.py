@@ -648,7 +648,7 @@ class NodeOps:
         return self._op("cond_number", name=name)
 
     def conj(self, *, name: str | None = None) -> Node:
-        """y = conj x, the imaginary part negated; a real x itself.
+        """y = conj x, the imaginary part negated; a real x itself. PyTorch's, JAX's and NumPy's `conj`.
 
         Since opset 2.
 
@@ -1400,7 +1400,7 @@ class NodeOps:
         return self._op("igammac", x, name=name)
 
     def imag(self, *, name: str | None = None) -> Node:
-        """y = Im x; 0 for a real x.
+        """y = Im x; 0 for a real x. JAX's and NumPy's `imag`; PyTorch's refuses a real x.
 
         Since opset 2.
 
@@ -1698,12 +1698,13 @@ class NodeOps:
     def matrix_exp(self, *, name: str | None = None) -> Node:
         """y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
 
-        Scaled until its norm is below 5.4, approximated by Padé's [13/13], and squared as often: the error is
-        some units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself
-        alone. Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the
-        gradient is an exponential again. N. J. Higham, The scaling and squaring method for the matrix exponential
-        revisited (2005); its derivative by I. Najfeld, T. F. Havel (1995). PyTorch's `linalg.matrix_exp`, JAX's
-        and SciPy's `linalg.expm`.
+        Scaled until its norm is below 1.1, approximated by Taylor's polynomial of degree 18, and squared as
+        often: the error is some units of rounding times the norm of y. A matrix that holds an infinity or NaN
+        gives NaN for itself alone. Integers give float64; float16 is computed in a wider float, and rounded once.
+        To any order, the gradient is an exponential again. P. Bader, S. Blanes, F. Casas, Computing the matrix
+        exponential with an optimized Taylor polynomial approximation (2019); its derivative by I. Najfeld, T. F.
+        Havel (1995), and A. H. Al-Mohy, N. J. Higham (2009). PyTorch's `linalg.matrix_exp`, JAX's and SciPy's
+        `linalg.expm`.
 
         Since opset 2.
 
@@ -2161,6 +2162,8 @@ class NodeOps:
     def random_bernoulli(self, p: Node, *, name: str | None = None) -> Node:
         """y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
 
+        As `jax.random.bernoulli`. PyTorch's `bernoulli` has floats of another generator.
+
         Since opset 2.
         """
         return self._op("random_bernoulli", p, name=name)
@@ -2168,6 +2171,8 @@ class NodeOps:
     def random_bits(self, shape: Sequence[int], *, dtype: npt.DTypeLike | None = None, name: str | None = None) -> Node:
         """y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As
         `jax.random.bits`.
+
+        PyTorch's `randint` has bits of another generator.
 
         Since opset 2.
 
@@ -2180,6 +2185,8 @@ class NodeOps:
     def random_categorical(self, logits: Node, *, axis: int | None = None, name: str | None = None) -> Node:
         """y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i]).
 
+        As `jax.random.categorical`. PyTorch's `multinomial` takes weights, and has another generator.
+
         Since opset 2.
 
         Attributes:
@@ -2189,6 +2196,8 @@ class NodeOps:
 
     def random_exponential(self, shape: Sequence[int], dtype: npt.DTypeLike, *, name: str | None = None) -> Node:
         """y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`.
+
+        PyTorch's `exponential_` has numbers of another generator.
 
         Since opset 2.
 
@@ -2201,12 +2210,16 @@ class NodeOps:
     def random_fold_in(self, number: Node, *, name: str | None = None) -> Node:
         """key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`.
 
+        PyTorch has no keys: a `Generator` each.
+
         Since opset 2.
         """
         return self._op("random_fold_in", number, name=name)
 
     def random_gumbel(self, shape: Sequence[int], dtype: npt.DTypeLike, *, name: str | None = None) -> Node:
         """y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`.
+
+        PyTorch's `distributions.Gumbel` has numbers of another generator.
 
         Since opset 2.
 
@@ -2220,12 +2233,16 @@ class NodeOps:
         """key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As
         `jax.random.key_data(jax.random.key(seed))`.
 
+        PyTorch's `manual_seed` begins another sequence, which goes on by itself.
+
         Since opset 2.
         """
         return self._op("random_key", name=name)
 
     def random_normal(self, shape: Sequence[int], dtype: npt.DTypeLike, *, name: str | None = None) -> Node:
         """y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp.
+
+        PyTorch's `randn` has numbers of another generator.
 
         Since opset 2.
 
@@ -2238,6 +2255,8 @@ class NodeOps:
     def random_permutation(self, k: int, *, name: str | None = None) -> Node:
         """y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned.
 
+        `jax.random.permutation` has another rule, and PyTorch's `randperm` another generator.
+
         Since opset 2.
 
         Attributes:
@@ -2249,6 +2268,8 @@ class NodeOps:
         """keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As
         `jax.random.split`.
 
+        PyTorch has no keys: a `Generator` each.
+
         Since opset 2.
 
         Attributes:
@@ -2259,6 +2280,8 @@ class NodeOps:
     def random_uniform(self, shape: Sequence[int], dtype: npt.DTypeLike, *, name: str | None = None) -> Node:
         """y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`.
 
+        PyTorch's `rand` has numbers of another generator.
+
         Since opset 2.
 
         Attributes:
@@ -2268,7 +2291,7 @@ class NodeOps:
         return self._op("random_uniform", name=name, shape=shape, dtype=dtype)
 
     def real(self, *, name: str | None = None) -> Node:
-        """y = Re x; a real x itself.
+        """y = Re x; a real x itself. PyTorch's, JAX's and NumPy's `real`.
 
         Since opset 2.
 
@@ -3132,7 +3155,9 @@ class GraphOps:
 
         With `derivative`, a function of the operands, the results and the cotangents of the results, which gives
         one cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`,
-        nothing inside is kept for the way back, which computes the body once more.
+        nothing inside is kept for the way back, which computes the body once more. With `derivative`, JAX's
+        `custom_vjp` and PyTorch's `autograd.Function`, whose rules are given what they have kept; with
+        `recompute`, JAX's and PyTorch's `checkpoint`.
 
         Since opset 2.
 
@@ -3168,7 +3193,7 @@ class GraphOps:
     ) -> Node:
         """then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them runs.
 
-        Both give results of the same types.
+        Both give results of the same types. JAX's `lax.cond`, PyTorch's `cond`.
 
         Since opset 2.
 
@@ -3221,7 +3246,9 @@ class GraphOps:
         times.
 
         x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends
-        the iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool [].
+        the iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool []. The
+        gradient is implicit, as that of JAX's `lax.custom_root`, which is given a solver; of PyTorch, a loop of
+        Python and a rule.
 
         Since opset 2.
 
@@ -3367,7 +3394,8 @@ class GraphOps:
         """stacks = body(consts, entry t of each sequence), for every t, in no order.
 
         Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in
-        one batch. Results: for each of the body's a stack [entries, …].
+        one batch. Results: for each of the body's a stack [entries, …]. JAX's `lax.map`, whose batch_size is
+        `at_once`; JAX's and PyTorch's `vmap`, which computes all entries in one batch.
 
         Since opset 2.
 
@@ -3417,7 +3445,8 @@ class GraphOps:
         The body gives the carries for the next step, of the same types, and then values that are stacked.
         Operands are consts, then `carries` initial values, then `sequences` tensors whose entries along the
         leading axis it goes through, with `reverse` from the last; entry t of a stack is what step t gave.
-        Results: the last carries, then the stacks [length, …].
+        Results: the last carries, then the stacks [length, …]. JAX's `lax.scan`, whose body may read what is
+        around it; of PyTorch, a loop of Python.
 
         Since opset 2.
 
@@ -3469,7 +3498,8 @@ class GraphOps:
 
         At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more
         after the last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`,
-        bool [], false where the bound ended it.
+        bool [], false where the bound ended it. JAX's `lax.while_loop`, which has no bound, and is differentiated
+        forwards alone; of PyTorch, a loop of Python.
 
         Since opset 2.
 

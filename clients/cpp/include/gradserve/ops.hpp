@@ -1107,7 +1107,9 @@ public:
     ///
     /// With `derivative`, a function of the operands, the results and the cotangents of the results, which gives one
     /// cotangent for each float operand: that is differentiated by, and nothing else. With `recompute`, nothing inside
-    /// is kept for the way back, which computes the body once more.
+    /// is kept for the way back, which computes the body once more. With `derivative`, JAX's `custom_vjp` and PyTorch's
+    /// `autograd.Function`, whose rules are given what they have kept; with `recompute`, JAX's and PyTorch's
+    /// `checkpoint`.
     ///
     /// Since opset 2.
     ///
@@ -1196,7 +1198,7 @@ public:
 
     /// then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them runs.
     ///
-    /// Both give results of the same types.
+    /// Both give results of the same types. JAX's `lax.cond`, PyTorch's `cond`.
     ///
     /// Since opset 2.
     ///
@@ -1224,7 +1226,7 @@ public:
     /// Gradient: that of svd, whose vectors are those of s₀ and sₖ₋₁: g y (u₀ v₀ᴴ / s₀ − uₖ₋₁ vₖ₋₁ᴴ / sₖ₋₁).
     Node cond_number(const Node& x);
 
-    /// y = conj x, the imaginary part negated; a real x itself.
+    /// y = conj x, the imaginary part negated; a real x itself. PyTorch's, JAX's and NumPy's `conj`.
     ///
     /// Since opset 2.
     ///
@@ -1509,7 +1511,8 @@ public:
     /// x = body(consts, x), again and again until max |Δx| ≤ tolerance · (1 + max |x|), at most `max_steps` times.
     ///
     /// x are the `carries`, floats, all of them together; max |x| is that of the new x. What is not finite ends the
-    /// iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool [].
+    /// iteration, unfinished. Results: x; `steps`, int64 [], those that ran; `finished`, bool []. The gradient is
+    /// implicit, as that of JAX's `lax.custom_root`, which is given a solver; of PyTorch, a loop of Python and a rule.
     ///
     /// Since opset 2.
     ///
@@ -1679,7 +1682,7 @@ public:
     /// Gradient: da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a).
     Node igammac(const Node& a, const Node& x);
 
-    /// y = Im x; 0 for a real x.
+    /// y = Im x; 0 for a real x. JAX's and NumPy's `imag`; PyTorch's refuses a real x.
     ///
     /// Since opset 2.
     ///
@@ -1889,7 +1892,8 @@ public:
     /// stacks = body(consts, entry t of each sequence), for every t, in no order.
     ///
     /// Operands are consts, then `sequences` tensors of equal leading extent. `at_once` entries are computed in one
-    /// batch. Results: for each of the body's a stack [entries, …].
+    /// batch. Results: for each of the body's a stack [entries, …]. JAX's `lax.map`, whose batch_size is `at_once`;
+    /// JAX's and PyTorch's `vmap`, which computes all entries in one batch.
     ///
     /// Since opset 2.
     ///
@@ -1921,12 +1925,12 @@ public:
 
     /// y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
     ///
-    /// Scaled until its norm is below 5.4, approximated by Padé's [13/13], and squared as often: the error is some
-    /// units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself alone.
-    /// Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the gradient is an
-    /// exponential again. N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005);
-    /// its derivative by I. Najfeld, T. F. Havel (1995). PyTorch's `linalg.matrix_exp`, JAX's and SciPy's
-    /// `linalg.expm`.
+    /// Scaled until its norm is below 1.1, approximated by Taylor's polynomial of degree 18, and squared as often: the
+    /// error is some units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself
+    /// alone. Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the gradient
+    /// is an exponential again. P. Bader, S. Blanes, F. Casas, Computing the matrix exponential with an optimized
+    /// Taylor polynomial approximation (2019); its derivative by I. Najfeld, T. F. Havel (1995), and A. H. Al-Mohy, N.
+    /// J. Higham (2009). PyTorch's `linalg.matrix_exp`, JAX's and SciPy's `linalg.expm`.
     ///
     /// Since opset 2.
     ///
@@ -2192,10 +2196,14 @@ public:
 
     /// y = uniform < p, of p's shape: true with probability p. The uniform numbers are of p's dtype.
     ///
+    /// As `jax.random.bernoulli`. PyTorch's `bernoulli` has floats of another generator.
+    ///
     /// Since opset 2.
     Node random_bernoulli(const Node& key, const Node& p);
 
     /// y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As `jax.random.bits`.
+    ///
+    /// PyTorch's `randint` has bits of another generator.
     ///
     /// Since opset 2.
     ///
@@ -2204,10 +2212,14 @@ public:
 
     /// y = argmax(logits + gumbel) along `axis`, int64: i with a probability that goes as exp(logits[i]).
     ///
+    /// As `jax.random.categorical`. PyTorch's `multinomial` takes weights, and has another generator.
+    ///
     /// Since opset 2.
     Node random_categorical(const Node& key, const Node& logits, const RandomCategoricalOptions& options = {});
 
     /// y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As `jax.random.exponential`.
+    ///
+    /// PyTorch's `exponential_` has numbers of another generator.
     ///
     /// Since opset 2.
     ///
@@ -2218,10 +2230,14 @@ public:
 
     /// key = a new key [2] for each number: the words of counter (0, number mod 2³²). As `jax.random.fold_in`.
     ///
+    /// PyTorch has no keys: a `Generator` each.
+    ///
     /// Since opset 2.
     Node random_fold_in(const Node& key, const Node& number);
 
     /// y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As `jax.random.gumbel`.
+    ///
+    /// PyTorch's `distributions.Gumbel` has numbers of another generator.
     ///
     /// Since opset 2.
     ///
@@ -2232,10 +2248,14 @@ public:
 
     /// key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As `jax.random.key_data(jax.random.key(seed))`.
     ///
+    /// PyTorch's `manual_seed` begins another sequence, which goes on by itself.
+    ///
     /// Since opset 2.
     Node random_key(const Node& seed);
 
     /// y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As `jax.random.normal`, to 32 ulp.
+    ///
+    /// PyTorch's `randn` has numbers of another generator.
     ///
     /// Since opset 2.
     ///
@@ -2246,12 +2266,16 @@ public:
 
     /// y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random bits, unsigned.
     ///
+    /// `jax.random.permutation` has another rule, and PyTorch's `randperm` another generator.
+    ///
     /// Since opset 2.
     ///
     /// k: how many numbers.
     Node random_permutation(const Node& key, std::int64_t k);
 
     /// keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As `jax.random.split`.
+    ///
+    /// PyTorch has no keys: a `Generator` each.
     ///
     /// Since opset 2.
     ///
@@ -2260,6 +2284,8 @@ public:
 
     /// y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As `jax.random.uniform`.
     ///
+    /// PyTorch's `rand` has numbers of another generator.
+    ///
     /// Since opset 2.
     ///
     /// shape: the result's shape.
@@ -2267,7 +2293,7 @@ public:
     /// dtype: the result's dtype; one of float32, float64.
     Node random_uniform(const Node& key, const std::vector<std::int64_t>& shape, const DType& dtype);
 
-    /// y = Re x; a real x itself.
+    /// y = Re x; a real x itself. PyTorch's, JAX's and NumPy's `real`.
     ///
     /// Since opset 2.
     ///
@@ -2355,7 +2381,7 @@ public:
     /// The body gives the carries for the next step, of the same types, and then values that are stacked. Operands are
     /// consts, then `carries` initial values, then `sequences` tensors whose entries along the leading axis it goes
     /// through, with `reverse` from the last; entry t of a stack is what step t gave. Results: the last carries, then
-    /// the stacks [length, …].
+    /// the stacks [length, …]. JAX's `lax.scan`, whose body may read what is around it; of PyTorch, a loop of Python.
     ///
     /// Since opset 2.
     ///
@@ -2798,7 +2824,8 @@ public:
     ///
     /// At most `max_steps` times. The condition gives a bool []; it is looked at before each step, and once more after
     /// the last one that is allowed. Results: the carries; `steps`, int64 [], those that ran; `finished`, bool [],
-    /// false where the bound ended it.
+    /// false where the bound ended it. JAX's `lax.while_loop`, which has no bound, and is differentiated forwards
+    /// alone; of PyTorch, a loop of Python.
     ///
     /// Since opset 2.
     ///

@@ -222,7 +222,9 @@ public abstract sealed class GraphOps permits Graph {
      *
      * <p>With <code>derivative</code>, a function of the operands, the results and the cotangents of the results, which
      * gives one cotangent for each float operand: that is differentiated by, and nothing else. With
-     * <code>recompute</code>, nothing inside is kept for the way back, which computes the body once more.
+     * <code>recompute</code>, nothing inside is kept for the way back, which computes the body once more. With
+     * <code>derivative</code>, JAX's <code>custom_vjp</code> and PyTorch's <code>autograd.Function</code>, whose rules
+     * are given what they have kept; with <code>recompute</code>, JAX's and PyTorch's <code>checkpoint</code>.
      *
      * <p>Since opset 2.
      *
@@ -243,7 +245,9 @@ public abstract sealed class GraphOps permits Graph {
      *
      * <p>With <code>derivative</code>, a function of the operands, the results and the cotangents of the results, which
      * gives one cotangent for each float operand: that is differentiated by, and nothing else. With
-     * <code>recompute</code>, nothing inside is kept for the way back, which computes the body once more.
+     * <code>recompute</code>, nothing inside is kept for the way back, which computes the body once more. With
+     * <code>derivative</code>, JAX's <code>custom_vjp</code> and PyTorch's <code>autograd.Function</code>, whose rules
+     * are given what they have kept; with <code>recompute</code>, JAX's and PyTorch's <code>checkpoint</code>.
      *
      * <p>Since opset 2.
      *
@@ -324,7 +328,7 @@ public abstract sealed class GraphOps permits Graph {
      * The op cond: then(operands), where the predicate, a bool [], holds; else otherwise(operands). Only one of them
      * runs.
      *
-     * <p>Both give results of the same types.
+     * <p>Both give results of the same types. JAX's <code>lax.cond</code>, PyTorch's <code>cond</code>.
      *
      * <p>Since opset 2.
      *
@@ -398,7 +402,8 @@ public abstract sealed class GraphOps permits Graph {
      *
      * <p>x are the <code>carries</code>, floats, all of them together; max |x| is that of the new x. What is not finite
      * ends the iteration, unfinished. Results: x; <code>steps</code>, int64 [], those that ran; <code>finished</code>,
-     * bool [].
+     * bool []. The gradient is implicit, as that of JAX's <code>lax.custom_root</code>, which is given a solver; of
+     * PyTorch, a loop of Python and a rule.
      *
      * <p>Since opset 2.
      *
@@ -422,7 +427,8 @@ public abstract sealed class GraphOps permits Graph {
      *
      * <p>x are the <code>carries</code>, floats, all of them together; max |x| is that of the new x. What is not finite
      * ends the iteration, unfinished. Results: x; <code>steps</code>, int64 [], those that ran; <code>finished</code>,
-     * bool [].
+     * bool []. The gradient is implicit, as that of JAX's <code>lax.custom_root</code>, which is given a solver; of
+     * PyTorch, a loop of Python and a rule.
      *
      * <p>Since opset 2.
      *
@@ -826,7 +832,9 @@ public abstract sealed class GraphOps permits Graph {
      * The op map: stacks = body(consts, entry t of each sequence), for every t, in no order.
      *
      * <p>Operands are consts, then <code>sequences</code> tensors of equal leading extent. <code>at_once</code> entries
-     * are computed in one batch. Results: for each of the body's a stack [entries, …].
+     * are computed in one batch. Results: for each of the body's a stack [entries, …]. JAX's <code>lax.map</code>,
+     * whose batch_size is <code>at_once</code>; JAX's and PyTorch's <code>vmap</code>, which computes all entries in
+     * one batch.
      *
      * <p>Since opset 2.
      *
@@ -846,7 +854,9 @@ public abstract sealed class GraphOps permits Graph {
      * The op map: stacks = body(consts, entry t of each sequence), for every t, in no order.
      *
      * <p>Operands are consts, then <code>sequences</code> tensors of equal leading extent. <code>at_once</code> entries
-     * are computed in one batch. Results: for each of the body's a stack [entries, …].
+     * are computed in one batch. Results: for each of the body's a stack [entries, …]. JAX's <code>lax.map</code>,
+     * whose batch_size is <code>at_once</code>; JAX's and PyTorch's <code>vmap</code>, which computes all entries in
+     * one batch.
      *
      * <p>Since opset 2.
      *
@@ -988,7 +998,8 @@ public abstract sealed class GraphOps permits Graph {
      * <p>The body gives the carries for the next step, of the same types, and then values that are stacked. Operands
      * are consts, then <code>carries</code> initial values, then <code>sequences</code> tensors whose entries along the
      * leading axis it goes through, with <code>reverse</code> from the last; entry t of a stack is what step t gave.
-     * Results: the last carries, then the stacks [length, …].
+     * Results: the last carries, then the stacks [length, …]. JAX's <code>lax.scan</code>, whose body may read what is
+     * around it; of PyTorch, a loop of Python.
      *
      * <p>Since opset 2.
      *
@@ -1011,7 +1022,8 @@ public abstract sealed class GraphOps permits Graph {
      * <p>The body gives the carries for the next step, of the same types, and then values that are stacked. Operands
      * are consts, then <code>carries</code> initial values, then <code>sequences</code> tensors whose entries along the
      * leading axis it goes through, with <code>reverse</code> from the last; entry t of a stack is what step t gave.
-     * Results: the last carries, then the stacks [length, …].
+     * Results: the last carries, then the stacks [length, …]. JAX's <code>lax.scan</code>, whose body may read what is
+     * around it; of PyTorch, a loop of Python.
      *
      * <p>Since opset 2.
      *
@@ -1102,7 +1114,8 @@ public abstract sealed class GraphOps permits Graph {
      *
      * <p>At most <code>max_steps</code> times. The condition gives a bool []; it is looked at before each step, and
      * once more after the last one that is allowed. Results: the carries; <code>steps</code>, int64 [], those that ran;
-     * <code>finished</code>, bool [], false where the bound ended it.
+     * <code>finished</code>, bool [], false where the bound ended it. JAX's <code>lax.while_loop</code>, which has no
+     * bound, and is differentiated forwards alone; of PyTorch, a loop of Python.
      *
      * <p>Since opset 2.
      *
@@ -1126,7 +1139,8 @@ public abstract sealed class GraphOps permits Graph {
      *
      * <p>At most <code>max_steps</code> times. The condition gives a bool []; it is looked at before each step, and
      * once more after the last one that is allowed. Results: the carries; <code>steps</code>, int64 [], those that ran;
-     * <code>finished</code>, bool [], false where the bound ended it.
+     * <code>finished</code>, bool [], false where the bound ended it. JAX's <code>lax.while_loop</code>, which has no
+     * bound, and is differentiated forwards alone; of PyTorch, a loop of Python.
      *
      * <p>Since opset 2.
      *

@@ -1594,7 +1594,8 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op conj: y = conj x, the imaginary part negated; a real x itself.
+     * The op conj: y = conj x, the imaginary part negated; a real x itself. PyTorch's, JAX's and NumPy's
+     * <code>conj</code>.
      *
      * <p>Since opset 2.
      *
@@ -3824,7 +3825,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op imag: y = Im x; 0 for a real x.
+     * The op imag: y = Im x; 0 for a real x. JAX's and NumPy's <code>imag</code>; PyTorch's refuses a real x.
      *
      * <p>Since opset 2.
      *
@@ -4629,11 +4630,12 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op matrix_exp: y = exp x = 1 + x + x² / 2 + …, of the square matrices on the last two axes.
      *
-     * <p>Scaled until its norm is below 5.4, approximated by Padé's [13/13], and squared as often: the error is some
-     * units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for itself alone.
-     * Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the gradient is an
-     * exponential again. N. J. Higham, The scaling and squaring method for the matrix exponential revisited (2005); its
-     * derivative by I. Najfeld, T. F. Havel (1995). PyTorch's <code>linalg.matrix_exp</code>, JAX's and SciPy's
+     * <p>Scaled until its norm is below 1.1, approximated by Taylor's polynomial of degree 18, and squared as often:
+     * the error is some units of rounding times the norm of y. A matrix that holds an infinity or NaN gives NaN for
+     * itself alone. Integers give float64; float16 is computed in a wider float, and rounded once. To any order, the
+     * gradient is an exponential again. P. Bader, S. Blanes, F. Casas, Computing the matrix exponential with an
+     * optimized Taylor polynomial approximation (2019); its derivative by I. Najfeld, T. F. Havel (1995), and A. H.
+     * Al-Mohy, N. J. Higham (2009). PyTorch's <code>linalg.matrix_exp</code>, JAX's and SciPy's
      * <code>linalg.expm</code>.
      *
      * <p>Since opset 2.
@@ -5907,6 +5909,8 @@ public abstract sealed class NodeOps permits Node {
      * The op random_bernoulli: y = uniform &lt; p, of p's shape: true with probability p. The uniform numbers are of
      * p's dtype.
      *
+     * <p>As <code>jax.random.bernoulli</code>. PyTorch's <code>bernoulli</code> has floats of another generator.
+     *
      * <p>Since opset 2.
      *
      * <p>Of its operands, key is this node.
@@ -5940,6 +5944,8 @@ public abstract sealed class NodeOps permits Node {
      * The op random_bits: y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As
      * <code>jax.random.bits</code>.
      *
+     * <p>PyTorch's <code>randint</code> has bits of another generator.
+     *
      * <p>Since opset 2.
      *
      * <p>Of its operands, key is this node.
@@ -5954,6 +5960,8 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op random_bits: y = 32 random bits an element: the exclusive or of both words of counter i, row-major. As
      * <code>jax.random.bits</code>.
+     *
+     * <p>PyTorch's <code>randint</code> has bits of another generator.
      *
      * <p>Since opset 2.
      *
@@ -5990,6 +5998,9 @@ public abstract sealed class NodeOps permits Node {
      * The op random_categorical: y = argmax(logits + gumbel) along <code>axis</code>, int64: i with a probability that
      * goes as exp(logits[i]).
      *
+     * <p>As <code>jax.random.categorical</code>. PyTorch's <code>multinomial</code> takes weights, and has another
+     * generator.
+     *
      * <p>Since opset 2.
      *
      * <p>Of its operands, key is this node.
@@ -6004,6 +6015,9 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op random_categorical: y = argmax(logits + gumbel) along <code>axis</code>, int64: i with a probability that
      * goes as exp(logits[i]).
+     *
+     * <p>As <code>jax.random.categorical</code>. PyTorch's <code>multinomial</code> takes weights, and has another
+     * generator.
      *
      * <p>Since opset 2.
      *
@@ -6022,6 +6036,8 @@ public abstract sealed class NodeOps permits Node {
      * The op random_exponential: y = −log1p(−u), u uniform in [0, 1): exponential numbers of mean 1. As
      * <code>jax.random.exponential</code>.
      *
+     * <p>PyTorch's <code>exponential_</code> has numbers of another generator.
+     *
      * <p>Since opset 2.
      *
      * <p>Of its operands, key is this node.
@@ -6038,6 +6054,8 @@ public abstract sealed class NodeOps permits Node {
      * The op random_fold_in: key = a new key [2] for each number: the words of counter (0, number mod 2³²). As
      * <code>jax.random.fold_in</code>.
      *
+     * <p>PyTorch has no keys: a <code>Generator</code> each.
+     *
      * <p>Since opset 2.
      *
      * <p>Of its operands, key is this node.
@@ -6052,6 +6070,8 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op random_gumbel: y = −log(−log u), u uniform in [0, 1), its 0 replaced by the least normal number. As
      * <code>jax.random.gumbel</code>.
+     *
+     * <p>PyTorch's <code>distributions.Gumbel</code> has numbers of another generator.
      *
      * <p>Since opset 2.
      *
@@ -6069,6 +6089,8 @@ public abstract sealed class NodeOps permits Node {
      * The op random_key: key = (seed ≫ 32, seed mod 2³²): uint32 [2] from an int64 []. As
      * <code>jax.random.key_data(jax.random.key(seed))</code>.
      *
+     * <p>PyTorch's <code>manual_seed</code> begins another sequence, which goes on by itself.
+     *
      * <p>Since opset 2.
      *
      * @return the node
@@ -6080,6 +6102,8 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op random_normal: y = √2 · erfinv(u), u uniform in (−1, 1): standard normal numbers. As
      * <code>jax.random.normal</code>, to 32 ulp.
+     *
+     * <p>PyTorch's <code>randn</code> has numbers of another generator.
      *
      * <p>Since opset 2.
      *
@@ -6097,6 +6121,8 @@ public abstract sealed class NodeOps permits Node {
      * The op random_permutation: y = 0 … k−1 in random order, int64 [k]: a stable argsort of k numbers of 64 random
      * bits, unsigned.
      *
+     * <p><code>jax.random.permutation</code> has another rule, and PyTorch's <code>randperm</code> another generator.
+     *
      * <p>Since opset 2.
      *
      * <p>Of its operands, key is this node.
@@ -6111,6 +6137,8 @@ public abstract sealed class NodeOps permits Node {
     /**
      * The op random_split: keys = k new keys [k, 2], each of its own sequence: the words of the counters 0 … k−1. As
      * <code>jax.random.split</code>.
+     *
+     * <p>PyTorch has no keys: a <code>Generator</code> each.
      *
      * <p>Since opset 2.
      *
@@ -6127,6 +6155,8 @@ public abstract sealed class NodeOps permits Node {
      * The op random_uniform: y = uniform numbers in [0, 1): 23 random bits (of float64, 52), over 2²³ (2⁵²). As
      * <code>jax.random.uniform</code>.
      *
+     * <p>PyTorch's <code>rand</code> has numbers of another generator.
+     *
      * <p>Since opset 2.
      *
      * <p>Of its operands, key is this node.
@@ -6140,7 +6170,7 @@ public abstract sealed class NodeOps permits Node {
     }
 
     /**
-     * The op real: y = Re x; a real x itself.
+     * The op real: y = Re x; a real x itself. PyTorch's, JAX's and NumPy's <code>real</code>.
      *
      * <p>Since opset 2.
      *
