@@ -131,7 +131,7 @@ class MaxAxisPool(AxisPool):
 
     def around(self, dtype: DType) -> float:
         """What nothing lies below."""
-        return identity_of("maximum", dtype)
+        return float(identity_of("maximum", dtype))
 
     def reduced(self, windows: Value, axis: int, extent: int, stride: int) -> Value:
         """The first of the largest."""
