@@ -81,11 +81,6 @@ class _Scaled(NamedTuple):
         re, im = z.re * found.scale(1), z.im * found.scale(1)
         return found._replace(z=ComplexParts(re, im), square=re.fma(re, im * im))
 
-    @property
-    def size(self) -> Scalar:
-        """Of the product."""
-        return self.square.sqrt()
-
     def scale(self, exponent: float) -> Scalar:
         """To this power, what it was multiplied by."""
         far = _MODERATE[self.square.dtype][2] ** exponent
@@ -95,7 +90,7 @@ class _Scaled(NamedTuple):
 def absolute(x: ComplexParts) -> Scalar:
     """|x|, infinite where either part is (C99)."""
     found = _Scaled.of(x)
-    return _is_infinite(x).where(math.inf, found.size * found.scale(-1))
+    return _is_infinite(x).where(math.inf, found.square.sqrt() * found.scale(-1))
 
 
 def _is_infinite(z: ComplexParts) -> Scalar:
@@ -196,7 +191,7 @@ def root(z: ComplexParts) -> ComplexParts:
     """√z, the root with a real part that is not negative; at infinity as C99 has it."""
     scaled = _Scaled.of(z)
     back = scaled.scale(-0.5)
-    long = ((scaled.z.re.abs() + scaled.size) * 0.5).sqrt()
+    long = ((scaled.z.re.abs() + scaled.square.sqrt()) * 0.5).sqrt()
     short = long.eq(0.0).where(0.0, scaled.z.im.abs() / (long + long))
     right = z.re >= 0.0
     found = ComplexParts(right.where(long, short) * back, (right.where(short, long) * back).copysign(z.im))

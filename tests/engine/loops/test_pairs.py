@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-import mpmath
 import numpy as np
 import pytest
 
@@ -28,6 +27,8 @@ from tests.engine.looping import Writer
 from tests.engine.loops import nvrtc
 from tests.engine.ops.run import EXECUTOR, Array
 from tests.engine.printers import PRINTERS, printing
+
+mpmath: Any = pytest.importorskip("mpmath")
 
 INF, NAN = np.inf, np.nan
 #: of either part: zeros of both signs, what cancels, what overflows when it is squared, infinities and NaN

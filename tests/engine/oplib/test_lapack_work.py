@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.linalg import lapack
 
 from engine import TensorType
 from engine.oplib.lapack_work import lapack_bytes, qr_length
+
+lapack = pytest.importorskip("scipy.linalg").lapack
 
 REAL, COMPLEX = np.dtype("float64"), np.dtype("complex128")
 NAMES = ["eigh", "eigvalsh", "svd", "svdvals", "qr"]
@@ -58,3 +59,10 @@ def test_orgqr_asks_for_no_more_than_geqrf(m: int, n: int) -> None:
     _, pairs, _ = lapack.zungqr(np.zeros((m, k), COMPLEX, order="F"), np.zeros(k, COMPLEX), lwork=-1)
     assert qr_length(REAL, m, n) >= real[0]
     assert qr_length(COMPLEX, m, n) >= pairs[0].real
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("dtype", ["float64", "complex128"])
+def test_a_matrix_that_is_larger_than_lapack_counts_has_a_size_as_well(name: str, dtype: str) -> None:
+    most = 2**31 - 1
+    assert taken(name, most + 1, most + 1, dtype=dtype) > taken(name, most, most, dtype=dtype) > 8 * most**2
