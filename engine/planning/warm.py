@@ -23,8 +23,12 @@ ONE_OF: Final = 8
 
 
 def warm(registry: Registry) -> None:
-    """Plan a sample of some ops, and gradients where there are any: some 50 ms, of which the plans are not kept."""
-    for op in [op for op in registry.ops.values() if op.samples][::ONE_OF]:
+    """Plan a sample of some ops, and gradients where there are any: some 50 ms, of which the plans are not kept.
+
+    Of opset 1: some later ones ask LAPACK or have SciPy transform, which takes half a second and 25 MB to load, in
+    workers that may never need it.
+    """
+    for op in [op for op in registry.ops.values() if op.samples and op.since == 1][::ONE_OF]:
         _plan(registry, op, op.samples[0])
 
 
