@@ -44,7 +44,6 @@ PYTHON: Final = {
     "index_set": "looks at its indices",
     "irfft": "SciPy's pocketfft",
     "lgamma": "in float64, SciPy's, mended",
-    "make_complex": "no loop has pairs",
     "log_ndtr": "in float64, SciPy's, mended",
     "lstsq": "by triangles that LAPACK makes, or singular vectors",
     "lu": "three results",
