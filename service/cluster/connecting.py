@@ -2,7 +2,26 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Mapping
+from typing import Final
+
 import httpx
+
+#: seconds for which a connection is kept that nobody uses
+_KEPT_SECONDS: Final = 20.0
+
+
+def peer_client(connections: int, connect: float, headers: Mapping[str, str] | None = None) -> httpx.AsyncClient:
+    """A client of at most so many connections, each made within so many seconds, by no proxy: none is in between."""
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for each request
+    limits = httpx.Limits(max_connections=connections, keepalive_expiry=_KEPT_SECONDS)
+    return httpx.AsyncClient(
+        headers=headers,
+        timeout=httpx.Timeout(None, connect=connect),
+        transport=PeerTransport(limits=limits, trust_env=False),
+        trust_env=False,
+    )
 
 
 class PeerTransport(httpx.AsyncHTTPTransport):

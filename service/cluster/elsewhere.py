@@ -5,14 +5,13 @@ Whatever else than the sums comes back, the piece is run by somebody else, or he
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import AsyncIterator
 from typing import Final
 
 import httpx
 
-from service.cluster.connecting import PeerTransport
+from service.cluster.connecting import peer_client
 from service.pool.sums import AnsweredSums, NotElsewhere
 from service.transport.job import Job, Reply
 from service.transport.sum_parts import PIECE_HEADER
@@ -20,9 +19,8 @@ from service.wire.media import PIECE_SUMS, SAFETENSORS
 
 #: seconds in which the ingress is connected to
 _CONNECT: Final = 1.0
-#: connections to the ingress, and seconds for which one is kept that nobody uses
+#: connections to the ingress
 _CONNECTIONS: Final = 64
-_KEPT_SECONDS: Final = 20.0
 #: bytes of a request that are written at a time
 _WRITTEN: Final = 1 << 20
 #: who says so may have room in a moment: 429, 502 to 504
@@ -33,16 +31,8 @@ class IngressPieces:
     """Asks for them, for one event loop."""
 
     def __init__(self, ingress: str) -> None:
-        logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for each request
         self._ingress = ingress
-        self._client = httpx.AsyncClient(
-            timeout=httpx.Timeout(None, connect=_CONNECT),
-            transport=PeerTransport(
-                limits=httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS),
-                trust_env=False,
-            ),
-            trust_env=False,  # no proxy is before the ingress
-        )
+        self._client = peer_client(_CONNECTIONS, _CONNECT)
 
     async def sums(self, job: Job, request: Reply, nbytes: int) -> AnsweredSums:
         """What another server answers to a request of a piece of a job, whose sums take so many bytes.

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 import httpx
 
-from service.cluster.connecting import PeerTransport
+from service.cluster.connecting import peer_client
 from service.cluster.peers import Answer, Moved, Silent, Slow, Unreachable
 from service.cluster.protocol import (
     ALIVE,
@@ -29,9 +29,8 @@ from service.prefix import BETWEEN_SERVERS
 
 #: seconds without an answer after which a server is asked whether it lives, and that it has to say so
 PEER_SILENCE: Final = 1.0
-#: connections to all servers together, and seconds for which one is kept that nobody uses
+#: connections to all servers together
 _CONNECTIONS: Final = 256
-_KEPT_SECONDS: Final = 20.0
 _T = TypeVar("_T")
 
 _logger = logging.getLogger("gradserve.cluster")
@@ -41,16 +40,8 @@ class HttpPeers:
     """Questions to other servers, for one event loop."""
 
     def __init__(self, secret: str) -> None:
-        logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for each request
-        self._client = httpx.AsyncClient(
-            headers={SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL)},
-            timeout=httpx.Timeout(None, connect=PEER_SILENCE),
-            transport=PeerTransport(
-                limits=httpx.Limits(max_connections=_CONNECTIONS, keepalive_expiry=_KEPT_SECONDS),
-                trust_env=False,
-            ),
-            trust_env=False,  # no proxy is between servers
-        )
+        headers = {SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL)}
+        self._client = peer_client(_CONNECTIONS, PEER_SILENCE, headers)
 
     async def ask(
         self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
