@@ -15,9 +15,9 @@ from urllib.error import URLError
 
 import numpy as np
 
-from benchmarks.cluster.stage import Pair, Stage, asked
+from benchmarks.cluster.stage import Pair, Stage
 from benchmarks.service import bodies
-from benchmarks.service.__main__ import JSON, SAFETENSORS, registered, target
+from benchmarks.service.__main__ import JSON, SAFETENSORS, registered, send, target
 from benchmarks.service.load import Target, closed_loop
 from benchmarks.service.servers import Running
 from benchmarks.suite import find
@@ -149,7 +149,7 @@ class _Rows:
     def _elsewhere(self, title: str, body: bytes, bound: float) -> Row:
         """Whoever gets most of a shard's requests becomes its owner: a round in which that happened is made again."""
         pair = self._stage.shared
-        asked(f"{pair.servers[0].url}/v1/tensors/weights", json.dumps(bodies.weights()).encode(), "PUT")
+        _asked(f"{pair.servers[0].url}/v1/tensors/weights", json.dumps(bodies.weights()).encode(), "PUT")
         targets = {each.url: target(f"{each.url}/v1/forward", body, JSON) for each in pair.servers}
 
         def bursts(number: int) -> tuple[float, float]:
@@ -190,7 +190,7 @@ class _Rows:
 
         def lost(_: int) -> tuple[float, float]:
             owner, other = pair.owner()
-            pair.lose(owner)
+            owner.kill()
             start = time.perf_counter()
             while not _written(other.url):
                 time.sleep(_TAKEN)
@@ -236,7 +236,7 @@ def _keep_examples(url: str) -> None:
     for name, shape in shapes.items():
         values = (rng.standard_normal(shape) / 16).astype("float32")
         told = {"dtype": "float32", "shape": shape, "data_b64": base64.b64encode(values.tobytes()).decode()}
-        asked(f"{url}/v1/tensors/{name}", json.dumps(told).encode(), "PUT")
+        _asked(f"{url}/v1/tensors/{name}", json.dumps(told).encode(), "PUT")
 
 
 def _sum(block: int) -> bytes:
@@ -262,9 +262,13 @@ def _sum(block: int) -> bytes:
 def _processor(url: str, body: bytes, *servers: Running) -> float:
     """Milliseconds of processors that a call takes of these servers."""
     before = [processor_seconds(each.pid) for each in servers]
-    asked(f"{url}/v1/batch", body)
+    _asked(f"{url}/v1/batch", body)
     took: float = sum(processor_seconds(each.pid) for each in servers) - sum(before)
     return 1000 * took
+
+
+def _asked(url: str, body: bytes, method: str = "POST") -> None:
+    send(url, body, {"Content-Type": JSON}, method)
 
 
 def _number(value: float) -> bytes:
@@ -274,13 +278,13 @@ def _number(value: float) -> bytes:
 def _keep_many(pair: Pair) -> None:
     url = pair.servers[0].url
     with ThreadPoolExecutor(16) as threads:
-        list(threads.map(lambda i: asked(f"{url}/v1/tensors/kept.{i}", _number(i), "PUT"), range(RESIDENT)))
+        list(threads.map(lambda i: _asked(f"{url}/v1/tensors/kept.{i}", _number(i), "PUT"), range(RESIDENT)))
 
 
 def _written(url: str) -> bool:
     """Whether a tensor is kept there now."""
     try:
-        asked(f"{url}/v1/tensors/written", _number(1), "PUT")
+        _asked(f"{url}/v1/tensors/written", _number(1), "PUT")
     except (RuntimeError, URLError, OSError):
         return False
     return True

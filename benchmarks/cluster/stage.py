@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 import time
@@ -13,18 +12,19 @@ from functools import cached_property
 from typing import Final
 from urllib.error import HTTPError, URLError
 
-from benchmarks.cluster.store import BUCKET, REGION
+from benchmarks.cluster.store import BUCKET
 from benchmarks.service.servers import PATIENCE, Running, free, gradserve
+from tests.service.cluster.serving import SECRET
+from tests.service.state.moto_server import REGION
 
-SECRET: Final = "none-but-these-servers-know-this-secret"
 _INGRESS: Final = ["-m", "service", "ingress", "--metrics-port", "0", "--port"]
 
 
 class Pair:
     """Two servers of a cluster, each with a worker, behind an ingress of theirs. To be closed."""
 
-    def __init__(self, place: str, store: dict[str, str], *options: str) -> None:
-        self._place, self._store, self._options = place, store, options
+    def __init__(self, place: str, store: dict[str, str]) -> None:
+        self._place, self._store = place, store
         self._ports = (free(), free())
         self.ingress = ingress(*self._ports)
         self.servers = [self._started(port) for port in self._ports]
@@ -33,17 +33,13 @@ class Pair:
     def _started(self, port: int) -> Running:
         url = f"http://127.0.0.1:{port}"
         shared = ["--state", self._place, "--cluster", "on", "--cluster-address", url, "--port", str(port)]
-        stated = [*shared, "--workers", "1", "--ingress", self.ingress.url, *self._options]
+        stated = [*shared, "--workers", "1", "--ingress", self.ingress.url]
         return gradserve(*stated, GRADSERVE_CLUSTER_SECRET=SECRET, **self._store)
 
     def owner(self) -> tuple[Running, Running]:
         """The one that has the shard of callers without keys, and the other."""
         first, second = self.servers
         return (first, second) if figure(first.url, "gradserve_shards") else (second, first)
-
-    def lose(self, server: Running) -> None:
-        """Kill it."""
-        server.kill()
 
     def replace(self, server: Running) -> None:
         """Start another one where it was."""
@@ -75,9 +71,9 @@ class Stage:
         access = {"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything", "AWS_REGION": REGION}
         return {**access, "AWS_ENDPOINT_URL": running.url}
 
-    def pair(self, name: str, *options: str) -> Pair:
+    def pair(self, name: str) -> Pair:
         """Two servers at a place of this name."""
-        made = Pair(f"s3://{BUCKET}/{name}", self.store, *options)
+        made = Pair(f"s3://{BUCKET}/{name}", self.store)
         self._stack.callback(made.close)
         return made
 
@@ -150,15 +146,3 @@ def figure(url: str, name: str) -> float:
     with urllib.request.urlopen(f"{url}/metrics") as answer:
         lines = answer.read().decode().splitlines()
     return next(float(line.rpartition(" ")[2]) for line in lines if line.startswith(f"{name} "))
-
-
-def asked(url: str, body: bytes, method: str = "POST") -> float:
-    """Milliseconds until a request in JSON is answered. Raises RuntimeError where it is refused."""
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method=method)
-    start = time.perf_counter()
-    try:
-        with urllib.request.urlopen(request, timeout=120) as answer:
-            json.load(answer)
-    except HTTPError as error:
-        raise RuntimeError(f"{url}: {error.read()[:500]!r}") from None
-    return 1000 * (time.perf_counter() - start)

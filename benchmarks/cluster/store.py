@@ -7,24 +7,15 @@ from threading import Thread
 from typing import Final
 
 import boto3
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-from werkzeug.serving import WSGIRequestHandler, make_server
 
-from tests.service.state.conftest import one_at_a_time
+from tests.service.state.moto_server import REGION, moto_server
 
 BUCKET: Final = "benchmarks"
-REGION: Final = "us-east-1"
-
-
-class _Quiet(WSGIRequestHandler):
-    def log_request(self, *_: object) -> None:
-        pass
 
 
 def main() -> None:
     """Serve until a signal."""
-    moto = one_at_a_time(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", 0, moto, threaded=True, request_handler=_Quiet)
+    server = moto_server()
     url = f"http://127.0.0.1:{server.server_port}"
     Thread(target=server.serve_forever).start()
     boto3.client(

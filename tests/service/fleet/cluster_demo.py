@@ -145,17 +145,10 @@ def accuracy(found: Arrays) -> float:
 def start_s3() -> None:
     """moto's S3, each request behind a lock, with a bucket; variables say where it is."""
     import boto3
-    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-    from werkzeug.serving import WSGIRequestHandler, make_server
 
-    from tests.service.state.conftest import one_at_a_time
+    from tests.service.state.moto_server import moto_server
 
-    class Quiet(WSGIRequestHandler):
-        def log_request(self, *_: object) -> None:
-            pass
-
-    moto = one_at_a_time(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", 0, moto, threaded=True, request_handler=Quiet)
+    server = moto_server()
     Thread(target=server.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{server.server_port}"
     os.environ |= {

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from io import BytesIO
-from threading import Lock, Thread
-from typing import Any
+from collections.abc import Iterator
+from threading import Thread
 
 import pytest
 
@@ -17,37 +15,15 @@ _REGION = "us-east-1"
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[str]:
     """The address of the server."""
-    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-    from werkzeug.serving import WSGIRequestHandler, make_server
+    from tests.service.state.moto_server import moto_server
 
-    class Quiet(WSGIRequestHandler):
-        def log_request(self, *_: object) -> None:
-            pass
-
-    moto = one_at_a_time(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", 0, moto, threaded=True, request_handler=Quiet)
+    server = moto_server()
     serving = Thread(target=server.serve_forever)
     serving.start()
     yield f"http://127.0.0.1:{server.server_port}"
     server.shutdown()
     serving.join()
     server.server_close()
-
-
-def one_at_a_time(application: Any) -> Callable[[dict[str, Any], Any], list[bytes]]:
-    """The same, each request behind a lock.
-
-    moto looks whether an object is there, and makes it a moment later: of some dozens of races, one has two winners.
-    """
-    lock = Lock()
-
-    def locked(environ: dict[str, Any], start: Any) -> list[bytes]:
-        if length := int(environ.get("CONTENT_LENGTH") or 0):  # nobody waits for a slow client
-            environ["wsgi.input"] = BytesIO(environ["wsgi.input"].read(length))
-        with lock:
-            return list(application(environ, start))
-
-    return locked
 
 
 @pytest.fixture
