@@ -67,7 +67,7 @@ class Composition(NamedTuple):
     gate: Gate
 
 
-def run(settings: Settings) -> None:
+def run_server(settings: Settings) -> None:
     """Serve until a signal.
 
     Raises OSError when the address cannot be had, RuntimeError for the device, the keys or the files of TLS.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from engine import printable, registry
-from service.app import run
+from service.app import run_server
 from service.arguments import parse
 from service.commands.keys import run_keys
 from service.logs import begin_log
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         raise SystemExit(128 + signal.SIGPIPE) from None
 
 
-def _read(options: Options) -> Settings:
+def _settings_of(options: Options) -> Settings:
     try:
         return read_settings(**_stated(options))
     except RuntimeError as error:
@@ -64,12 +64,12 @@ def _stated(options: Options) -> dict[str, Any]:
 
 def _serve(options: Options) -> None:
     links = service_links(os.environ)
-    settings = _read(options)
+    settings = _settings_of(options)
     try:
         begin_log(settings)
         if links:
             _logger.warning(PASSED_OVER, ", ".join(links))
-        run(settings)
+        run_server(settings)
     except BrokenPipeError:
         raise
     except (OSError, UnicodeError) as error:
@@ -88,7 +88,7 @@ def _reason(error: OSError | UnicodeError) -> str:
 
 
 def _settings(options: Options) -> None:
-    settings = _read(options)
+    settings = _settings_of(options)
     for name, info in Settings.model_fields.items():
         value, usual = shown(name, getattr(settings, name)), shown(name, default(info, settings))
         called = variable(name) if name in SECRETS else flag(name)
@@ -122,7 +122,7 @@ def _describe(name: str) -> None:
 
 def _keys(options: Options) -> None:
     try:
-        run_keys(options, _read({"keys_file": options.pop("keys_file")}).keys_file)
+        run_keys(options, _settings_of({"keys_file": options.pop("keys_file")}).keys_file)
     except RuntimeError as error:
         _fail(str(error))
 
@@ -131,7 +131,7 @@ def _doctor(options: Options) -> None:
     from service.commands.doctor import run_doctor  # noqa: PLC0415 - an HTTP client, which no other command needs
 
     as_json = bool(options.pop("json"))
-    if not run_doctor(_read(options), as_json=as_json):
+    if not run_doctor(_settings_of(options), as_json=as_json):
         raise SystemExit(1)
 
 
@@ -158,7 +158,7 @@ def _backup(options: Options) -> None:
     from service.state.backup import backup  # noqa: PLC0415 - what a server that serves has no use for
 
     file = _file(options)
-    state = _read(options).state
+    state = _settings_of(options).state
     with _failing_with(f"cannot back up {state} into {file}"):
         print(f"{file} has {backup(state, file)} commits of {state}")
 
@@ -167,7 +167,7 @@ def _restore(options: Options) -> None:
     from service.state.backup import restore  # noqa: PLC0415 - as above
 
     file = _file(options)
-    settings = _read(options)
+    settings = _settings_of(options)
     state, form = settings.state, SHARED_FORMAT if settings.cluster == "on" else WHOLE_FORMAT
     with _failing_with(f"cannot restore {file} into {state}"):
         print(f"{state} has {restore(file, state, form)} commits of {file}")

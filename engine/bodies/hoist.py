@@ -35,7 +35,7 @@ def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
     if not found:
         return None
     front = _front(body, consts, found)
-    made = front.write(operands[0].builder, operands[:consts])
+    made = front.inline_into(operands[0].builder, operands[:consts])
     attrs = {name: _with_more(value, body, consts, found) for name, value in node.attrs.items()}
     return operands[0].builder.emit(node.op, [*operands[:consts], *made, *operands[consts:]], attrs)
 

@@ -50,7 +50,7 @@ def _joined(bodies: Sequence[Body], carries: int) -> _Joint | None:
     first = bodies[0]
     builder = first.budget.builder(first.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(first.inputs)]
-    results = [tidy(body).write(builder, leaves) for body in bodies]
+    results = [tidy(body).inline_into(builder, leaves) for body in bodies]
     graph = derived(first, builder.graph([x for given in results for x in given]), first.inputs).graph
     outputs, start = [], 0
     for given in results:

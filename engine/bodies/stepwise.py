@@ -79,7 +79,7 @@ class _Layout:
         cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], kept: BackWithKept
     ) -> _Layout:
         back = kept.back
-        read = _by_part(operands, sorted(back.read))
+        read = _by_part(operands, sorted(back.used_inputs))
         summed = _by_part(operands, back.reached).consts
         step = _step_back(body, operands, moving, kept, read, summed)
         return cls(operands, moving, stacks, back, kept.front, read, summed, step)
@@ -142,7 +142,7 @@ def _step_back(
     fed |= {consts + k: leaf(inputs[consts + k]) for k in read.carries}
     fed |= {consts + carries + i: leaf(inputs[consts + carries + i]) for i in read.sequences}
     fed |= {i: leaf(inputs[i]) for i in range(first + len(moving), len(inputs))}
-    found = dict(zip(back.reached, back.body.write(builder, fed), strict=True))
+    found = dict(zip(back.reached, back.body.inline_into(builder, fed), strict=True))
     onward = [found.get(consts + k) or zeros(builder, body.outputs[k]) for k in moving]
     added = [total + found[i] for total, i in zip(sums, summed, strict=True)]
     stacked = [g for i, g in found.items() if i >= consts + carries]
@@ -163,7 +163,7 @@ def stacking(body: Body, consts: int, carries: Sequence[int], front: Body | None
 def _stacking(body: Body, consts: int, carries: Sequence[int], front: Body | None) -> Body:
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-    results = tidy(body).write(builder, leaves)
+    results = tidy(body).inline_into(builder, leaves)
     came = [leaves[consts + k] for k in carries]
-    made = front.write(builder, leaves) if front else []
+    made = front.inline_into(builder, leaves) if front else []
     return derived(body, builder.graph([*results, *came, *made]), body.inputs)

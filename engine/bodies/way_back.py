@@ -17,7 +17,7 @@ class BodyBack(NamedTuple):
     reached: tuple[int, ...]
 
     @property
-    def read(self) -> frozenset[int]:
+    def used_inputs(self) -> frozenset[int]:
         """Which of its inputs anything depends on."""
         return frozenset(int(feed) for feed in self.body.graph.feeds)  # type: ignore[call-overload]
 
@@ -31,7 +31,7 @@ def _written(body: Body, given: tuple[int, ...]) -> BodyBack:
     source = tidy(body)
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-    results = source.write(builder, leaves)
+    results = source.inline_into(builder, leaves)
     seeds = [(results[k], builder.leaf(results[k].type, len(leaves) + p)) for p, k in enumerate(given)]
     floats = [i for i, type in enumerate(body.inputs) if type.is_differentiable]
     found = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)

@@ -113,7 +113,7 @@ class _Linker:
         size = ctypes.c_size_t(len(data) + 1)  # with the 0 at its end
         self._demand(self._calls.nvJitLinkAddData(self._handle, _PTX, data, size, b"loop.ptx"))
         self._demand(self._calls.nvJitLinkComplete(self._handle))
-        return self._read("LinkedCubin")
+        return self._read_result("LinkedCubin")
 
     def destroy(self) -> None:
         """Give back what it holds."""
@@ -121,10 +121,10 @@ class _Linker:
 
     def _demand(self, status: int) -> None:
         if status:
-            said = self._read("ErrorLog").rstrip(b"\0\n").decode(errors="replace")
+            said = self._read_result("ErrorLog").rstrip(b"\0\n").decode(errors="replace")
             raise KernelUnavailable(f"nvJitLink refused a kernel (status {status}): {said[:_MOST_SAID]}")
 
-    def _read(self, what: str) -> bytes:
+    def _read_result(self, what: str) -> bytes:
         size = ctypes.c_size_t()
         sized = getattr(self._calls, f"nvJitLinkGet{what}Size")(self._handle, ctypes.byref(size))
         room = ctypes.create_string_buffer(size.value)

@@ -122,7 +122,7 @@ class _Columns(ABC):
 
     def recipe(self) -> CardRecipe | None:
         """All phases; None where the workspace is too small."""
-        if not self.write() or self.room.most > self.workspace:
+        if not self.append_phases() or self.room.most > self.workspace:
             return None
         kernels = COLUMN_KERNELS + move_kernels(5, ("move", "round_off"))
         is_wide = columns_are_wide(self.windows, self.wide) or self._narrow_move(self.images, self.size).is_wide
@@ -132,7 +132,7 @@ class _Columns(ABC):
         return CardRecipe(tuple(self.phases), text, self.room.most)
 
     @abstractmethod
-    def write(self) -> bool:
+    def append_phases(self) -> bool:
         """Append the phases; whether there was room."""
 
     # pieces
@@ -153,7 +153,7 @@ class _Columns(ABC):
 
     def kernel_lying(self, place: CardPlace) -> _Lying | None:
         """The kernel as features by lines; None where no product can use it as it lies."""
-        step = _run(self.of.kernel.shape[1:], self.of.kernel.steps[1:], self.size)
+        step = _dense_step(self.of.kernel.shape[1:], self.of.kernel.steps[1:], self.size)
         first = self.of.kernel.steps[0]
         return _lying(place, self.features, self.lines, first, step, first * self.features, self.size)
 
@@ -165,7 +165,7 @@ class _Columns(ABC):
         """An image of a tensor as channels by places; None where no product can use it as it lies."""
         if of.steps[0] < 0:
             return None
-        step = _run(of.shape[2:], of.steps[2:], self.size)
+        step = _dense_step(of.shape[2:], of.steps[2:], self.size)
         first = of.steps[1]
         return _lying(place, channels, math.prod(of.shape[2:]), first, step, first * channels, self.size)
 
@@ -266,7 +266,7 @@ class _Forward(_Columns):
         super().__init__(of, of.x, of.y, workspace)
         self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
 
-    def write(self) -> bool:
+    def append_phases(self) -> bool:
         """By images, else by places of one."""
         kernel, y = self.packed_kernel(self.kernel), self.channels_lying(self.narrow, self.y, self.features)
         columns = self.wide_as_columns(self.x)
@@ -326,7 +326,7 @@ class _Adjoint(_Columns):
         super().__init__(of, of.y, of.x, workspace)
         self.x, self.kernel, self.y = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
 
-    def write(self) -> bool:
+    def append_phases(self) -> bool:
         """By images, else by groups and channels of one."""
         kernel, x = self.packed_kernel(self.kernel).turned, self.channels_lying(self.narrow, self.x, self.features)
         wide = self.wide_as_columns(self.y)
@@ -400,7 +400,7 @@ class _ByKernel(_Columns):
         super().__init__(of, of.x, of.y, workspace)
         self.x, self.y, self.kernel = CardPlace("operand", 0), CardPlace("operand", 1), CardPlace("result", 0)
 
-    def write(self) -> bool:
+    def append_phases(self) -> bool:
         """By images, else by places of one."""
         y, columns = self.channels_lying(self.narrow, self.y, self.features), self.wide_as_columns(self.x)
         if columns and y and self.images == 1:
@@ -494,7 +494,7 @@ def _dense(extents: Sequence[int], size: int) -> tuple[int, ...]:
     return tuple(math.prod(extents[axis + 1 :]) * size for axis in range(len(extents)))
 
 
-def _run(extents: Sequence[int], steps: Sequence[int], size: int) -> int | None:
+def _dense_step(extents: Sequence[int], steps: Sequence[int], size: int) -> int | None:
     """Bytes from one to the next over all axes as one; None where they do not go on in one another."""
     axes = [(extent, step) for extent, step in zip(extents, steps, strict=True) if extent > 1]
     if any(step != inner * extent for (_, step), (extent, inner) in pairwise(axes)):

@@ -26,7 +26,7 @@ _NO_MEMORY, _MEASURED, _STATED = 1 << 60, 1 << 59, 1 << 58
 
 
 class _Memory(Protocol):
-    def take(self, nbytes: int) -> Any:
+    def take_bytes(self, nbytes: int) -> Any:
         """The next so many bytes."""
 
 
@@ -37,7 +37,7 @@ class NativeMemory:
         self._whole = whole
         self._start = -whole.ctypes.data % ALIGNMENT
 
-    def take(self, nbytes: int) -> HostArray:
+    def take_bytes(self, nbytes: int) -> HostArray:
         """The next so many."""
         start, self._start = self._start, self._start + aligned(nbytes)
         assert self._start <= len(self._whole) + ALIGNMENT
@@ -50,7 +50,7 @@ class _Elsewhere:
     def __init__(self, first: int) -> None:
         self._next = first
 
-    def take(self, nbytes: int) -> Any:
+    def take_bytes(self, nbytes: int) -> Any:
         """The next so many bytes, and one at least."""
         address, self._next = self._next, self._next + aligned(max(1, nbytes))
         return memory_at(address, nbytes)
@@ -80,17 +80,17 @@ class BodyLayout:
 
     def __init__(self, plan: Plan, fixed: Sequence[int], consts: int, memory: _Memory) -> None:
         away, moved = _Elsewhere(_NO_MEMORY), _away(plan, fixed)
-        self._buffers = [(away if k in moved else memory).take(nbytes) for k, nbytes in enumerate(plan.buffers)]
+        self._buffers = [(away if k in moved else memory).take_bytes(nbytes) for k, nbytes in enumerate(plan.buffers)]
         #: what is fed, by what it is fed under
         self.fed: dict[Any, HostArray] = {
-            feed: array_on(type, away.take(type.nbytes)) for feed, type in plan.feed_types.items()
+            feed: array_on(type, away.take_bytes(type.nbytes)) for feed, type in plan.feed_types.items()
         }
         self.slots: list[Any] = [None] * plan.slots
         for feed, slot in plan.feeds.items():
             self.slots[slot] = self.fed[feed]
         #: where results are copied to that do not lie in memory of their own
         self.copies = [
-            None if owned else array_on(type, (memory if k in fixed else away).take(type.nbytes))
+            None if owned else array_on(type, (memory if k in fixed else away).take_bytes(type.nbytes))
             for k, (owned, type) in enumerate(zip(_owned(plan), plan.result_types, strict=True))
         ]
         self._consts = consts
@@ -143,7 +143,7 @@ def body_needs(binder: Binder, plan: Plan, fixed: Sequence[int], consts: int) ->
     passing, stays, beside = 0, 0, 0
     for step in plan.steps:
         passing = max(passing, binder.workspace(step))
-        laid = layout.put(step, lambda step: array_on(step.types[0], stated.take(step.types[0].nbytes)))
+        laid = layout.put(step, lambda step: array_on(step.types[0], stated.take_bytes(step.types[0].nbytes)))
         if laid is None or is_made_natively(binder, step, laid):
             continue
         still = [x for x in laid.operands if layout.is_copied(x)] + [y for y in laid.results if moves(y)]

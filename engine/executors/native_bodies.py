@@ -97,7 +97,7 @@ def bind_body(
     inner = RunContext(run.xp)
     inner.watch, inner.bind_plan, inner.threads = run.watch, run.bind_plan, run.threads
     layout = BodyLayout(plan, fixed, consts, memory)
-    inner.workspace = memory.take(body_needs(binder, plan, fixed, consts).passing)
+    inner.workspace = memory.take_bytes(body_needs(binder, plan, fixed, consts).passing)
     binding = _Binding(binder, runner, inner, layout)
     for step in plan.steps:
         laid = layout.put(step, partial(_constant, inner))
@@ -173,9 +173,9 @@ class _Binding:
     def _pause(self, step: Step, laid: Laid) -> None:
         """Copies of what moves, the step by Python on these, and copies back."""
         space = NativeMemory(self._run.workspace)
-        space.take(self._binder.workspace(step))
+        space.take_bytes(self._binder.workspace(step))
         operands = [self._still(step, x, space) for x in laid.operands]
-        results = [np.ndarray(y.shape, y.dtype, space.take(y.nbytes)) if moves(y) else y for y in laid.results]
+        results = [np.ndarray(y.shape, y.dtype, space.take_bytes(y.nbytes)) if moves(y) else y for y in laid.results]
         out: Any = tuple(results) if step.op.several else results[0]
         self._wait(step, PausedStep(step.origin, operands, partial(self._bound, step, out)))
         for y, still in zip(laid.results, results, strict=True):
@@ -201,7 +201,7 @@ class _Binding:
         if const is not None or not moves(operand):
             return operand if const is None else const
         before, behind = reach(operand)
-        memory = space.take(before + behind)
+        memory = space.take_bytes(before + behind)
         lying = memory_at(operand.ctypes.data - before, before + behind)
         self.copy(memory, np.ndarray(before + behind, np.uint8, lying), step)
         return np.ndarray(operand.shape, operand.dtype, memory, before, operand.strides)

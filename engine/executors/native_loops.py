@@ -283,7 +283,7 @@ class _Loop(_NativeBodies):
 
     def _buffers(self, nbytes: int) -> tuple[int, int]:
         """Where a carry lies, and where it does after a step."""
-        first, second = (self._memory.take(nbytes).ctypes.data for _ in range(2))
+        first, second = (self._memory.take_bytes(nbytes).ctypes.data for _ in range(2))
         return first, second
 
     def _go_through(self, body: BoundBody, before: int, positions: Sequence[int]) -> None:
@@ -326,7 +326,7 @@ class _GoneThrough(_Loop):
         return body
 
     def _buffers(self, nbytes: int) -> tuple[int, int]:
-        address: int = self._memory.take(nbytes).ctypes.data
+        address: int = self._memory.take_bytes(nbytes).ctypes.data
         return address, address
 
 

@@ -154,7 +154,7 @@ class PreparedPlan:
 
     def _make(self, feeds: Mapping[Hashable, Array], deadline: Deadline) -> None:
         """All but handing out the results."""
-        self._take(feeds)
+        self._take_feeds(feeds)
         self._watch.begin(deadline)
         self._run.deadline = deadline
         is_new = self._renew()
@@ -172,7 +172,7 @@ class PreparedPlan:
             segment.make()
         deadline.check()
 
-    def _take(self, feeds: Mapping[Hashable, Array]) -> None:
+    def _take_feeds(self, feeds: Mapping[Hashable, Array]) -> None:
         for feed, planned, slot, resident in self._intakes:
             array = fed(feeds, feed, planned)
             if resident is None:

@@ -71,7 +71,7 @@ class Region:
         self._origins = [step.origin for step in steps]
         self._steps: HostArray = np.zeros((len(steps), StepEntry.SIZE), np.int64)
         for row, step in zip(self._steps, steps, strict=True):
-            _write(row, step)
+            _write_step(row, step)
         self._place = place
         self._helpers = int(self._steps[:, StepEntry.HELPERS].max())
         self._address: int = self._steps.ctypes.data
@@ -102,7 +102,7 @@ def alone(steps: Sequence[NativeStep]) -> HostArray:
     """The words of steps that one thread makes, each in one piece."""
     rows: HostArray = np.zeros((len(steps), StepEntry.SIZE), np.int64)
     for row, step in zip(rows, steps, strict=True):
-        _write(row, step)
+        _write_step(row, step)
     rows[:, StepEntry.PARTS], rows[:, StepEntry.HELPERS] = 1, 0
     return rows
 
@@ -118,7 +118,7 @@ def _memory(deadline: Deadline) -> HostArray | None:
         return None
 
 
-def _write(row: HostArray, step: NativeStep) -> None:
+def _write_step(row: HostArray, step: NativeStep) -> None:
     call = step.call
     if isinstance(call, NativeGuard):
         row[StepEntry.TABLE] = call.word.ctypes.data

@@ -80,7 +80,7 @@ class Body(Callee):
         self.budget.admit(len(graph.nodes))
         return Body(graph, inputs, self.budget, self.function)
 
-    def write(self, builder: Builder, operands: Sequence[Value] | Mapping[int, Value]) -> list[Value]:
+    def inline_into(self, builder: Builder, operands: Sequence[Value] | Mapping[int, Value]) -> list[Value]:
         """Append it to another graph, on these operands: its results, of which each is a node of its own.
 
         Operands that nothing reads may be missing in a mapping.

@@ -190,9 +190,9 @@ class Program:
         if self.functions:
             typing.admit(self, roots)
         builder = Builder(self.registry, limits, deadline, has_int16=self.opset >= _SINCE_INT16)
-        return builder, self._write(builder, types, roots, wrt, typing)
+        return builder, self._write_nodes(builder, types, roots, wrt, typing)
 
-    def _write(
+    def _write_nodes(
         self,
         builder: Builder,
         types: Mapping[int, TensorType],
@@ -363,7 +363,7 @@ class Function(Program):
     def values_for(self, types: Sequence[TensorType], typing: FunctionTyping) -> WrittenValues:
         """The typed nodes that its outputs need, for operands of these types, by their numbers."""
         builder = typing.budget.builder(self.registry)
-        return self._write(builder, dict(zip(self.leaves, types, strict=True)), self.outputs, (), typing)
+        return self._write_nodes(builder, dict(zip(self.leaves, types, strict=True)), self.outputs, (), typing)
 
 
 def _inlined(called: Iterable[tuple[Function, bool]]) -> int:

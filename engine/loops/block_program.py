@@ -58,7 +58,7 @@ class BlockProgram:
         self._slots: dict[int, int] = {}
         self._calls: list[_SlotCall] = []
         for n in self.homes:
-            self._write(n)
+            self._write_scalar(n)
         self.spread: list[HostArray] = [self._rest[self._slots[n] - self._arrays] for n in spread]
 
     @property
@@ -81,7 +81,7 @@ class BlockProgram:
         per_row = (*shape[:-1], 1)
         return [np.empty(shape if level == Level.ELEMENT else per_row, dtype) for level, dtype in self.registers]
 
-    def _write(self, n: int) -> None:
+    def _write_scalar(self, n: int) -> None:
         """The calls that compute a scalar, and those by which results take it."""
         instruction, home = self.loop.instructions[n], self.homes[n]
         if home.kind == "constant":

@@ -60,7 +60,7 @@ def schedule(loop: Loop, *, keeps: bool = True) -> Schedule:
         for p in range(count)
     ]
     rows = [i for i in sorted(live) if _stands_between_sweeps(loop.instructions[i])]
-    read = _read(loop, roots, _kept(loop, roots) if keeps else set())
+    read = _read_elements(loop, roots, _kept(loop, roots) if keeps else set())
     scratch = tuple(sorted(set().union(*(fetched for fetched, _ in read)))) if read else ()
     sweeps = tuple(
         Sweep(
@@ -113,7 +113,7 @@ def _ready(loop: Loop, live: Container[int]) -> list[int]:
     return ready
 
 
-def _read(loop: Loop, roots: list[list[int]], kept: set[int]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+def _read_elements(loop: Loop, roots: list[list[int]], kept: set[int]) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     """For each sweep, the ELEMENT scalars that it fetches, of those that are `kept`, and those that it computes."""
     computed = set[int]()
     sweeps = []

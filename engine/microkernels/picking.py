@@ -88,7 +88,7 @@ class _Writer:
             picked = read_indices(to, place, of.index_bytes, lanes, is_signed=of.is_signed)
             inside = to.to.value(f"icmp ult <{lanes} x i64> {picked}, splat (i64 {of.extent})")
             own = of.x[-1]
-            value = self._read(to.at(x, to.mul(column.index, own)), picked, inside, own, lanes)
+            value = self._read_elements(to.at(x, to.mul(column.index, own)), picked, inside, own, lanes)
             there = to.at(y, to.mul(column.index, of.itemsize))
             to.memory.store(to.number, value, there, lanes)
             column.carry = [to.to.value(f"and {mask} {column.carried[0]}, {inside}")]
@@ -98,7 +98,7 @@ class _Writer:
         with to.when("eq", sound, 0):
             to.memory.store("i64", "1", self.flag)
 
-    def _read(self, x: str, picked: str, inside: str, own: int, lanes: int) -> str:
+    def _read_elements(self, x: str, picked: str, inside: str, own: int, lanes: int) -> str:
         """The elements at indices inside the axis; their neighbours stand `own` bytes further each."""
         of, to = self.of, self.to.to
         words = f"<{lanes} x i64>"

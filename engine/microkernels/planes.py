@@ -23,9 +23,9 @@ def sweep(
     extents: tuple[int, int],
     step: int,
     inner: tuple[range, range],
-    write: Callable[[Int64, Int64, Int64, bool, bool], None],
+    write_vector: Callable[[Int64, Int64, Int64, bool, bool], None],
 ) -> int:
-    """Have `write` write planes [*batch, *extents], vectors of `step` columns; how many items these are.
+    """Have `write_vector` write planes [*batch, *extents], vectors of `step` columns; how many items these are.
 
     It is called with the number of the plane, the row and the first column; and whether the row and the vector surely
     are among the `inner` ones, of which less is to be asked.
@@ -40,7 +40,7 @@ def sweep(
             with to.loop(to.most(start, some.start), to.least(stop, some.stop)) as row:
                 for vectors, are_inner in _segments(-(-columns // step), inner[1]):
                     for column in _columns(to, vectors, step):
-                        write(plane, row.index, column, is_inner, are_inner)
+                        write_vector(plane, row.index, column, is_inner, are_inner)
     return planes * parts
 
 

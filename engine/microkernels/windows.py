@@ -161,12 +161,12 @@ def each_window(
     columns = of.inner(1, reach)
     rows = of.inner(0, of.size[0]) if of.padding[0] == 0 or math.prod(of.size) <= TAPS else range(0)
 
-    def write(plane: Int64, row: Int64, column: Int64, is_inner: bool, wide: bool) -> None:
+    def write_vector(plane: Int64, row: Int64, column: Int64, is_inner: bool, wide: bool) -> None:
         windows = _windows(reader, at_plane(to, x, of.batch, of.planes, plane), row, column, is_inner, wide)
         reduce(windows, at_element(to, y, of.positions, itemsize, plane, row, column))
 
     vectors = range(-(-columns.start // to.lanes), columns.stop // to.lanes)
-    items = sweep(to, of.batch, of.positions, to.lanes, (rows, vectors), write)
+    items = sweep(to, of.batch, of.positions, to.lanes, (rows, vectors), write_vector)
     return to.phase(items, of.work)
 
 

@@ -48,7 +48,7 @@ class KernelStore:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        code = self._read(key)
+        code = self._read_code(key)
         if code is not None:
             self._keep(key, code)
         return code
@@ -62,7 +62,7 @@ class KernelStore:
             except OSError as error:
                 self._complain(self._folder.path, error.strerror or str(error))
 
-    def _read(self, key: str) -> bytes | None:
+    def _read_code(self, key: str) -> bytes | None:
         if self._folder is None:
             return None
         try:

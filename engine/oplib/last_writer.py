@@ -36,7 +36,7 @@ class LastWriter(Op):
         """After the range check."""
         check_indices(index, extent, operand=0)
         out[...] = -1
-        _write(run, index, out)
+        _write_largest(run, index, out)
 
     def batch(self, mapped: Sequence[bool], index: Value, *, extent: int) -> Value:
         """Places of N examples, one behind the other, of which each counts its own entries."""
@@ -67,12 +67,12 @@ def last_writer(index: Value, extent: int) -> Value:
 
 
 @DeviceFunction
-def _write(run: RunContext, index: Array, out: Array) -> None:
+def _write_largest(run: RunContext, index: Array, out: Array) -> None:
     """By the largest number: which of several threads writes last is not said."""
     reduce_segments(run, "maximum", run.xp.arange(len(index)), index, out)
 
 
-@_write.on("cpu")
+@_write_largest.on("cpu")
 def _write_in_order(_: RunContext, index: HostArray, out: HostArray) -> None:
     """NumPy assigns one after the other."""
     out[index] = np.arange(len(index))

@@ -18,11 +18,11 @@ _PAIRS: Final = 1 << 13
 _PAIRS_ON_CARD: Final = 1 << 20
 
 
-def draw(run: RunContext, keys: Array, out: Array, write: Callable[[WordPair, Array], None]) -> None:
-    """For each key, let `write` make its row of `out` from the pairs of the counters 0, 1, 2, ….
+def draw(run: RunContext, keys: Array, out: Array, write_block: Callable[[WordPair, Array], None]) -> None:
+    """For each key, let `write_block` make its row of `out` from the pairs of the counters 0, 1, 2, ….
 
     keys are uint32 [n, 2], out [n, m, …]; element i of a row is that of the counter i, as words (i ≫ 32, i mod 2³²).
-    `write` is given the words of a block, [rows, columns], and the block. Looks at the deadline before each.
+    `write_block` is given the words of a block, [rows, columns], and the block. Looks at the deadline before each.
     """
     n, m = out.shape[:2]
     size = _pairs_at_once(run)
@@ -31,7 +31,7 @@ def draw(run: RunContext, keys: Array, out: Array, write: Callable[[WordPair, Ar
         block = out[row : row + rows, column : column + columns]
         place = run.xp.arange(column, column + block.shape[1], dtype="int64")
         counter = (place >> 32).astype("uint32"), place.astype("uint32")
-        write(mixed(_words(keys[row : row + rows, None]), counter), block)
+        write_block(mixed(_words(keys[row : row + rows, None]), counter), block)
 
 
 def _blocks(n: int, m: int, rows: int, columns: int) -> Iterator[tuple[int, int]]:

@@ -61,13 +61,13 @@ class FunctionCall(RunsFunctions):
         """The body's own nodes, where nothing else is asked of it."""
         if derivative is not None or recompute or not operands:
             return None
-        return bundled(operands[0].builder, tidy(body).write(operands[0].builder, operands))
+        return bundled(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
 
     def lowered(self, *operands: Any, body: Body, derivative: Body | None, recompute: bool) -> Value | None:
         """The body's own nodes, but where it is to be computed twice."""
         if recompute or not operands:
             return None
-        return bundled(operands[0].builder, tidy(body).write(operands[0].builder, operands))
+        return bundled(operands[0].builder, tidy(body).inline_into(operands[0].builder, operands))
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
         """The body without results that nobody reads; all, as long as its own derivative may ask for them."""

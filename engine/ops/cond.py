@@ -91,7 +91,7 @@ def _giving(body: Body, reached: Sequence[int], wanted: Sequence[int]) -> Body:
     def make() -> Body:
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-        found = dict(zip(reached, body.write(builder, leaves), strict=True))
+        found = dict(zip(reached, body.inline_into(builder, leaves), strict=True))
         return derived(
             body, builder.graph([found.get(i) or zeros(builder, body.inputs[i]) for i in wanted]), body.inputs
         )

@@ -149,7 +149,7 @@ class RandomKey(RandomOp):
 class Drawn(RandomOp):
     """Base: an element for each counter, made of the two words that a key makes of it."""
 
-    write: ClassVar[Any]
+    write_block: ClassVar[Any]
     #: axes that each counter has in the result
     width: ClassVar[Shape] = ()
 
@@ -172,7 +172,7 @@ class Drawn(RandomOp):
         """Block by block."""
         keys = key.reshape(-1, 2)
         count = math.prod(self.drawn_shape(**attrs))
-        threefry.draw(run, keys, out.reshape(len(keys), count, *self.width), type(self).write)
+        threefry.draw(run, keys, out.reshape(len(keys), count, *self.width), type(self).write_block)
 
     def flops(self, out: ResultTypes, key: TensorType, **attrs: Any) -> int:
         """The rounds, for each pair."""
@@ -199,7 +199,7 @@ class RandomSplit(Drawn):
             source=_JAX,
         ),
     )
-    write = staticmethod(threefry.write_pairs)
+    write_block = staticmethod(threefry.write_pairs)
     width = (2,)
 
     def drawn_shape(self, **attrs: Any) -> Shape:
@@ -242,7 +242,7 @@ class RandomBits(Drawn):
             operands=(_words(0, 0),), attrs={"shape": []}, value=_words(0x6B200159 ^ 0x99BA4EFE)[0], source=_RANDOM123
         ),
     )
-    write = staticmethod(threefry.write_bits)
+    write_block = staticmethod(threefry.write_bits)
 
     def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
         """Of as many as one word counts."""
@@ -263,7 +263,7 @@ class RandomUniform(Drawn):
         Sample(Words(2), shape=[3, 0], dtype="float64"),
     )
     truths = _three(0.4267275666499091, 0.015010069515314584, 0.5741444178995352)
-    write = staticmethod(write_uniform)
+    write_block = staticmethod(write_uniform)
 
     def in_elements(self, key: Value, *, shape: Shape, dtype: DType) -> Value | None:
         """Of as many as one word counts."""

@@ -144,7 +144,7 @@ def _adjoint(way: BodyBack, consts: int) -> Body:
         builder = back.budget.builder(back.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
         g, u = leaves[given : len(back.inputs)], leaves[len(back.inputs) :]
-        found = dict(zip(way.reached, back.write(builder, [*leaves[:given], *u]), strict=True))
+        found = dict(zip(way.reached, back.inline_into(builder, [*leaves[:given], *u]), strict=True))
         new = [part if (by := found.get(consts + k)) is None else part + by for k, part in enumerate(g)]
         return derived(back, builder.graph(new), types)
 
@@ -175,7 +175,7 @@ def _step(body: Body, consts: int, tolerance: float) -> Body:
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
     old = leaves[consts : len(body.inputs)]
-    new = tidy(body).write(builder, leaves)
+    new = tidy(body).inline_into(builder, leaves)
     dtypes = {real_dtype(type.dtype) for type in body.outputs}
     dtype = dtypes.pop() if len(dtypes) == 1 else FLOAT64
     moved = _largest([after - before for after, before in zip(new, old, strict=True)], dtype)

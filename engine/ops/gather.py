@@ -101,7 +101,7 @@ class Gather(Op):
     def forward(self, run: RunContext, x: Array, index: Array, *, out: Array, axis: int, **attrs: Any) -> None:
         """Read, after the range check."""
         check_indices(_listed(index, axis), x.shape[axis], operand=1)
-        _read(run, x, index, out, axis)
+        _read_elements(run, x, index, out, axis)
 
     def vjp(self, g: Value, y: Value, x: Value, index: Value, *, axis: int, **attrs: Any) -> Sequence[Value | None]:
         """The adjoint of reading is adding."""
@@ -239,12 +239,12 @@ def _check_covered(shape: Shape, index: Shape, axis: int, operand: int) -> None:
 
 
 @DeviceFunction
-def _read(run: RunContext, x: Array, index: Array, out: Array, axis: int) -> None:
+def _read_elements(run: RunContext, x: Array, index: Array, out: Array, axis: int) -> None:
     """out[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others."""
     out[...] = _cropped(x, index.shape, axis)[grid(run.xp, index, axis)]
 
 
-@_read.on("cpu")
+@_read_elements.on("cpu")
 def _read_in_memory(run: RunContext, x: HostArray, index: HostArray, out: HostArray, axis: int) -> None:
     """The same: whole slices of what lies densely, else elements by their places in memory."""
     if x.flags.c_contiguous and picks_slices(x, index, axis):
@@ -253,7 +253,7 @@ def _read_in_memory(run: RunContext, x: HostArray, index: HostArray, out: HostAr
         for where, first, places in run.through(chunks_of(index, element_steps(x), axis)):
             np.take(memory[first:], places, out=out[where], mode="clip")
     else:
-        _read.general(run, x, index, out, axis)
+        _read_elements.general(run, x, index, out, axis)
 
 
 def _cropped(x: Array, shape: Shape, axis: int) -> Array:

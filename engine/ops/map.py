@@ -174,7 +174,7 @@ def _reordered(back: Body, consts: int, sequences: int, to_all: int) -> Body:
         order = [*own[:consts], *cotangents[:to_all], *own[consts:], *cotangents[to_all:]]
         builder = back.budget.builder(back.graph.registry)
         leaves = {i: builder.leaf(back.inputs[i], place) for place, i in enumerate(order)}
-        graph = builder.graph(back.write(builder, leaves))
+        graph = builder.graph(back.inline_into(builder, leaves))
         return derived(back, graph, [back.inputs[i] for i in order])
 
     return back.made(("reordered", to_all), make)
@@ -187,7 +187,7 @@ def _batch(builder: Builder, body: Body) -> int:
 
 def _at_once(builder: Builder, body: Body, parts: Parts, entries: int, sums: int) -> list[Value]:
     mapped = (*[False] * len(parts.consts), *[True] * len(parts.sequences))
-    results = batched(body, mapped, entries).body.write(builder, [*parts.consts, *parts.sequences])
+    results = batched(body, mapped, entries).body.inline_into(builder, [*parts.consts, *parts.sequences])
     return [*[x.sum(axes=(0,)) for x in results[:sums]], *results[sums:]]
 
 
@@ -220,7 +220,7 @@ def _adding(body: Body, consts: int, sums: Sequence[TensorType], axes: Sequence[
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
     behind = consts + len(sums)
-    results = body.write(builder, [*leaves[:consts], *leaves[behind:]])
+    results = body.inline_into(builder, [*leaves[:consts], *leaves[behind:]])
     added = [
         total + (x.sum(axes=tuple(axes)) if axes else x)
         for total, x in zip(leaves[consts:behind], results, strict=False)

@@ -220,7 +220,7 @@ def _hold(many: Body, consts: int, carries: int) -> Body:
     leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
     counts, step = leaves[consts], leaves[consts + 1 + carries]
     before = leaves[consts + 1 : consts + 1 + carries]
-    results = many.write(builder, [*leaves[:consts], *before, *leaves[consts + carries + 2 :]])
+    results = many.inline_into(builder, [*leaves[:consts], *before, *leaves[consts + carries + 2 :]])
     there = step.less(counts)
     went = [picked(there, new, old) for new, old in zip(results, before, strict=False)]
     stacked = [picked(there, new, new.builder.full((), 0.0, new.dtype)) for new in results[carries:]]

@@ -195,9 +195,9 @@ def asking(body: Body, condition: Body, carries: int) -> Body:
     def make() -> Body:
         builder = body.budget.builder(body.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
-        results = tidy(body).write(builder, leaves)
+        results = tidy(body).inline_into(builder, leaves)
         consts = leaves[: len(leaves) - carries]
-        (on,) = tidy(condition).write(builder, [*consts, *results[:carries]])
+        (on,) = tidy(condition).inline_into(builder, [*consts, *results[:carries]])
         graph = builder.graph([*results[:carries], on, *results[carries:]])
         return derived(body, graph, body.inputs)
 
@@ -232,9 +232,9 @@ def _held(many: Body, asks: Body, consts: int, carries: int) -> Body:
         builder = many.budget.builder(many.graph.registry)
         leaves = [builder.leaf(type, i) for i, type in enumerate(types)]
         before, on, steps = leaves[consts : consts + carries], leaves[-2], leaves[-1]
-        results = many.write(builder, leaves[:-2])
+        results = many.inline_into(builder, leaves[:-2])
         went = [picked(on, new, old) for new, old in zip(results, before, strict=False)]
-        (goes_on,) = asks.write(builder, [*leaves[:consts], *went])
+        (goes_on,) = asks.inline_into(builder, [*leaves[:consts], *went])
         stacked = [picked(on, new, builder.full((), 0.0, new.dtype)) for new in results[carries:]]
         further = [on.logical_and(goes_on), steps + on.cast(dtype=FLOAT64)]
         return derived(many, builder.graph([*went, *further, *stacked]), types)

@@ -91,7 +91,7 @@ class _Values:
             return None
         try:
             with np.errstate(all="ignore"):
-                value = _run(node, operands)
+                value = _run_node(node, operands)
                 finite = not has_infinities(value.dtype) or bool(np.isfinite(value).all())
         except EngineError:
             return None
@@ -106,7 +106,7 @@ def _is_small(node: Node, types: Sequence[ResultTypes]) -> bool:
     return flops <= MOST_FLOPS and workspace <= MOST_BYTES
 
 
-def _run(node: Node, operands: Sequence[HostArray]) -> HostArray:
+def _run_node(node: Node, operands: Sequence[HostArray]) -> HostArray:
     if isinstance(node.op, View):
         return np.asarray(node.op.view(np, operands[0], **node.attrs))
     out = np.empty(node.type.shape, node.type.dtype)

@@ -42,9 +42,9 @@ def for_loops(graph: Graph) -> Graph:
     return _rewritten(graph, partial(_in_rows, _row_lengths(graph)))
 
 
-def _rewritten(graph: Graph, write: _Write) -> Graph:
+def _rewritten(graph: Graph, write_node: _Write) -> Graph:
     def written(node: Node, operands: Sequence[Value]) -> Value | None:
-        return write(node, operands) if _has_elements(node, operands) else None
+        return write_node(node, operands) if _has_elements(node, operands) else None
 
     found = Builder(graph.registry, NO_LIMITS).rewrite(graph, written)
     return graph if found is graph else dce(found)

@@ -101,7 +101,7 @@ def _loops(grouping: Grouping, compiled: bool, threads: int, *, all_pay: bool) -
     parts = _worthwhile(grouping, compiled, all_pay=all_pay)
     while True:
         groups = with_recomputed(grouping, parts)
-        read, found = _read(graph, groups), list[WrittenLoop]()
+        read, found = _read_nodes(graph, groups), list[WrittenLoop]()
         for group in groups:
             with suppress(_Unwritten):
                 found.append(_Writer(storage, grouping, read, group).write_loop(compiled, threads))
@@ -144,7 +144,7 @@ def _is_broadcast_in_short_rows(graph: Graph, node: Node) -> bool:
     return len(shapes) > 1 and shape[-1] <= _SHORT_ROW and node.type.size >= _MANY_ROWS
 
 
-def _read(graph: Graph, groups: Sequence[Group]) -> set[int]:
+def _read_nodes(graph: Graph, groups: Sequence[Group]) -> set[int]:
     """The nodes that are read from memory: outputs, and what a node or a loop does not compute for itself."""
     read, grouped = set(graph.outputs), set[int]()
     for group in groups:

@@ -66,7 +66,7 @@ class Chain:
         self.values: Arrays = dict(zip(links.operands, point.run_plan(links.values, self._at_rest), strict=True))
         self.cotangents = dict(zip(links.pulled, point.run_plan(links.cotangents, self._at_rest), strict=True))
         self.cotangents.update(zip(links.by, gradients, strict=True))
-        self._before = cache(lambda reader: self._read(reader, {}))
+        self._before = cache(lambda reader: self._read_results(reader, {}))
 
     @np.errstate(all="ignore")
     def findings(self, directions: int, tolerance: float) -> list[Finding]:
@@ -170,9 +170,9 @@ class Chain:
 
     def _moved(self, reader: Reader, operands: Arrays) -> Iterator[tuple[int, HostArray, HostArray]]:
         """The results of a reader: which nodes they are, as they are on these operands, and as they were."""
-        return zip(reader.results, self._read(reader, operands), self._before(reader), strict=True)
+        return zip(reader.results, self._read_results(reader, operands), self._before(reader), strict=True)
 
-    def _read(self, reader: Reader, moved: Arrays) -> list[HostArray]:
+    def _read_results(self, reader: Reader, moved: Arrays) -> list[HostArray]:
         operands: Arrays = {**self.values, **moved}
         return self.point.executor.run(reader.plan, operands, self.point.deadline)
 

@@ -32,7 +32,7 @@ class Listing:
     """A path that lists what there is: it is given the names of all models."""
 
     path: str
-    write: Callable[[Sequence[str]], Mapping[str, Any]]
+    write_answer: Callable[[Sequence[str]], Mapping[str, Any]]
 
 
 class Facade(ABC):

@@ -43,13 +43,13 @@ class ResultArrays:
 class OwnRequest:
     """A request to one of our calls, on a model's graph.
 
-    `fields` and `tensors` are what a client of ours would send; `write` makes the answer, and may raise Refusal. Where
-    something is `weighted`, the call is about that sum.
+    `fields` and `tensors` are what a client of ours would send; `write_answer` makes the answer, and may raise Refusal.
+    Where something is `weighted`, the call is about that sum.
     """
 
     call: str
     fields: Mapping[str, Any]
-    write: Callable[[ResultArrays], ForeignAnswer]
+    write_answer: Callable[[ResultArrays], ForeignAnswer]
     tensors: Mapping[tuple[str, NodePlace], HostArray] = field(default_factory=lambda: NO_TENSORS)
     weighted: WeightedSum | None = None
 
@@ -65,7 +65,7 @@ class ForeignCall(ABC):
         raise NotImplementedError
 
     @abstractmethod
-    def read(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest | ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest | ForeignAnswer:
         """What is asked of a model, or the answer where nothing has to be computed. Raises Refusal.
 
         `said` is what the head of the request said that matters here; `depth` bounds the nesting of JSON.

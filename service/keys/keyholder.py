@@ -34,14 +34,14 @@ class Keyholder:
             detail = f"this key has {shown} in work, its limit; send the next one when one of them is answered"
             raise Refusal("rate_limited", detail, expected=f"at most {shown} at a time", got="one more", retry_after=1)
         if self._rate is not None:
-            self._take(self._rate, time.monotonic())
+            self._take_one(self._rate, time.monotonic())
         self._in_work += 1
 
     def leave(self) -> None:
         """A request that was counted is answered, or its client is gone."""
         self._in_work -= 1
 
-    def _take(self, rate: Rate, now: float) -> None:
+    def _take_one(self, rate: Rate, now: float) -> None:
         spent_until = max(self._spent_until, now) + rate.seconds / rate.requests
         wait = spent_until - now - rate.seconds
         if wait > 1e-6:  # the sum of tokens is a hair longer than the bucket

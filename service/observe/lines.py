@@ -26,7 +26,7 @@ class Lines:
         self._lock = Lock()
         self._some = Event()
         self._ended = Event()
-        self._thread = Thread(target=self._run, name="request log", daemon=True)
+        self._thread = Thread(target=self._write_lines, name="request log", daemon=True)
         self._thread.start()
 
     def add(self, line: str) -> None:
@@ -45,7 +45,7 @@ class Lines:
         self._some.set()
         self._thread.join(timeout)
 
-    def _run(self) -> None:
+    def _write_lines(self) -> None:
         while not self._ended.is_set() or self._waiting:
             self._some.wait()
             self._some.clear()

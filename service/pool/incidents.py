@@ -86,10 +86,10 @@ class Incidents:
         condemned = (*self.condemned, found.plan) if is_new else self.condemned
         self._known = History((*earlier, found)[-MOST_KEPT:], condemned[-MOST_KEPT:])
         _logger.error("worker %d was ended by %s%s", pid, _in_full(found), _SENTENCE if is_new else "")
-        self._write()
+        self._write_file()
         return found.plan if is_new else None
 
-    def _write(self) -> None:
+    def _write_file(self) -> None:
         if self._folder is not None:
             try:
                 _replace(self._folder, json.dumps({"version": VERSIONS["gradserve"], **_plain(self._known)}))

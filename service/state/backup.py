@@ -48,7 +48,7 @@ def backup(place: str, file: Path) -> int:
         if form is None:
             raise RuntimeError(f"{name} is empty: there is nothing to back up")
         with _beside(file) as (part, stream):
-            count = _write(objects, name, form, stream)
+            count = _write_objects(objects, name, form, stream)
             stream.flush()
             os.fsync(stream.fileno())
             part.replace(file)
@@ -106,7 +106,7 @@ def _in_form(file: Path, form: bytes) -> Iterable[CommitObject]:
     return sharded_journals(members) if form == SHARED_FORMAT else joined_journals(members)
 
 
-def _write(objects: Objects, name: str, form: bytes, stream: IO[bytes]) -> int:
+def _write_objects(objects: Objects, name: str, form: bytes, stream: IO[bytes]) -> int:
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
         _add(archive, FORMAT_KEY, form)
         if form == WHOLE_FORMAT:

@@ -95,7 +95,7 @@ class Folder:
         """As `Objects` has it."""
         with self._opened(key) as file:
             end = os.fstat(file).st_size
-            return _read(file, start, end if stop is None else min(stop, end))
+            return _read_between(file, start, end if stop is None else min(stop, end))
 
     def put(self, key: str, data: Sequence[Data]) -> None:
         """As `Objects` has it."""
@@ -261,7 +261,7 @@ def _write_pieces(file: int, data: Sequence[Data]) -> None:
             rest[0] = rest[0][written:]
 
 
-def _read(file: int, start: int, stop: int) -> bytes:
+def _read_between(file: int, start: int, stop: int) -> bytes:
     """The bytes between, fewer where the file ends."""
     pieces = []
     while start < stop and (piece := os.pread(file, min(stop - start, 1 << 30), start)):

@@ -84,7 +84,7 @@ class ObjectJournal:
         with self._lock:
             said = list(items_of(batch, self._claim.next).values())
             if said:
-                self._write(said)
+                self._write_items(said)
             self._ledger.expire(time.time())
             untidy, crowded = self._ledger.is_untidy(), self._ledger.is_crowded()
         if untidy and (self._tidied is None or self._tidied.done()):
@@ -130,7 +130,7 @@ class ObjectJournal:
 
     # What is written, the lock held
 
-    def _write(self, said: Sequence[tuple[Item, memoryview | None]]) -> None:
+    def _write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> None:
         """Keep these items as the next object. Raises StateFull, StateLost, StateUnknown, OSError."""
         try:
             try:
@@ -212,7 +212,7 @@ class ObjectJournal:
             with self._lock:
                 said = [(found[1], blob) for found, blob in data if self._ledger.holds(*found)]
                 if said:
-                    self._write(said)
+                    self._write_items(said)
         return bool(moving)
 
     def _read_again(self, sequence: int, item: Item) -> memoryview | None:

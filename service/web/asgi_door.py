@@ -45,7 +45,7 @@ class AsgiDoor:
         connection = self._connection
         tasks = connection.server_state.tasks
         self._scope = self._scope_of(length)
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = asyncio.get_running_loop().create_task(self._run_application())
         tasks.add(self._task)
         self._task.add_done_callback(tasks.discard)
         if not length and not self._head.chunked:
@@ -110,7 +110,7 @@ class AsgiDoor:
         """Go on writing."""
         self._news.set()
 
-    async def _run(self) -> None:
+    async def _run_application(self) -> None:
         try:
             await self._connection.server_state.app(self._scope, self._receive, self._send)
         except Exception:

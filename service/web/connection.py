@@ -172,7 +172,7 @@ class Connection(asyncio.BufferedProtocol):
         """Bytes are there. The shared memory is let go of before this returns."""
         try:
             if self.incoming is None:
-                self._take(bytes(self.server_state.memory[:nbytes]))
+                self._take_bytes(bytes(self.server_state.memory[:nbytes]))
             else:
                 self._take_body(self.incoming, nbytes)
         except Exception:
@@ -275,7 +275,7 @@ class Connection(asyncio.BufferedProtocol):
 
     # Heads.
 
-    def _take(self, data: bytes) -> None:
+    def _take_bytes(self, data: bytes) -> None:
         if self.state is ConnectionState.HEAD:
             begins = not self.rest
             self.rest = data if begins else self.rest + data

@@ -77,7 +77,7 @@ def _list(listing: Listing) -> _Endpoint:
     async def endpoint(request: Request) -> Response:
         await current(request)
         names = store_of(request).models.within(request.state.caller.namespace)
-        return answer(listing.write(sorted(names)))
+        return answer(listing.write_answer(sorted(names)))
 
     return endpoint
 

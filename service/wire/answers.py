@@ -14,7 +14,7 @@ import orjson
 from engine import HostArray, Label
 from engine.graph.run_report import RunReport
 from engine.tools.diagnose import Nonfinite
-from service.wire.binary import write
+from service.wire.binary import write_response
 from service.wire.tensors import encode
 
 AnswerBody = list[bytes | memoryview]
@@ -55,7 +55,7 @@ class RunStats:
 def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> AnswerBody:
     """An answer of these fields; `tensors` go beside them where the encoding is binary."""
     if encoding == "binary":
-        return write(answer, tensors)
+        return write_response(answer, tensors)
     return [orjson.dumps(answer, option=orjson.OPT_SERIALIZE_NUMPY)]
 
 

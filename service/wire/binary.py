@@ -38,7 +38,7 @@ _INDEX: Final = r"(0|[1-9][0-9]{0,17})"
 _NAME: Final = re.compile(rf"(?:functions\.{_INDEX}\.(?=constants\.))?([a-z]{{1,32}})\.{_INDEX}")
 
 
-def read(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, limits: Limits) -> Message:
+def read_request(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, limits: Limits) -> Message:
     """The request that a body holds, its tensors as read-only views of it.
 
     `most` bounds the bytes of the header, and `reader` its nesting: it is JSON, and as costly as other JSON.
@@ -58,7 +58,7 @@ def read(body: bytes | memoryview | HostArray, most: int, reader: JsonReader, li
 
 
 def read_one(body: bytes | memoryview | HostArray, most: int, depth: int, limits: Limits) -> HostArray:
-    """The only tensor that a body holds, whatever it is called there. Raises Refusal, as `read`."""
+    """The only tensor that a body holds, whatever it is called there. Raises Refusal, as `read_request`."""
     view = np.frombuffer(body, np.uint8).data.toreadonly()
     start = LENGTH + _header_length(view, most)
     header = parse_json(bytes(view[LENGTH:start]), depth, _HEADER)
@@ -87,7 +87,7 @@ def write_one(name: str, array: HostArray) -> list[bytes | memoryview]:
     return _pieces({}, [(name, array)])
 
 
-def write(response: Mapping[str, Any], arrays: Iterable[tuple[Label, HostArray]]) -> list[bytes | memoryview]:
+def write_response(response: Mapping[str, Any], arrays: Iterable[tuple[Label, HostArray]]) -> list[bytes | memoryview]:
     """The pieces of a body: a header with `response`, then the arrays, the widest dtypes first to keep all aligned."""
     ordered = sorted(arrays, key=lambda labelled: -labelled[1].itemsize)
     named = [(".".join((label.kind, *map(str, label.nodes))), array) for label, array in ordered]

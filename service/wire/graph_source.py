@@ -72,9 +72,9 @@ class Programs:
 
     def of(self, source: GraphSource) -> Program:
         """The program that a graph stands for. Raises Refusal and EngineError."""
-        known, _ = self._kept.get(source.name, lambda: self._read(source))
+        known, _ = self._kept.get(source.name, lambda: self._read_graph(source))
         return known.program
 
-    def _read(self, source: GraphSource) -> Known:
+    def _read_graph(self, source: GraphSource) -> Known:
         with collector_paused():
             return Known(self._translator.program(source.graph, {}), source.text)

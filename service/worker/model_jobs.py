@@ -45,7 +45,7 @@ class ModelJobs:
         self._programs = programs
         self._compiler = compiler
 
-    def read(self, context: JobContext) -> Reply:
+    def read_model(self, context: JobContext) -> Reply:
         """What is asked, written down with the graph's id before all lists. Raises Refusal where it is malformed."""
         asked = self._asked(context)
         return _replied(context, {**_told(asked), "inputs": asked["inputs"], **asked})

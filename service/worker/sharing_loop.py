@@ -32,7 +32,7 @@ class SharingLoop(WorkerLoop):
         self._sharing = opened.sharing
         self._batch: list[tuple[bytes, int]] = []
 
-    def _take(self, frame: bytes, at: int) -> None:
+    def _take_job(self, frame: bytes, at: int) -> None:
         self._batch.append((frame, at))
 
     def _end_batch(self) -> None:
@@ -41,14 +41,14 @@ class SharingLoop(WorkerLoop):
             for frame, at in batch:
                 self._job(frame, at)
         else:
-            self._share([read for frame, at in batch if (read := self._read(frame, at))])
+            self._share([read for frame, at in batch if (read := self._read_job(frame, at))])
 
     def _hear(self, frame: bytes, at: int) -> None:
         """What came before it is done with what was there: tensors that changed together are seen together."""
         self._end_batch()
         super()._hear(frame, at)
 
-    def _read(self, frame: bytes, at: int) -> _Read | None:
+    def _read_job(self, frame: bytes, at: int) -> _Read | None:
         """A job after its first step; None where it is done."""
         slot, job, place, most_seconds = frames.read_job(frame, at)
         if place.buffer or most_seconds is None:  # large, or one that is to be alone
@@ -72,12 +72,12 @@ class SharingLoop(WorkerLoop):
         groups = self._sharing.groups([each.task for each in read])
         shared = {position for group in groups for position in group}
         for group in groups:
-            self._run([read[position] for position in group])
+            self._run_group([read[position] for position in group])
         for position, each in enumerate(read):
             if position not in shared:
                 self._finish(each)
 
-    def _run(self, group: Sequence[_Read]) -> None:
+    def _run_group(self, group: Sequence[_Read]) -> None:
         self._page.begin_together([each.slot for each in group], time.monotonic())
         replies = self._sharing.run_tasks([each.task for each in group])
         self._page.end()

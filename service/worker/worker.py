@@ -35,7 +35,7 @@ from service.transport.job import Job, Reply, refused
 from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsModel, WantsTensors
 from service.transport.sum_parts import PieceRequest, Total
 from service.wire.apart import take_apart
-from service.wire.binary import own_bytes, read
+from service.wire.binary import own_bytes, read_request
 from service.wire.graph_source import GraphSource, Programs
 from service.wire.json_reader import JsonReader
 from service.wire.long_lists import parse_tensors
@@ -143,7 +143,7 @@ class Worker:
         self._of_the_store: dict[str, Callable[[JobContext], JobResult]] = {
             PUT_TENSOR: tensors.put,
             GET_TENSOR: tensors.get,
-            READ_MODEL: models.read,
+            READ_MODEL: models.read_model,
             PUT_MODEL: models.put,
         }
 
@@ -166,7 +166,7 @@ class Worker:
 
         One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
         """
-        task = self._read(JobContext(job, most_seconds))
+        task = self._read_request(JobContext(job, most_seconds))
         if isinstance(task, KnownRequest):
             return self._again(task)
         return self._anew(*task) if isinstance(task, NewRequest) else task
@@ -174,7 +174,7 @@ class Worker:
     @_never_raising
     def read_job(self, job: Job, most_seconds: float | None = None) -> KnownRequest | NewRequest | JobResult:
         """The first part of a job, up to where it could be executed with others; or what becomes of it without."""
-        task = self._read(context := JobContext(job, most_seconds))
+        task = self._read_request(context := JobContext(job, most_seconds))
         context.pause()
         return task
 
@@ -204,7 +204,7 @@ class Worker:
         if self.device == "cpu":
             self.engine = replace(self.engine, dense_flop=measured_dense_flop())
 
-    def _read(self, context: JobContext) -> KnownRequest | NewRequest | JobResult:
+    def _read_request(self, context: JobContext) -> KnownRequest | NewRequest | JobResult:
         job = context.job
         foreign, call = self._foreign.get(job.call), self._calls.get(job.call)
         if foreign is not None:
@@ -225,7 +225,7 @@ class Worker:
         model = Model.of(job.model)
         model.require_real()
         model.require_bound(job.tensor)
-        own = foreign.read(bytes(job.body), job.subject or "", model, depth)
+        own = foreign.read_request(bytes(job.body), job.subject or "", model, depth)
         if isinstance(own, ForeignAnswer):
             context.mark_read()
             return _foreign_reply(own, context)
@@ -300,7 +300,9 @@ class Worker:
         if key is not None and cached is not None:
             self._cached_requests.get(key.question, lambda: cached)
         if own is not None:
-            return _foreign_reply(own.write(_results(call, outcome, ready)), context, cached=call.is_cached(ready))
+            return _foreign_reply(
+                own.write_answer(_results(call, outcome, ready)), context, cached=call.is_cached(ready)
+            )
         reply = Reply(200, context.job.accepted, pieces, (), context.timings(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
@@ -337,7 +339,7 @@ class Worker:
     def _parse(self, job: Job, source: GraphSource | None) -> Message:
         """The parts of a request; its graph is `source`, where it is registered."""
         if job.sent == SAFETENSORS:
-            message = read(job.body, self._settings.max_body_bytes, self._json, self._limits)
+            message = read_request(job.body, self._settings.max_body_bytes, self._json, self._limits)
             return message if source is None else message._replace(source=source)
         if source is not None:
             return Message(parse_tensors(bytes(job.body), self._settings.json_depth), NO_TENSORS, source)
@@ -368,7 +370,7 @@ def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, re
     cached = task.cached
     if (own := task.context.own) is not None:
         results = ResultArrays(zip(task.compiled.labels, arrays, strict=True))
-        return _foreign_reply(own.write(results), task.context, cached=True)
+        return _foreign_reply(own.write_answer(results), task.context, cached=True)
     kept = cached.kept(arrays, task.conditions) if cached.storing is not None else ()
     pieces = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), report, kept)
     reply = Reply(200, task.context.job.accepted, pieces, (), task.context.timings(), True)

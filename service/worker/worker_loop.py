@@ -68,7 +68,7 @@ class WorkerLoop:
 
     def serve(self) -> None:
         """Until the front closes its end, or a reply says that this process is not to go on."""
-        inbox, front, take = Inbox(), self._front, {frames.JOB: self._take, **self._notes()}
+        inbox, front, take = Inbox(), self._front, {frames.JOB: self._take_job, **self._notes()}
         while data := self._received(front):
             self._written = time.monotonic()
             for kind, frame, at in inbox.feed(data):
@@ -83,7 +83,7 @@ class WorkerLoop:
             self._flush()
         return front.recv(READ)
 
-    def _take(self, frame: bytes, at: int) -> None:
+    def _take_job(self, frame: bytes, at: int) -> None:
         """A job: it is done at once."""
         self._job(frame, at)
 

@@ -81,7 +81,7 @@ class Infer(ForeignCall):
 
     name = "openinference.infer"
 
-    def read(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest:
+    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest:
         """What is asked; `said` is how long the JSON is, where there are bytes behind it."""
         text, rest = _parts(body, said)
         asked: Mapping[str, Any] = validate(_Inference, _without_nulls(parse_json(text, depth)))
@@ -91,10 +91,10 @@ class Infer(ForeignCall):
         wanted = _wanted(asked, model)
         call, fields = _call(asked, wanted, model)
 
-        def write(results: ResultArrays) -> ForeignAnswer:
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
             return _written(model, asked.get("id"), [(one, results(one.kind, one.node)) for one in wanted])
 
-        return OwnRequest(call, {"feeds": feeds, **fields}, write, tensors)
+        return OwnRequest(call, {"feeds": feeds, **fields}, write_answer, tensors)
 
 
 def _parts(body: bytes, said: str) -> tuple[bytes, memoryview]:

@@ -17,7 +17,7 @@ class Metadata(ForeignCall):
 
     name = "openinference.metadata"
 
-    def read(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
         """All of it; an extent of -1 is free there, too."""
         told = {
             "name": model.name,
@@ -34,7 +34,7 @@ class ModelReady(ForeignCall):
 
     name = "openinference.ready"
 
-    def read(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
         """The status says it, and so does the body."""
         return ForeignAnswer([orjson.dumps({"name": model.name, "ready": True})])
 

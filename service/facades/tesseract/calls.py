@@ -29,7 +29,7 @@ class _Call(ForeignCall):
     def __init_subclass__(cls) -> None:
         cls.name = f"tesseract.{cls.path}"
 
-    def read(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest:
+    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest:
         """What is asked; `said` is which forms of arrays the answer may have."""
         asked = parse_json(body, depth)
         known = ("inputs", *self.lists, *self.arrays)
@@ -59,11 +59,11 @@ class _Apply(_Call):
         """Values of all outputs."""
         feeds, nodes = _feeds(asked["inputs"], model), _nodes(model.outputs)
 
-        def write(results: ResultArrays) -> ForeignAnswer:
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
             found = {port.name: encode_array(port.name, results("values", port.node), form) for port in model.outputs}
             return _written(found, form)
 
-        return OwnRequest("forward", {"feeds": feeds, "outputs": nodes}, write)
+        return OwnRequest("forward", {"feeds": feeds, "outputs": nodes}, write_answer)
 
 
 class _Jacobian(_Call):
@@ -77,13 +77,13 @@ class _Jacobian(_Call):
         feeds = _feeds(asked["inputs"], model)
         by, of = _chosen(asked, "jac_inputs", model.inputs), _chosen(asked, "jac_outputs", model.outputs)
 
-        def write(results: ResultArrays) -> ForeignAnswer:
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
             def block(y: Port, x: Port) -> dict[str, Any]:
                 return encode_array(f"{y.name} by {x.name}", results("jacobian", y.node, x.node), form)
 
             return _written({y.name: {x.name: block(y, x) for x in by} for y in of}, form)
 
-        return OwnRequest("jacobian", {"feeds": feeds, "outputs": _nodes(of), "wrt": _nodes(by)}, write)
+        return OwnRequest("jacobian", {"feeds": feeds, "outputs": _nodes(of), "wrt": _nodes(by)}, write_answer)
 
 
 class _JacobianVectorProduct(_Call):
@@ -99,10 +99,10 @@ class _JacobianVectorProduct(_Call):
         by, of = _chosen(asked, "jvp_inputs", model.inputs), _chosen(asked, "jvp_outputs", model.outputs)
         tangents = _vectors(asked, "tangent_vector", by)
 
-        def write(results: ResultArrays) -> ForeignAnswer:
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
             return _written({y.name: encode_array(y.name, results("tangents", y.node), form) for y in of}, form)
 
-        return OwnRequest("jvp", {"feeds": feeds, "outputs": _nodes(of), "tangents": tangents}, write)
+        return OwnRequest("jvp", {"feeds": feeds, "outputs": _nodes(of), "tangents": tangents}, write_answer)
 
 
 class _VectorJacobianProduct(_Call):
@@ -123,10 +123,10 @@ class _VectorJacobianProduct(_Call):
             "wrt": _nodes(by),
         }
 
-        def write(results: ResultArrays) -> ForeignAnswer:
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
             return _written({x.name: encode_array(x.name, results("gradients", x.node), form) for x in by}, form)
 
-        return OwnRequest("vjp", fields, write)
+        return OwnRequest("vjp", fields, write_answer)
 
 
 class _AbstractEval(_Call):
@@ -141,13 +141,13 @@ class _AbstractEval(_Call):
         bound = [{"node": one.node, "dtype": one.dtype, "shape": list(one.shape)} for one in model.bound]
         fields = {"types": [*types, *bound], "outputs": _nodes(model.outputs), "call": "forward"}
 
-        def write(results: ResultArrays) -> ForeignAnswer:
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
             planned = {cost["node"]: cost for cost in orjson.loads(results.body)["nodes"]}
             told = {port.name: planned[port.node] for port in model.outputs}
             shapes = {name: {"shape": cost["shape"], "dtype": cost["dtype"]} for name, cost in told.items()}
             return ForeignAnswer([orjson.dumps(shapes)])
 
-        return OwnRequest("plan", fields, write)
+        return OwnRequest("plan", fields, write_answer)
 
 
 #: all of them

@@ -30,7 +30,7 @@ class Health(ForeignCall):
 
     name = "tesseract.health"
 
-    def read(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
         """It is, or there had been no answer."""
         return ForeignAnswer([b'{"status":"ok"}'])
 
@@ -40,7 +40,7 @@ class Document(ForeignCall):
 
     name = "tesseract.document"
 
-    def read(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
         """The schemas have the names that clients look for."""
         inputs, outputs = _schema(model.inputs), _schema(model.outputs)
         differentiable = {"differentiable_arrays": inputs["differentiable_arrays"]}

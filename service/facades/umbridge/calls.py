@@ -75,7 +75,7 @@ class _Call(ForeignCall):
             raise Refusal("invalid_field", f"name must be a string, but is {got}", expected="a string", got=got)
         return name
 
-    def read(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest | ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest | ForeignAnswer:
         """What is asked, once it is of the form of the call."""
         asked: Mapping[str, Any] = validate(self.message, parse_json(body, depth))
         if asked.get("config"):
@@ -132,10 +132,10 @@ class _Evaluate(_Call):
         """Values of all outputs; of a node that is two of them, once."""
         nodes = list(dict.fromkeys(port.node for port in model.outputs))
 
-        def write(results: ResultArrays) -> ForeignAnswer:
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
             return _written({"output": [_vector(port.name, results("values", port.node)) for port in model.outputs]})
 
-        return OwnRequest("forward", {"feeds": _feeds(model, asked["input"]), "outputs": nodes}, write)
+        return OwnRequest("forward", {"feeds": _feeds(model, asked["input"]), "outputs": nodes}, write_answer)
 
 
 class _Gradient(_Call):
@@ -151,10 +151,10 @@ class _Gradient(_Call):
         cotangents = [{"node": of.node, "tensor": _tensor(of, asked["sens"], "sens")}]
         fields = {"feeds": feeds, "outputs": [of.node], "cotangents": cotangents, "wrt": [by.node]}
 
-        def write(results: ResultArrays) -> ForeignAnswer:
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
             return _written({"output": _vector(by.name, results("gradients", by.node))})
 
-        return OwnRequest("vjp", fields, write)
+        return OwnRequest("vjp", fields, write_answer)
 
 
 class _ApplyJacobian(_Call):
@@ -169,10 +169,10 @@ class _ApplyJacobian(_Call):
         of, by = _chosen(asked, "outWrt", model.outputs), _chosen(asked, "inWrt", model.inputs)
         tangents = [{"node": by.node, "tensor": _tensor(by, asked["vec"], "vec")}]
 
-        def write(results: ResultArrays) -> ForeignAnswer:
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
             return _written({"output": _vector(of.name, results("tangents", of.node))})
 
-        return OwnRequest("jvp", {"feeds": feeds, "outputs": [of.node], "tangents": tangents}, write)
+        return OwnRequest("jvp", {"feeds": feeds, "outputs": [of.node], "tangents": tangents}, write_answer)
 
 
 class _ApplyHessian(_Call):
@@ -193,11 +193,11 @@ class _ApplyHessian(_Call):
             "vectors": [{"node": node, "tensor": tensor} for node, tensor in vectors.items()],
         }
 
-        def write(results: ResultArrays) -> ForeignAnswer:
+        def write_answer(results: ResultArrays) -> ForeignAnswer:
             return _written({"output": _vector(first.name, results("hvp", first.node))})
 
         weighted = WeightedSum(of.node, of.dtype, _tensor(of, asked["sens"], "sens"))
-        return OwnRequest("hvp", fields, write, weighted=weighted)
+        return OwnRequest("hvp", fields, write_answer, weighted=weighted)
 
 
 #: all of them

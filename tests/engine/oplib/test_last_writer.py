@@ -25,5 +25,5 @@ def test_the_last_in_order_stands(count: int) -> None:
     for found in run_graph(builder.graph([made, public]), {0: index}):
         np.testing.assert_array_equal(found, expected)
     there = np.full(50, -1)
-    module._write.general(RunContext(np), index, there)
+    module._write_largest.general(RunContext(np), index, there)
     np.testing.assert_array_equal(there, expected)

@@ -15,16 +15,16 @@ from engine.native.runner_layout import StepEntry
 from service.worker.attending import attend
 from service.worker.child import computing
 
-_write = regions._write
+_write_step = regions._write_step
 
 
 def write_badly(row, step):
     """As it should be, but for the address."""
-    _write(row, step)
+    _write_step(row, step)
     row[StepEntry.FUNCTION] = 8
 
 
-regions._write = write_badly
+regions._write_step = write_badly
 
 if __name__ == "__main__":
     signal.signal(signal.SIGSEGV, signal.SIG_DFL)

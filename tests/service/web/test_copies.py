@@ -24,7 +24,7 @@ import pytest
 from engine import DTYPES, Label, Limits, TensorType, registry
 from service.settings import Settings
 from service.transport.job import Job, Reply
-from service.wire.binary import read, write
+from service.wire.binary import read_request, write_response
 from service.wire.graph_source import Programs
 from service.wire.json_reader import JsonReader
 from service.wire.node_place import NodePlace
@@ -57,7 +57,7 @@ def message(content: Array) -> dict[tuple[str, int], Array]:
     """The tensors of a body."""
     limits = Limits()
     reader = JsonReader(Programs(Translator(registry(), limits), 1, 0, 99), 100, 1000)
-    return dict(read(content, 1 << 20, reader, limits).tensors)
+    return dict(read_request(content, 1 << 20, reader, limits).tensors)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -90,7 +90,7 @@ def test_what_lies_askew_is_copied() -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_answer_is_views_of_the_results(dtype: str) -> None:
     arrays = [np.ones(shape, dtype) for shape in ((), (3,), (2, 5))]
-    head, *pieces = write({"stats": {}}, [(Label("values", (i,)), array) for i, array in enumerate(arrays)])
+    head, *pieces = write_response({"stats": {}}, [(Label("values", (i,)), array) for i, array in enumerate(arrays)])
     assert len(head) % 8 == 0
     for array, piece in zip(arrays, pieces, strict=True):
         assert np.shares_memory(np.frombuffer(piece, np.uint8), array)
@@ -99,7 +99,7 @@ def test_an_answer_is_views_of_the_results(dtype: str) -> None:
 
 def test_empty_results_have_no_piece() -> None:
     arrays = [(Label("values", (0,)), np.empty((0, 3))), (Label("values", (1,)), np.ones(2))]
-    pieces = write({}, arrays)
+    pieces = write_response({}, arrays)
     assert len(pieces) == 2
     assert unpacked(b"".join(pieces))[1]["values.0"].shape == (0, 3)
 
