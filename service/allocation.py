@@ -36,7 +36,7 @@ class GrowingAllocation(Allocation, Protocol):
     def reserve(self, nbytes: int) -> int:
         """Before the first so many bytes are written: how many may be, as many or more.
 
-        Raises Refusal (queue_full) where there is no room for them, also where what there was has been taken back.
+        Raises Refusal (queue_full) where there is no memory for them, also where what there was has been taken back.
         """
 
     def pin(self) -> None:

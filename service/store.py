@@ -265,7 +265,7 @@ class StoreService:
         return await outcome(settling(self, job, caller, reply, condition, more))
 
     def _change_of(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
-        """The change that a stored tensor is, with room for its elements."""
+        """The change that a stored tensor is, with memory for its elements."""
         memory = self._pool.allocate_tensor(nbytes)
         version = TensorVersion(stored.dtype, stored.shape, stored.etag, memory)
         return new_tensor(self.tensors, (namespace, stored.name), version, condition or of_store(stored.if_match))

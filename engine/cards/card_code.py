@@ -127,8 +127,8 @@ class _Linker:
     def _read_result(self, what: str) -> bytes:
         size = ctypes.c_size_t()
         sized = getattr(self._calls, f"nvJitLinkGet{what}Size")(self._handle, ctypes.byref(size))
-        room = ctypes.create_string_buffer(size.value)
-        status = sized or getattr(self._calls, f"nvJitLinkGet{what}")(self._handle, room)
+        buffer = ctypes.create_string_buffer(size.value)
+        status = sized or getattr(self._calls, f"nvJitLinkGet{what}")(self._handle, buffer)
         if status:
             raise KernelUnavailable(f"nvJitLink gives nothing out (status {status})")
-        return room.raw
+        return buffer.raw

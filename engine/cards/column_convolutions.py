@@ -87,14 +87,14 @@ class _Several(NamedTuple):
     c: int
 
 
-class _Room:
-    """The workspace, handed out piece by piece, and what was handed out at most."""
+class _Memory:
+    """The workspace, handed out one after the other, and what was handed out at most."""
 
     def __init__(self) -> None:
         self.used = self.most = 0
 
     def reserve(self, nbytes: int) -> CardPlace:
-        """Room for so many bytes."""
+        """A place for so many bytes."""
         start = self.used
         self.used += _rounded(nbytes)
         self.most = max(self.most, self.used)
@@ -112,7 +112,7 @@ class _Columns(ABC):
         self.windows = WindowPlacing(of.kernel.shape[2:], narrow.shape[2:], of.stride, of.padding, of.dilation)
         self.taps, self.places = math.prod(of.kernel.shape[2:]), math.prod(narrow.shape[2:])
         self.lines = self.depth * self.taps
-        self.room, self.phases = _Room(), list[Phase]()
+        self.memory, self.phases = _Memory(), list[Phase]()
 
     @property
     def is_addressable(self) -> bool:
@@ -122,18 +122,18 @@ class _Columns(ABC):
 
     def recipe(self) -> CardRecipe | None:
         """All phases; None where the workspace is too small."""
-        if not self.append_phases() or self.room.most > self.workspace:
+        if not self.append_phases() or self.memory.most > self.workspace:
             return None
         kernels = COLUMN_KERNELS + move_kernels(5, ("move", "round_off"))
         is_wide = columns_are_wide(self.windows, self.wide) or self._narrow_move(self.images, self.size).is_wide
         is_wide |= self._kernel_move().is_wide
         launches = any(not isinstance(phase, ProductPhase) for phase in self.phases)
         text = card_text(self.of.dtype, COLUMN_ENTRIES, kernels, is_wide=is_wide) if launches else ""
-        return CardRecipe(tuple(self.phases), text, self.room.most)
+        return CardRecipe(tuple(self.phases), text, self.memory.most)
 
     @abstractmethod
     def append_phases(self) -> bool:
-        """Append the phases; whether there was room."""
+        """Append the phases; whether there was memory for them."""
 
     # pieces
 
@@ -142,11 +142,11 @@ class _Columns(ABC):
         return images > 1 and (self.groups > 1 or self.places < _FEW_PLACES or not lies)
 
     def at_once(self, each: int) -> int:
-        """How many times so many bytes, in a few pieces, still have room."""
-        return max(0, self.workspace - self.room.used - 4 * _ALIGNMENT) // each
+        """How many times so many bytes, in a few chunks, there is still memory for."""
+        return max(0, self.workspace - self.memory.used - 4 * _ALIGNMENT) // each
 
     def image_pieces(self, each: int) -> list[range]:
-        """Images of which each takes so many bytes, as many at a time as have room; nothing: not even one has."""
+        """Images of which each takes so many bytes, as many at a time as fit; nothing: not even one does."""
         return _pieces(self.images, min(self.images, self.at_once(each)))
 
     # how matrices lie
@@ -188,7 +188,7 @@ class _Columns(ABC):
     def lay(self, x: CardPlace, images: range, first: int, places: int, *, joined: bool) -> CardPlace:
         """Columns of some images, of all groups; the place where they are."""
         lines = self.groups * self.lines
-        to = self.room.reserve(lines * len(images) * places * self.size)
+        to = self.memory.reserve(lines * len(images) * places * self.size)
         steps = (len(images) * places, places) if joined else (places, lines * places)
         of = ColumnLines(len(images), self.groups * self.depth, first, places, *steps)
         start = _moved(x, images.start * self.wide.steps[0])
@@ -222,7 +222,7 @@ class _Columns(ABC):
     def packed_narrow(self, place: CardPlace, images: range) -> CardPlace:
         """The narrow tensor of some images, laid on lines."""
         move = self._narrow_move(len(images), self.size)
-        to = self.room.reserve(move.items * self.size)
+        to = self.memory.reserve(move.items * self.size)
         self.pack("move", move, _moved(place, images.start * self.narrow.steps[0]), to)
         return to
 
@@ -237,7 +237,7 @@ class _Columns(ABC):
         lying = self.kernel_lying(place)
         if lying is None:
             move = self._kernel_move()
-            to = self.room.reserve(move.items * self.size)
+            to = self.memory.reserve(move.items * self.size)
             self.pack("move", move, place, to)
             lying = self.dense_kernel(to, self.size)
         return lying
@@ -287,7 +287,7 @@ class _Forward(_Columns):
         self.multiply((self.features, self.lines, self.places), kernel, columns, y, several)
 
     def _images(self, kernel: _Lying, images: range, y: _Lying | None) -> None:
-        start, count = self.room.used, len(images)
+        start, count = self.memory.used, len(images)
         joined = self.joins(count, lies=y is not None)
         columns = self.lay(self.x, images, 0, self.places, joined=joined)
         if y is not None and not joined:
@@ -297,25 +297,25 @@ class _Forward(_Columns):
             several = _Several(count, 0, step, self.narrow.steps[0])
             self.multiply((self.features, self.lines, self.places), kernel, b, c, several)
         else:
-            to = self.room.reserve(self.narrow.shape[1] * count * self.places * self.size)
+            to = self.memory.reserve(self.narrow.shape[1] * count * self.places * self.size)
             b, c = (
                 self.line_matrix(place, self.size, count, self.places, rows)
                 for place, rows in ((columns, self.lines), (to, self.features))
             )
             self.multiply((self.features, self.lines, count * self.places), kernel, b, c)
             self.settle_narrow(to, self.y, images)
-        self.room.used = start
+        self.memory.used = start
 
     def _by_places(self, kernel: _Lying, y: _Lying) -> bool:
         pieces = _pieces(self.places, self.at_once(self.groups * self.lines * self.size), self.images)
-        start = self.room.used
+        start = self.memory.used
         for image in range(self.images if pieces else 0):
             for places in pieces:
                 columns = self.lay(self.x, range(image, image + 1), places.start, len(places), joined=False)
                 b = self.line_matrix(columns, self.size, 1, len(places), self.lines)
                 c = y.at(image * self.narrow.steps[0] + places.start * y.column)
                 self.multiply((self.features, self.lines, len(places)), kernel, b, c)
-                self.room.used = start
+                self.memory.used = start
         return bool(pieces)
 
 
@@ -342,10 +342,10 @@ class _Adjoint(_Columns):
         return bool(pieces) or self._by_channels(kernel, x)
 
     def _images(self, kernel: _Lying, images: range, x: _Lying | None) -> None:
-        start, count = self.room.used, len(images)
+        start, count = self.memory.used, len(images)
         joined = self.joins(count, lies=x is not None)
         b = self._narrow(images, x, joined=joined)
-        columns = self.room.reserve(self.groups * self.lines * count * self.places * self.computed)
+        columns = self.memory.reserve(self.groups * self.lines * count * self.places * self.computed)
         together = count if joined else 1
         c = self.line_matrix(columns, self.computed, together, self.places, self.lines)
         step = 0 if joined else self.groups * self.lines * self.places
@@ -355,7 +355,7 @@ class _Adjoint(_Columns):
         steps = (count * self.places, self.places) if joined else (self.places, step)
         lines = ColumnLines(count, self.groups * self.depth, 0, self.places, *steps)
         self._gather(lines, columns, images.start * self.wide.steps[0])
-        self.room.used = start
+        self.memory.used = start
 
     def _narrow(self, images: range, x: _Lying | None, *, joined: bool) -> _Lying:
         if x is not None and not joined:
@@ -368,26 +368,26 @@ class _Adjoint(_Columns):
         packed = 0 if x is not None else self.narrow.shape[1] * self.places * self.size
         at_once = min(self.depth, max(0, self.at_once(1) - packed) // each)
         pieces = _pieces(self.depth, at_once, self.images * self.groups)
-        start = self.room.used
+        start = self.memory.used
         for image in range(self.images if pieces else 0):
             b = self._narrow(range(image, image + 1), x, joined=False)
             for group in range(self.groups):
                 for channels in pieces:
                     self._channels(kernel, b, image, group, channels)
-            self.room.used = start
+            self.memory.used = start
         return bool(pieces)
 
     def _channels(self, kernel: _Lying, b: _Lying, image: int, group: int, channels: range) -> None:
-        start, lines = self.room.used, len(channels) * self.taps
+        start, lines = self.memory.used, len(channels) * self.taps
         a = kernel.at(group * kernel.group + channels.start * self.taps * kernel.row)
-        columns = self.room.reserve(lines * self.places * self.computed)
+        columns = self.memory.reserve(lines * self.places * self.computed)
         c = self.line_matrix(columns, self.computed, 1, self.places, lines)
         sizes = lines, self.features, self.places
         self.multiply(sizes, a, b.at(group * b.group), c, groups=1, widens=self.computed != self.size)
         channel = group * self.depth + channels.start
         of = ColumnLines(1, len(channels), 0, self.places, self.places, 0)
         self._gather(of, columns, image * self.wide.steps[0] + channel * self.wide.steps[1])
-        self.room.used = start
+        self.memory.used = start
 
     def _gather(self, lines: ColumnLines, columns: CardPlace, offset: int) -> None:
         self.phases.append(gather_columns(self.windows, self.wide, lines, columns, _moved(self.y, offset)))
@@ -428,8 +428,8 @@ class _ByKernel(_Columns):
         lying = None if self.widens else self.kernel_lying(self.kernel)
         self.is_direct = lying is not None
         size = self.computed if self.widens else self.size
-        self.sums = lying or self.dense_kernel(self.room.reserve(math.prod(self.of.kernel.shape) * size), size)
-        self.base = self.room.used
+        self.sums = lying or self.dense_kernel(self.memory.reserve(math.prod(self.of.kernel.shape) * size), size)
+        self.base = self.memory.used
 
     def _images(self, images: range, y: _Lying | None) -> None:
         count, start = len(images), images.start * self.narrow.steps[0]
@@ -462,7 +462,7 @@ class _ByKernel(_Columns):
         if not self.left and not self.is_direct:
             size = self.computed if self.widens else self.size
             self.settle_kernel("round_off" if self.widens else "move", self.sums.place, self.kernel, size)
-        self.room.used = self.base
+        self.memory.used = self.base
 
 
 _WRITERS: Final[dict[Direction, type[_Forward | _Adjoint | _ByKernel]]] = {

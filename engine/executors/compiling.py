@@ -107,14 +107,14 @@ class _Queue:
             known = new.key in self._known or new.key in self._running or new.key in self._failed
             if known or self.closing or not self._has_thread():
                 return False
-            if len(self._waiting) >= self._most_waiting and not self._make_room(owner):
+            if len(self._waiting) >= self._most_waiting and not self._displace(owner):
                 return False
             self._waiting.put(owner, new)
             self._known.add(new.key)
             self.changed.notify_all()
             return True
 
-    def _make_room(self, owner: Hashable) -> bool:
+    def _displace(self, owner: Hashable) -> bool:
         """Drop a job of whoever has the most of them, unless that would not be fair."""
         most = self._waiting.most() if len(self._waiting) else owner
         if self._waiting.of(most) <= self._waiting.of(owner) + 1:

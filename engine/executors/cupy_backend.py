@@ -137,7 +137,7 @@ class CuPyExecutor(Executor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[np.ndarray[Any, Any]]:
-        """As its parent. Where the card has no room, plans that are ready make some first. Raises MemoryError."""
+        """As its parent. Where the card's memory is full, plans that are ready free some first. Raises MemoryError."""
         try:
             return super().run(plan, feeds, deadline, watch)
         except self._cupy.cuda.memory.OutOfMemoryError:

@@ -74,7 +74,7 @@ class InstancePool:
     def give(self, plan: Plan, ready: ReadyPlan) -> None:
         """Keep this plan, as it is ready to run, for the next one who asks.
 
-        What makes room for it is what its owner used longest ago who holds most.
+        What goes instead is what its owner used longest ago who holds most.
         """
         with self._lock:
             if self._gone:

@@ -51,7 +51,7 @@ class Executor(ABC):
     """Runner of plans on one device.
 
     `device` is its kind, by which kernels are found, and behind a colon which one it is: cpu, cuda:0. A plan is bound
-    to memory of its own, which `instances` keep for its next run where they have room.
+    to memory of its own, which `instances` keep for its next run where they have memory.
     """
 
     device: ClassVar[str]

@@ -90,12 +90,12 @@ class Kernels:
         there = {op: op for op in kernel_ops(plan, _is_gone_through)}
         ops = list(dict.fromkeys([*(there[op] for op in first if op in there), *there]))
         # So that bits do not depend on threads, it is decided for one what fits.
-        room = max((_planned(op, 1) for op in ops), default=0)
+        planned = max((_planned(op, 1) for op in ops), default=0)
         made: dict[Kernel, KernelCode] = {}
         for op in ops:
             if stop():
                 return None
-            if _wanted(op) <= room:
+            if _wanted(op) <= planned:
                 made[op] = self._code(op)
         runner, most = shared_runner(self._store), max(map(_planned, ops), default=0)
         together = LoopBinder(made, self.threads, runner)

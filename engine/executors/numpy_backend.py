@@ -25,7 +25,7 @@ from engine.planning.plan import Plan
 class NumPyExecutor(Executor):
     """Executor of plans with NumPy, in the calling thread.
 
-    A plan is bound to memory of its own, which `instances` keep for its next run where they have room for it. `threads`
+    A plan is bound to memory of its own, which `instances` keep for its next run where it is not too large. `threads`
     are what one kernel may use. With `compile` on, loops are compiled, when `determinism` says
     (engine.executors.tiers), and what is compiled is kept in `store`.
     """

@@ -198,15 +198,14 @@ class Builder:
         return Value(self, index, node.types[0])
 
     @property
-    def has_room(self) -> bool:
+    def may_repeat(self) -> bool:
         """Whether a node whose types are admitted can be appended without a look at limits and deadline."""
         count = len(self.nodes)
         return count < self.limits.nodes and count % _LOOK != 0
 
     def repeat(self, node: Node, operands: tuple[int, ...], origin: Origin) -> int:
-        """Append a node that says what one of this builder's says, on operands of the same types, where it `has_room`.
-
-        Its number.
+        """Append a node that says what one of this builder's says, on operands of the same types, where it
+        `may_repeat`. Its number.
         """
         op, _, attrs, types, _ = node
         self.nodes.append(Node._make((op, operands, attrs, types, origin)))

@@ -51,7 +51,7 @@ class Repeats:
         read = tuple([self._numbers[i] for i in statement.operands])
         nodes = builder.nodes
         like = self._known.get((op, attrs, *[id(nodes[i].types) for i in read]))
-        if like is None or not builder.has_room:
+        if like is None or not builder.may_repeat:
             return False
         self._numbers[node] = builder.repeat(like, read, Origin(node, op.name, function=self._function))
         return True

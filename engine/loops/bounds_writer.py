@@ -108,8 +108,8 @@ define internal <$N x i1> @outside.$N(<$N x i64> %each, <$N x i1> %mask, i64 %si
   %sizes = shufflevector <$N x i64> %size.in, <$N x i64> poison, <$N x i32> zeroinitializer
   %offset = sub <$N x i64> %each, %firsts
   %begins = icmp ult <$N x i64> %offset, %extents
-  %room = sub <$N x i64> %extents, %offset
-  %fits = icmp uge <$N x i64> %room, %sizes
+  %left = sub <$N x i64> %extents, %offset
+  %fits = icmp uge <$N x i64> %left, %sizes
   %inside = and <$N x i1> %begins, %fits
   %not = xor <$N x i1> %inside, splat (i1 true)
   %outside = and <$N x i1> %mask, %not

@@ -116,7 +116,7 @@ class CudaLoop:
             by_row = [a or r for a, r, kind in zip(addends, results, kinds, strict=True) if kind != "columns"]
             flags = [flag] if self.parts.flags else []
             launches.append(self._row_by_row(self.parts.rows, operands, [*by_row, *saved, *flags]))
-        parts = [self._room_for_parts(kind, r, memory) for r, kind in zip(results, kinds, strict=True)]
+        parts = [self._place_of_parts(kind, r, memory) for r, kind in zip(results, kinds, strict=True)]
         if self.parts.columns is not None and self._blocks:
             sums = [part for part, kind in zip(parts, kinds, strict=True) if kind == "columns"]
             launches.append(self._column_by_column(self.parts.columns, [*operands, *saved], sums))
@@ -131,7 +131,7 @@ class CudaLoop:
         """How many sums over rows a result is; 0 where it is none."""
         return {"columns": self.space.columns, "total": 1}.get(kind, 0)
 
-    def _room_for_parts(self, kind: ResultKind, result: int, memory: _Memory) -> int:
+    def _place_of_parts(self, kind: ResultKind, result: int, memory: _Memory) -> int:
         """Where the blocks of a sum write theirs: to the result itself, where there is one."""
         columns = self._columns_of(kind)
         return memory.reserve(self._blocks * columns) if columns and self._blocks != 1 else result
@@ -156,7 +156,7 @@ class CudaLoop:
         return _along("columns", self._blocks * self.space.columns, table)
 
     def _adding_up(self, kernel: str, items: int, sums: Sequence[_Sum]) -> list[Launch]:
-        """All of them by one launch, or as many as a table has room for: of the longest, so many threads have an item.
+        """All of them by one launch, or as many as a table holds: of the longest, so many threads have an item.
 
         As NumPy does it, parts of one column are added up pairwise, and those of several row by row.
         """

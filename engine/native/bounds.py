@@ -52,7 +52,7 @@ class Bounds:
         return self._memory[: FaultEntry.SIZE]
 
     def tables(self, threads: int, size: int) -> HostArray:
-        """Tables of so many words, int64 [threads, size], all 0; in front of each is room for bounds, if need be."""
+        """Tables of so many words, int64 [threads, size], all 0; in front of each is a place for bounds, if need be."""
         if not self.checked:
             return np.zeros((threads, size), np.int64)
         words: HostArray = np.zeros((threads, _in_front(size) + size), np.int64)

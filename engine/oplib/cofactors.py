@@ -11,7 +11,7 @@ from engine.graph.op import NONE, Array, Namespace, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.oplib.conjugates import conjugate
-from engine.oplib.decomposition import operations, room
+from engine.oplib.decomposition import chunk_workspace, operations
 from engine.oplib.factors import factored, pieces
 from engine.oplib.lapack_work import lapack_bytes
 
@@ -65,7 +65,7 @@ class Cofactors(Op):
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """A copy, vectors, two products, what a determinant is found in; LAPACK's."""
         n = types[0].shape[-1]
-        return room(types[0], 5 * n * n + 5 * n, n * n) + lapack_bytes("svd", types[0])
+        return chunk_workspace(types[0], 5 * n * n + 5 * n, n * n) + lapack_bytes("svd", types[0])
 
 
 def _products_of_others(xp: Namespace, s: Array) -> Array:

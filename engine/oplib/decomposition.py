@@ -40,7 +40,7 @@ def matrix_type(x: TensorType, operand: int = 0, name: str = "x") -> TensorType:
     return x.with_dtype(to_average(x.dtype))
 
 
-def room(x: TensorType, each: int, once: int = 0) -> int:
+def chunk_workspace(x: TensorType, each: int, once: int = 0) -> int:
     """Bytes for pieces that take so many numbers a matrix, and for what LAPACK takes, which is one at a time.
 
     They are doubles, or pairs of these.

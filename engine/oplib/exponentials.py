@@ -15,7 +15,7 @@ from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib import batching
 from engine.oplib.conjugates import adjoint
-from engine.oplib.decomposition import operations, room
+from engine.oplib.decomposition import chunk_workspace, operations
 from engine.oplib.factors import admit, pieces
 
 #: the norm up to which the polynomial, and up to which its derivative, has an error below the rounding of doubles
@@ -139,7 +139,7 @@ def _squared(run: RunContext, y: Array, spare: Array, times: Array) -> Array:
 
 def exponentials_bytes(x: TensorType, directions: int) -> int:
     """What pieces of operands like x take, with so many directions: with the operands' copies."""
-    return room(x, (1 + directions) * _MATRICES * x.shape[-1] ** 2)
+    return chunk_workspace(x, (1 + directions) * _MATRICES * x.shape[-1] ** 2)
 
 
 class ExponentialSlope(Op):

@@ -12,7 +12,7 @@ from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.oplib import batching
 from engine.oplib.conjugates import adjoint
-from engine.oplib.decomposition import room
+from engine.oplib.decomposition import chunk_workspace
 from engine.oplib.exponentials import exponential_slope, slope_by_matrix
 from engine.oplib.factors import factored, pieces, symmetric_part
 from engine.oplib.lapack_work import lapack_bytes
@@ -81,7 +81,7 @@ class SymmetricSlope(Op):
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
         """Copies, vectors, differences, products, and LAPACK's."""
         x, n = types[0], types[0].shape[-1]
-        return room(x, (13 if attrs["function"] == "log" else 9) * n * n + 2 * n) + lapack_bytes("eigh", x)
+        return chunk_workspace(x, (13 if attrs["function"] == "log" else 9) * n * n + 2 * n) + lapack_bytes("eigh", x)
 
 
 def _differences(xp: Namespace, w: Array, function: str) -> Array:

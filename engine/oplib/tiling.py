@@ -158,8 +158,8 @@ def within_chunk(count: int, each: int) -> int:
     return _within(CHUNK, count, each)
 
 
-def _within(room: int, count: int, each: int) -> int:
-    return max(1, min(count, room // max(each, 1)))
+def _within(most: int, count: int, each: int) -> int:
+    return max(1, min(count, most // max(each, 1)))
 
 
 def slices(count: int, size: int) -> Iterator[slice]:

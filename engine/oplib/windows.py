@@ -98,9 +98,9 @@ class Windows:
     def least(self, extents: Sequence[int]) -> Self:
         """The same windows over a tensor of these `extents`, placed by the least numbers that say so.
 
-        A single tap has no neighbour to be apart from; a single window moves as far as there is no room for a second
-        one; and beside the tensor it lies next to it. Then no number is larger than the extents and the windows' span
-        together. Of windows that do not fit, the same.
+        A single tap has no neighbour to be apart from; a single window moves as far as no second one
+        fits behind it; and beside the tensor it lies next to it. Then no number is larger than the extents and the
+        windows' span together. Of windows that do not fit, the same.
         """
         axes = zip(self.size, self.stride, self.padding, self.dilation, extents, strict=True)
         return type(self)(self.size, *zip(*(_least(*axis) for axis in axes), strict=True))

@@ -13,7 +13,7 @@ from engine.graph.tensor_type import TensorType
 from engine.graph.truth import Truth
 from engine.oplib.cofactors import cofactors
 from engine.oplib.conjugates import conjugate
-from engine.oplib.decomposition import Decomposition, operations, room
+from engine.oplib.decomposition import Decomposition, chunk_workspace, operations
 from engine.oplib.factors import pieces
 from engine.oplib.matrices import square
 from engine.oplib.spectrum import of_nothing
@@ -79,4 +79,4 @@ class Det(Decomposition):
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, results, and LAPACK's copy."""
         n = x.shape[-1]
-        return room(x, n * n + 1, n * n)
+        return chunk_workspace(x, n * n + 1, n * n)

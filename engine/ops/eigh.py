@@ -13,7 +13,7 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
-from engine.oplib.decomposition import Decomposition, operations, real_like, room
+from engine.oplib.decomposition import Decomposition, chunk_workspace, operations, real_like
 from engine.oplib.factors import factored, pieces, symmetric_part
 from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.matrices import square
@@ -65,7 +65,7 @@ class EighValues(Decomposition):
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, its symmetric part, the results, and LAPACK's."""
         n = x.shape[-1]
-        return room(x, 2 * n * n + 2 * n) + lapack_bytes("eigvalsh", x)
+        return chunk_workspace(x, 2 * n * n + 2 * n) + lapack_bytes("eigvalsh", x)
 
 
 class Eigh(Decomposition):
@@ -149,7 +149,7 @@ class Eigh(Decomposition):
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, its symmetric part, the results, and LAPACK's."""
         n = x.shape[-1]
-        return room(x, 3 * n * n + 2 * n) + lapack_bytes("eigh", x)
+        return chunk_workspace(x, 3 * n * n + 2 * n) + lapack_bytes("eigh", x)
 
 
 _VALUES: Final = EighValues()

@@ -16,7 +16,7 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import INT64, HostArray, Shape, TensorType
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint, conjugate
-from engine.oplib.decomposition import Decomposition, matrix_type, operations, room
+from engine.oplib.decomposition import Decomposition, chunk_workspace, matrix_type, operations
 from engine.oplib.factors import admit, at_once, pieces
 from engine.oplib.spectrum import column, of_nothing
 from engine.oplib.widening import wide
@@ -103,7 +103,9 @@ class LU(Decomposition):
         m, n = x.shape[-2:]
         k = min(m, n)
         count = min(at_once(x.shape), math.prod(x.shape[:-2]))
-        return room(x, m * n + (max(m * n, (m + n) * k) + 3 * m if _is_swept((count, m, n)) else 0), 3 * m * n + 2 * m)
+        return chunk_workspace(
+            x, m * n + (max(m * n, (m + n) * k) + 3 * m if _is_swept((count, m, n)) else 0), 3 * m * n + 2 * m
+        )
 
 
 def _of_rows(lower: Value, upper: Value, by_l: Value | None, by_u: Value | None) -> Value:

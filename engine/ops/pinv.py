@@ -18,7 +18,7 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import DType, TensorType, promote, to_average
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
-from engine.oplib.decomposition import Decomposition, matrix_type, operations, room
+from engine.oplib.decomposition import Decomposition, chunk_workspace, matrix_type, operations
 from engine.oplib.factors import factored, pieces
 from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.operands import wrong_shape
@@ -123,7 +123,7 @@ class PInv(Decomposition):
         """A copy, its factors, one of these again, and their product; LAPACK's."""
         m, n = x.shape[-2:]
         k = min(m, n)
-        return room(x, 2 * m * n + (2 * m + n) * k + 4 * k) + lapack_bytes("svd", x)
+        return chunk_workspace(x, 2 * m * n + (2 * m + n) * k + 4 * k) + lapack_bytes("svd", x)
 
 
 class LstSq(Composite):

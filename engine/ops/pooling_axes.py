@@ -109,8 +109,8 @@ def _with_last(windows: Windows, extents: Shape, counts: Shape) -> Shape:
     rests = zip(windows.padded(extents), windows.span(counts), strict=True)
     begins = zip(counts, windows.stride, extents, windows.padding, strict=True)
     return tuple(
-        n + (room > span and n * stride < extent + padding)
-        for (room, span), (n, stride, extent, padding) in zip(rests, begins, strict=True)
+        n + (padded > span and n * stride < extent + padding)
+        for (padded, span), (n, stride, extent, padding) in zip(rests, begins, strict=True)
     )
 
 

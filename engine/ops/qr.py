@@ -15,7 +15,7 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType, show_shape
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
-from engine.oplib.decomposition import Decomposition, matrix_type, operations, room
+from engine.oplib.decomposition import Decomposition, chunk_workspace, matrix_type, operations
 from engine.oplib.factors import factored, pieces
 from engine.oplib.lapack import is_for_lapack, qr_each, qr_each_bytes
 from engine.oplib.lapack_work import lapack_bytes
@@ -113,7 +113,7 @@ class QR(Decomposition):
             return qr_each_bytes(x) if x.size else 0
         m, n = x.shape[-2:]
         k = min(m, n)
-        return room(x, 3 * m * n + (m + n) * k + k) + lapack_bytes("qr", x)
+        return chunk_workspace(x, 3 * m * n + (m + n) * k + k) + lapack_bytes("qr", x)
 
 
 def _turned(q: Value, r: Value, by_q: Value | None, by_r: Value | None) -> Value | None:

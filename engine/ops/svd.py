@@ -14,7 +14,7 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import Shape, TensorType
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
-from engine.oplib.decomposition import Decomposition, matrix_type, operations, real_like, room
+from engine.oplib.decomposition import Decomposition, chunk_workspace, matrix_type, operations, real_like
 from engine.oplib.factors import factored, pieces
 from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.spectrum import (
@@ -66,7 +66,7 @@ class SingularValues(Decomposition):
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, the results, and LAPACK's."""
         _, m, n, k = _extents(x.shape)
-        return room(x, m * n + 2 * k) + lapack_bytes("svdvals", x)
+        return chunk_workspace(x, m * n + 2 * k) + lapack_bytes("svdvals", x)
 
 
 class SVD(Decomposition):
@@ -158,7 +158,7 @@ class SVD(Decomposition):
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, the results, and LAPACK's."""
         _, m, n, k = _extents(x.shape)
-        return room(x, m * n + (m + n) * k + 2 * k) + lapack_bytes("svd", x)
+        return chunk_workspace(x, m * n + (m + n) * k + 2 * k) + lapack_bytes("svd", x)
 
 
 def _of_vectors(

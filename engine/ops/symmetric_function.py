@@ -16,7 +16,7 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.graph.truth import Truth
-from engine.oplib.decomposition import Decomposition, room
+from engine.oplib.decomposition import Decomposition, chunk_workspace
 from engine.oplib.factors import factored, pieces, symmetric_part
 from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.matrices import square
@@ -114,7 +114,7 @@ class SymmetricFunction(Decomposition):
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
         """A copy, its symmetric part, vectors, these times values, their product, and LAPACK's."""
         n = x.shape[-1]
-        return room(x, 4 * n * n + 2 * n) + lapack_bytes("eigh", x)
+        return chunk_workspace(x, 4 * n * n + 2 * n) + lapack_bytes("eigh", x)
 
 
 def _applied(xp: Namespace, w: Array, function: str) -> Array:

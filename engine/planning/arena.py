@@ -148,7 +148,7 @@ class Arena:
         self._add(before, after)
 
     def _grow(self, nbytes: int) -> int:
-        """Make room at the end, where a gap may reach up to it."""
+        """Have more at the end, where a gap may reach up to it."""
         start = self._starts.get(self.size, self.size)
         if start < self.size:
             self._remove(start, self.size)

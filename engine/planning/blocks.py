@@ -134,7 +134,7 @@ def _largest_power(
 ) -> int | None:
     """The largest power of two, up to 2^`most`, of examples whose plan is within `limits`; None where there is none.
 
-    A sweep holds as much as the largest of `chunks` for which there is room.
+    A sweep holds as much as the largest of `chunks` for which there is memory.
     """
 
     def fits(exponent: int) -> bool:

@@ -37,20 +37,20 @@ _PLANNED: Final[Mapping[str, type[RunsPlans]]] = {
 
 
 def runnable(
-    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, room: int | None = None
+    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
     """`graph` optimised, its bodies planned for so many threads.
 
-    With `room`, each body takes no more than so many bytes, and computes again what it has to. Raises EngineError.
+    With `body_bytes`, each body takes no more than so many bytes, and computes again what it must. Raises EngineError.
     """
-    return _let_go(_runnable(graph, limits, allowance, loop_threads, room))
+    return _let_go(_runnable(graph, limits, allowance, loop_threads, body_bytes))
 
 
 def with_planned_bodies(
-    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, room: int | None = None
+    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
     """`graph`, which is not optimised any more. Raises EngineError."""
-    return _let_go(_with_planned_bodies(graph, limits, allowance, loop_threads, room))
+    return _let_go(_with_planned_bodies(graph, limits, allowance, loop_threads, body_bytes))
 
 
 def _let_go(graph: Graph) -> Graph:
@@ -61,22 +61,22 @@ def _let_go(graph: Graph) -> Graph:
     return graph
 
 
-def _runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int, room: int | None) -> Graph:
+def _runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int, body_bytes: int | None) -> Graph:
     graph = optimise(graph, allowance)
     if not _runs_functions(graph):
         return graph
     graph = _merged(optimise(lower(graph, limits, allowance.deadline), allowance), allowance)
     graph = optimise(hoist(dce(graph, allowance)), allowance)
-    return _with_planned_bodies(graph, limits, allowance, loop_threads, room)
+    return _with_planned_bodies(graph, limits, allowance, loop_threads, body_bytes)
 
 
 def _with_planned_bodies(
-    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int, room: int | None
+    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int, body_bytes: int | None
 ) -> Graph:
     if not _runs_functions(graph):
         return graph
     graph = _with_dense_operands(lower(graph, limits, allowance.deadline))
-    nodes = [_planned(node, limits, allowance, loop_threads, room) for node in graph.nodes]
+    nodes = [_planned(node, limits, allowance, loop_threads, body_bytes) for node in graph.nodes]
     return graph.rewritten(nodes, graph.outputs)
 
 
@@ -132,12 +132,12 @@ def _runs_functions(graph: Graph) -> bool:
     return any(isinstance(node.op, RunsFunctions) for node in graph.nodes)
 
 
-def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int, room: int | None) -> Node:
+def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int, body_bytes: int | None) -> Node:
     if not isinstance(node.op, RunsFunctions):
         return node
     bodies = _bodies(node)
     try:
-        plans = [_plan_of(body, limits, allowance, loop_threads, room) for body in bodies]
+        plans = [_plan_of(body, limits, allowance, loop_threads, body_bytes) for body in bodies]
     except OverMemory as error:
         raise at_origin(error, node.origin) from None
     return node._replace(op=_PLANNED[node.op.name](node.op, tuple(plans)))
@@ -155,13 +155,13 @@ def _functions_of(node: Node) -> dict[str, Body]:
     return {name: node.attrs[name] for name in node.op.functions if node.attrs[name] is not None}
 
 
-def _plan_of(body: Body, limits: Limits, allowance: Allowance, loop_threads: int, room: int | None) -> Plan:
+def _plan_of(body: Body, limits: Limits, allowance: Allowance, loop_threads: int, body_bytes: int | None) -> Plan:
     """The plan of a body: the same for all who use it."""
 
     def make() -> Plan:
-        graph = _runnable(tidy(body).graph, limits, allowance, loop_threads, room)
-        if room is None:
+        graph = _runnable(tidy(body).graph, limits, allowance, loop_threads, body_bytes)
+        if body_bytes is None:
             return smallest_plan(graph, limits, allowance.deadline, loop_threads)
-        return plan_sparing(graph, limits.within(room), allowance.deadline, loop_threads).plan
+        return plan_sparing(graph, limits.within(body_bytes), allowance.deadline, loop_threads).plan
 
-    return body.made(("plan", limits, loop_threads, room), make)
+    return body.made(("plan", limits, loop_threads, body_bytes), make)

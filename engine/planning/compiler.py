@@ -241,7 +241,7 @@ def _plan_sparing(
     """As `plan_call`, with the fewest levels of pieces that there is memory for; then with bodies of less."""
     limits = replace(limits, keeps=False)
     nearest: OverMemory | None = None
-    for room, levels in _attempts(program, types, call, limits, deadline, loop_threads):
+    for body_bytes, levels in _attempts(program, types, call, limits, deadline, loop_threads):
         try:
             return plan_call(
                 program,
@@ -252,11 +252,11 @@ def _plan_sparing(
                 loop_threads=loop_threads,
                 levels=levels,
                 spares=True,
-                room=room,
+                body_bytes=body_bytes,
                 splits_sums=splits_sums,
             )
         except OverMemory as error:
-            if room is not None and error.function is not None:
+            if body_bytes is not None and error.function is not None:
                 break  # a body takes more than its part, whatever it computes again
             nearest = error if nearest is None or is_nearer(error, nearest) else nearest
         except OverBudget:
@@ -272,14 +272,14 @@ def _plan_sparing(
 def _attempts(
     program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
 ) -> Iterator[tuple[int | None, int]]:
-    """How much room bodies have, and how many levels of pieces loops: what costs less comes first."""
+    """How many bytes bodies have, and how many levels of scans loops: what costs less comes first."""
     levels = range(1 + (MOST_LEVELS_OF_PIECES if has_scans(program) else 0))
     yield from product((None,), levels)
     if program.functions:
         asked, _ = plan_fastest(program, types, call, limits, deadline, loop_threads)
         largest = max([plan.working_bytes for node in asked.graph.nodes for plan in node.op.runs], default=0)
-        rooms = [int(limits.bytes * part) for part in _PARTS]
-        yield from product([room for room in rooms if room < largest], levels)
+        sizes = [int(limits.bytes * part) for part in _PARTS]
+        yield from product([body_bytes for body_bytes in sizes if body_bytes < largest], levels)
 
 
 def plan_fastest(
@@ -311,7 +311,7 @@ def plan_call(
     levels: int = 0,
     *,
     spares: bool = False,
-    room: int | None = None,
+    body_bytes: int | None = None,
     splits_sums: bool = False,
 ) -> tuple[Traced, Plan]:
     """The call written out and optimised, and its plan; a sweep in smaller chunks where all at once is over budget.
@@ -320,7 +320,7 @@ def plan_call(
     it `splits_sums`, those over several axes are written for loops that it may have later on.
     `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
     Long loops are in pieces, at so many `levels`; with `spares`, what there is no memory for is computed again, within
-    bodies what there is no `room` for. Raises EngineError.
+    bodies what there is no `body_bytes` for. Raises EngineError.
     """
     allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
     asked: Traced | None = None
@@ -328,7 +328,7 @@ def plan_call(
     for chunk_bytes in chunks if call.is_swept else chunks[:1]:
         try:
             asked = write_call(program, types, call, limits, deadline, chunk_bytes, levels)
-            graph = runnable(asked.graph, limits, allowance, loop_threads, room)
+            graph = runnable(asked.graph, limits, allowance, loop_threads, body_bytes)
             check_linear(graph)
             if spares:
                 graph, plan = plan_sparing(graph, limits, deadline, loop_threads, splits_sums=splits_sums)

@@ -56,8 +56,8 @@ def compiled_within(
         fused = with_loops(graph, loops)
         plan = make_plan(fused, NO_LIMITS, tight=True)
         if plan.peak_bytes <= most_bytes:
-            room = most_bytes - _without_workspace(plan)
-            selected = select_microkernels(fused, room, threads, in_body=all_pay) if microkernels else fused
+            workspace = most_bytes - _without_workspace(plan)
+            selected = select_microkernels(fused, workspace, threads, in_body=all_pay) if microkernels else fused
             if selected is graph:
                 return None
             if selected is not fused:

@@ -59,7 +59,7 @@ class Fused(Kernel):
         return self.works_in(self.threads)
 
     def works_in(self, threads: int) -> int:
-        """Bytes of workspace for so many threads. What NumPy may run has room for most kernels, too."""
+        """Bytes of workspace for so many threads. What NumPy may run has as much as most kernels take, too."""
         if self.compiled:
             return native_workspace(self.expanded, self.space, threads)
         blocks = block_count(self.space)

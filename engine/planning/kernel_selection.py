@@ -13,13 +13,13 @@ from engine.planning.storage import Storage
 from engine.recipes.recipe_table import recipe_for
 
 
-def select_microkernels(graph: Graph, room: int, threads: int, *, in_body: bool = False) -> Graph:
-    """`graph` with microkernels where these work in at most `room` bytes: with up to so many threads, or with one.
+def select_microkernels(graph: Graph, most_bytes: int, threads: int, *, in_body: bool = False) -> Graph:
+    """`graph` with microkernels where these work in at most `most_bytes`: with up to so many threads, or with one.
 
     Whether they do is decided for one thread, so that bits do not depend on how many there are. The body of a loop,
     `in_body`, has some that pay nowhere else.
     """
-    return _rewritten(graph, [_selected(*each, room, threads, in_body=in_body) for each in _as_they_lie(graph)])
+    return _rewritten(graph, [_selected(*each, most_bytes, threads, in_body=in_body) for each in _as_they_lie(graph)])
 
 
 def select_alike(graph: Graph, selected: Graph, kept: Container[Kernel]) -> Graph:
@@ -51,14 +51,16 @@ def _likeness(op: object, node: Node, read: Shape, types: Sequence[object]) -> H
     return op, id(node.attrs), node.types, read, *types
 
 
-def _selected(node: Node, read: Shape, types: Sequence[object], room: int, threads: int, *, in_body: bool) -> Node:
+def _selected(
+    node: Node, read: Shape, types: Sequence[object], most_bytes: int, threads: int, *, in_body: bool
+) -> Node:
     if not node.op.is_kernel or node.op.several or 0 in read or not node.type.size or not _all_full(types):
         return node
     out = Strided(node.type.with_shape(read), node.type.strides) if node.kernel.makes_parts else node.type
     recipe = recipe_for(node.kernel, "cpu", out, *types, in_body=in_body, **node.attrs)
-    if recipe is None or recipe.workspace(1) > room:
+    if recipe is None or recipe.workspace(1) > most_bytes:
         return node
-    fitting = threads if recipe.workspace(threads) <= room else 1
+    fitting = threads if recipe.workspace(threads) <= most_bytes else 1
     return node._replace(op=MicrokernelOp(node.kernel, recipe, fitting))
 
 

@@ -16,7 +16,7 @@ from engine.planning.groups import Group, Grouping
 
 #: FLOPs for one element that a loop may spend on what another has computed
 MOST_COST: Final = 100
-#: bytes that it may read instead of one that is then not written either: room for a value a column beside them
+#: bytes that it may read instead of one that is then not written either: as many as a value a column beside them
 MOST_READ: Final = 1.125
 
 

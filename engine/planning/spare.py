@@ -63,10 +63,10 @@ def is_nearer(one: OverMemory, other: OverMemory) -> bool:
     return one.peak is not None and (other.peak is None or one.peak < other.peak)
 
 
-def _variants(graph: Graph, room: int) -> Iterator[Graph]:
+def _variants(graph: Graph, most_bytes: int) -> Iterator[Graph]:
     yield graph
     lasting = {*graph.outputs, *graph.feeds.values()}
-    if any(map(_is_backward, graph.nodes)) and sum(graph.nodes[i].type.nbytes for i in lasting) <= room:
+    if any(map(_is_backward, graph.nodes)) and sum(graph.nodes[i].type.nbytes for i in lasting) <= most_bytes:
         for coarse in _SEGMENTS:
             for pieces in _PIECES:
                 yield with_segments(graph, coarse, coarse * pieces)

@@ -110,7 +110,7 @@ def _by_links(
 ) -> tuple[list[Finding], int]:
     """What the links say of each node, and the bytes that it took.
 
-    Nothing is known of any where all values and cotangents are more than there is room for.
+    Nothing is known of any where all values and cotangents are more than there is memory for.
     """
     try:
         links = find_links(point, call, peels=peels)

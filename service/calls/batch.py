@@ -109,7 +109,7 @@ class BatchCall(Computing):
         return replace(outcome, stats=stats)
 
     def cost(self, ready: Prepared) -> Estimate:
-        """By its plan; of a sum, as many times, with room for the sums of some blocks."""
+        """By its plan; of a sum, as many times, with memory for the sums of some blocks."""
         once = super().cost(ready)
         if not isinstance(ready, PreparedSum):
             return once

@@ -68,7 +68,7 @@ def incidents(settings: Settings) -> Diagnosis:
 
 
 def state(settings: Settings) -> Diagnosis:
-    """The place for tensors and graphs: ours, writable, with room, and for the server's user alone."""
+    """The place for tensors and graphs: ours, writable, with space, and for the server's user alone."""
     place, remote = settings.state, "://" in settings.state
     if place == NO_STATE:
         return doubtful("tensors and graphs are kept in memory: a restart forgets them", f"name a {flag('state')}")

@@ -31,7 +31,7 @@ class JobState(IntEnum):
 #: which state may follow, and upon what
 TRANSITIONS: Final[Mapping[JobState, Mapping[JobState, str]]] = {
     JobState.WAITING: {
-        JobState.SENT: "a worker has room",
+        JobState.SENT: "a worker can be sent it",
         JobState.ANSWERED: "refused, late, or its client has left",
     },
     JobState.SENT: {

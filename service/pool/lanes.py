@@ -260,16 +260,16 @@ class Lanes:
         quick = self._supervisor.quick
         if quick is not None and quick.long is not None:
             quick = None  # it is held up
-        if quick is not None and quick.sent < most and quick.has_room:
+        if quick is not None and quick.sent < most and quick.has_capacity:
             return quick
         helper = min((w for w in self._supervisor.general if w.long is None), key=_load, default=None)
-        if helper is not None and helper.sent < helps and helper.has_room:
+        if helper is not None and helper.sent < helps and helper.has_capacity:
             return helper
-        return quick if quick is not None and quick.has_room and not self._in_turn else None
+        return quick if quick is not None and quick.has_capacity and not self._in_turn else None
 
     def _for_long(self, ticket: Ticket) -> WorkerProcess | None:
         """One that did the like before, and so has its plan; or any."""
-        free = [worker for worker in self._supervisor.general if worker.long is None and worker.has_room]
+        free = [worker for worker in self._supervisor.general if worker.long is None and worker.has_capacity]
         return next((worker for worker in free if ticket.kind in worker.seen), free[0] if free else None)
 
 

@@ -77,8 +77,8 @@ class Receiver(Protocol):
     def skipped(self, ticket: Ticket) -> None:
         """A job was stopped: it has no reply."""
 
-    def has_room(self) -> None:
-        """A worker has room for another job."""
+    def has_capacity(self) -> None:
+        """A worker can be sent another job."""
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
         """An answer of so many bytes is held, until the claim ends."""
@@ -192,7 +192,7 @@ class WorkerProcess(asyncio.Protocol):
         return len(self._free) == SLOTS
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         """Whether another job can be sent."""
         return bool(self._free)
 
@@ -365,7 +365,7 @@ class WorkerProcess(asyncio.Protocol):
         self.served += 1
         if ticket is None:
             reply.give_back()
-            self._receiver.has_room()
+            self._receiver.has_capacity()
         else:
             self._receiver.replied(self, ticket, reply, ended - begun)
 
@@ -375,14 +375,14 @@ class WorkerProcess(asyncio.Protocol):
         if ticket := self._returned(frames.slot_of(frame, at)):
             self._receiver.not_done(ticket, why, ended - begun)
         else:
-            self._receiver.has_room()
+            self._receiver.has_capacity()
 
     def _heard(self, kind: int, frame: bytes, at: int) -> None:
         if kind == frames.SKIPPED:
             if ticket := self._returned(frames.slot_of(frame, at)):
                 self._receiver.skipped(ticket)
             else:
-                self._receiver.has_room()
+                self._receiver.has_capacity()
         elif kind in frames.NOT_DONE:
             self._not_done(frame, at)
         elif kind == frames.KEPT:

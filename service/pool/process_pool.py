@@ -164,7 +164,7 @@ class ProcessPool:
         """Take up a job; at its deadline there is a reply, whatever its worker does then."""
         now = time.monotonic()
         account = self._accounts.enter(job.tenant, now)
-        if self._draining or (self._admission.full(self._held) and not self._make_room(account)):
+        if self._draining or (self._admission.full(self._held) and not self._displace(account)):
             refusal = stopping() if self._draining else self._admission.crowded(self._held)
             self._turn_away(job, done, refusal)
             return
@@ -296,8 +296,8 @@ class ProcessPool:
         ticket.job.reads = reads = self._version_sets.enter(versions)
         self._pinned[ticket] = reads, versions
 
-    def room_for(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
-        """Memory for the sums, once there is room for the answer. Raises Refusal (queue_full)."""
+    def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
+        """Memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
         self._promise(ticket, response_bytes)
         memory = self._body_memory.allocate(nbytes, self._claims.claim(ticket.job.tenant))
         memory.claim.holder = ticket
@@ -330,8 +330,8 @@ class ProcessPool:
         else:
             self._lanes.put_back(ticket)
 
-    def has_room(self) -> None:
-        """A worker has room for another job."""
+    def has_capacity(self) -> None:
+        """A worker can be sent another job."""
         self._pump()
 
     def skipped(self, ticket: Ticket) -> None:
@@ -402,7 +402,7 @@ class ProcessPool:
         for waiting in worker.take_back(keeping):
             self._lanes.put_back(waiting)
 
-    def _make_room(self, account: Account) -> bool:
+    def _displace(self, account: Account) -> bool:
         """Have a job of whoever has most give way to one of this caller's: the last one that no worker does.
 
         Not for one who would have as many then.
@@ -470,7 +470,7 @@ class ProcessPool:
         self._lanes.put(ticket)
 
     def _promise(self, ticket: Ticket, nbytes: int) -> None:
-        """Keep room for an answer. Raises Refusal (queue_full)."""
+        """Keep memory for an answer. Raises Refusal (queue_full)."""
         if ticket.promised is not None:
             ticket.promised.end()
         ticket.promised = self._claims.claim(ticket.job.tenant, nbytes)

@@ -31,7 +31,7 @@ _MOST_BYTES: Final = 64 << 20
 _LATE: Final = 2.0
 #: pieces that other servers have at a time: at first, and at most
 _FIRST_AWAY, _MOST_AWAY = 2, 16
-#: seconds until others are asked again of whom one had no room, doubled each time, and at most
+#: seconds until others are asked again of whom one had no memory, doubled each time, and at most
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 

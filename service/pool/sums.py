@@ -33,7 +33,7 @@ _logger = logging.getLogger("gradserve.pool")
 
 
 class NotElsewhere(Exception):
-    """No other server has done a piece; whether that may be another one `later`, as where it had no room."""
+    """No other server has done a piece; whether that may be another one `later`, as where it had no memory."""
 
     def __init__(self, why: str, *, later: bool) -> None:
         super().__init__(why)
@@ -80,8 +80,8 @@ class SumsHost(Protocol):
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
         """Have all that is done for a job read the same tensors as now; whether they are still of these etags."""
 
-    def room_for(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
-        """Memory for the sums, once there is room for the answer. Raises Refusal (queue_full)."""
+    def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
+        """Memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
 
     def go_on(self, ticket: Ticket) -> None:
         """A job that was held is to be done, before those that wait."""
@@ -130,7 +130,7 @@ class Sums:
         if size >= why.blocks or not self._host.pin(ticket, why.reads):
             return False
         count = -(-why.blocks // size)
-        sums = self._host.room_for(ticket, count * why.nbytes, why.response_bytes)
+        sums = self._host.allocate_sums(ticket, count * why.nbytes, why.response_bytes)
         ticket.wanted = [name for name, _ in why.reads]
         ticket.shared = self._runs[ticket] = SumRun(ticket, why, size, sums)
         return True

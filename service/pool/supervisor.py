@@ -119,7 +119,7 @@ class Supervisor:
         if not self._first.done():
             self._first.set_result(worker.device)
         if self._place(worker):
-            self._callbacks.has_room()
+            self._callbacks.has_capacity()
         else:
             worker.finish("surplus")
         self._fill()

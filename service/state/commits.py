@@ -182,7 +182,7 @@ class Commits:
         self._go()
 
     async def _work(self, batch: Sequence[Proposal], groups: Sequence[Sequence[Write]]) -> None:
-        """Write together; where that has no room, one after the other."""
+        """Write together; where there is no space for that, one after the other."""
         try:
             if not await self._together(batch, groups, divisible=len(batch) + len(groups) > 1):
                 for group in groups:
@@ -199,7 +199,7 @@ class Commits:
     async def _together(
         self, batch: Sequence[Proposal], groups: Sequence[Sequence[Write]], *, divisible: bool = False
     ) -> bool:
-        """Decide, write, settle and tell; False where there is no room for all, and there might be for some."""
+        """Decide, write, settle and tell; False where there is no space for all, and there might be for some."""
         decided = [self._decided(proposal) for proposal in batch]
         changes = [change for _, accepted in decided for change in accepted]
         parts = [*groups, *([change.write for change in accepted] for _, accepted in decided)]

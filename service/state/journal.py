@@ -10,7 +10,7 @@ from service.state.values import AnswerRecord, Commit, GraphWrite, ModelWrite, T
 
 
 class StateFull(Exception):
-    """There is no room for a commit, and nothing of it is kept; what was there before stands."""
+    """There is no space for a commit, and nothing of it is kept; what was there before stands."""
 
 
 class StateLost(Exception):

@@ -136,7 +136,7 @@ class ObjectJournal:
             try:
                 contents = self._claim.write_items(said)
             except OSError as error:
-                if error.errno not in _FULL or not self._make_room():
+                if error.errno not in _FULL or not self._free_space():
                     raise
                 contents = self._claim.write_items(said)
         except StateLost:
@@ -148,7 +148,7 @@ class ObjectJournal:
             raise
         self._ledger.note(contents.sequence, contents.nbytes, contents.items)
 
-    def _make_room(self) -> bool:
+    def _free_space(self) -> bool:
         """Delete what is dead before its turn, though a backup may want it; whether there was anything."""
         drop_holds(self._objects)
         dead = self._deletable()

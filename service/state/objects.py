@@ -25,7 +25,7 @@ class Objects(Protocol):
     """Objects by key. All of it blocks, and may be called by several threads at a time.
 
     Keys are made by us: lower-case ASCII words, digits and dots, with / between them. Whatever a method cannot do, it
-    tells by OSError, `errno` ENOSPC or EDQUOT where there is no room.
+    tells by OSError, `errno` ENOSPC or EDQUOT where there is no space.
     """
 
     #: whether nobody else can write here while this is open

@@ -18,7 +18,7 @@ class Quota(NamedTuple):
     most_bytes: int
 
 
-#: what a namespace may keep; None: as much as there is room for
+#: what a namespace may keep; None: as much as there is memory for
 Share = Callable[[str], Quota]
 
 
@@ -67,7 +67,7 @@ class Table(Generic[_V]):
         return (((namespace, name), value) for namespace, kept in self._kept.items() for name, value in kept.items())
 
     def admit(self, changes: Mapping[TableKey, _V | None]) -> None:
-        """Return where there is room for these changes together. What takes no more than before always has room.
+        """Return where there is memory for these changes together. What takes no more than before always fits.
 
         A namespace is told of itself alone: what others keep is nobody's business. Raises Refusal: store_full.
         """
@@ -142,7 +142,7 @@ class Table(Generic[_V]):
         return sum(self._nbytes(value) for value in values if value is not None)
 
     def _full_for_all(self, held: str, expected: str, needed: str | None = None) -> Refusal:
-        """The refusal where the server has no room: with several namespaces, it tells nobody what the others keep."""
+        """The refusal where the server has no memory: with several namespaces, it tells nobody what the others keep."""
         if self._share is None:
             return table_full(f"the server keeps {held}", expected, needed)
         detail = f"the server has no room for more {self.plural}, though your namespace has not filled its share"

@@ -1,8 +1,8 @@
 """The bytes that the server holds for others: claimed as they come, and taken back from whoever holds most.
 
-A caller alone may hold everything. When another has no room, and would hold less, what is on its way for the one who
-holds most is let go of: bodies that are received or wait, and answers that are sent; what a worker has is not. Who was
-refused is waited for, for a moment: nobody takes meanwhile what would be more than that one's.
+A caller alone may hold everything. When another finds none left, and would hold less, what is on its way for the one
+who holds most is let go of: bodies that are received or wait, and answers that are sent; what a worker has is not. Who
+was refused is waited for, for a moment: nobody takes meanwhile what would be more than that one's.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from service.errors import Refusal
 
-#: seconds for which room is kept for one who was refused: a little longer than it is told to wait
+#: seconds for which bytes are kept for one who was refused: a little longer than it is told to wait
 _KEPT_FOR: Final = 2.0
 _RETRY_AFTER: Final = 1
 _MOST_WAITING: Final = 1024
@@ -42,7 +42,7 @@ class Claim:
         self.holder: Holder | None = None
 
     def grow(self, nbytes: int) -> None:
-        """Hold so many bytes more. Raises Refusal (queue_full) where there is no room for them."""
+        """Hold so many bytes more. Raises Refusal (queue_full) where there is no memory for them."""
         self._claims.admit(self, nbytes)
 
     def shrink(self, nbytes: int) -> None:
@@ -73,10 +73,10 @@ class Claims:
         return made
 
     def held_anyway(self, tenant: str, nbytes: int) -> Claim:
-        """A claim of bytes that are there already; others have to make room where they can."""
+        """A claim of bytes that are there already; others have to give way where they can."""
         made = Claim(self, tenant)
         self.move(made, nbytes)
-        self._make_room(tenant, self._of[tenant], self.held - self._most)
+        self._take_back(tenant, self._of[tenant], self.held - self._most)
         return made
 
     def admit(self, claim: Claim, nbytes: int) -> None:
@@ -84,7 +84,7 @@ class Claims:
         tenant, alone = claim.tenant, self.held == claim.held
         after = self._of[tenant] + nbytes
         lacking, kept_free = self.held + nbytes - self._most, self._kept_free(tenant, after)
-        if not alone and lacking + kept_free > 0 and (kept_free or not self._make_room(tenant, after, lacking)):
+        if not alone and lacking + kept_free > 0 and (kept_free or not self._take_back(tenant, after, lacking)):
             self._wait(tenant, after)
             detail = f"the server holds {self.held} bytes of requests, and has no room for {nbytes} more"
             raise Refusal("queue_full", detail, retry_after=_RETRY_AFTER)
@@ -120,7 +120,7 @@ class Claims:
                 most = max(most, wanted - self._of[other])
         return most
 
-    def _make_room(self, tenant: str, after: int, lacking: int) -> bool:
+    def _take_back(self, tenant: str, after: int, lacking: int) -> bool:
         """Take so many bytes back from those who hold more than this tenant would; none, where that is too little."""
         chosen = list[Claim]()
         for other, held in self._of.most_common():

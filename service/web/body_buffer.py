@@ -35,7 +35,7 @@ class BodyBuffer:
         return self.memory.view[: self._got]
 
     def put(self, piece: bytes) -> None:
-        """The next piece. Raises Refusal where there is no room for it."""
+        """The next part. Raises Refusal where there is no memory for it."""
         end = self._got + len(piece)
         if self.memory is None and end > INLINE:
             self.memory = self._rent(self._most, self._tenant)
@@ -50,7 +50,7 @@ class BodyBuffer:
         self._got = end
 
     def place(self, most: int) -> memoryview | None:
-        """The room that is left, where it is to be had and worth it."""
+        """The memory that is left, where it is to be had and worth it."""
         if self.memory is None or most < INLINE:
             return None
         try:

@@ -9,7 +9,7 @@ from service.web.chunks import Chunks
 from service.web.head import too_long
 from service.web.parsing import Head
 
-#: seconds in which as much has to move as is held: who has the server hold much is fast, or makes room
+#: seconds in which as much has to move as is held: who has the server hold much is fast, or gives way
 TURNOVER: Final = 240.0
 
 
@@ -50,7 +50,7 @@ class Sink(Protocol):
     """Receiver of a body."""
 
     def put(self, piece: bytes) -> None:
-        """The next piece. Raises Refusal where there is no room for it."""
+        """The next part. Raises Refusal where there is no memory for it."""
 
     def place(self, most: int) -> memoryview | None:
         """Where the next bytes may be received straight into, so many at most; None where there is no such place."""

@@ -115,7 +115,7 @@ def _resolved(path: str | Path) -> Path:
 
 
 def environment_of(permitted: Permitted | None) -> dict[str, str]:
-    """The variables by which a worker hears of it. Libraries that want room for themselves find it where it writes."""
+    """The variables by which a worker hears of it. Libraries that want a place of their own find it where it writes."""
     if permitted is None:
         return {}
     temporary = {"TMPDIR": permitted.writes[-1]} if permitted.devices else {}

@@ -29,7 +29,7 @@ def built(program: Program, types: dict[int, TensorType], roots: list[int]) -> t
 def test_nodes_are_the_same_as_one_by_one(sketch: Sketch) -> None:
     program, roots = Program(registry(), sketch.nodes), list(range(len(sketch.nodes)))
     quick = built(program, sketch.types, roots)
-    with patch.object(Builder, "has_room", PropertyMock(return_value=False)):
+    with patch.object(Builder, "may_repeat", PropertyMock(return_value=False)):
         assert built(program, sketch.types, roots) == quick
 
 

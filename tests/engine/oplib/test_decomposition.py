@@ -7,7 +7,7 @@ import pytest
 
 from engine import TensorType
 from engine.graph.errors import ShapeMismatch
-from engine.oplib.decomposition import matrix_type, room
+from engine.oplib.decomposition import chunk_workspace, matrix_type
 
 
 @pytest.mark.parametrize(("dtype", "wanted"), [("int8", "float64"), ("bool", "float64"), ("float16", "float16")])
@@ -23,7 +23,7 @@ def test_what_holds_no_matrices_is_refused(shape: tuple[int, ...]) -> None:
 
 def test_room_is_for_a_piece_and_once_for_what_one_matrix_takes() -> None:
     large = TensorType((4, 300, 300), np.dtype(float))
-    assert room(large, 10, 5) == 8 * (10 + 5)
+    assert chunk_workspace(large, 10, 5) == 8 * (10 + 5)
     few = TensorType((4, 2, 2), np.dtype(float))
-    assert room(few, 10, 5) == 8 * (4 * 10 + 5)
-    assert room(TensorType((4, 0, 2), np.dtype(float)), 10, 5) == 0
+    assert chunk_workspace(few, 10, 5) == 8 * (4 * 10 + 5)
+    assert chunk_workspace(TensorType((4, 0, 2), np.dtype(float)), 10, 5) == 0

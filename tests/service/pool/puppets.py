@@ -113,7 +113,7 @@ class Puppet:
         return len(self.tickets)
 
     @property
-    def has_room(self) -> bool:
+    def has_capacity(self) -> bool:
         return len(self.tickets) < SLOTS
 
     @property

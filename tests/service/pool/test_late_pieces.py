@@ -48,7 +48,7 @@ class Host:
     def pin(self, ticket: Ticket, reads: Any) -> bool:
         return True
 
-    def room_for(self, ticket: Ticket, nbytes: int, response_bytes: int) -> Any:
+    def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> Any:
         view, buffer = memoryview(self.memory)[:nbytes], SimpleNamespace(number=5)
         return SimpleNamespace(view=view, buffer=buffer, give_back=lambda: None)
 

@@ -130,7 +130,7 @@ async def test_what_is_stopped_or_begun_is_said_on_the_page(tmp_path: Any) -> No
         worker.page.begin(second.slot, 7.5)
         assert (worker.executing, worker.begun(second), worker.begun(first)) == (second, 7.5, None)
         assert worker.take_back([second]) == [first]
-        assert (worker.sent, worker.has_room, worker.tickets) == (1, True, [second])
+        assert (worker.sent, worker.has_capacity, worker.tickets) == (1, True, [second])
 
 
 @running
