@@ -14,7 +14,7 @@ Files:
     merge           Loops that go through the same steps, as one: a rule writes a loop once more, to have what came to
                     each step
     narrow          Ops that run functions without the results that nobody reads, nor what these alone need
-    nest            Loops in pieces: a scan of scans. Their way back keeps the carries between pieces alone
+    nest            Loops in segments: a scan of scans. Their way back keeps the carries between segments alone
     runs_functions  Base of the ops that run functions, and what is said of operands that do not fit these
     stepwise        Gradients of loops, step by step from the last: a loop the other way round, which computes each step
                     once more

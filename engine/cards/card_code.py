@@ -98,7 +98,7 @@ def _assembled(ptx: str, architecture: str) -> bytes:
 
 
 class _Linker:
-    """A handle of nvJitLink, for one piece of PTX."""
+    """A handle of nvJitLink, for one text of PTX."""
 
     def __init__(self, architecture: str) -> None:
         self._calls, self._handle = card_library("nvJitLink").loaded, ctypes.c_void_p()

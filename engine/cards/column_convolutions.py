@@ -5,12 +5,12 @@ the narrow tensor (whose positions are those of windows) and the columns of the 
 
     narrow = kernel · columns,   columns = kernelᵀ · narrow,   kernel = narrow · columnsᵀ
 
-That is done in pieces whose columns fit the workspace: some images at a time, else parts of one image. Where places of
+That is done in chunks whose columns fit the workspace: some images at a time, else parts of one image. Where places of
 one image are few, or there are groups, those of several images lie one after the other on a line, so that a product is
 as wide as they are together: then the narrow tensor is laid so, too, before or after. A tensor that no product can
 read, or write, as it lies, goes by way of the workspace.
 
-float16 is multiplied with sums in float32. What is added up further, columns by their taps and pieces by one another,
+float16 is multiplied with sums in float32. What is added up further, columns by their taps and chunks by one another,
 is kept in float32 in between, so that each number is rounded once.
 """
 
@@ -42,9 +42,9 @@ from engine.microkernels.product import Matrices, Product
 
 #: places of an image below which those of several are multiplied at once: about as wide as a tile of a product is
 _FEW_PLACES: Final = 128
-#: pieces that a convolution may be cut into
-_MOST_PIECES: Final = 256
-#: what pieces of the workspace begin at multiples of
+#: chunks that a convolution may be cut into
+_MOST_CHUNKS: Final = 256
+#: what parts of the workspace begin at multiples of
 _ALIGNMENT: Final = 256
 
 
@@ -102,7 +102,7 @@ class _Memory:
 
 
 class _Columns(ABC):
-    """What the three directions share. A subclass says what is done with a piece."""
+    """What the three directions share. A subclass says what is done with a chunk."""
 
     def __init__(self, of: ConvolutionGeometry, wide: Tensor, narrow: Tensor, workspace: int) -> None:
         self.of, self.wide, self.narrow, self.workspace = of, wide, narrow, workspace
@@ -135,7 +135,7 @@ class _Columns(ABC):
     def append_phases(self) -> bool:
         """Append the phases; whether there was memory for them."""
 
-    # pieces
+    # chunks
 
     def joins(self, images: int, *, lies: bool) -> bool:
         """Whether so many images are multiplied at once; `lies`: the narrow tensor may be used as it lies."""
@@ -145,9 +145,9 @@ class _Columns(ABC):
         """How many times so many bytes, in a few chunks, there is still memory for."""
         return max(0, self.workspace - self.memory.used - 4 * _ALIGNMENT) // each
 
-    def image_pieces(self, each: int) -> list[range]:
+    def image_chunks(self, each: int) -> list[range]:
         """Images of which each takes so many bytes, as many at a time as fit; nothing: not even one does."""
-        return _pieces(self.images, min(self.images, self.at_once(each)))
+        return _chunks(self.images, min(self.images, self.at_once(each)))
 
     # how matrices lie
 
@@ -275,11 +275,11 @@ class _Forward(_Columns):
             return True
         lies = y is not None and not self.joins(self.images, lies=True)
         each = (self.groups * self.lines + (0 if lies else self.narrow.shape[1])) * self.places * self.size
-        pieces = self.image_pieces(each)
-        for images in pieces:
+        chunks = self.image_chunks(each)
+        for images in chunks:
             self._images(kernel, images, y)
-        if pieces or y is None:
-            return bool(pieces)
+        if chunks or y is None:
+            return bool(chunks)
         return self._by_places(kernel, y)
 
     def _multiply_as_is(self, kernel: _Lying, columns: _Lying, y: _Lying) -> None:
@@ -307,16 +307,16 @@ class _Forward(_Columns):
         self.memory.used = start
 
     def _by_places(self, kernel: _Lying, y: _Lying) -> bool:
-        pieces = _pieces(self.places, self.at_once(self.groups * self.lines * self.size), self.images)
+        chunks = _chunks(self.places, self.at_once(self.groups * self.lines * self.size), self.images)
         start = self.memory.used
-        for image in range(self.images if pieces else 0):
-            for places in pieces:
+        for image in range(self.images if chunks else 0):
+            for places in chunks:
                 columns = self.lay(self.x, range(image, image + 1), places.start, len(places), joined=False)
                 b = self.line_matrix(columns, self.size, 1, len(places), self.lines)
                 c = y.at(image * self.narrow.steps[0] + places.start * y.column)
                 self.multiply((self.features, self.lines, len(places)), kernel, b, c)
                 self.memory.used = start
-        return bool(pieces)
+        return bool(chunks)
 
 
 class _Adjoint(_Columns):
@@ -336,10 +336,10 @@ class _Adjoint(_Columns):
             return True
         lies = x is not None and not self.joins(self.images, lies=True)
         packed = 0 if lies else self.narrow.shape[1] * self.places * self.size
-        pieces = self.image_pieces(self.groups * self.lines * self.places * self.computed + packed)
-        for images in pieces:
+        chunks = self.image_chunks(self.groups * self.lines * self.places * self.computed + packed)
+        for images in chunks:
             self._images(kernel, images, x)
-        return bool(pieces) or self._by_channels(kernel, x)
+        return bool(chunks) or self._by_channels(kernel, x)
 
     def _images(self, kernel: _Lying, images: range, x: _Lying | None) -> None:
         start, count = self.memory.used, len(images)
@@ -367,15 +367,15 @@ class _Adjoint(_Columns):
         each = self.taps * self.places * self.computed
         packed = 0 if x is not None else self.narrow.shape[1] * self.places * self.size
         at_once = min(self.depth, max(0, self.at_once(1) - packed) // each)
-        pieces = _pieces(self.depth, at_once, self.images * self.groups)
+        chunks = _chunks(self.depth, at_once, self.images * self.groups)
         start = self.memory.used
-        for image in range(self.images if pieces else 0):
+        for image in range(self.images if chunks else 0):
             b = self._narrow(range(image, image + 1), x, joined=False)
             for group in range(self.groups):
-                for channels in pieces:
+                for channels in chunks:
                     self._channels(kernel, b, image, group, channels)
             self.memory.used = start
-        return bool(pieces)
+        return bool(chunks)
 
     def _channels(self, kernel: _Lying, b: _Lying, image: int, group: int, channels: range) -> None:
         start, lines = self.memory.used, len(channels) * self.taps
@@ -394,7 +394,7 @@ class _Adjoint(_Columns):
 
 
 class _ByKernel(_Columns):
-    """kernel = narrow · columnsᵀ, summed over images: pieces are added to those before."""
+    """kernel = narrow · columnsᵀ, summed over images: chunks are added to those before."""
 
     def __init__(self, of: ConvolutionGeometry, workspace: int) -> None:
         super().__init__(of, of.x, of.y, workspace)
@@ -409,22 +409,22 @@ class _ByKernel(_Columns):
             return True
         packed = 0 if y is not None and self.images == 1 else self.narrow.shape[1]
         each = (self.groups * self.lines + packed) * self.places * self.size
-        pieces = _pieces(self.images, min(self.images, self._left() // each))
-        if not pieces and y is not None:
+        chunks = _chunks(self.images, min(self.images, self._left() // each))
+        if not chunks and y is not None:
             return self._by_places(y)
-        self._prepare(len(pieces))
-        for images in pieces:
+        self._prepare(len(chunks))
+        for images in chunks:
             self._images(images, y)
-        return bool(pieces)
+        return bool(chunks)
 
     def _left(self) -> int:
-        """Bytes that pieces may have, beside the sums."""
+        """Bytes that chunks may have, beside the sums."""
         return self.at_once(1) - _rounded(math.prod(self.of.kernel.shape) * self.computed)
 
-    def _prepare(self, pieces: int) -> None:
-        """Where so many pieces are added up: where the kernel is to lie, or in the workspace, as wide as computed."""
-        self.pieces = self.left = pieces
-        self.widens = self.computed != self.size and pieces > 1
+    def _prepare(self, chunks: int) -> None:
+        """Where so many chunks are added up: where the kernel is to lie, or in the workspace, as wide as computed."""
+        self.chunks = self.left = chunks
+        self.widens = self.computed != self.size and chunks > 1
         lying = None if self.widens else self.kernel_lying(self.kernel)
         self.is_direct = lying is not None
         size = self.computed if self.widens else self.size
@@ -444,19 +444,19 @@ class _ByKernel(_Columns):
 
     def _by_places(self, y: _Lying) -> bool:
         each = self.groups * self.lines * self.size
-        pieces = _pieces(self.places, min(self.places, self._left() // each), self.images)
-        self._prepare(self.images * len(pieces))
-        for image in range(self.images if pieces else 0):
-            for places in pieces:
+        chunks = _chunks(self.places, min(self.places, self._left() // each), self.images)
+        self._prepare(self.images * len(chunks))
+        for image in range(self.images if chunks else 0):
+            for places in chunks:
                 columns = self.lay(self.x, range(image, image + 1), places.start, len(places), joined=False)
                 a = y.at(image * self.narrow.steps[0] + places.start * y.column)
                 b = self.line_matrix(columns, self.size, 1, len(places), self.lines).turned
                 self._multiply(len(places), a, b)
-        return bool(pieces)
+        return bool(chunks)
 
     def _multiply(self, inner: int, a: _Lying, b: _Lying) -> None:
-        """Of one piece, added to those before."""
-        adds = self.left < self.pieces
+        """Of one chunk, added to those before."""
+        adds = self.left < self.chunks
         self.multiply((self.features, inner, self.lines), a, b, self.sums, adds=adds, widens=self.widens)
         self.left -= 1
         if not self.left and not self.is_direct:
@@ -480,12 +480,12 @@ def _rounded(nbytes: int) -> int:
     return -(-nbytes // _ALIGNMENT) * _ALIGNMENT
 
 
-def _pieces(count: int, at_once: int, times: int = 1) -> list[range]:
-    """So many at a time, about equally many; nothing where not one is, or pieces, so many times, are too many."""
-    pieces = -(-count // at_once) if at_once > 0 else 0
-    if not 0 < pieces * times <= _MOST_PIECES:
+def _chunks(count: int, at_once: int, times: int = 1) -> list[range]:
+    """So many at a time, about equally many; nothing where not one is, or chunks, so many times, are too many."""
+    chunks = -(-count // at_once) if at_once > 0 else 0
+    if not 0 < chunks * times <= _MOST_CHUNKS:
         return []
-    each = -(-count // pieces)
+    each = -(-count // chunks)
     return [range(start, min(start + each, count)) for start in range(0, count, each)]
 
 

@@ -33,8 +33,8 @@ LOOKED_THROUGH: Final = 64
 _RUN: Final = 256
 #: bytes of an index and its place: the upper and the lower half of a number
 _KEY: Final = 8
-#: pieces that rows may be cut into
-_MOST_PIECES: Final = 256
+#: chunks that rows may be cut into
+_MOST_CHUNKS: Final = 256
 #: extents that half of a key holds, and one more
 _MOST: Final = 1 << 31
 #: entries of a table before the axes
@@ -142,7 +142,7 @@ def index_sum_recipe(
     """Result 0 is x, or zeros, with the updates added at the indices, in at most so many bytes of workspace.
 
     An index outside is noted as the number of its operand, and 1. None where the workspace is too small, offsets do not
-    fit their words, there is nothing to index, or float16 would be rounded between two pieces.
+    fit their words, there is nothing to index, or float16 would be rounded between two chunks.
     """
     writer = _IndexSum(of, workspace, x, index, updates)
     if not of.extent or not writer.is_addressable or (of.index_bytes, of.is_signed) not in _INDICES:
@@ -227,7 +227,7 @@ class _IndexSum:
         if not count or (count < self.of.count and computed_in(self.of.dtype) != self.of.dtype):
             return None
         starts = range(0, self.number, lists), range(0, self.of.count, count)
-        if len(starts[0]) * len(starts[1]) > _MOST_PIECES:
+        if len(starts[0]) * len(starts[1]) > _MOST_CHUNKS:
             return None
         phases: list[Phase] = [self._start()]
         for first in starts[0]:

@@ -20,8 +20,8 @@ from engine.microkernels.windows import DirectedPool, PoolGeometry
 
 #: entries of a table before the batch axes
 _HEAD: Final = 21
-#: what pieces of planes may be many of, on the way back
-_MOST_PIECES: Final = 256
+#: chunks that planes may be cut into, on the way back
+_MOST_CHUNKS: Final = 256
 
 #: of a window: its plane, and which of its taps are inside of that
 _WINDOW: Final = """\
@@ -202,7 +202,7 @@ class _Pool:
         size = 8 if self.is_wide else 4
         positions, elements = math.prod(self.of.positions), math.prod(self.of.extents)
         at_once = min(self.planes, workspace // (positions * size))
-        if self.planes and (not at_once or -(-self.planes // at_once) > _MOST_PIECES):
+        if self.planes and (not at_once or -(-self.planes // at_once) > _MOST_CHUNKS):
             return None
         phases = []
         g, x, y, chosen = (

@@ -31,7 +31,7 @@ class _Memory(Protocol):
 
 
 class NativeMemory:
-    """Bytes that are given out piece by piece."""
+    """Bytes that are given out one after the other."""
 
     def __init__(self, whole: HostArray) -> None:
         self._whole = whole

@@ -151,7 +151,7 @@ class CudaPreparedPlan:
 class _Variant:
     """A plan on feeds that lie at `addresses`, with memory for its results.
 
-    CuPy makes every array on a piece of memory refer to the object that owns it, so that this one's references tell
+    CuPy makes every array on some memory refer to the object that owns it, so that this one's references tell
     whether there are arrays beside its own.
     """
 

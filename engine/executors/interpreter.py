@@ -57,7 +57,7 @@ class Executor(ABC):
     device: ClassVar[str]
     #: `auto` is the first device by this number that there is
     position: ClassVar[int]
-    #: whether a plan that may never run again is run step by step: a card's runs need their pieces for deadlines
+    #: whether a plan that may never run again is run step by step: a card's runs need their segments for deadlines
     begins_unbound: ClassVar[bool] = False
     instances: InstancePool
     #: which way a plan runs; None where nothing is compiled, and `_without` binds all

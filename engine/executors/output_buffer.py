@@ -13,7 +13,7 @@ _NEVER = -1
 class OutputBuffer:
     """A buffer whose arrays go to callers, and which is new for each run unless nobody holds any of them.
 
-    NumPy makes every array on a piece of memory refer to the object that owns it, so that this one's references tell
+    NumPy makes every array on some memory refer to the object that owns it, so that this one's references tell
     whether there are arrays beside the prepared plan's own. Who has none cannot get one: the count never rises from
     nowhere.
     """

@@ -240,7 +240,7 @@ def binding_into(kept: dict[Plan, ReadyPlan], executor: Executor, binder: Binder
 
 
 def _cut(executor: Executor, sizes: Sequence[int]) -> list[Buffer]:
-    """Buffers of these sizes, in one piece of memory."""
+    """Buffers of these sizes, cut from one allocation."""
     starts = list(accumulate(map(aligned, sizes), initial=0))
     memory = executor.allocate(starts[-1])
     return [memory[start : start + nbytes] for start, nbytes in zip(starts, sizes, strict=False)]

@@ -99,7 +99,7 @@ class Region:
 
 
 def alone(steps: Sequence[NativeStep]) -> HostArray:
-    """The words of steps that one thread makes, each in one piece."""
+    """The words of steps that one thread makes, each as one array."""
     rows: HostArray = np.zeros((len(steps), StepEntry.SIZE), np.int64)
     for row, step in zip(rows, steps, strict=True):
         _write_step(row, step)

@@ -48,7 +48,7 @@ class _Sum(NamedTuple):
 
 
 class _Memory:
-    """Workspace, handed out piece by piece."""
+    """Workspace, handed out one after the other."""
 
     def __init__(self, address: int, itemsize: int) -> None:
         self.address, self._itemsize, self.used = address, itemsize, 0

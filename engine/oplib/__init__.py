@@ -26,6 +26,8 @@ Files:
     conjugates           Conjugates, and the real part that is what arrives at a real operand: cotangents of complex
                          numbers
     convolution          Base of convolution and its adjoint, on any number of spatial axes
+    convolution_layout   Layout of convolutions: how much of one is laid out at a time, so that it stays in the cache,
+                         and in which order
     decomposition        Base of the decompositions, and of what is made by them: one operand, matrices on its last two
                          axes
     dynamic_boxes        Boxes whose starts are computed: where they lie in an array, and the same of many examples,
@@ -36,7 +38,7 @@ Files:
     exponentials         Exponentials of matrices, and their derivatives along a direction
     extremes             NaN where something is chosen by its size: it wins, as in NumPy, and what was chosen takes the
                          gradient
-    factors              Matrices taken apart, some at a time: a batch in pieces, and in it matrices that have no answer
+    factors              Matrices taken apart, some at a time: a batch in chunks, and in it matrices that have no answer
     fill                 Numbers around and everywhere: those that JSON has no word for are stated by one
     flat_places          Places in memory of the elements that an index tensor picks from an array: found a chunk at a
                          time
@@ -102,8 +104,6 @@ Files:
                          makes of it
     threefry_elements    Random numbers an element at a time, so that loops have them: words and counters carried by
                          floats, as bits
-    tiling               Tiling of convolutions: how much of one is laid out at a time, so that it stays in the cache,
-                         and in which order
     units                Directions of complex numbers: x / |x|, and what is done at 0, where there is none
     widening             float16 in the course of a computation: in float32, and rounded once at its end
     window_axes          Windows along one axis as an axis of their own: what pools of any number of axes take one after

@@ -12,7 +12,7 @@ from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
 from engine.oplib.conjugates import conjugate
 from engine.oplib.decomposition import chunk_workspace, operations
-from engine.oplib.factors import factored, pieces
+from engine.oplib.factors import chunks, factored
 from engine.oplib.lapack_work import lapack_bytes
 
 
@@ -37,7 +37,7 @@ class Cofactors(Op):
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
         """By singular values."""
         if out.size:
-            for (part,), (y,) in pieces(run, [x], [out]):
+            for (part,), (y,) in chunks(run, [x], [out]):
                 u, s, vh = factored(run, "svd", part)
                 signs = run.xp.linalg.det(u) * run.xp.linalg.det(vh)
                 others = _products_of_others(run.xp, s) * signs[:, None]

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from engine.graph.op import Array, Namespace
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import FLOAT64, TensorType
+from engine.oplib.convolution_layout import Layout, layout
 from engine.oplib.im2col import by_group, correlate_groups, groups_workspace, matrix
 from engine.oplib.known_numbers import are_finite
 from engine.oplib.residues import residue_classes, residues_cover
-from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
 
 ALL = (slice(None),) * 3  # images, groups, channels

@@ -13,9 +13,9 @@ from engine.graph.ir import Value
 from engine.graph.op import Op, ResultTypes
 from engine.graph.tensor_type import TensorType, promote
 from engine.oplib import batching
+from engine.oplib.convolution_layout import Layout
 from engine.oplib.permutation import shaped
 from engine.oplib.spatial import check_ranks, check_spatial
-from engine.oplib.tiling import Layout
 from engine.oplib.windows import Windows
 
 GROUPS = Attr("int", 1, "how many equal parts the channels are cut into, each with its own kernels", minimum=1)

@@ -10,7 +10,7 @@ from engine.graph.errors import ShapeMismatch
 from engine.graph.ir import Value
 from engine.graph.op import Op
 from engine.graph.tensor_type import TensorType, show_shape, to_average
-from engine.oplib.factors import pieces_bytes
+from engine.oplib.factors import chunk_bytes
 from engine.oplib.matrices import wide_dtype
 
 
@@ -41,11 +41,11 @@ def matrix_type(x: TensorType, operand: int = 0, name: str = "x") -> TensorType:
 
 
 def chunk_workspace(x: TensorType, each: int, once: int = 0) -> int:
-    """Bytes for pieces that take so many numbers a matrix, and for what LAPACK takes, which is one at a time.
+    """Bytes for chunks that take so many numbers a matrix, and for what LAPACK takes, which is one at a time.
 
     They are doubles, or pairs of these.
     """
-    return pieces_bytes(x.shape, each, x) + wide_dtype(x.dtype).itemsize * once if x.size else 0
+    return chunk_bytes(x.shape, each, x) + wide_dtype(x.dtype).itemsize * once if x.size else 0
 
 
 def real_like(x: TensorType) -> TensorType:

@@ -16,7 +16,7 @@ from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib import batching
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import chunk_workspace, operations
-from engine.oplib.factors import admit, pieces
+from engine.oplib.factors import admit, chunks
 
 #: the norm up to which the polynomial, and up to which its derivative, has an error below the rounding of doubles
 _REACH: Final = (1.090863719290036, 0.9317169257)
@@ -41,7 +41,7 @@ _MATRICES: Final = 14
 
 
 def exponentials(run: RunContext, x: Array, *along: Array) -> Array:
-    """exp of each matrix of a piece [c, n, n], and its derivatives along others, as many: [1 + directions, c, n, n].
+    """exp of each matrix of a chunk [c, n, n], and its derivatives along others, as many: [1 + directions, c, n, n].
 
     A matrix is scaled, put into Taylor's polynomial of degree 18, and squared. It goes together with its derivatives,
     by the rule of the product: three products of n × n matrices instead of one, and not the eight of a block twice as
@@ -50,7 +50,7 @@ def exponentials(run: RunContext, x: Array, *along: Array) -> Array:
     xp, (count, n, _) = run.xp, x.shape
     admit(run, "matrix_exp", x)
     times, lost = _halvings(xp, x, along)
-    # in one piece, which the next call is given again
+    # in one array, which the next call is given again
     places = xp.empty((1 + len(along), count, _POWERS + len(_SUMS) + 1, n, n), x.dtype)
     first, *_, spare = _split(places)
     scales = xp.ldexp(xp.ones(count, x.real.dtype), -times)
@@ -138,7 +138,7 @@ def _squared(run: RunContext, y: Array, spare: Array, times: Array) -> Array:
 
 
 def exponentials_bytes(x: TensorType, directions: int) -> int:
-    """What pieces of operands like x take, with so many directions: with the operands' copies."""
+    """What chunks of operands like x take, with so many directions: with the operands' copies."""
     return chunk_workspace(x, (1 + directions) * _MATRICES * x.shape[-1] ** 2)
 
 
@@ -165,7 +165,7 @@ class ExponentialSlope(Op):
         """Along directions no larger than 1, which no product makes too large or too small."""
         if not x.size:
             return
-        for (at, along), (y,) in pieces(run, [x, g], [out]):
+        for (at, along), (y,) in chunks(run, [x, g], [out]):
             sizes = run.xp.abs(along).max(axis=(-2, -1), keepdims=True)
             sizes[sizes == 0] = 1
             y[...] = exponentials(run, at, along / sizes)[1] * sizes
@@ -188,7 +188,7 @@ class ExponentialSlope(Op):
         return operations(types[0], 3 * exponential_flops(types[0].shape))
 
     def workspace(self, out: ResultTypes, *types: TensorType, **attrs: Any) -> int:
-        """What a piece with one direction takes."""
+        """What a chunk with one direction takes."""
         return exponentials_bytes(types[0], 1)
 
 

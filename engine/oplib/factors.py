@@ -1,4 +1,4 @@
-"""Matrices taken apart, some at a time: a batch in pieces, and in it matrices that have no answer."""
+"""Matrices taken apart, some at a time: a batch in chunks, and in it matrices that have no answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib.matrices import computed, unchecked, wide_dtype
 
-#: elements of a piece, and FLOPs of one in units of n³: a few milliseconds of work between two looks at the deadline
+#: elements of a chunk, and FLOPs of one in units of n³: a few milliseconds of work between two looks at the deadline
 _ELEMENTS: Final = 1 << 15
 _CUBES: Final = 1 << 20
 
@@ -35,12 +35,12 @@ _COMPLEX: Final = 3
 
 
 def at_once(shape: Shape) -> int:
-    """How many matrices of this shape, on its last two axes, are one piece."""
+    """How many matrices of this shape, on its last two axes, are one chunk."""
     m, n = shape[-2:]
     return max(1, min(_ELEMENTS // max(1, m * n), _CUBES // max(1, m * n * max(m, n))))
 
 
-def pieces(
+def chunks(
     run: RunContext, operands: Sequence[Array], outs: Sequence[Array]
 ) -> Iterator[tuple[list[Array], list[Array]]]:
     """Of a batch, some matrices at a time: copies of the operands in the dtype `computed`, and where results go.
@@ -61,8 +61,8 @@ def _is_complex(x: Array) -> bool:
     return is_complex(x.dtype)
 
 
-def pieces_bytes(shape: Shape, doubles: int, *operands: TensorType) -> int:
-    """What pieces take of operands of this shape: so many doubles a matrix, and operands that a reshape copies.
+def chunk_bytes(shape: Shape, doubles: int, *operands: TensorType) -> int:
+    """What chunks take of operands of this shape: so many doubles a matrix, and operands that a reshape copies.
 
     Of a complex operand they are pairs of doubles.
     """
@@ -72,13 +72,13 @@ def pieces_bytes(shape: Shape, doubles: int, *operands: TensorType) -> int:
 
 
 def symmetric_part(x: Array) -> Array:
-    """(x + xᴴ) / 2, of a piece that may be written over."""
+    """(x + xᴴ) / 2, of a chunk that may be written over."""
     x *= 0.5
     return x + x.swapaxes(-1, -2).conj()
 
 
 def factored(run: RunContext, name: str, x: Array) -> Sequence[Array]:
-    """The factors of each matrix of a piece [c, m, n], which is written over: NaN where there are none.
+    """The factors of each matrix of a chunk [c, m, n], which is written over: NaN where there are none.
 
     `name` is one of eigh, eigvalsh (of what is symmetric), svd, svdvals (thin), and qr (reduced). A matrix with an
     infinity or NaN has no factors: LAPACK is never shown one. Raises DeadlineTooNear for one that takes too long.
@@ -135,7 +135,7 @@ def _checked(xp: Any, name: str) -> Callable[[Array], Any]:
 
 
 def admit(run: RunContext, name: str, x: Array) -> None:
-    """Look whether there is time for a piece on a processor, by a name of `_SECONDS`. Raises DeadlineTooNear."""
+    """Look whether there is time for a chunk on a processor, by a name of `_SECONDS`. Raises DeadlineTooNear."""
     if run.device == "cpu":
         times = _COMPLEX if _is_complex(x) else 1
         run.deadline.admit(times * _SECONDS[name] * x.size * min(x.shape[-2:]) / run.threads)

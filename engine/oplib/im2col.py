@@ -12,7 +12,7 @@ import math
 from engine.graph.op import Array, Namespace
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import DType, Shape, TensorType
-from engine.oplib.tiling import Layout, layout
+from engine.oplib.convolution_layout import Layout, layout
 from engine.oplib.windows import Windows
 
 

@@ -14,8 +14,8 @@ from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Shape, TensorType
 from engine.oplib import batching
 from engine.oplib.convolution import correlated, cropped, folded, of_none, placing, spread_values, typed, unfolded
+from engine.oplib.convolution_layout import Layout, layout
 from engine.oplib.im2col import sum_kernel, sum_kernel_workspace
-from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
 
 

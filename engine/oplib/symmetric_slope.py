@@ -14,7 +14,7 @@ from engine.oplib import batching
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import chunk_workspace
 from engine.oplib.exponentials import exponential_slope, slope_by_matrix
-from engine.oplib.factors import factored, pieces, symmetric_part
+from engine.oplib.factors import chunks, factored, symmetric_part
 from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.spectrum import column, hermitian_part, row
 
@@ -45,7 +45,7 @@ class SymmetricSlope(Op):
     def forward(self, run: RunContext, x: Array, e: Array, *, out: Array, function: str) -> None:
         """By eigenvalues."""
         if out.size:
-            for (at, along), (y,) in pieces(run, [x, e], [out]):
+            for (at, along), (y,) in chunks(run, [x, e], [out]):
                 w, v = factored(run, "eigh", symmetric_part(at))
                 turned = v.swapaxes(-1, -2)
                 inner = turned @ along @ v

@@ -13,11 +13,11 @@ from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.oplib.convolution import Convolution, placing, spread_values, typed
+from engine.oplib.convolution_layout import Layout, layout
 from engine.oplib.im2col import correlate, correlate_workspace
 from engine.oplib.kernel_gradient import kernel_gradient
 from engine.oplib.operands import require_extent, require_shape
 from engine.oplib.spatial import check_fits, check_groups
-from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
 
 

@@ -15,10 +15,10 @@ from engine.graph.tensor_type import Shape, TensorType
 from engine.graph.truth import Truth
 from engine.oplib.col2im import add_windows, add_windows_workspace
 from engine.oplib.convolution import Convolution, correlated, placing_transposed, typed
+from engine.oplib.convolution_layout import Layout, layout
 from engine.oplib.kernel_gradient import kernel_gradient
 from engine.oplib.operands import require_extent, require_shape
 from engine.oplib.spatial import check_extents, check_groups, check_spread
-from engine.oplib.tiling import Layout, layout
 from engine.oplib.windows import Windows
 
 

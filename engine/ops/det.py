@@ -14,7 +14,7 @@ from engine.graph.truth import Truth
 from engine.oplib.cofactors import cofactors
 from engine.oplib.conjugates import conjugate
 from engine.oplib.decomposition import Decomposition, chunk_workspace, operations
-from engine.oplib.factors import pieces
+from engine.oplib.factors import chunks
 from engine.oplib.matrices import square
 from engine.oplib.spectrum import of_nothing
 from engine.oplib.widening import wide
@@ -63,7 +63,7 @@ class Det(Decomposition):
         if not x.size:
             out.fill(1)
             return
-        for (part,), (y,) in pieces(run, [x], [out]):
+        for (part,), (y,) in chunks(run, [x], [out]):
             y[...] = run.xp.linalg.det(part)
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:

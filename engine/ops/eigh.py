@@ -14,7 +14,7 @@ from engine.graph.tensor_type import TensorType
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import Decomposition, chunk_workspace, operations, real_like
-from engine.oplib.factors import factored, pieces, symmetric_part
+from engine.oplib.factors import chunks, factored, symmetric_part
 from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.matrices import square
 from engine.oplib.spectrum import (
@@ -47,7 +47,7 @@ class EighValues(Decomposition):
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
         """LAPACK's syevd or heevd, which then forms no vectors."""
         if out[0].size:
-            for (part,), (w,) in pieces(run, [x], out):
+            for (part,), (w,) in chunks(run, [x], out):
                 w[...] = factored(run, "eigvalsh", symmetric_part(part))[0]
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
@@ -118,7 +118,7 @@ class Eigh(Decomposition):
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
         """LAPACK's syevd or heevd."""
         if out[0].size:
-            for (part,), results in pieces(run, [x], out):
+            for (part,), results in chunks(run, [x], out):
                 for y, found in zip(results, factored(run, "eigh", symmetric_part(part)), strict=True):
                     y[...] = found
 

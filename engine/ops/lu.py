@@ -17,11 +17,11 @@ from engine.graph.tensor_type import INT64, HostArray, Shape, TensorType
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint, conjugate
 from engine.oplib.decomposition import Decomposition, chunk_workspace, matrix_type, operations
-from engine.oplib.factors import admit, at_once, pieces
+from engine.oplib.factors import admit, at_once, chunks
 from engine.oplib.spectrum import column, of_nothing
 from engine.oplib.widening import wide
 
-#: columns up to which all matrices of a piece are factored together
+#: columns up to which all matrices of a chunk are factored together
 _SMALL: Final = 16
 
 
@@ -72,7 +72,7 @@ class LU(Decomposition):
         if not x.size:
             permutation[...] = run.xp.arange(x.shape[-2])
             return
-        for (part,), (left, right, rows) in pieces(run, [x], [lower, upper, permutation]):
+        for (part,), (left, right, rows) in chunks(run, [x], [lower, upper, permutation]):
             lost = ~run.xp.isfinite(part).all(axis=(-2, -1))
             part[lost] = 0
             admit(run, "lu", part)
@@ -181,7 +181,7 @@ def _factor_on_cpu(run: RunContext, x: HostArray, lower: HostArray, upper: HostA
 
 
 def _is_swept(shape: Shape) -> bool:
-    """Whether a piece of this shape is quicker a column of all matrices at a time than by a call each."""
+    """Whether a chunk of this shape is quicker a column of all matrices at a time than by a call each."""
     count, *extents = shape
     return min(extents) <= min(_SMALL, count)
 

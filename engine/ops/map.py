@@ -129,14 +129,14 @@ class Map(RunsFunctions):
         entries = parts.sequences[0].shape[0]
         batch = min(entries, at_once or _batch(builder, body))
         whole = entries // batch if batch else 0
-        pieces = []
+        found = []
         if whole > 1:
-            pieces.append(_scan(builder, parts, body, batch, whole, sums))
+            found.append(_scan(builder, parts, body, batch, whole, sums))
         start = whole * batch if whole > 1 else 0
-        if start < entries or not pieces:
+        if start < entries or not found:
             rest = [cut(x, 0, start, entries) if start else x for x in parts.sequences]
-            pieces.append(_at_once(builder, body, Parts(parts.consts, (), rest), entries - start, sums))
-        return bundled(builder, [_joined(k < sums, [piece[k] for piece in pieces]) for k in range(len(body.outputs))])
+            found.append(_at_once(builder, body, Parts(parts.consts, (), rest), entries - start, sums))
+        return bundled(builder, [_joined(k < sums, [each[k] for each in found]) for k in range(len(body.outputs))])
 
 
 class SummingMap(Map):
@@ -228,8 +228,8 @@ def _adding(body: Body, consts: int, sums: Sequence[TensorType], axes: Sequence[
     return derived(body, builder.graph([*added, *results[len(sums) :]]), types)
 
 
-def _joined(is_sum: bool, pieces: Sequence[Value]) -> Value:
-    first, *rest = pieces
+def _joined(is_sum: bool, parts: Sequence[Value]) -> Value:
+    first, *rest = parts
     if not rest:
         return first
     return first + rest[0] if is_sum else first.cat(*rest, axis=0)

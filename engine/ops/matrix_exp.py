@@ -15,7 +15,7 @@ from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import Decomposition, operations
 from engine.oplib.exponentials import exponential_flops, exponential_slope, exponentials, exponentials_bytes
-from engine.oplib.factors import pieces
+from engine.oplib.factors import chunks
 from engine.oplib.matrices import square
 from engine.oplib.widening import wide
 
@@ -65,7 +65,7 @@ class MatrixExp(Decomposition):
     def forward(self, run: RunContext, x: Array, *, out: Array) -> None:
         """Some matrices at a time."""
         if out.size:
-            for (part,), (y,) in pieces(run, [x], [out]):
+            for (part,), (y,) in chunks(run, [x], [out]):
                 y[...] = exponentials(run, part)[0]
 
     def vjp(self, g: Value, y: Value, x: Value) -> Sequence[Value | None]:
@@ -77,5 +77,5 @@ class MatrixExp(Decomposition):
         return operations(types[0], exponential_flops(types[0].shape))
 
     def workspace(self, out: ResultTypes, x: TensorType, **attrs: Any) -> int:
-        """Of a piece, a copy, powers and sums of these."""
+        """Of a chunk, a copy, powers and sums of these."""
         return exponentials_bytes(x, 0)

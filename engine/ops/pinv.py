@@ -19,7 +19,7 @@ from engine.graph.tensor_type import DType, TensorType, promote, to_average
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import Decomposition, chunk_workspace, matrix_type, operations
-from engine.oplib.factors import factored, pieces
+from engine.oplib.factors import chunks, factored
 from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.operands import wrong_shape
 from engine.oplib.product import product_type
@@ -96,7 +96,7 @@ class PInv(Decomposition):
         """LAPACK's gesdd, and a product."""
         part = rank_tolerance(x.shape, out.dtype) if rcond is None else rcond
         if out.size:
-            for (matrices,), (y,) in pieces(run, [x], [out]):
+            for (matrices,), (y,) in chunks(run, [x], [out]):
                 u, s, vh = factored(run, "svd", matrices)
                 kept = ~(s <= part * s[:, :1])
                 inverse = run.xp.where(kept, 1 / run.xp.where(kept, s, 1), 0)

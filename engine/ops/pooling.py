@@ -17,10 +17,10 @@ from engine.graph.tensor_type import INT64, DType, TensorType, to_average
 from engine.graph.truth import Truth
 from engine.oplib import batching
 from engine.oplib.accumulate import accumulator
+from engine.oplib.convolution_layout import slices, within_chunk
 from engine.oplib.extremes import identity_of
 from engine.oplib.operands import require_shape
 from engine.oplib.pooling import Pooling, give_back, give_back_workspace, placed, rows_of, slide
-from engine.oplib.tiling import slices, within_chunk
 
 
 class MaxPool2D(Pooling):

@@ -16,7 +16,7 @@ from engine.graph.tensor_type import TensorType, show_shape
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import Decomposition, chunk_workspace, matrix_type, operations
-from engine.oplib.factors import factored, pieces
+from engine.oplib.factors import chunks, factored
 from engine.oplib.lapack import is_for_lapack, qr_each, qr_each_bytes
 from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.spectrum import hermitian_part, of_nothing
@@ -66,7 +66,7 @@ class QR(Decomposition):
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array]) -> None:
         """LAPACK's geqrf and orgqr."""
         if out[1].size:
-            for (part,), results in pieces(run, [x], out):
+            for (part,), results in chunks(run, [x], out):
                 for y, found in zip(results, factored(run, "qr", part), strict=True):
                     y[...] = found
 

@@ -15,7 +15,7 @@ from engine.graph.tensor_type import Shape, TensorType
 from engine.graph.truth import Truth
 from engine.oplib.conjugates import adjoint
 from engine.oplib.decomposition import Decomposition, chunk_workspace, matrix_type, operations, real_like
-from engine.oplib.factors import factored, pieces
+from engine.oplib.factors import chunks, factored
 from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.spectrum import (
     DEGENERATE,
@@ -47,7 +47,7 @@ class SingularValues(Decomposition):
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
         """LAPACK's gesdd, which then forms no vectors."""
         if out[0].size:
-            for (part,), (s,) in pieces(run, [x], out):
+            for (part,), (s,) in chunks(run, [x], out):
                 s[...] = factored(run, "svdvals", part)[0]
 
     def vjp(self, g: Sequence[Value | None], y: Value, x: Value, *, degenerate: str) -> Sequence[Value | None]:
@@ -125,7 +125,7 @@ class SVD(Decomposition):
     def forward(self, run: RunContext, x: Array, *, out: Sequence[Array], degenerate: str) -> None:
         """LAPACK's gesdd."""
         if out[1].size:
-            for (part,), results in pieces(run, [x], out):
+            for (part,), results in chunks(run, [x], out):
                 for y, found in zip(results, factored(run, "svd", part), strict=True):
                     y[...] = found
 

@@ -17,7 +17,7 @@ from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
 from engine.graph.truth import Truth
 from engine.oplib.decomposition import Decomposition, chunk_workspace
-from engine.oplib.factors import factored, pieces, symmetric_part
+from engine.oplib.factors import chunks, factored, symmetric_part
 from engine.oplib.lapack_work import lapack_bytes
 from engine.oplib.matrices import square
 from engine.oplib.spectrum import hermitian_part
@@ -97,7 +97,7 @@ class SymmetricFunction(Decomposition):
     def forward(self, run: RunContext, x: Array, *, out: Array, function: str) -> None:
         """LAPACK's syevd, and a product."""
         if out.size:
-            for (part,), (y,) in pieces(run, [x], [out]):
+            for (part,), (y,) in chunks(run, [x], [out]):
                 w, v = factored(run, "eigh", symmetric_part(part))
                 values = _applied(run.xp, w, function)
                 y[...] = (v * values[..., None, :]) @ v.swapaxes(-1, -2)

@@ -35,8 +35,8 @@ from engine.transforms.jvp import check_linear
 CHUNK_BYTES: Final = (1 << 28, 1 << 25, 1 << 22, 1)
 #: what plans that are kept may take in all: two of 46,000 nodes, with their gradients, take a quarter of it
 PLAN_BYTES: Final = 1 << 30
-#: of long loops, where memory is short: pieces, and pieces of pieces
-MOST_LEVELS_OF_PIECES: Final = 2
+#: of long loops, where memory is short: segments, and segments of segments
+MOST_LEVELS_OF_SEGMENTS: Final = 2
 #: of the memory, what a body may take, where it takes too much
 _PARTS: Final = (0.75, 0.5, 0.25)
 #: a result's label, and its node
@@ -209,8 +209,8 @@ def plan_within(
 ) -> PlanWithin:
     """As `plan_call`; where that is over `memory`, or a graph of a later opset over the limit, of less and less.
 
-    Loops go in pieces, then in pieces of pieces; what else there is no memory for is computed again. `recomputed_flops`
-    of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever is done, the least
+    Loops go in segments, then in segments of segments; what else there is no memory for is computed again.
+    `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever is done, the least
     that it takes, at the node that most of this is for.
     """
     spares = memory is not None or program.opset > OPSET
@@ -238,7 +238,7 @@ def _plan_sparing(
     *,
     splits_sums: bool,
 ) -> tuple[Traced, Plan]:
-    """As `plan_call`, with the fewest levels of pieces that there is memory for; then with bodies of less."""
+    """As `plan_call`, with the fewest levels of segments that there is memory for; then with bodies of less."""
     limits = replace(limits, keeps=False)
     nearest: OverMemory | None = None
     for body_bytes, levels in _attempts(program, types, call, limits, deadline, loop_threads):
@@ -273,7 +273,7 @@ def _attempts(
     program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
 ) -> Iterator[tuple[int | None, int]]:
     """How many bytes bodies have, and how many levels of scans loops: what costs less comes first."""
-    levels = range(1 + (MOST_LEVELS_OF_PIECES if has_scans(program) else 0))
+    levels = range(1 + (MOST_LEVELS_OF_SEGMENTS if has_scans(program) else 0))
     yield from product((None,), levels)
     if program.functions:
         asked, _ = plan_fastest(program, types, call, limits, deadline, loop_threads)
@@ -319,8 +319,8 @@ def plan_call(
     The plan has loops in it where that pays at once, in which at most `loop_threads` take part; 0: it has none. Where
     it `splits_sums`, those over several axes are written for loops that it may have later on.
     `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
-    Long loops are in pieces, at so many `levels`; with `spares`, what there is no memory for is computed again, within
-    bodies what there is no `body_bytes` for. Raises EngineError.
+    Long loops are in segments, at so many `levels`; with `spares`, what there is no memory for is computed again, in
+    bodies what takes more than `body_bytes`. Raises EngineError.
     """
     allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
     asked: Traced | None = None
@@ -376,7 +376,7 @@ def open_scope(
 ) -> Scope:
     """The program built for these types, `grad` nodes written out: where a call writes. Raises EngineError.
 
-    Its long loops are in pieces, at so many `levels`.
+    Its long loops are in segments, at so many `levels`.
     """
     limits = limits.of_graph(program.size)
     builder, values = program.build(types, roots, deadline, barriers, limits)

@@ -112,7 +112,7 @@ def _loops(grouping: Grouping, compiled: bool, threads: int, *, all_pay: bool) -
 
 
 def _worthwhile(grouping: Grouping, compiled: bool, *, all_pay: bool) -> list[Group]:
-    """The groups, in pieces, that pay as loops: each by itself, or because it spares another one a result."""
+    """The groups, in parts, that pay as loops: each by itself, or because it spares another one a result."""
     graph = grouping.graph
     parts = [part for group in grouping.groups() for part in _parts(group)]
     gaining = {part.nodes for part in parts if all_pay or _gains(graph, part, compiled)}
@@ -122,7 +122,7 @@ def _worthwhile(grouping: Grouping, compiled: bool, *, all_pay: bool) -> list[Gr
 
 
 def _parts(group: Group) -> Iterator[Group]:
-    """A group that is too large for one loop in pieces, in their order: what is earlier needs nothing later."""
+    """A group that is too large for one loop in parts, in their order: what is earlier needs nothing later."""
     for start in range(0, len(group.nodes), MOST_NODES):
         yield group._replace(nodes=group.nodes[start : start + MOST_NODES])
 

@@ -20,7 +20,7 @@ from engine.loops.program import Level
 from engine.oplib.elementwise import Elementwise
 from engine.oplib.rowwise import Rowwise
 
-#: the longest row that is reduced in one piece: several of them fit in a core's own cache
+#: the longest row that is reduced as a whole: several of them fit in a core's own cache
 LONGEST_ROW: Final = 1 << 16
 #: up to here a whole tensor is one row, so that what is computed from its sum can stay in the loop
 LONGEST_WHOLE: Final = 1 << 14

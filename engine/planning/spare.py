@@ -22,8 +22,8 @@ from engine.planning.weightiest import weightiest
 
 #: segments that are tried, one after the other
 _SEGMENTS: Final = (1, 2, 4, 8, 12, 16, 24, 32)
-#: pieces of one segment
-_PIECES: Final = (1, 4, 8)
+#: fine segments of a coarse one
+_FINE: Final = (1, 4, 8)
 #: FLOPs for a byte of the result, up to which a value is cheap
 _CHEAP: Final = 16
 
@@ -68,14 +68,14 @@ def _variants(graph: Graph, most_bytes: int) -> Iterator[Graph]:
     lasting = {*graph.outputs, *graph.feeds.values()}
     if any(map(_is_backward, graph.nodes)) and sum(graph.nodes[i].type.nbytes for i in lasting) <= most_bytes:
         for coarse in _SEGMENTS:
-            for pieces in _PIECES:
-                yield with_segments(graph, coarse, coarse * pieces)
+            for fine in _FINE:
+                yield with_segments(graph, coarse, coarse * fine)
 
 
 def with_segments(graph: Graph, coarse: int, fine: int) -> Graph:
-    """`graph`, its way there in so many segments, each in pieces, so that there are as many `fine` ones in all.
+    """`graph`, its way there in so many segments, each cut into finer ones, of which there are so many in all.
 
-    What takes many FLOPs, or crosses pieces, is computed again for a whole segment, and the rest piece by piece.
+    What takes many FLOPs, or crosses fine segments, is computed again for a whole coarse one, and the rest finely.
     """
     # Numbers that the way back begins with may stand anywhere.
     turn = next((i for i, node in enumerate(graph.nodes) if node.operands and _is_backward(node)), len(graph.nodes))
@@ -152,14 +152,14 @@ class _Rewriting:
         return {o for i, node in enumerate(nodes) for o in node.operands if segments[o] < segments[i]}
 
     def _lost(self, fine: Sequence[int], kept: set[int]) -> set[int]:
-        """What is not there any more: neither what is kept, nor of the last piece. Several results go as one."""
+        """What is not there any more: neither what is kept, nor of the last fine segment. Several results go as one."""
         nodes = self._graph.nodes[: self._turn]
         found = {i for i, node in enumerate(nodes) if node.operands and i not in kept and fine[i] < fine[-1]}
         looks = {i for i in found if nodes[i].op.name == "get_output"}
         return found - {i for i in looks if nodes[i].operands[0] not in found}
 
     def _prepare(self, i: int) -> None:
-        """Have a value computed again, with what else is wanted of its segment, or of its piece."""
+        """Have a value computed again, with what else is wanted of its segment, coarse or fine."""
         if i in self._renamed:
             return
         kind = "dear" if i in self._dear else "cheap"

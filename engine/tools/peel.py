@@ -22,7 +22,7 @@ from engine.oplib.slices import cut
 from engine.ops.fixed_point import emit_adjoint
 
 #: appends a loop of some steps that lie between others: its results
-EmitPiece = Callable[[Body, Parts, int], Sequence[Value]]
+EmitLoop = Callable[[Body, Parts, int], Sequence[Value]]
 
 
 class Peeled:
@@ -67,8 +67,8 @@ class Peeled:
         if not entries:
             return None
 
-        def between(body: Body, piece: Parts, _: int) -> list[Value]:
-            loop = self.builder.emit(node.op, [*piece.consts, *piece.sequences], node.attrs)
+        def between(body: Body, span: Parts, _: int) -> list[Value]:
+            loop = self.builder.emit(node.op, [*span.consts, *span.sequences], node.attrs)
             return [loop.output(k) for k in range(len(body.outputs))]
 
         return self._steps(node.attrs["body"], parts, entries, between)
@@ -103,19 +103,19 @@ class Peeled:
         return [*[joined.output(k) for k in range(carries)], *found[carries:]]
 
     def _steps(
-        self, body: Body, parts: Parts, length: int, between: EmitPiece | None = None, *, reverse: bool = False
+        self, body: Body, parts: Parts, length: int, between: EmitLoop | None = None, *, reverse: bool = False
     ) -> list[Value]:
-        """The results of a scan, or of another loop of such pieces."""
+        """The results of a scan, or of another loop that goes through such spans."""
         state, stacks, carries = list(parts.carries), list[list[Value]](), len(parts.carries)
-        for first, last in _pieces(length):
+        for first, last in _spans(length):
             start, stop = (length - last, length - first) if reverse else (first, last)
-            piece = Parts(parts.consts, state, [cut(x, 0, start, stop) for x in parts.sequences])
+            span = Parts(parts.consts, state, [cut(x, 0, start, stop) for x in parts.sequences])
             if stop - start == 1:
-                found = self._one(body, piece)
+                found = self._one(body, span)
             else:
-                piece = in_parts(self._apart([*piece.consts, *state, *piece.sequences]), carries, len(piece.sequences))
+                span = in_parts(self._apart([*span.consts, *state, *span.sequences]), carries, len(span.sequences))
                 emit = between or partial(emit_scan, self.builder, reverse=reverse)
-                found = list(emit(body, piece, stop - start))
+                found = list(emit(body, span, stop - start))
             state = found[:carries]
             stacks.append(found[carries:])
         joined = zip(*(reversed(stacks) if reverse else stacks), strict=True)
@@ -171,7 +171,7 @@ def _solution(node: Node, consts: int) -> dict[str, Body]:
     return {"body": given, "derivative": derived(body, builder.graph(back), types)}
 
 
-def _pieces(length: int) -> list[tuple[int, int]]:
+def _spans(length: int) -> list[tuple[int, int]]:
     """Where the first, middle and last step, and what lies between them, begin and end."""
     single = sorted({0, length // 2, length - 1}) if length else []
     ends = sorted({0, length, *single, *[k + 1 for k in single]})

@@ -10,7 +10,7 @@ from engine.graph.errors import DeadlineExceeded
 from engine.graph.limits import Deadline
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Strided
-from engine.oplib.factors import at_once, factored, pieces, pieces_bytes, symmetric_part
+from engine.oplib.factors import at_once, chunk_bytes, chunks, factored, symmetric_part
 
 
 def test_large_matrices_come_one_by_one_and_small_ones_many_at_a_time() -> None:
@@ -24,7 +24,7 @@ def test_pieces_are_copies_and_results_go_where_they_belong() -> None:
     x = np.arange(2.0 * 70 * 20 * 20).reshape(2, 70, 20, 20)
     before, out = x.copy(), np.zeros((2, 70, 20))
     count = 0
-    for (part,), (y,) in pieces(RunContext(np), [x[:, ::-1]], [out]):
+    for (part,), (y,) in chunks(RunContext(np), [x[:, ::-1]], [out]):
         count += 1
         y[...] = part[:, 0]
         part[...] = 0
@@ -38,14 +38,14 @@ def test_the_deadline_is_looked_at() -> None:
     x = np.zeros((3, 200, 200))
     run = RunContext(np, Deadline(0.0))
     with pytest.raises(DeadlineExceeded):
-        list(pieces(run, [x], [x]))
+        list(chunks(run, [x], [x]))
 
 
 def test_what_pieces_take() -> None:
     x = TensorType((5, 2, 300, 300), np.dtype(float))
-    assert pieces_bytes(x.shape, 7, x) == 8 * 7
+    assert chunk_bytes(x.shape, 7, x) == 8 * 7
     scattered = Strided(x, (8, 40, 80, 24000))
-    assert pieces_bytes(x.shape, 7, scattered) == 8 * 7 + x.nbytes
+    assert chunk_bytes(x.shape, 7, scattered) == 8 * 7 + x.nbytes
 
 
 @pytest.mark.parametrize("name", ["eigh", "eigvalsh", "svd", "svdvals", "qr"])

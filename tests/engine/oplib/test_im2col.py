@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from engine.graph.run_context import RunContext
-from engine.oplib import tiling
+from engine.oplib import convolution_layout
+from engine.oplib.convolution_layout import layout
 from engine.oplib.im2col import by_group, correlate, correlate_by_kernel, windows_of
-from engine.oplib.tiling import layout
 from engine.oplib.windows import Windows
 
 Array = np.ndarray[Any, Any]
@@ -48,8 +48,8 @@ def operands(windows: Windows, extents: tuple[int, ...], groups: int) -> tuple[A
 @pytest.fixture(params=[1, 600, 1 << 21], ids=["one window", "some windows", "all windows"])
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """How much is laid out at a time."""
-    monkeypatch.setattr(tiling, "CHUNK", request.param)
-    monkeypatch.setattr(tiling, "LEAST", 1)
+    monkeypatch.setattr(convolution_layout, "CHUNK", request.param)
+    monkeypatch.setattr(convolution_layout, "LEAST", 1)
 
 
 @pytest.mark.usefixtures("chunk")

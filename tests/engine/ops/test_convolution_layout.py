@@ -7,7 +7,7 @@ import pytest
 
 from engine import TensorType
 from engine.graph.run_context import RunContext
-from engine.oplib import tiling
+from engine.oplib import convolution_layout
 from engine.oplib.col2im import add_windows, add_windows_workspace
 from engine.oplib.im2col import correlate, correlate_workspace, matrix
 from engine.oplib.windows import Windows
@@ -23,10 +23,10 @@ def placed(setting: Setting) -> Windows:
     return Windows(*(tuple(setting.each(name)) for name in ("size", "stride", "padding", "dilation")))
 
 
-def laid_out(axes: tuple[Axis, ...], dtype: str = "float64", **counts: int) -> tiling.Layout:
+def laid_out(axes: tuple[Axis, ...], dtype: str = "float64", **counts: int) -> convolution_layout.Layout:
     setting = Setting(axes, **counts)
     wide, narrow, _ = (TensorType(shape, np.dtype(dtype)) for shape in setting.shapes)
-    return tiling.layout(wide, narrow, narrow, placed(setting), setting.groups)
+    return convolution_layout.layout(wide, narrow, narrow, placed(setting), setting.groups)
 
 
 def test_rows_images_and_groups_are_laid_out_two_mebibytes_at_a_time() -> None:
@@ -85,7 +85,7 @@ def test_the_gradient_by_a_kernel_is_laid_out_as_its_convolution() -> None:
     forth = laid_out(axes, images=3, depth=4, features=5, groups=2)
     windows = Windows(forth.positions, (1, 3), (1, 0), (2, 1))
     wide, narrow = TensorType((4, 6, 9, 7), np.dtype("float64")), TensorType((4, 10, 3, 2), np.dtype("float64"))
-    back = tiling.layout(wide, narrow, narrow, windows, 2)
+    back = convolution_layout.layout(wide, narrow, narrow, windows, 2)
     assert back.large_windows
     assert back.exchanged == forth
 
@@ -106,7 +106,7 @@ def test_no_more_is_laid_out_than_is_planned(setting: Setting) -> None:
     wide, narrow, kernel = setting.draw()
     types = [TensorType.of(a) for a in (wide, narrow, kernel)]
     windows, groups = placed(setting), setting.groups
-    sizes = tiling.layout(wide, narrow, narrow, windows, groups)
+    sizes = convolution_layout.layout(wide, narrow, narrow, windows, groups)
     found = allocated(lambda: correlate(RunContext(np), wide, kernel, narrow, windows, groups))
     assert found <= correlate_workspace(sizes, types[1], types[0], types[2]) + SLACK
     found = allocated(lambda: add_windows(RunContext(np), narrow, kernel, wide, windows, groups))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, Limits, TensorType, registry
-from engine.oplib import tiling
+from engine.oplib import convolution_layout
 from engine.oplib.convolution import placing, placing_transposed
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
@@ -58,8 +58,8 @@ SHAPES = [
 def test_what_is_laid_out_at_a_time_makes_no_difference(
     monkeypatch: pytest.MonkeyPatch, axes: tuple[Axis, ...], chunk: int, least: int
 ) -> None:
-    monkeypatch.setattr(tiling, "CHUNK", chunk)
-    monkeypatch.setattr(tiling, "LEAST", least)
+    monkeypatch.setattr(convolution_layout, "CHUNK", chunk)
+    monkeypatch.setattr(convolution_layout, "LEAST", least)
     check(Setting(axes, images=3, depth=2, features=2, groups=3))
     check(Setting(axes, images=3, depth=1, features=2, groups=1))
 

@@ -1,4 +1,4 @@
-"""Tiling of convolutions: how much of one is laid out at a time, so that it stays in the cache, and in which order.
+"""Layout of convolutions: how much of one is laid out at a time, so that it stays in the cache, and in which order.
 
 Some groups; of these some images, or some rows of one, where windows are many.
 """

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from engine.graph.tensor_type import TensorType
-from engine.oplib import tiling
-from engine.oplib.tiling import Layout, layout, slices, within_chunk
+from engine.oplib import convolution_layout
+from engine.oplib.convolution_layout import Layout, layout, slices, within_chunk
 from engine.oplib.windows import Windows
 
 SIZES = layout(
@@ -33,8 +33,8 @@ def test_slices_follow_one_another() -> None:
 
 @pytest.mark.parametrize("chunk", [1, 300, 5000, 1 << 21])
 def test_parts_images_and_rows_hold_everything_once(chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiling, "CHUNK", chunk)
-    monkeypatch.setattr(tiling, "LEAST", 2)
+    monkeypatch.setattr(convolution_layout, "CHUNK", chunk)
+    monkeypatch.setattr(convolution_layout, "LEAST", 2)
     seen = np.zeros((SIZES.groups, *SIZES.narrow[:1], *SIZES.positions), int)
     for groups, part in SIZES.parts():
         assert part.groups == groups.stop - groups.start
@@ -48,7 +48,7 @@ def test_parts_images_and_rows_hold_everything_once(chunk: int, monkeypatch: pyt
 
 
 def test_how_many_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tiling, "CHUNK", 100)
+    monkeypatch.setattr(convolution_layout, "CHUNK", 100)
     assert [within_chunk(7, each) for each in (0, 1, 30, 50, 101)] == [7, 7, 3, 2, 1]
 
 
