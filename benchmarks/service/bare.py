@@ -18,10 +18,10 @@ from typing import cast
 import httptools
 import uvloop
 
-Pieces = list[bytes | memoryview]
-#: the pieces of an answer's body to a request's body, and both's media type
-Respond = Callable[[memoryview, str], Pieces]
-PIECE = 1 << 18
+BodyParts = list[bytes | memoryview]
+#: the parts of an answer's body to a request's body, and both's media type
+Respond = Callable[[memoryview, str], BodyParts]
+READ = 1 << 18
 
 
 class Echo(asyncio.Protocol):
@@ -55,7 +55,7 @@ class Bare(asyncio.BufferedProtocol):
 
     def __init__(self, respond: Respond) -> None:
         self._respond = respond
-        self._buffer = memoryview(bytearray(PIECE))
+        self._buffer = memoryview(bytearray(READ))
         self._parser = httptools.HttpRequestParser(self)
         self._body: memoryview | None = None
         self._filled = 0
@@ -99,9 +99,9 @@ class Bare(asyncio.BufferedProtocol):
         self._filled += len(part)
 
     def _answer(self, body: memoryview) -> None:
-        pieces = self._respond(body, self._kind)
-        head = f"HTTP/1.1 200 OK\r\nContent-Length: {sum(map(len, pieces))}\r\nContent-Type: {self._kind}\r\n\r\n"
-        self._transport.writelines([head.encode(), *pieces])
+        parts = self._respond(body, self._kind)
+        head = f"HTTP/1.1 200 OK\r\nContent-Length: {sum(map(len, parts))}\r\nContent-Type: {self._kind}\r\n\r\n"
+        self._transport.writelines([head.encode(), *parts])
         self._body, self._parser = None, httptools.HttpRequestParser(self)
 
 
@@ -115,9 +115,9 @@ def worker(call: str) -> Respond:
     work = Worker(Settings(device="cpu"))
     warm(registry())
 
-    def respond(body: memoryview, kind: str) -> Pieces:
-        job = Job(call, bytes(body) if len(body) < PIECE else body, "bare", 30.0, time.monotonic() + 30.0, kind, kind)
-        return list(work(job).pieces)
+    def respond(body: memoryview, kind: str) -> BodyParts:
+        job = Job(call, bytes(body) if len(body) < READ else body, "bare", 30.0, time.monotonic() + 30.0, kind, kind)
+        return list(work(job).parts)
 
     return respond
 

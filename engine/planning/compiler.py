@@ -210,8 +210,8 @@ def plan_within(
     """As `plan_call`; where that is over `memory`, or a graph of a later opset over the limit, of less and less.
 
     Loops go in segments, then in segments of segments; what else there is no memory for is computed again.
-    `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever is done, the least
-    that it takes, at the node that most of this is for.
+    `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever
+    is done, the least that it takes, at the node that most of this is for.
     """
     spares = memory is not None or program.opset > OPSET
     limits = limits.within(memory)

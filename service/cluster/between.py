@@ -34,7 +34,7 @@ from service.errors import Refusal, fault
 from service.prefix import BETWEEN_SERVERS, path_within
 from service.web.middleware.guard import counting
 from service.web.routing import route_path
-from service.web.sending import parts_to_send
+from service.web.sending import slices_to_send
 
 _logger = logging.getLogger("gradserve.cluster")
 
@@ -107,6 +107,6 @@ async def _say(send: Send, status: int, pieces: Sequence[bytes | memoryview]) ->
     length = str(sum(map(len, pieces))).encode()
     fields = [_STATED, (b"content-type", b"application/octet-stream"), (b"content-length", length)]
     await send({"type": "http.response.start", "status": status, "headers": fields})
-    for part in parts_to_send(pieces):
+    for part in slices_to_send(pieces):
         await send({"type": "http.response.body", "body": bytes(part), "more_body": True})
     await send({"type": "http.response.body", "body": b""})

@@ -64,7 +64,7 @@ def _headers(job: Job, request: Reply) -> list[tuple[str, str]]:
     key = next(value for name, value in request.headers if name == PIECE_HEADER)
     stated = [
         ("Content-Type", SAFETENSORS),
-        ("Content-Length", str(sum(map(len, request.pieces)))),
+        ("Content-Length", str(sum(map(len, request.parts)))),
         ("Accept", PIECE_SUMS),
         ("X-Request-ID", job.request_id),
         (PIECE_HEADER, key),
@@ -73,7 +73,7 @@ def _headers(job: Job, request: Reply) -> list[tuple[str, str]]:
 
 
 async def _chunks(request: Reply) -> AsyncIterator[bytes]:
-    for piece in request.pieces:
+    for piece in request.parts:
         for start in range(0, len(piece), _WRITTEN):
             yield bytes(piece[start : start + _WRITTEN])
 

@@ -84,7 +84,7 @@ class Questions:
         result = await settling(store, job, caller, reply, ALWAYS, changes)
         if result is reply:
             return {"kept": True}, ()
-        return {"kept": False, "status": result.status, "headers": result.headers}, result.pieces
+        return {"kept": False, "status": result.status, "headers": result.headers}, result.parts
 
     async def _release(self, asked: dict[str, Any], _: memoryview, __: float) -> Said:
         """Whether a shard is left to whoever asks, who asks for what it has more than all others do."""

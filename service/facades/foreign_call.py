@@ -19,7 +19,7 @@ from service.wire.node_place import NodePlace
 class ForeignAnswer:
     """An answer in the words of a protocol."""
 
-    pieces: Sequence[bytes | memoryview]
+    parts: Sequence[bytes | memoryview]
     media_type: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
 

@@ -32,8 +32,8 @@ _LOCK: Final = "LOCK"
 _UNFINISHED: Final = "unfinished"
 #: what is no object: our own, and what a new file system has in its root
 _NO_OBJECTS: Final = (_LOCK, _UNFINISHED, "lost+found")
-#: pieces that are written at once, at most (IOV_MAX is 1024 on Linux and macOS)
-_PIECES: Final = 512
+#: parts that are written at once, at most (IOV_MAX is 1024 on Linux and macOS)
+_MOST_AT_ONCE: Final = 512
 _NO_LINKS: Final = (errno.EPERM, errno.EMLINK, errno.EOPNOTSUPP, getattr(errno, "ENOTSUP", errno.EOPNOTSUPP))
 _OPEN_FOLDER: Final = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _OPEN_FILE: Final = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -189,7 +189,7 @@ class Folder:
         file = os.open(part, _OPEN_NEW, 0o600, dir_fd=folder)
         try:
             try:
-                _write_pieces(file, data)
+                _write_parts(file, data)
                 _flush(file)
             finally:
                 os.close(file)
@@ -251,10 +251,10 @@ def _flush(file: int) -> None:
     os.fsync(file)
 
 
-def _write_pieces(file: int, data: Sequence[Data]) -> None:
-    rest = [memoryview(piece).cast("B") for piece in data if len(piece)]
+def _write_parts(file: int, data: Sequence[Data]) -> None:
+    rest = [memoryview(part).cast("B") for part in data if len(part)]
     while rest:
-        written = os.writev(file, rest[:_PIECES])
+        written = os.writev(file, rest[:_MOST_AT_ONCE])
         while rest and written >= len(rest[0]):
             written -= len(rest.pop(0))
         if written:
@@ -263,8 +263,8 @@ def _write_pieces(file: int, data: Sequence[Data]) -> None:
 
 def _read_between(file: int, start: int, stop: int) -> bytes:
     """The bytes between, fewer where the file ends."""
-    pieces = []
-    while start < stop and (piece := os.pread(file, min(stop - start, 1 << 30), start)):
-        pieces.append(piece)
-        start += len(piece)
-    return b"".join(pieces)
+    parts = []
+    while start < stop and (part := os.pread(file, min(stop - start, 1 << 30), start)):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)

@@ -78,11 +78,11 @@ class AnswerTable(Table[AnswerRecord]):
         asked: Repetition,
         status: int,
         media_type: str,
-        pieces: Sequence[bytes | memoryview],
+        parts: Sequence[bytes | memoryview],
         headers: tuple[tuple[str, str], ...],
     ) -> AnswerRecord:
         """What is kept of an answer. Raises Refusal: over_budget."""
-        nbytes = sum(map(len, pieces))
+        nbytes = sum(map(len, parts))
         if nbytes > MOST_OF_ANSWER:
             expected, got = f"at most {MOST_OF_ANSWER} bytes", f"{nbytes} bytes"
             detail = (
@@ -91,7 +91,7 @@ class AnswerTable(Table[AnswerRecord]):
             )
             raise Refusal("over_budget", detail, expected=expected, got=got)
         expires = self._clock() + self._seconds
-        return AnswerRecord(*asked, media_type, b"".join(pieces), expires, status, headers)
+        return AnswerRecord(*asked, media_type, b"".join(parts), expires, status, headers)
 
     def _first(self, key: TableKey) -> str | None:
         """The fingerprint of a call that is under way; or was answered, and nobody knows yet whether it was kept."""

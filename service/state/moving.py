@@ -24,8 +24,8 @@ def sharded_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
         head = decoded(data)
         for shard in sorted({shard_of(item.namespace) for item in head.items}):
             said = [(item, _data(item, data)) for item in head.items if shard_of(item.namespace) == shard]
-            pieces, _ = encoded(head.sequence, head.token, said)
-            yield folder_of(shard) + commit_key(head.sequence), b"".join(pieces)
+            parts, _ = encoded(head.sequence, head.token, said)
+            yield folder_of(shard) + commit_key(head.sequence), b"".join(parts)
 
 
 def joined_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
@@ -39,8 +39,8 @@ def joined_journals(members: Iterable[CommitObject]) -> Iterator[CommitObject]:
         if not head.items:
             continue
         said = [(replace(item, came=before + item.came), _data(item, data)) for item in head.items]
-        pieces, _ = encoded(last, head.token, said)
-        yield commit_key(last), b"".join(pieces)
+        parts, _ = encoded(last, head.token, said)
+        yield commit_key(last), b"".join(parts)
 
 
 def _data(item: Item, data: bytes) -> memoryview | None:

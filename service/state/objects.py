@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-#: bytes on their way to an object: it is made of several such pieces, one after the other
+#: bytes on their way to an object: it is made of several such parts, one after the other
 Data = bytes | memoryview
 
 
@@ -35,7 +35,7 @@ class Objects(Protocol):
         """The bytes of an object from `start` to `stop`, as many as there are. Raises Missing."""
 
     def put(self, key: str, data: Sequence[Data]) -> None:
-        """Keep these pieces as one object, in place of what is there: wholly, and durably, when it returns."""
+        """Keep these parts as one object, in place of what is there: wholly, and durably, when it returns."""
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
         """The same for a key that is free. Raises Exists; of several that race, one is kept.

@@ -83,7 +83,7 @@ class Contents:
 def encoded(
     sequence: int, token: str, said: Sequence[tuple[Item, memoryview | None]], note: Note = _PLAIN
 ) -> tuple[list[bytes | memoryview], Contents]:
-    """The pieces of the object that says these items, and its head."""
+    """The parts of the object that says these items, and its head."""
     checked = [item if data is None else replace(item, checksum=zlib.crc32(data)) for item, data in said]
     head = _head(sequence, token, checked, note)
     items, end = [], len(head)

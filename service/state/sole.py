@@ -36,9 +36,9 @@ class Sole:
         if self._lost:
             raise loss(self._place)
         token = secrets.token_hex(8)
-        pieces, contents = encoded(self.next, token, said)
+        parts, contents = encoded(self.next, token, said)
         try:
-            self._create(pieces, token)
+            self._create(parts, token)
         except OSError:
             self._failed.add(token)
             with suppress(OSError):  # the next commit looks again
@@ -65,14 +65,14 @@ class Sole:
     def end(self) -> None:
         """As `Ownership` has it: the lock goes with the objects."""
 
-    def _create(self, pieces: Sequence[Data], token: str) -> None:
+    def _create(self, parts: Sequence[Data], token: str) -> None:
         """Make the next object. What is there already may be one of ours that failed, as we were told: that is undone.
 
         Anything else is of a server that heeds no lock.
         """
         for _ in range(len(self._failed) + 1):
             try:
-                return self._objects.put_new(commit_key(self.next), pieces)
+                return self._objects.put_new(commit_key(self.next), parts)
             except Exists:
                 if self._withdraw() == token:
                     return None

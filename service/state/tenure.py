@@ -140,9 +140,9 @@ class Tenure:
         self._ended = True
         if not self._lost and not self._gives_up:
             note = replace(self._note, lease=None, again=self._again, released=True)
-            pieces, _ = encoded(self.next, secrets.token_hex(8), (), note)
+            parts, _ = encoded(self.next, secrets.token_hex(8), (), note)
             with suppress(OSError, Exists):
-                self._objects.put_new(commit_key(self.next), pieces)
+                self._objects.put_new(commit_key(self.next), parts)
 
     # How it begins
 
@@ -190,10 +190,10 @@ class Tenure:
     def _made(self, said: Sequence[tuple[Item, memoryview | None]], note: Note) -> Contents | None:
         """The next commit, once it is known to be there; None where another's is. Raises StateUnknown, Denied."""
         token = secrets.token_hex(8)
-        pieces, contents = encoded(self.next, token, said, note)
+        parts, contents = encoded(self.next, token, said, note)
         began, pause, tries = self._around.now(), _SOON, 1
         self._token = token
-        while (ours := self._tried(pieces, first=tries == 1)) is None:
+        while (ours := self._tried(parts, first=tries == 1)) is None:
             if self._gives_up:
                 raise StateUnknown
             self._around.sleep(pause)
@@ -204,10 +204,10 @@ class Tenure:
         self._looked = max(self._looked, began)
         return contents
 
-    def _tried(self, pieces: Sequence[Data], *, first: bool) -> bool | None:
+    def _tried(self, parts: Sequence[Data], *, first: bool) -> bool | None:
         """Whether the next commit is ours, or another's; None where that is not known. Raises Denied, if at `first`."""
         try:
-            return self._sent(pieces)
+            return self._sent(parts)
         except Denied:
             if first:
                 raise
@@ -217,10 +217,10 @@ class Tenure:
                 _logger.warning(said, self._place, self.next, error.strerror or error)
         return None
 
-    def _sent(self, pieces: Sequence[Data]) -> bool | None:
+    def _sent(self, parts: Sequence[Data]) -> bool | None:
         """As `_tried`. Raises OSError."""
         try:
-            self._objects.put_new(commit_key(self.next), pieces)
+            self._objects.put_new(commit_key(self.next), parts)
         except Exists:  # or so it says: of several that race, S3 may tell all that they lost, and nothing is there
             found = self._token_at(self.next)
             return None if found is None else found == self._token

@@ -103,7 +103,7 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
         size, REPLY, slot, reply.status, _MEDIA_NUMBER[reply.media_type], flags,
         len(more), place.buffer, place.nbytes, begun, ended, *reply.timings[1:],
     )  # fmt: skip
-    return fixed + more if place.buffer else b"".join((fixed, more, *reply.pieces, *reply.kept))
+    return fixed + more if place.buffer else b"".join((fixed, more, *reply.parts, *reply.kept))
 
 
 #: a reply as it came from a worker; the number of the buffer that its body is in, or 0, and the body's bytes with those
@@ -119,14 +119,14 @@ def slot_of(frame: bytes, at: int) -> int:
 def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
     """The reply of a frame that begins at `at`, to a job of that time.
 
-    It has no pieces where they are in a buffer: `attach_body` gives it those.
+    It has no parts where they are in a buffer: `attach_body` gives it those.
     """
     size, status, media, flags, mores, buffer, nbytes, begun, ended, *seconds = _REPLY_READ.unpack_from(frame, at)
     start = at + _REPLY.size
     body = start + mores
-    pieces = () if buffer else (frame[body : at + size],)
+    parts = () if buffer else (frame[body : at + size],)
     timed = Timings(begun - submitted, *seconds)
-    reply = Reply(status, _MEDIA[media], pieces, (), timed, flags & _CACHED != 0, begun=begun)
+    reply = Reply(status, _MEDIA[media], parts, (), timed, flags & _CACHED != 0, begun=begun)
     if mores:
         _add(reply, orjson.loads(frame[start:body]))
         if reply.stored and not buffer:
@@ -145,7 +145,7 @@ def attach_body(reply: Reply, memory: memoryview) -> None:
         start = end - nbytes_of(stored.dtype, stored.shape)
         kept.append(memory[start:end])
         end = start
-    reply.pieces, reply.kept = (memory[:end],), tuple(reversed(kept))
+    reply.parts, reply.kept = (memory[:end],), tuple(reversed(kept))
 
 
 def _more(reply: Reply) -> bytes:

@@ -121,22 +121,22 @@ _UNKNOWN: Final = Timings()
 
 @dataclass(eq=False, slots=True)
 class Reply:
-    """The answer's status, media type and body, in pieces; a problem unless the status is 200.
+    """The answer's status, media type and body, in parts; a problem unless the status is 200.
 
     `begun` is when a worker took the job up, on the monotonic clock; 0 where none did, or where nobody looks.
 
-    It is given back once the pieces are written or nobody wants them: they may lie in `memory` that is used again, as
+    It is given back once the parts are written or nobody wants them: they may lie in `memory` that is used again, as
     may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses. One
     that has `consulted` resident tensors is an answer about these, too.
 
-    One that was `coalesced` was executed together with others. Whoever sends the pieces may say, to the `claim` of
+    One that was `coalesced` was executed together with others. Whoever sends the parts may say, to the `claim` of
     their memory, how they are taken back. `recycle`, which only the pool reads, is why a worker is not to be used any
     more.
     """
 
     status: int
     media_type: str
-    pieces: Sequence[bytes | memoryview]
+    parts: Sequence[bytes | memoryview]
     headers: tuple[tuple[str, str], ...] = ()
     timings: Timings = _UNKNOWN
     cached: bool = False
@@ -151,11 +151,11 @@ class Reply:
 
     @property
     def body(self) -> bytes:
-        """The pieces as one."""
-        return b"".join(self.pieces)
+        """The parts as one."""
+        return b"".join(self.parts)
 
     def give_back(self) -> None:
-        """Nobody looks at the pieces any more."""
+        """Nobody looks at the parts any more."""
         if self.memory is not None:
             self.memory.give_back()
 

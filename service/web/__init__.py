@@ -11,7 +11,7 @@ Files:
     access           Access to routes: decided from a request's method and the route that it takes, and from nothing
                      else
     asgi_door        Everything but computing calls: a request as an ASGI application takes it, and its answer
-    body_buffer      A body for a worker: one that goes in a frame as one piece, a large one received straight into
+    body_buffer      A body for a worker: one that goes in a frame as one part, a large one received straight into
                      memory of the pool
     chunks           The chunked coding, taken off strictly and within bounds (RFC 9112, 7.1)
     connection       One connection: bytes in, requests out of them one after another, each handed to its door; answers,
@@ -49,14 +49,14 @@ Files:
     responses        Answers and problem reports as HTTP responses
     routes           The paths. A route takes raw bytes and hands them on; nothing here parses or computes
     routing          Routing: which route a request takes, so that nobody else has an opinion on paths
-    sending          A large answer on its way out: written piece by piece as the client takes it, from the memory that
+    sending          A large answer on its way out: written part by part as the client takes it, from the memory that
                      it lies in
     server           The process: a socket, an event loop, connections on it, and an orderly end
     server_state     State that the connections of a server share, and what is done for all of them together
     state            State that the routes share: made once, read by every request
     tensor_routes    The paths of resident tensors. Their elements are read and written by workers; here they are bytes
                      that are kept
-    uploads          A body that an application takes in pieces, as one block of memory, each byte of it written once
+    uploads          A body that an application takes in parts, as one block of memory, each byte of it written once
     uvicorn_server   uvicorn in place of our own connections: `--http uvicorn`. It has some of their limits, which it
                      gets
 """

@@ -29,7 +29,7 @@ class AsgiDoor:
 
     def __init__(self, connection: Connection, head: Head) -> None:
         self._connection, self._head = connection, head
-        self._pieces: deque[bytes] = deque()
+        self._parts: deque[bytes] = deque()
         self._waiting = 0
         self._ended = self._gone = self._over = self._body_asked_for = False
         self._failure: Refusal | None = None
@@ -66,10 +66,10 @@ class AsgiDoor:
         """Whether more of the body should wait."""
         return self._waiting > _WAITING
 
-    def put(self, piece: bytes) -> None:
-        """The next piece."""
-        self._pieces.append(piece)
-        self._waiting += len(piece)
+    def put(self, part: bytes) -> None:
+        """The next part."""
+        self._parts.append(part)
+        self._waiting += len(part)
 
     def place(self, most: int) -> None:
         """There is none."""
@@ -146,13 +146,13 @@ class AsgiDoor:
         }
 
     async def _receive(self) -> Message:
-        """The next piece of the body. Raises Refusal where it is not coming."""
+        """The next part of the body. Raises Refusal where it is not coming."""
         while True:
             self._news.clear()
             if self._gone or self._over:
                 return {"type": "http.disconnect"}
-            if self._pieces:
-                return self._piece()
+            if self._parts:
+                return self._next_part()
             if self._failure is not None:
                 raise self._failure
             if self._connection.incoming is None and not self._ended:
@@ -163,14 +163,14 @@ class AsgiDoor:
                 self._connection.ask_for_body()
             await self._news.wait()
 
-    def _piece(self) -> Message:
-        piece = self._pieces.popleft()
-        self._waiting -= len(piece)
+    def _next_part(self) -> Message:
+        part = self._parts.popleft()
+        self._waiting -= len(part)
         if not self.full:
             self._connection.resume_reading()
-        more = bool(self._pieces) or self._connection.incoming is not None or self._failure is not None
+        more = bool(self._parts) or self._connection.incoming is not None or self._failure is not None
         self._ended = not more
-        return {"type": "http.request", "body": piece, "more_body": more}
+        return {"type": "http.request", "body": part, "more_body": more}
 
     async def _send(self, message: Message) -> None:
         """Write a part of the answer, when the client has taken those before."""

@@ -1,4 +1,4 @@
-"""A body for a worker: one that goes in a frame as one piece, a large one received straight into memory of the pool.
+"""A body for a worker: one that goes in a frame as one part, a large one received straight into memory of the pool.
 
 Nothing is reserved for what a head announces: memory is claimed as bytes come.
 """
@@ -34,19 +34,19 @@ class BodyBuffer:
         self.memory.pin()
         return self.memory.view[: self._got]
 
-    def put(self, piece: bytes) -> None:
+    def put(self, part: bytes) -> None:
         """The next part. Raises Refusal where there is no memory for it."""
-        end = self._got + len(piece)
+        end = self._got + len(part)
         if self.memory is None and end > INLINE:
             self.memory = self._rent(self._most, self._tenant)
             self.memory.reserve(end)
             self.memory.view[: self._got] = self._small
             self._small = bytearray()
         if self.memory is None:
-            self._small += piece
+            self._small += part
         else:
             self.memory.reserve(end)
-            self.memory.view[self._got : end] = piece
+            self.memory.view[self._got : end] = part
         self._got = end
 
     def place(self, most: int) -> memoryview | None:
@@ -56,7 +56,7 @@ class BodyBuffer:
         try:
             reserved = self.memory.reserve(self._got + INLINE)
         except Refusal:
-            return None  # it is told of by the next piece
+            return None  # it is told of by the next part
         return self.memory.view[self._got : min(self._got + most, reserved)]
 
     def placed(self, nbytes: int) -> None:

@@ -42,22 +42,22 @@ class Chunks:
         return self._next is _Next.NOTHING
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """The pieces of the body in these bytes, and what comes after it. Raises Refusal.
+        """The parts of the body in these bytes, and what comes after it. Raises Refusal.
 
         bad_request_framing, body_too_large: also for a size that is announced.
         """
-        data, at, pieces = self._half + data, 0, list[bytes]()
+        data, at, parts = self._half + data, 0, list[bytes]()
         self._half = b""
         while self._next is not _Next.NOTHING:
             if self._next is _Next.SIZE:
-                at = self._whole_chunks(data, at, pieces)
+                at = self._whole_chunks(data, at, parts)
             if self._next is _Next.DATA:
-                piece = data[at : at + self.left]
-                if not piece:
+                part = data[at : at + self.left]
+                if not part:
                     break
-                pieces.append(piece)
-                self.passed(len(piece))
-                at += len(piece)
+                parts.append(part)
+                self.passed(len(part))
+                at += len(part)
                 continue
             beyond = self._line(data, at)
             if beyond == at:
@@ -65,21 +65,21 @@ class Chunks:
                 at = len(data)
                 break
             at = beyond
-        return pieces, data[at:]
+        return parts, data[at:]
 
-    def _whole_chunks(self, data: bytes, at: int, pieces: list[bytes]) -> int:
+    def _whole_chunks(self, data: bytes, at: int, parts: list[bytes]) -> int:
         """Take the chunks that are all there: a flood of small ones must not cost much. Where the next one begins."""
-        begun = len(pieces)
+        begun = len(parts)
         while (found := _PLAIN_SIZE.match(data, at)) is not None:
             start = found.end()
             end = start + int(found[1], 16)
             if data[end : end + 2] != b"\r\n" or end == start:
                 break
-            pieces.append(data[start:end])
+            parts.append(data[start:end])
             self._admit(end - start)
             at = end + 2
-        if len(pieces) > begun + 1:
-            pieces[begun:] = [b"".join(pieces[begun:])]
+        if len(parts) > begun + 1:
+            parts[begun:] = [b"".join(parts[begun:])]
         return at
 
     def passed(self, nbytes: int) -> None:

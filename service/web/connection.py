@@ -455,16 +455,16 @@ class Connection(asyncio.BufferedProtocol):
         """Others wait for what is held for the answer: it ends here, and the client can only see that it does."""
         self.abort()
 
-    def send(self, pieces: Sequence[bytes | memoryview], ended: Callable[[], None]) -> None:
+    def send(self, parts: Sequence[bytes | memoryview], ended: Callable[[], None]) -> None:
         """Write a large answer from where it lies; `ended` is called when it is out."""
         self.begun = True
-        self.hold(sum(map(len, pieces)))
+        self.hold(sum(map(len, parts)))
 
         def out() -> None:
             self.sending = None
             ended()
 
-        self.sending = Sending(self.transport, pieces, out, secure=self.secure)
+        self.sending = Sending(self.transport, parts, out, secure=self.secure)
         self.sending.begin()
 
     def answered(self, status: int, sent: int, *, closes: bool, reply: Reply | None = None, route: str = "") -> None:

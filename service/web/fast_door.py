@@ -133,12 +133,12 @@ class FastDoor:
         return done
 
     def _answer(self, reply: Reply) -> None:
-        connection, pieces = self._connection, reply.pieces
-        length = len(pieces[0]) if len(pieces) == 1 else sum(map(len, pieces))
+        connection, parts = self._connection, reply.parts
+        length = len(parts[0]) if len(parts) == 1 else sum(map(len, parts))
         closes = connection.closes
         head = self._dated.of_reply(reply, length, connection.request_id, closes=closes)
         if length <= INLINE:
-            connection.write_bytes(b"".join((head, *pieces)))
+            connection.write_bytes(b"".join((head, *parts)))
             reply.give_back()
             connection.answered(reply.status, length, closes=closes, reply=reply)
             return
@@ -150,7 +150,7 @@ class FastDoor:
 
         if reply.claim is not None:
             reply.claim.holder = connection
-        connection.send([head, *pieces], ended)
+        connection.send([head, *parts], ended)
 
     def _let_go(self) -> None:
         """Of whatever the call holds."""

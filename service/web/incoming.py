@@ -40,7 +40,7 @@ class Framing(Protocol):
         """Whether the body is complete."""
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
-        """The pieces of the body in these bytes, and what comes after it. Raises Refusal."""
+        """The parts of the body in these bytes, and what comes after it. Raises Refusal."""
 
     def passed(self, nbytes: int) -> None:
         """So many of the `left` bytes, which certainly are the body's, went elsewhere."""
@@ -49,7 +49,7 @@ class Framing(Protocol):
 class Sink(Protocol):
     """Receiver of a body."""
 
-    def put(self, piece: bytes) -> None:
+    def put(self, part: bytes) -> None:
         """The next part. Raises Refusal where there is no memory for it."""
 
     def place(self, most: int) -> memoryview | None:
@@ -81,9 +81,9 @@ class Counted:
 
     def unframe(self, data: bytes) -> tuple[list[bytes], bytes]:
         """The part of these bytes that is the body's, and the rest."""
-        piece, rest = data[: self.left], data[self.left :]
-        self.left -= len(piece)
-        return [piece], rest
+        part, rest = data[: self.left], data[self.left :]
+        self.left -= len(part)
+        return [part], rest
 
     def passed(self, nbytes: int) -> None:
         """So many bytes went elsewhere."""
@@ -115,9 +115,9 @@ class Incoming:
 
     def receive(self, data: bytes, now: float) -> bytes:
         """Take what is the body's of these bytes; the rest. Raises Refusal."""
-        pieces, rest = self._framing.unframe(data)
-        for piece in pieces:
-            self._sink.put(piece)
+        parts, rest = self._framing.unframe(data)
+        for part in parts:
+            self._sink.put(part)
         self._came(len(data) - len(rest), now)
         return rest
 

@@ -92,7 +92,7 @@ def recorded(answers: AnswerTable, repetition: Repetition | None, reply: Reply) 
     """
     if repetition is None:
         return ()
-    record = answers.record(repetition, reply.status, reply.media_type, reply.pieces, reply.headers)
+    record = answers.record(repetition, reply.status, reply.media_type, reply.parts, reply.headers)
     return (new_answer(answers, record),)
 
 

@@ -16,7 +16,7 @@ from engine import printable
 from service.errors import Refusal, fault, out_of_memory
 from service.state.conditions import Condition
 from service.transport.job import Reply
-from service.web.sending import PIECE, parts_to_send
+from service.web.sending import SENT_AT_ONCE, slices_to_send
 from service.wire.media import JSON, PROBLEM
 
 
@@ -37,12 +37,12 @@ def not_modified(condition: Condition, name: str, etag: str, what: str = "tensor
     return None if condition.holds(etag) else Response(None, 304, etag_header(etag))
 
 
-class Pieces(Response):
-    """A body in pieces, each copied as it is sent: the memory that they lie in may serve another when all are."""
+class PartsResponse(Response):
+    """A body in parts, each copied as it is sent: the memory that they lie in may serve another when all are."""
 
     def __init__(self, reply: Reply) -> None:
         """What a worker replied."""
-        length = sum(len(piece) for piece in reply.pieces)
+        length = sum(len(part) for part in reply.parts)
         super().__init__(None, reply.status, {"content-length": str(length), **dict(reply.headers)}, reply.media_type)
         self._reply = reply
 
@@ -52,14 +52,14 @@ class Pieces(Response):
         if self._reply.claim is not None:
             self._reply.claim.holder = _Sending(asyncio.current_task())
         try:
-            await self._send_pieces(send)
+            await self._send_parts(send)
         finally:
             self._reply.give_back()
         await send({"type": "http.response.body", "body": b""})
 
-    async def _send_pieces(self, send: Send) -> None:
-        for part in parts_to_send(self._reply.pieces):
-            await send({"type": "http.response.body", "body": bytes(part), "more_body": True})
+    async def _send_parts(self, send: Send) -> None:
+        for sent in slices_to_send(self._reply.parts):
+            await send({"type": "http.response.body", "body": bytes(sent), "more_body": True})
 
 
 class _Sending:
@@ -78,8 +78,8 @@ class _Sending:
 
 def from_reply(reply: Reply) -> Response:
     """What a worker replied."""
-    if len(reply.pieces) > 1 or len(reply.pieces[0]) > PIECE:
-        return Pieces(reply)
+    if len(reply.parts) > 1 or len(reply.parts[0]) > SENT_AT_ONCE:
+        return PartsResponse(reply)
     whole = Response(reply.body, reply.status, dict(reply.headers), reply.media_type)
     reply.give_back()
     return whole

@@ -1,4 +1,4 @@
-"""A large answer on its way out: written piece by piece as the client takes it, from the memory that it lies in."""
+"""A large answer on its way out: written part by part as the client takes it, from the memory that it lies in."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from termios import TIOCOUTQ
 from typing import Final
 
 #: bytes that are handed to the socket at once
-PIECE: Final = 1 << 18
+SENT_AT_ONCE: Final = 1 << 18
 
 
 class Sending:
-    """Writer of pieces to a transport whose high-water mark is 0 meanwhile, so that it says when all are out."""
+    """Writer of parts to a transport whose high-water mark is 0 meanwhile, so that it says when all are out."""
 
     def __init__(
         self,
         transport: asyncio.Transport,
-        pieces: Sequence[bytes | memoryview],
+        parts: Sequence[bytes | memoryview],
         ended: Callable[[], None],
         *,
         secure: bool,
     ) -> None:
         self._secure = secure
         self._transport = transport
-        self._parts = parts_to_send(pieces)
+        self._slices = slices_to_send(parts)
         self._ended = ended
         self._paused = False
         self._busy = False
@@ -52,21 +52,21 @@ class Sending:
         """Write until the client is behind, or all is out."""
         self._busy = True
         while not self._paused:
-            part = next(self._parts, None)
-            if part is None:
+            sent = next(self._slices, None)
+            if sent is None:
                 self._transport.set_write_buffer_limits()
                 self._ended()
                 return
-            self._transport.write(part)
+            self._transport.write(sent)
         self._busy = False
 
 
-def parts_to_send(pieces: Sequence[bytes | memoryview]) -> Iterator[memoryview]:
-    """What is handed on at once: each piece, or as much of it as `PIECE`."""
-    for piece in pieces:
-        whole = memoryview(piece)
-        for start in range(0, len(whole), PIECE):
-            yield whole[start : start + PIECE]
+def slices_to_send(parts: Sequence[bytes | memoryview]) -> Iterator[memoryview]:
+    """What is handed on at once: each part, or as much of it as `SENT_AT_ONCE`."""
+    for part in parts:
+        whole = memoryview(part)
+        for start in range(0, len(whole), SENT_AT_ONCE):
+            yield whole[start : start + SENT_AT_ONCE]
 
 
 def unsent_bytes(transport: asyncio.Transport) -> int:

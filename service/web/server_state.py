@@ -105,7 +105,7 @@ class ServerState:
         if facade is None:
             return reply
         status, answer = facade.write_error(refusal.problem(request_id))
-        return Reply(status, answer.media_type, answer.pieces, reply.headers)
+        return Reply(status, answer.media_type, answer.parts, reply.headers)
 
     @property
     def clients(self) -> list[Client]:

@@ -121,7 +121,7 @@ def _describe(reply: Reply, store: StoreService, settings: Settings, job: Job, *
     reply.stored = [stored]
     reply.status = 201 if store.tensors.latest((job.namespace, stored.name)) is None else 200
     reply.headers = tuple(etag_header(stored.etag).items())
-    reply.pieces = [orjson.dumps(summary(stored, None if durable else settings.write_behind_ms))]
+    reply.parts = [orjson.dumps(summary(stored, None if durable else settings.write_behind_ms))]
 
 
 def _listed(

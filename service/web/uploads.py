@@ -1,4 +1,4 @@
-"""A body that an application takes in pieces, as one block of memory, each byte of it written once."""
+"""A body that an application takes in parts, as one block of memory, each byte of it written once."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ async def upload_of(request: Request, pool: Pool, settings: Settings, tenant: st
     most = int(announced) if announced.isdecimal() else most_bytes(request.state.media, settings)
     upload = BodyBuffer(pool.allocate, most, tenant)
     try:
-        async for piece in request.stream():
-            if upload.got + len(piece) > most:
+        async for part in request.stream():
+            if upload.got + len(part) > most:
                 raise Refusal("bad_request_framing", f"the body has more bytes than the {most} that were announced")
-            upload.put(piece)
+            upload.put(part)
         if announced.isdecimal() and upload.got != most:
             raise Refusal("bad_request_framing", f"the body has {upload.got} bytes, but {most} were announced")
     except BaseException:

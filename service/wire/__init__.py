@@ -15,7 +15,7 @@ Files:
     graph_source      Graphs as they came, and the programs that they stand for: no text is parsed and checked twice
     json_codec        Bytes to JSON values, strictly: no key twice, no NaN, no deep nesting, integers exact
     json_reader       Requests in JSON: of one whose graph was seen before, only the rest is parsed
-    long_lists        Long lists of numbers in JSON: read piece by piece into an array, so that no number is an object
+    long_lists        Long lists of numbers in JSON: read chunk by chunk into an array, so that no number is an object
                       for long
     media             The media types and the content coding that are spoken, and which of them a request means
     message           A request once it is parsed, whatever it came as

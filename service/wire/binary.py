@@ -73,28 +73,28 @@ def read_one(body: bytes | memoryview | HostArray, most: int, depth: int, limits
 def write_request(
     fields: Mapping[str, Any], arrays: Mapping[tuple[str, NodePlace], HostArray], versions: Mapping[str, str]
 ) -> list[bytes | memoryview]:
-    """The pieces of a body that is a request with these tensors beside it, the widest dtypes first.
+    """The parts of a body that is a request with these tensors beside it, the widest dtypes first.
 
     The resident tensors that it names have to be these `versions`.
     """
     ordered = sorted(arrays.items(), key=lambda placed: -placed[1].itemsize)
     metadata = {"request": orjson.dumps(fields).decode(), _VERSIONS: orjson.dumps(versions).decode()}
-    return _pieces({METADATA: metadata}, [(place.tensor_name(role), array) for (role, place), array in ordered])
+    return _body_parts({METADATA: metadata}, [(place.tensor_name(role), array) for (role, place), array in ordered])
 
 
 def write_one(name: str, array: HostArray) -> list[bytes | memoryview]:
-    """The pieces of a body that holds one tensor, called by this name."""
-    return _pieces({}, [(name, array)])
+    """The parts of a body that holds one tensor, called by this name."""
+    return _body_parts({}, [(name, array)])
 
 
 def write_response(response: Mapping[str, Any], arrays: Iterable[tuple[Label, HostArray]]) -> list[bytes | memoryview]:
-    """The pieces of a body: a header with `response`, then the arrays, the widest dtypes first to keep all aligned."""
+    """The parts of a body: a header with `response`, then the arrays, the widest dtypes first to keep all aligned."""
     ordered = sorted(arrays, key=lambda labelled: -labelled[1].itemsize)
     named = [(".".join((label.kind, *map(str, label.nodes))), array) for label, array in ordered]
-    return _pieces({METADATA: {"response": orjson.dumps(response).decode()}}, named)
+    return _body_parts({METADATA: {"response": orjson.dumps(response).decode()}}, named)
 
 
-def _pieces(header: dict[str, Any], named: Sequence[tuple[str, HostArray]]) -> list[bytes | memoryview]:
+def _body_parts(header: dict[str, Any], named: Sequence[tuple[str, HostArray]]) -> list[bytes | memoryview]:
     end = 0
     for name, array in named:
         start, end = end, end + array.nbytes

@@ -32,7 +32,7 @@ class JsonReader:
         """The request that `text` holds; `what` it is called in reports.
 
         What is wrong with a request is said of it as a whole: where there is anything wrong with one of its parts, it
-        is parsed once more in one piece. Raises Refusal, as `parse_json` does, and too_many_nodes.
+        is parsed once more as a whole. Raises Refusal, as `parse_json` does, and too_many_nodes.
         """
         return self._without_lists(text) or self._in_parts(text) or Message(parse_json(text, self.depth, what))
 

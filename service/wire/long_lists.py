@@ -1,4 +1,4 @@
-"""Long lists of numbers in JSON: read piece by piece into an array, so that no number is an object for long.
+"""Long lists of numbers in JSON: read chunk by chunk into an array, so that no number is an object for long.
 
 Only lists that have nothing but numbers are taken, and of these only the data of tensors. Where anything is odd,
 nothing is taken, and the text is read as any other: what is said of it is said by one reader.
@@ -22,8 +22,8 @@ from service.wire.json_codec import BYTES_OF_A_PART, parse_json
 #: bytes of a body, and of a list in it, that are worth it
 LONG_BODY: Final = 1 << 20
 LONG_LIST: Final = 1 << 18
-#: bytes of a piece, about: its numbers stay in the processor's caches until they are in the array
-_PIECE: Final = 1 << 17
+#: bytes of a chunk, about: its numbers stay in the processor's caches until they are in the array
+_CHUNK: Final = 1 << 17
 _OF_NUMBERS: Final = b"0123456789+-.eE, \t\r\n"
 _OF_FRACTIONS: Final = (b".", b"e", b"E")
 #: begins what stands in the place of a list: drawn at each start, so that no request says it
@@ -113,11 +113,11 @@ def _numbers(body: bytes, start: int, stop: int) -> HostArray | None:
     has_fractions = any(body.find(part, start, stop) >= 0 for part in _OF_FRACTIONS)
     found = np.empty(body.count(b",", start, stop) + 1, np.float64 if has_fractions else np.int64)
     place = 0
-    for piece in _pieces(body, start, stop):
-        if piece.translate(None, _OF_NUMBERS):
+    for chunk in _chunks(body, start, stop):
+        if chunk.translate(None, _OF_NUMBERS):
             return None
         try:
-            said = orjson.loads(b"[%b]" % piece)
+            said = orjson.loads(b"[%b]" % chunk)
             read = np.fromiter(said, np.float64, len(said)) if has_fractions else integers("q", said)
         except (ValueError, TypeError, OverflowError):
             return None  # no JSON; or, of what is written without a fraction, beyond 64 bits
@@ -128,9 +128,9 @@ def _numbers(body: bytes, start: int, stop: int) -> HostArray | None:
     return found
 
 
-def _pieces(body: bytes, start: int, stop: int) -> Iterator[bytes]:
+def _chunks(body: bytes, start: int, stop: int) -> Iterator[bytes]:
     """The text between, cut at commas."""
-    while (cut := body.find(b",", min(start + _PIECE, stop), stop)) >= 0:
+    while (cut := body.find(b",", min(start + _CHUNK, stop), stop)) >= 0:
         yield body[start:cut]
         start = cut + 1
     yield body[start:stop]

@@ -17,7 +17,7 @@ from engine.graph.tensor_type import dtype_name
 from service.wire.answers import AnswerBody, RunStats, result_fields
 from service.wire.tensors import numbers_of
 
-#: bytes of the numbers of an answer, up to which it is put together from pieces: beyond, copies cost more than is saved
+#: bytes of the numbers of an answer, up to which it is put together from texts: beyond, copies cost more than is saved
 MOST_ELEMENT_BYTES: Final = 1 << 16
 _NO_DATA: Final = b'"data":[]'
 _TIME: Final = b'"execute_ms":0.0,"tier":"uncompiled","precision":"float32"'
@@ -32,7 +32,7 @@ class AnswerTemplate:
 
     def __init__(self, parts: Sequence[bytes]) -> None:
         """`parts` stand around the elements, each up to `"data":[`, and the last two around the time."""
-        self._pieces = [piece for part in parts for piece in (part, b"")][:-1]
+        self._texts = [text for part in parts for text in (part, b"")][:-1]
 
     @classmethod
     def of(
@@ -56,7 +56,7 @@ class AnswerTemplate:
     @property
     def nbytes(self) -> int:
         """Bytes of what is the same in all answers."""
-        return sum(map(len, self._pieces))
+        return sum(map(len, self._texts))
 
     def fill(
         self,
@@ -70,9 +70,9 @@ class AnswerTemplate:
         elements = orjson.dumps(flat, option=orjson.OPT_SERIALIZE_NUMPY)
         if b"n" in elements:  # null
             return None
-        pieces = self._pieces.copy()
-        pieces[1:-2:2] = elements[2:-2].split(b"],[")
-        pieces[-2] = orjson.dumps(execute_ms) + _REPORTS[report]
+        texts = self._texts.copy()
+        texts[1:-2:2] = elements[2:-2].split(b"],[")
+        texts[-2] = orjson.dumps(execute_ms) + _REPORTS[report]
         if stored:
-            pieces[-1] = b"".join((pieces[-1][:-1], b',"stored":', orjson.dumps(stored), b"}"))
-        return [b"".join(pieces)]
+            texts[-1] = b"".join((texts[-1][:-1], b',"stored":', orjson.dumps(stored), b"}"))
+        return [b"".join(texts)]

@@ -19,15 +19,15 @@ class AnswerBuffers:
         self.buffers = SharedBuffers(IDLE_ANSWER_BYTES, self._dropped)
         self._away: dict[int, SharedBuffer] = {}
 
-    def written(self, pieces: Sequence[bytes | memoryview], nbytes: int) -> int:
-        """The number of the buffer that holds the pieces now, which the front can see."""
+    def written(self, parts: Sequence[bytes | memoryview], nbytes: int) -> int:
+        """The number of the buffer that holds the parts now, which the front can see."""
         buffer = self.buffers.acquire(nbytes)
         buffer.used = nbytes
         at = 0
         with memoryview(buffer.memory) as memory:
-            for piece in pieces:
-                memory[at : at + len(piece)] = piece
-                at += len(piece)
+            for part in parts:
+                memory[at : at + len(part)] = part
+                at += len(part)
         self._away[buffer.number] = buffer
         self._channel.show(buffer)
         return buffer.number

@@ -82,10 +82,10 @@ def piece_of(ready: object, context: JobContext, engine: Engine) -> Reply:
     indices = range(part.first, part.stop)
     sums = run_blocks(engine.executor, ready.parts, ready.call, task.tensors, indices, context.deadline)
     context.ran()
-    pieces = [own_bytes(array) for array in sums]
+    parts = [own_bytes(array) for array in sums]
     timings = context.timings()
     headers = (run_header(context.deadline.report, timings.execute),)
-    return Reply(200, PIECE_SUMS, pieces, headers, timings, ready.compiled.cached)
+    return Reply(200, PIECE_SUMS, parts, headers, timings, ready.compiled.cached)
 
 
 def request_of(ready: object, context: JobContext, request: ParsedRequest) -> Reply:

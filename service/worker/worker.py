@@ -295,7 +295,7 @@ class Worker:
         outcome = call.run_task(ready, self.engine, context.deadline)
         context.ran()
         own = context.own
-        pieces = call.write_body(outcome, ready, request.encoding) if own is None else ()
+        parts = call.write_body(outcome, ready, request.encoding) if own is None else ()
         cached = None if key is None else call.remembered(ready, outcome, self.engine, cost)
         if key is not None and cached is not None:
             self._cached_requests.get(key.question, lambda: cached)
@@ -303,7 +303,7 @@ class Worker:
             return _foreign_reply(
                 own.write_answer(_results(call, outcome, ready)), context, cached=call.is_cached(ready)
             )
-        reply = Reply(200, context.job.accepted, pieces, (), context.timings(), call.is_cached(ready))
+        reply = Reply(200, context.job.accepted, parts, (), context.timings(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
     def _instead(self, context: JobContext, request: ParsedRequest, ready: Any, cost: Estimate) -> JobResult | None:
@@ -372,8 +372,8 @@ def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, re
         results = ResultArrays(zip(task.compiled.labels, arrays, strict=True))
         return _foreign_reply(own.write_answer(results), task.context, cached=True)
     kept = cached.kept(arrays, task.conditions) if cached.storing is not None else ()
-    pieces = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), report, kept)
-    reply = Reply(200, task.context.job.accepted, pieces, (), task.context.timings(), True)
+    parts = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), report, kept)
+    reply = Reply(200, task.context.job.accepted, parts, (), task.context.timings(), True)
     return _keeping(reply, kept) if kept else reply
 
 
@@ -386,7 +386,7 @@ def _results(call: AnyCall, outcome: Any, ready: Any) -> ResultArrays:
 
 def _foreign_reply(answer: ForeignAnswer, context: JobContext, *, cached: bool = False) -> Reply:
     """The reply with an answer in the words of another protocol."""
-    return Reply(200, answer.media_type, answer.pieces, answer.headers, context.timings(), cached)
+    return Reply(200, answer.media_type, answer.parts, answer.headers, context.timings(), cached)
 
 
 def _keeping(reply: Reply, kept: Sequence[Kept]) -> Reply:

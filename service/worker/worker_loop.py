@@ -152,9 +152,9 @@ class WorkerLoop:
             self._out.insert(0, frames.note(frames.KEPT, buffer))
 
     def _reply(self, slot: int, reply: Reply, begun: float, ended: float) -> None:
-        pieces = (*reply.pieces, *reply.kept) if reply.kept else reply.pieces
-        nbytes = sum(map(len, pieces))
-        buffer = self._answers.written(pieces, nbytes) if nbytes > frames.INLINE else 0
+        parts = (*reply.parts, *reply.kept) if reply.kept else reply.parts
+        nbytes = sum(map(len, parts))
+        buffer = self._answers.written(parts, nbytes) if nbytes > frames.INLINE else 0
         self._out.append(frames.reply_frame(slot, reply, Whereabouts(buffer, nbytes), begun, ended))
 
     def _tell(self, kind: int, number: int) -> None:

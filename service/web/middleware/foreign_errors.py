@@ -53,7 +53,7 @@ class _Rewriting:
 
     async def _send_error(self, start: Message) -> None:
         status, answer = self._facade.write_error(orjson.loads(self._report))
-        body = b"".join(answer.pieces)
+        body = b"".join(answer.parts)
         kept = [pair for pair in start["headers"] if pair[0].lower() not in _OF_THE_BODY]
         told = [(b"content-type", answer.media_type.encode()), (b"content-length", b"%d" % len(body))]
         await self._send({**start, "status": status, "headers": kept + told})

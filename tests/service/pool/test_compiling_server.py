@@ -211,7 +211,7 @@ def test_an_argument_that_a_kernel_has_no_formula_for_changes_no_status() -> Non
         answering._executor.settle()
     assert [reply.status for reply in replies] == [200] * 6
     for reply in replies:
-        (found,) = orjson.loads(b"".join(reply.pieces))["gradients"]
+        (found,) = orjson.loads(b"".join(reply.parts))["gradients"]
         gradient = np.frombuffer(b64decode(found["tensor"]["data_b64"]), "float32")
         np.testing.assert_allclose(gradient, np.cos(x), 1e-5, 1e-5)
     assert answering._executor.kernels

@@ -66,7 +66,7 @@ async def ask(
 ) -> Reply:
     """The reply, whose memory has been given back."""
     reply = await awaited(pool, job_of(pool, sent, tenant, seconds, media))
-    found = replace(reply, pieces=[reply.body])
+    found = replace(reply, parts=[reply.body])
     reply.give_back()
     return found
 

@@ -85,7 +85,7 @@ def test_a_job_that_was_not_done(why: NotDone) -> None:
 def test_a_reply_in_a_buffer_has_no_pieces_yet() -> None:
     frame = frames.reply_frame(0, Reply(200, JSON, [b"x" * 100_000]), Whereabouts(3, 100_000), 0.0, 0.0)
     read, buffer, nbytes, _, _ = frames.read_reply(frame, 0, 0.0)
-    assert (tuple(read.pieces), buffer, nbytes) == ((), 3, 100_000)
+    assert (tuple(read.parts), buffer, nbytes) == ((), 3, 100_000)
 
 
 def test_what_is_kept_lies_behind_the_answer_in_a_buffer() -> None:

@@ -90,18 +90,18 @@ def test_what_lies_askew_is_copied() -> None:
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_an_answer_is_views_of_the_results(dtype: str) -> None:
     arrays = [np.ones(shape, dtype) for shape in ((), (3,), (2, 5))]
-    head, *pieces = write_response({"stats": {}}, [(Label("values", (i,)), array) for i, array in enumerate(arrays)])
+    head, *parts = write_response({"stats": {}}, [(Label("values", (i,)), array) for i, array in enumerate(arrays)])
     assert len(head) % 8 == 0
-    for array, piece in zip(arrays, pieces, strict=True):
+    for array, piece in zip(arrays, parts, strict=True):
         assert np.shares_memory(np.frombuffer(piece, np.uint8), array)
         assert len(piece) == array.nbytes
 
 
 def test_empty_results_have_no_piece() -> None:
     arrays = [(Label("values", (0,)), np.empty((0, 3))), (Label("values", (1,)), np.ones(2))]
-    pieces = write_response({}, arrays)
-    assert len(pieces) == 2
-    assert unpacked(b"".join(pieces))[1]["values.0"].shape == (0, 3)
+    parts = write_response({}, arrays)
+    assert len(parts) == 2
+    assert unpacked(b"".join(parts))[1]["values.0"].shape == (0, 3)
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_what_a_worker_allocates(rest: Json, allocated: int, peak: Callable[[], 
     tracemalloc.reset_peak()
     reply = run(worker, content)
     assert reply.status == 200
-    assert sum(map(len, reply.pieces)) > SIZE
+    assert sum(map(len, reply.parts)) > SIZE
     assert peak() - before < allocated + SLACK
 
 
@@ -174,7 +174,7 @@ def test_what_a_request_allocates(rest: Json, announced: bool, allocated: int, p
 def test_a_job_may_cross_to_another_process() -> None:
     job = Job("forward", buffer(body(ECHO, {"feeds.0": X[:8]})), "id", 60.0, time.monotonic() + 60, KIND, KIND)
     reply = Worker(SETTINGS)(pickle.loads(pickle.dumps(job)))
-    assert isinstance(reply.pieces[1], memoryview)
+    assert isinstance(reply.parts[1], memoryview)
     assert same_bits(unpacked(reply.body)[1]["values.0"], X[:8])
 
 

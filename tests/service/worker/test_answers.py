@@ -25,8 +25,8 @@ class Sides:
         self.front = DescriptorChannel(theirs)
         self.answers = Answers(DescriptorChannel(ours), lambda kind, number: self.said.append((kind, number)))
 
-    def write(self, *pieces: bytes | memoryview) -> int:
-        number = self.answers.written(pieces, sum(map(len, pieces)))
+    def write(self, *parts: bytes | memoryview) -> int:
+        number = self.answers.written(parts, sum(map(len, parts)))
         assert isinstance(number, int)
         return number
 

@@ -64,8 +64,8 @@ def job(call: str, body: bytes) -> Job:
 
 
 def answered(reply: Reply, case: Case) -> dict[str, Any]:
-    assert reply.status == 200, (str(case), b"".join(map(bytes, reply.pieces)))
-    found = orjson.loads(b"".join(map(bytes, reply.pieces)))
+    assert reply.status == 200, (str(case), b"".join(map(bytes, reply.parts)))
+    found = orjson.loads(b"".join(map(bytes, reply.parts)))
     reply.give_back()
     return {key: [array(each["tensor"]) for each in found.get(key, ())] for key in ("values", "gradients")}
 

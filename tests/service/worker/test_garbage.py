@@ -44,7 +44,7 @@ def test_graphs_that_are_forgotten_leave_nothing(call: str, monkeypatch: pytest.
     for number in range(GRAPHS):
         body = asked(number) if call != "hessian" else asked(number).replace(b'"softmax"', b'"sin"')
         reply = worker(Job(call, body, "id", 60.0, time.monotonic() + 60.0))
-        assert reply.status == 200, b"".join(map(bytes, reply.pieces))
+        assert reply.status == 200, b"".join(map(bytes, reply.parts))
         if number == 2:
             gc.collect()  # what is made once
     assert gc.collect() <= FEW * GRAPHS
