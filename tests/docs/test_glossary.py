@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.architecture.source import ROOT, files, name, parsed
+from tests.architecture.source import PACKAGES, ROOT, files, name, parsed
 
 ROWS = re.findall(
     r"^\| ([^|]+) \| \[(\w+)\]\(([\w/]+\.py)\) \| [^|]+ \|$",
@@ -49,6 +49,45 @@ LEASES = (
     "tests/service/state/",
     "tests/service/cluster/",
 )
+#: words that mean one thing, and where names have them for it
+ONE_MEANING = {
+    "nest": ("engine/bodies/nest.py", "engine/planning/compiler.py"),
+    "nested": ("engine/bodies/nest.py",),
+    "phase": (
+        "engine/cards/",
+        "engine/executors/cuda_recipes.py",
+        "engine/executors/kernels.py",
+        "engine/microkernels/",
+        "engine/planning/heaviest.py",
+    ),
+    "piece": (
+        "engine/executors/sum_runs.py",
+        "schemas/answer.py",
+        "service/app.py",
+        "service/calls/batch.py",
+        "service/cluster/",
+        "service/ingress/configuration.py",
+        "service/observe/exposition.py",
+        "service/pool/",
+        "service/transport/frames.py",
+        "service/transport/sum_parts.py",
+        "service/web/head.py",
+        "service/wire/answers.py",
+        "service/wire/media.py",
+        "service/worker/sum_jobs.py",
+        "service/worker/worker.py",
+    ),
+    "room": (),  # of folders, of which no name speaks
+    "tile": (
+        "engine/microkernels/",
+        "engine/oplib/attention_gradients.py",
+        "engine/oplib/attention_rows.py",
+        "engine/oplib/score_tiles.py",
+        "engine/ops/flip.py",  # the op of this name, as in NumPy
+        "engine/ops/lu.py",  # NumPy's function
+    ),
+    "tiling": ("engine/oplib/attention_gradients.py", "engine/oplib/attention_rows.py", "engine/oplib/score_tiles.py"),
+}
 
 
 def test_there_is_a_glossary() -> None:
@@ -83,6 +122,15 @@ def test_what_was_replaced_is_gone() -> None:
 def test_no_name_has_a_word_that_was_replaced(word: str, folder: str) -> None:
     paths = [path for path in files(folder) if not (word == "lease" and name(path).startswith(LEASES))]
     assert not {f"{name(path)}: {found}" for path in paths for found in identifiers(path) if word in words(found)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("word", ONE_MEANING)
+def test_a_word_stands_where_it_means_what_the_glossary_says(word: str) -> None:
+    places = {name(path): identifiers(path) for path in files(*PACKAGES)}
+    found = {place for place, names in places.items() if any(word in words(each) for each in names)}
+    assert not {place for place in found if not place.startswith(ONE_MEANING[word])}
+    assert not {place for place in ONE_MEANING[word] if not any(each.startswith(place) for each in found)}
 
 
 def test_words_of_names_are_found() -> None:

@@ -45,7 +45,7 @@ def encode_array(name: str, array: HostArray, form: str) -> dict[str, Any]:
     """A result in this form. Raises Refusal for what JSON has no numbers for."""
     told: dict[str, Any] = {"object_type": "array", "shape": list(array.shape), "dtype": array.dtype.name}
     if form == JSON_FORM:
-        return told | {"data": {"buffer": _nested(listed(array, name), array.shape), "encoding": "json"}}
+        return told | {"data": {"buffer": _in_lists(listed(array, name), array.shape), "encoding": "json"}}
     little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
     return told | {"data": {"buffer": pybase64.b64encode_as_string(little.tobytes()), "encoding": "base64"}}
 
@@ -159,14 +159,14 @@ def _shape_of(stated: object) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _nested(flat: list[Any], shape: Sequence[int]) -> Any:
+def _in_lists(flat: list[Any], shape: Sequence[int]) -> Any:
     """Elements as lists within lists; the element itself, where there are no axes."""
     if not shape:
         return flat[0]
     if len(shape) == 1:
         return flat
     step = math.prod(shape[1:])
-    return [_nested(flat[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
+    return [_in_lists(flat[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
 
 
 def _bad(detail: str, place: str, expected: str, got: str, code: str = "bad_tensor") -> Refusal:
