@@ -21,7 +21,7 @@ class VisibleBuffer(Protocol):
 
 
 class Allocation(Held, Protocol):
-    """So many bytes, of which the view is empty once they are given back."""
+    """Memory of so many bytes, whose view is empty once they are given back."""
 
     view: memoryview
 

@@ -34,7 +34,7 @@ _Copies = Sequence[tuple[memoryview, bytes | memoryview]]
 
 
 class StateStore(Protocol):
-    """What keeps things for those who call, as computing calls need it: here, or at whichever server has them."""
+    """Store that keeps things for those who call, as computing calls need it: here, or at whichever server has them."""
 
     answers: AnswerTable
 

@@ -60,7 +60,7 @@ def _moving(body: Body, operands: Parts, arrived: Parts) -> list[int]:
 
 @dataclass(frozen=True)
 class _Layout:
-    """Of the loop back: its body, and what stands where.
+    """Layout of the loop back: its body, and what stands where.
 
     `read` are the inputs of the step's way back that it needs, by which part they belong to.
     """

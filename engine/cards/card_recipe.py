@@ -13,7 +13,7 @@ CardPlaceKind = Literal["operand", "result", "workspace", "flag"]
 
 
 class CardPlace(NamedTuple):
-    """Where something lies on the card: `offset` bytes behind the first element of an operand or a result, by its
+    """Place of something on the card: `offset` bytes behind the first element of an operand or a result, by its
     number, behind the beginning of the workspace, or behind the flag of the node: an int32 that is 0 before a run.
     """
 

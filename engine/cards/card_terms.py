@@ -21,7 +21,7 @@ class CudnnRecipes:
 
 
 class CardTerms(NamedTuple):
-    """How float32 operands may be read, and the bytes that a recipe may work in.
+    """Terms of a recipe: how float32 operands may be read, and the bytes that it may work in.
 
     In `deterministic` ones, nothing is added in an order of chance. `may_wait` is whether a plan that takes seconds to
     build is built, where there is none yet.

@@ -79,7 +79,7 @@ class _Lying(NamedTuple):
 
 
 class _Several(NamedTuple):
-    """How many images are multiplied, each by itself, and bytes from one to the next of each matrix."""
+    """Images that are multiplied, each by itself: how many, and bytes from one to the next of each matrix."""
 
     images: int
     a: int
@@ -102,7 +102,7 @@ class _Memory:
 
 
 class _Columns(ABC):
-    """What the three directions share. A subclass says what is done with a chunk."""
+    """Base of the three directions. A subclass says what is done with a chunk."""
 
     def __init__(self, of: ConvolutionGeometry, wide: Tensor, narrow: Tensor, workspace: int) -> None:
         self.of, self.wide, self.narrow, self.workspace = of, wide, narrow, workspace

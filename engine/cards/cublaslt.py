@@ -113,7 +113,7 @@ SIGNATURES: Final[Mapping[str, tuple[Any, ...]]] = MappingProxyType(
 
 
 class CublasLtError(RuntimeError):
-    """What cuBLASLt has refused, and the reason that it gives."""
+    """Refusal of cuBLASLt, with the reason that it gives."""
 
 
 class StoredMatrix(NamedTuple):
@@ -130,7 +130,7 @@ class StoredMatrix(NamedTuple):
 
 
 class MatmulTerms(NamedTuple):
-    """All that cuBLASLt is told of d = a · b, or of d += a · b where it `adds`, before it chooses an algorithm.
+    """Terms of d = a · b that cuBLASLt is told, or of d += a · b where it `adds`, before it chooses an algorithm.
 
     so many `matrices` of each are at fixed offsets, or `by_pointers` at addresses that an array on the card has.
     `compute` is a cublasComputeType_t. `alignments` of a, b, and d are powers of two, up to 256; `bias` is the address

@@ -26,7 +26,7 @@ class CudnnPlan:
 
 
 class PlanRequest(NamedTuple):
-    """What is to be planned.
+    """Request for a plan of cuDNN's.
 
     `text`, whose first word names it, says all that a plan depends on beside card and libraries. `state` makes a graph
     of it. No engine has one of the notes `without`, or needs more than `workspace` bytes.

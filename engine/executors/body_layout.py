@@ -57,7 +57,7 @@ class _Elsewhere:
 
 
 class ConstView(NamedTuple):
-    """What a step reads of a const: of which feed, so many bytes from its first on, and an array that lies alike."""
+    """View of a const that a step reads: of which feed, so many bytes from its first, and an array that lies alike."""
 
     feed: int
     offset: int

@@ -26,7 +26,7 @@ class CardText(NamedTuple):
 
 
 class CardCompiler(NamedTuple):
-    """What makes machine code for the current card of texts in a language; `name` has its version, and its options."""
+    """Maker of machine code for the current card, of texts in a language; `name` has its version, and its options."""
 
     language: Literal["llvm", "cuda"]
     name: str

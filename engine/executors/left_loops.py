@@ -21,7 +21,7 @@ _GOES_ON: Final = int(LoopEntry.GOES_ON)
 
 
 class LeftLoop:
-    """What is called where the runner has left a loop before its end: it comes to it.
+    """Rest of a loop that the runner has left before its end: a call of it comes to that.
 
     Where a kernel has met what is not for it, the loop runs once more from the beginning, step by step: its carries
     have moved, but the operands are still there, as no step writes to them.

@@ -16,7 +16,7 @@ BESIDE_BYTES: Final = 1 << 18
 
 
 class Lasting(Enum):
-    """For how long a step's arrays are the same: for good, until a result is handed out for good, or for one run."""
+    """Time for which a step's arrays are the same: for good, until a result is handed out for good, or for one run."""
 
     ALWAYS = 0
     UNTIL_KEPT = 1

@@ -239,13 +239,13 @@ class _Once(_NativeBodies):
 
 
 class _Then(_Once):
-    """What runs where the predicate holds."""
+    """Body that runs where the predicate holds."""
 
     branch = 0
 
 
 class _Otherwise(_Once):
-    """What runs where it does not, in the same memory."""
+    """Body that runs where it does not, in the same memory."""
 
     branch = 1
 

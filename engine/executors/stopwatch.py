@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Stopwatch:
-    """Looks on at a run (`Executor.interpret`), and notes the seconds that each step took; four bytes each.
+    """Observer of a run (`Executor.interpret`) that notes the seconds that each step took; four bytes each.
 
     They are those of this thread on a processor: what others do meanwhile counts for nothing.
     """

@@ -36,7 +36,7 @@ class DeviceFunction(Generic[_P, _Result]):
 
 
 class DeviceMethod(Generic[_Self, _P, _Result]):
-    """As DeviceFunction, for a method of an op: its kernels are given the op, too, before the context."""
+    """DeviceFunction for a method of an op: its kernels are given the op, too, before the context."""
 
     def __init__(self, general: Callable[Concatenate[_Self, RunContext, _P], _Result]) -> None:
         self.general = general

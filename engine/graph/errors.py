@@ -214,6 +214,6 @@ class DeadlineExceeded(EngineError):
 
 
 class DeadlineTooNear(EngineError):
-    """What a node does at one go, which nothing interrupts, takes longer than the time that the request has left."""
+    """A node's work at one go, which nothing interrupts, takes longer than the time that the request has left."""
 
     code = "deadline_exceeded"

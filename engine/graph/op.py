@@ -38,7 +38,7 @@ NONE: Mapping[str, Any] = MappingProxyType({})
 
 
 class NoGradient:
-    """In place of a `vjp` rule: the op carries no gradient, for the reason given."""
+    """Reason that stands in place of a `vjp` rule: why the op carries no gradient."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -49,7 +49,7 @@ class NoGradient:
 
 
 class Narrowed(NamedTuple):
-    """What is left of a node of which only some results are read: its attributes, and which operands and results.
+    """Rest of a node of which only some results are read: its attributes, and which operands and results.
 
     `op` is another one, which makes these results alone; None where it is the same.
     """

@@ -9,7 +9,7 @@ from engine.graph.run_tier import UNCOMPILED, RunTier
 
 
 class RunReport(NamedTuple):
-    """How much compiled kernels did, and the least exact way in which a product or convolution read float32."""
+    """Report of a run: how much compiled kernels did, and the least exact way in which a product read float32."""
 
     tier: RunTier = UNCOMPILED
     precision: Precision = IEEE

@@ -34,7 +34,7 @@ class WrittenValues(Mapping[int, Value]):
 
 
 class Repeats:
-    """Writes statements that say the same as one before: the same op and attributes, on operands of the same types.
+    """Writer of statements that say the same as one before: the same op and attributes, on operands of the same types.
 
     The types are told by the objects that they are, which nodes that say the same share. Leaves, spellings for other
     ops and attributes that are large do not come twice.

@@ -18,7 +18,7 @@ _ATTRIBUTES: Final = 'attributes #0 = { nounwind "prefer-vector-width"="512" "no
 
 
 class LoopNames(NamedTuple):
-    """What a loop's counter and labels are called; how its next counter is made, and is called, if by a name."""
+    """Names of a loop's counter and labels; how its next counter is made, and is called, if by a name."""
 
     counter: str
     head: str

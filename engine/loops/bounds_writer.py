@@ -18,7 +18,7 @@ class BufferExtent(NamedTuple):
 
 
 class BoundsWriter:
-    """Writes what a checked kernel looks at. It is the kernel's text with lines more, each of a `%bounds.` name."""
+    """Writer of what a checked kernel looks at. It is the kernel's text with lines more, each of a `%bounds.` name."""
 
     def __init__(self, to: Assembly) -> None:
         self._to = to

@@ -27,7 +27,7 @@ def cuda_steps(recurrence: Recurrence) -> str:
 
 
 class _Steps(CRecurrence):
-    """Each thread has elements of its own."""
+    """Steps of which each thread has elements of its own."""
 
     def kernel(self) -> Iterator[str]:
         """The function, line by line."""

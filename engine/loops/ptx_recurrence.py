@@ -21,7 +21,7 @@ def ptx_recurrence_text(recurrence: Recurrence) -> str:
 
 
 class _Steps(RecurrenceText):
-    """Each thread has elements of its own."""
+    """Steps of which each thread has elements of its own."""
 
     __slots__ = ()
 

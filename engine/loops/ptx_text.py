@@ -114,7 +114,7 @@ class _Rows(_OnCard):
 
 
 class _Elements(_Rows):
-    """Each thread has elements of its own."""
+    """Elements of which each thread has its own."""
 
     __slots__ = ()
 

@@ -33,7 +33,7 @@ class CardFunction(NamedTuple):
 
 
 class Stride(NamedTuple):
-    """How a thread goes through what all share: the first of its own, and how far it is to the next."""
+    """Way of a thread through what all share: the first of its own, and how far it is to the next."""
 
     first: str
     step: str

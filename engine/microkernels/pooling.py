@@ -100,7 +100,7 @@ def first_maxima(of: PoolGeometry, planes: TableEntryOf, results: TableEntryOf) 
 
 
 class _Search:
-    """For the first maxima: taps in row-major order, the largest so far, and where it lies, from the first tap."""
+    """Search for the first maxima: taps in row-major order, the largest so far, and its place from the first tap."""
 
     def __init__(self, windows: WindowVector) -> None:
         self.windows, self.to = windows, windows.reader.to

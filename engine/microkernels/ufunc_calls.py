@@ -36,7 +36,7 @@ class UfuncCall(NamedTuple):
 
 
 class _Array(NamedTuple):
-    """What a loop reads or writes: its dtype, and its strides along the axes of the result, in bytes."""
+    """Array that a loop reads or writes: its dtype, and its strides along the axes of the result, in bytes."""
 
     dtype: DType
     strides: Shape
@@ -102,7 +102,7 @@ class LoopCall:
 
 
 class _Writer:
-    """Writes the calls of one loop, for each part of an axis of the result, or each matrix."""
+    """Writer of the calls of one loop, for each part of an axis of the result, or each matrix."""
 
     def __init__(self, call: UfuncCall, loop: UfuncLoop, shape: Shape, arrays: Sequence[_Array]) -> None:
         self._call, self._arrays, to = call, arrays, Routine("float64", 1)

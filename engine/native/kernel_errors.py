@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class KernelUnavailable(Exception):
-    """There is no machine code of a loop here, and the message says why: a whole sentence for an operator."""
+    """Absence of machine code of a loop; the message says why: a whole sentence for an operator."""

@@ -12,7 +12,7 @@ _logger = logging.getLogger("gradserve.kernels")
 
 
 class Reasons:
-    """What has been told so far. `message` has a place for the reason."""
+    """Reasons that have been told so far. `message` has a place for the reason."""
 
     def __init__(self, message: str) -> None:
         self._message = message

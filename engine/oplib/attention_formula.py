@@ -59,7 +59,7 @@ class Saved(NamedTuple):
 
 
 class WayBack:
-    """With s the scores, p = exp(s − lse) and dp = g vᵀ: the cotangent of the scores is ds = p · (dp − δ)."""
+    """Cotangent of the scores: ds = p · (dp − δ), where s are the scores, p = exp(s − lse) and dp = g vᵀ."""
 
     def __init__(self, saved: Saved, *, scale: float, causal: bool) -> None:
         self._saved, self._masking, self._scale = saved, Masking(saved.mask, scale, causal), scale

@@ -18,7 +18,7 @@ _LARGEST: Final = 2**31 - 1
 
 
 class LapackWork(NamedTuple):
-    """How much of each kind: numbers as the matrix has, doubles, and integers."""
+    """Memory of each kind: numbers as the matrix has, doubles, and integers."""
 
     numbers: int
     doubles: int = 0

@@ -15,7 +15,7 @@ _LAYOUT = ("axis", "axes", "keepdims")
 
 
 class Rowwise:
-    """Of an op of one operand that computes each row, the elements along some axes, by itself.
+    """Base of an op of one operand that computes each row, the elements along some axes, by itself.
 
     A row's formula is `rows(x, count, **attrs)`, x an element of the row and `count` how many there are. It gives a
     scalar of level ELEMENT where the result has x's shape, and of level ROW where the axes are reduced.

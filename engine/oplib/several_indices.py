@@ -54,7 +54,7 @@ def common_shape(indices: Sequence[TensorType]) -> Shape:
 
 @dataclass(frozen=True)
 class IndexedAxes:
-    """Where indices of the shape `index` are of an x: axes in an order in which theirs lie side by side.
+    """Places in x of indices of the shape `index`: axes in an order in which theirs lie side by side.
 
     As NumPy has it, they stay where they are if they lie side by side, in whatever order; else they come first.
     """

@@ -77,7 +77,7 @@ def with_loops(graph: Graph, loops: Sequence[WrittenLoop]) -> Graph:
 
 
 class _Unwritten(Exception):
-    """Of a group that no loop can be written for."""
+    """Failure of a group that no loop can be written for."""
 
 
 class WrittenLoop(NamedTuple):
@@ -158,7 +158,7 @@ def _read_nodes(graph: Graph, groups: Sequence[Group]) -> set[int]:
 
 
 class _Writer:
-    """Writes the loop of one group."""
+    """Writer of the loop of one group."""
 
     def __init__(self, storage: Storage, grouping: Grouping, read: set[int], group: Group) -> None:
         self.nodes = storage.graph.nodes

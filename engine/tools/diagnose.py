@@ -39,7 +39,7 @@ class Nonfinite(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where in a graph a body runs: in which of its nodes, and in which steps of the loops there."""
+    """Place in a graph where a body runs: in which of its nodes, and in which steps of the loops there."""
 
     origin: Origin | None = None
     steps: tuple[int, ...] = ()
@@ -49,7 +49,7 @@ _GRAPH: Final = _Place()
 
 
 class NonfiniteWatch:
-    """Looks at what is fed, by node or by (role, node), then at the results of steps; keeps the first not finite.
+    """Observer of what is fed, by node or by (role, node), then of results of steps; keeps the first not finite.
 
     Of the feeds it looks at those that `plan` reads, without a plan at all: what nothing reads spoils nothing.
     An infinity that an op fills in for its own purposes (a mask inside `attention`) has no operands and is no finding,
@@ -136,7 +136,7 @@ class NonfiniteWatch:
 
 
 class _Ended(Exception):
-    """Ends a run."""
+    """End of a run, as an exception."""
 
     def __init__(self, found: Nonfinite) -> None:
         super().__init__()
@@ -145,7 +145,7 @@ class _Ended(Exception):
 
 @dataclass(frozen=True)
 class _Within:
-    """Looks at what the steps of a body write, at one place; ends the run at the first that it finds."""
+    """Observer of what the steps of a body write, at one place; ends the run at the first that it finds."""
 
     look: Callable[[_Place, RunContext, Step, Sequence[Array], Array], Nonfinite | None]
     place: _Place

@@ -17,7 +17,7 @@ MOVES: Final = np.array([1.0, -1.0, 0.5, -0.5])
 
 
 class Finding(NamedTuple):
-    """Of one node along one direction: the relative error, or why there is none."""
+    """Relative error of one node along one direction, or why there is none."""
 
     error: float
     reason: str | None = None

@@ -20,7 +20,7 @@ Push = Callable[[Tangents], list[Value | None]]
 
 
 class Dummy(NamedTuple):
-    """What a cotangent that nobody feeds is fed under."""
+    """Key that a cotangent is under that nobody feeds."""
 
     node: int
     number: int

@@ -17,7 +17,7 @@ from service.wire.request import ParsedRequest
 
 @dataclass(frozen=True)
 class Checking:
-    """Compare gradients with differences."""
+    """Task to compare gradients with differences."""
 
     program: Program
     feeds: Mapping[int, HostArray]

@@ -55,7 +55,7 @@ class CallArguments:
 
 @dataclass(frozen=True)
 class Execution:
-    """Run `call` of a program. `tensors` are the feeds by their node, and what comes beside them by (role, node).
+    """Task to run `call` of a program. `tensors` are the feeds by node, and what comes beside them by (role, node).
 
     Of these, `residents` are known by name. Nodes go to `places`. It takes `memory_budget` bytes at most.
     Products and convolutions are of this `precision`.

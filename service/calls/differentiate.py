@@ -20,7 +20,7 @@ from service.wire.translate import written
 
 @dataclass(frozen=True)
 class Differentiation:
-    """Give the gradient of a graph, as a graph."""
+    """Task to give the gradient of a graph, as a graph."""
 
     program: Program
     types: Mapping[int, TensorType]

@@ -24,7 +24,7 @@ _ANY: Final = TensorType((), np.dtype(np.float64))
 
 @dataclass(frozen=True)
 class Planning:
-    """Say what a call would take that is answered in `encoding`, in so many bytes, and run nothing."""
+    """Task to say what a call would take that is answered in `encoding`, in so many bytes; nothing is run."""
 
     program: Program
     types: Mapping[int, TensorType]
@@ -35,7 +35,7 @@ class Planning:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a request would take, whether it is within the budgets, and these."""
+    """Needs of a request, whether they are within the budgets, and these."""
 
     analysis: Analysis
     response_bytes: int

@@ -43,7 +43,7 @@ _STATED: Final = (PROTOCOL_HEADER.lower().encode(), str(PROTOCOL).encode())
 
 
 class Between:
-    """Answers other servers; all else goes to `app`. Requests that were passed on go to `passed`."""
+    """Application that answers other servers; all else goes to `app`. Requests that were passed on go to `passed`."""
 
     def __init__(
         self, app: ASGIApp, passed: ASGIApp, routes: Sequence[BaseRoute], questions: Questions, secret: str, most: int

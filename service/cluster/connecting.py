@@ -25,7 +25,7 @@ def peer_client(connections: int, connect: float, headers: Mapping[str, str] | N
 
 
 class PeerTransport(httpx.AsyncHTTPTransport):
-    """As httpx has it, without its fault where the other end closes a connection at once."""
+    """Transport of httpx without its fault where the other end closes a connection at once."""
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """The answer to a request. Raises httpx.TransportError."""

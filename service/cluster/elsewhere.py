@@ -28,7 +28,7 @@ _LATER: Final = frozenset({429, 502, 503, 504})
 
 
 class IngressPieces:
-    """Asks for them, for one event loop."""
+    """Client that asks for them, for one event loop."""
 
     def __init__(self, ingress: str) -> None:
         self._ingress = ingress

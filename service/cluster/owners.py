@@ -36,7 +36,7 @@ _logger = logging.getLogger("gradserve.cluster")
 
 
 class Owners:
-    """Those of all shards, as the server at an address knows them. For one event loop."""
+    """Owners of all shards, as the server at an address knows them. For one event loop."""
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 
 class Answer(NamedTuple):
-    """What a server said to a question, and the bytes behind it."""
+    """Answer of a server to a question, and the bytes behind it."""
 
     head: Mapping[str, Any]
     blobs: memoryview

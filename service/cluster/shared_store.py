@@ -49,7 +49,7 @@ _logger = logging.getLogger("gradserve.cluster")
 
 
 class SharedStore:
-    """What a server of a cluster has for its calls. For one event loop."""
+    """Store that a server of a cluster has for its calls. For one event loop."""
 
     def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: Peers, lending: Lending) -> None:
         self._pool, self._owners, self._peers, self._lending = pool, owners, peers, lending

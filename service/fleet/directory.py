@@ -23,7 +23,7 @@ _PREFIX: Final = b"gradserve:node:"
 
 
 class KeyValueStore(Protocol):
-    """What of Ray's store is used."""
+    """Part of Ray's store that is used."""
 
     def put(self, key: bytes, value: bytes) -> None:
         """Write it, in place of what is there."""

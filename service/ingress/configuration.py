@@ -44,7 +44,7 @@ _BETWEEN: Final = f"^(/+[.])*/+{BETWEEN_SERVERS.strip('/')}(/|$)"
 
 @dataclass(frozen=True)
 class IngressLayout:
-    """All that HAProxy's configuration follows from. Addresses are as HAProxy reads them: `127.0.0.1:8000`, `fd@3`."""
+    """Layout that HAProxy's configuration follows from. Addresses are as HAProxy has them: `127.0.0.1:8000`, `fd@3`."""
 
     listen: str
     #: HOST:PORT of each server; names are looked up once, at the start

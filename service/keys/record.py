@@ -16,7 +16,7 @@ _SECONDS: Final = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
 class Rate(NamedTuple):
-    """So many requests in so many seconds."""
+    """Rate of so many requests in so many seconds."""
 
     requests: int
     seconds: float

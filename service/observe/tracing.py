@@ -34,7 +34,7 @@ _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", 
 
 
 class _Headers(Getter[Fields]):
-    """Reads headers for the propagators."""
+    """Reader of headers for the propagators."""
 
     def get(self, carrier: Fields, key: str) -> list[str] | None:
         name = key.encode()

@@ -45,7 +45,7 @@ class Example:
 
 @dataclass(frozen=True)
 class ErrorPage:
-    """All of one code."""
+    """Page of one code: all that is said of it."""
 
     code: str
     kind: Kind

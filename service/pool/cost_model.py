@@ -56,7 +56,7 @@ class _Kind:
 
 
 class _Calibration:
-    """By what factor a caller's jobs differ from the cost model, and how many were compared with it."""
+    """Factor by which a caller's jobs differ from the cost model, and how many were compared with it."""
 
     __slots__ = ("factor", "measured")
 

@@ -449,7 +449,7 @@ class WorkerProcess(asyncio.Protocol):
 
 
 class _AnswerMemory:
-    """Gives an answer's memory back, once."""
+    """Memory of an answer, which is given back once."""
 
     __slots__ = ("_claim", "_memory", "_number", "_worker")
 

@@ -37,7 +37,7 @@ class Watched(Protocol):
 
 
 class Watch:
-    """Looks at the jobs and at the workers that there are."""
+    """Watch over the jobs and the workers that there are."""
 
     def __init__(
         self, watched: Watched, tickets: Mapping[Job, Ticket], supervisor: Supervisor, settings: Settings

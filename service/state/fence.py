@@ -16,7 +16,7 @@ _logger = logging.getLogger("gradserve")
 
 
 class Fence:
-    """Looks, once for all that wait. For one event loop; where the place is this server's alone, it is always open."""
+    """Fence, looked at once for all that wait. For one event loop; always open where the place is this server's."""
 
     def __init__(
         self, journal: Journal, executor: Executor | None = None, clock: Callable[[], float] = time.monotonic

@@ -10,21 +10,21 @@ from service.state.values import AnswerRecord, Commit, GraphWrite, ModelWrite, T
 
 
 class StateFull(Exception):
-    """There is no space for a commit, and nothing of it is kept; what was there before stands."""
+    """Lack of space for a commit: nothing of it is kept, and what was there before stands."""
 
 
 class StateLost(Exception):
-    """Another server has taken over the place; this one writes nothing any more."""
+    """Loss of the place to another server; this one writes nothing any more."""
 
 
 class StateUnknown(Exception):
-    """It is not known whether a commit is kept, and this server finds out no more."""
+    """Doubt whether a commit is kept, of which this server finds out no more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What was kept: the tensors that there are, each with its data; graphs in the order in which they came; answers
-    that have not expired; models.
+    """State that was kept: the tensors that there are, each with its data; graphs in the order in which they came;
+    answers that have not expired; models.
     """
 
     tensors: list[TensorWrite] = field(default_factory=list)

@@ -10,11 +10,11 @@ Data = bytes | memoryview
 
 
 class Missing(LookupError):
-    """There is no object of this key."""
+    """Absence of an object of this key."""
 
 
 class Exists(Exception):
-    """There is an object of this key already."""
+    """Presence of an object of this key already."""
 
 
 class Denied(OSError):

@@ -12,7 +12,7 @@ from service.web.observer import RequestObserver, unobserved
 
 
 class Hosted:
-    """Does what a connection of our own does beside limits on slow clients: it tells of requests, and who leaves."""
+    """Application with what a connection of our own does, beside limits on slow clients: who asks, and who leaves."""
 
     def __init__(self, app: ASGIApp, settings: Settings, observe: RequestObserver = unobserved) -> None:
         self._app = Observing(Leaving(PrefixedLinks(app)), settings, observe)

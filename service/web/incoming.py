@@ -31,7 +31,7 @@ class MinimumRate:
 
 
 class Framing(Protocol):
-    """Tells a body from what comes after it."""
+    """Framing of a body: what tells it from what comes after it."""
 
     left: int
 

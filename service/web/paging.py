@@ -17,7 +17,7 @@ _COUNT: Final = re.compile(r"[0-9]{1,9}")
 
 
 class Page(NamedTuple):
-    """So many entries, from behind the one that is called `after`; None: from the first on."""
+    """Page of so many entries, from behind the one that is called `after`; None: from the first on."""
 
     limit: int
     after: str | None

@@ -24,7 +24,7 @@ _BUSY: Final = (503, 504)
 
 
 class Readiness:
-    """Asks the workers, at most once in `FRESH` seconds, however often it is asked itself."""
+    """Readiness of the workers, asked for at most once in `FRESH` seconds, however often somebody wants to know."""
 
     def __init__(self, pool: Pool, current: Callable[[float], Awaitable[None]]) -> None:
         """`current` returns where the state is the server's, until a time at most. Raises Refusal."""

@@ -20,7 +20,7 @@ _UNREAD: Final = "?"
 
 
 class Recorder:
-    """Tells the tally, and the log and the traces where there are any."""
+    """Recorder that tells the tally, and the log and the traces where there are any."""
 
     def __init__(self, tally: Tally, log: RequestLog | None, tracing: Tracing | None = None) -> None:
         self._tally = tally

@@ -63,7 +63,7 @@ class PartsResponse(Response):
 
 
 class _Sending:
-    """Holds an answer that a task sends."""
+    """Holder of an answer that a task sends."""
 
     revocable = True
 

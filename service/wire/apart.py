@@ -57,7 +57,7 @@ def take_apart(body: bytes) -> Apart | None:
 
 
 class NodeTexts(NamedTuple):
-    """What stands for the nodes in the text of a graph, and in each of its functions; nothing where that has none."""
+    """Texts that stand for the nodes in that of a graph, and in each of its functions; nothing where that has none."""
 
     own: bytes
     inside: Iterator[bytes]

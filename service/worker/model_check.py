@@ -33,7 +33,7 @@ _Types = dict[int, TensorType]
 
 @dataclass(frozen=True)
 class TypedModel:
-    """What a model says of its leaves and outputs, with the types that were found."""
+    """Leaves and outputs of a model, as it says them, with the types that were found."""
 
     inputs: list[ModelInput]
     outputs: list[ModelOutput]

@@ -34,7 +34,7 @@ FindGraph = Callable[[str, bytes | None], GraphSource | None]
 
 
 class ModelJobs:
-    """Does both."""
+    """Runner of both jobs."""
 
     def __init__(
         self, settings: Settings, limits: Limits, registered: FindGraph, programs: Programs, compiler: Compiler

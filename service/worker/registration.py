@@ -20,7 +20,7 @@ REGISTER: Final = "registerGraph"
 
 @dataclass(frozen=True)
 class Registering:
-    """Check a graph, and say what it is."""
+    """Task to check a graph, and to say what it is."""
 
     program: Program
     graph: Graph
@@ -28,7 +28,7 @@ class Registering:
 
 
 class Registration(CallDefinition[Registering, Registering, RegisteredGraph]):
-    """Check a graph and name it. Whoever asked for it keeps the record that comes back."""
+    """Call that checks a graph and names it. Whoever asked for it keeps the record that comes back."""
 
     name = REGISTER
     request = RegisterGraphRequest

@@ -15,7 +15,7 @@ _Task = TypeVar("_Task")
 
 
 class Sharing(Protocol[_Task]):
-    """Does jobs in two steps, so that some of them can have the second one in common."""
+    """Doer of jobs in two steps, so that some of them can have the second one in common."""
 
     def read_job(self, job: Job, most_seconds: float | None) -> _Task | JobResult:
         """The first step, or what has become of the job where there is no second one."""

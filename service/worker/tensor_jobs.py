@@ -39,7 +39,7 @@ _COPY_RATE: Final = 2e9
 
 
 class TensorJobs:
-    """Does both."""
+    """Runner of both jobs."""
 
     def __init__(self, settings: Settings, limits: Limits) -> None:
         self._settings = settings

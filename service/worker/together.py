@@ -130,7 +130,7 @@ class Together:
 
 
 class _LastDeadline(Deadline):
-    """Passes once it has passed for each of several: who is late, or has left, stops nobody else."""
+    """Deadline that passes once it has for each of several: who is late, or has left, stops nobody else."""
 
     __slots__ = ("_all",)
 

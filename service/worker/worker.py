@@ -87,7 +87,7 @@ def _never_raising(step: _Step[_What, _Given, _Done]) -> _Step[_What, _Given, _D
 
 
 class Worker:
-    """Parses, checks, plans, executes and writes. May be shared by threads."""
+    """Worker that parses, checks, plans, executes and writes. May be shared by threads."""
 
     def __init__(self, settings: Settings) -> None:
         """Opens the device. Raises RuntimeError when it cannot be had."""

@@ -10,7 +10,7 @@ from engine.graph.kinds.whole_number import WHOLE, is_whole
 
 
 class Callee:
-    """What an op may run, told from others by a digest of all that it says."""
+    """Function that an op may run, told from others by a digest of all that it says."""
 
     __slots__ = ("digest",)
 

@@ -30,7 +30,7 @@ class Metadata(ForeignCall):
 
 
 class ModelReady(ForeignCall):
-    """Whether a model may be asked: it may, where it is there."""
+    """Readiness of a model: it may be asked, where it is there."""
 
     name = "openinference.ready"
 

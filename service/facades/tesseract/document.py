@@ -26,7 +26,7 @@ _ARRAY: Final = {
 
 
 class Health(ForeignCall):
-    """Whether a model is there."""
+    """Health of a model: whether it is there."""
 
     name = "tesseract.health"
 

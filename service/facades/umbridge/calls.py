@@ -26,7 +26,7 @@ _Tensor = Mapping[str, Any]
 
 @with_config(CLOSED)
 class _Named(TypedDict):
-    """What all requests say."""
+    """Fields that all requests have."""
 
     name: str
     config: NotRequired[dict[str, Any]]
@@ -88,7 +88,7 @@ class _Call(ForeignCall):
 
 
 class _ModelInfo(_Call):
-    """What a model can do."""
+    """Abilities of a model."""
 
     path = "ModelInfo"
     message = _Named
@@ -101,7 +101,7 @@ class _ModelInfo(_Call):
 
 
 class _InputSizes(_Call):
-    """How long the vectors are that go in."""
+    """Lengths of the vectors that go in."""
 
     path = "InputSizes"
     message = _Named
@@ -112,7 +112,7 @@ class _InputSizes(_Call):
 
 
 class _OutputSizes(_Call):
-    """How long the vectors are that come out."""
+    """Lengths of the vectors that come out."""
 
     path = "OutputSizes"
     message = _Named

@@ -18,7 +18,7 @@ _logger = logging.getLogger("gradserve")
 
 
 class Envelope:
-    """Wraps the whole application."""
+    """Envelope around the whole application."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

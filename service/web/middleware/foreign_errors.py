@@ -32,7 +32,7 @@ class ForeignErrors:
 
 
 class _Rewriting:
-    """Sends what is no report as it comes, and holds a report back until it is whole."""
+    """Sender of what is no report as it comes, which holds a report back until it is whole."""
 
     def __init__(self, facade: Facade, send: Send) -> None:
         self._facade = facade

@@ -11,7 +11,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class Leaving:
-    """Ends the application where the client has left, once it has all of the request."""
+    """Middleware that ends the application where the client has left, once it has all of the request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -11,7 +11,7 @@ from service.wire.media import PROBLEM
 
 
 class PrefixedLinks:
-    """Puts the prefix before what the service, and its workers, know without it."""
+    """Middleware that puts the prefix before what the service, and its workers, know without it."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -27,7 +27,7 @@ class _HostedHead(NamedTuple):
 
 
 class Observing:
-    """Tells an observer of each request that was answered."""
+    """Middleware that tells an observer of each request that was answered."""
 
     def __init__(self, app: ASGIApp, settings: Settings, observe: RequestObserver) -> None:
         self._app = app

@@ -20,7 +20,7 @@ from service.web.routing import route_path
 
 
 class Origins:
-    """Refuses strangers' names and pages, and heads that two readers could take differently.
+    """Middleware that refuses strangers' names and pages, and heads that two readers could take differently.
 
     Notes the route that the request takes, `route_path`, and the `prefix` of links, for what depends on them.
     """

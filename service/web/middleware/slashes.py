@@ -11,7 +11,7 @@ from service.web.routing import shortened_path
 
 
 class Slashes:
-    """Serves `/path/` as `/path`. Not by a redirect: many clients lose their body on the way, or turn it into a GET.
+    """Middleware for `/path/` as `/path`. Not by a redirect: many clients lose their body then, or turn it into a GET.
 
     A path that leads nowhere in either form stays as it was sent, and so it stands in the report.
     """
