@@ -42,7 +42,7 @@ def wide_out_bytes(out: TensorType) -> int:
     return 0 if accumulator(out) == out.dtype else accumulator(out).itemsize * out.size
 
 
-def parts_bytes(size: int) -> int:
+def sum_parts_bytes(size: int) -> int:
     """Bytes for the parts of a sum over so many elements, one for each block, as a compiled kernel keeps them.
 
     NumPy needs none of them; but a kernel may not take more than was planned for what it stands for.

@@ -24,7 +24,7 @@ from engine.graph.tensor_type import BOOL, FLOAT32, DType, TensorType, broadcast
 from engine.loops.elements import ElementKernel
 from engine.loops.program import PRIMITIVES, Level, LoopBuilder, Scalar, Scalars
 from engine.oplib import batching
-from engine.oplib.accumulate import parts_bytes
+from engine.oplib.accumulate import sum_parts_bytes
 from engine.oplib.conjugates import conjugate, for_real
 from engine.oplib.element_formula import PRIMITIVE_OF, ScalarFormula, number_dtype, primitive_of, read_as, scalars_of
 from engine.oplib.permutation import shaped
@@ -176,7 +176,7 @@ class Elementwise(Op):
         assert isinstance(out, TensorType)
         if _has_complex(types, out):
             arrays = self.complex_temporaries * out.nbytes + self.complex_masks * out.size
-            return max(arrays, parts_bytes(out.size))
+            return max(arrays, sum_parts_bytes(out.size))
         dtypes = [t.dtype for t in types]
         kernel = self._kernel(dtypes, out.dtype, attrs)
         return self.temporaries * out.nbytes if kernel is None else kernel.workspace(out.size)

@@ -13,7 +13,7 @@ from engine.graph.op import Array, Namespace, NoGradient, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
-from engine.oplib.accumulate import parts_bytes
+from engine.oplib.accumulate import sum_parts_bytes
 from engine.oplib.conjugates import conjugate
 from engine.oplib.elementwise import Binary, unbroadcast
 from engine.oplib.widening import wide, widened
@@ -119,7 +119,7 @@ class Mod(Binary):
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """The parts in which a kernel counts the quotients that are too long for it."""
         assert isinstance(out, TensorType)
-        return parts_bytes(out.size) if out.is_float else 0
+        return sum_parts_bytes(out.size) if out.is_float else 0
 
     partials = (lambda y, a, b: 1, _steps)
 

@@ -11,7 +11,7 @@ from engine.graph.op import Array
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.tensor_type import DType, TensorType, to_add_up
-from engine.oplib.accumulate import count, parts_bytes, wide_out, wide_out_bytes
+from engine.oplib.accumulate import count, sum_parts_bytes, wide_out, wide_out_bytes
 from engine.oplib.conjugates import conjugate
 from engine.oplib.permutation import permute, shaped, unpermute
 from engine.oplib.reduction import Reduction, broadcast_back
@@ -58,7 +58,7 @@ class Prod(Rowwise, Reduction):
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """The products in float32 where the result is float16; the parts in which a kernel counts rows out of range."""
-        return max(wide_out_bytes(out), parts_bytes(types[0].size) if out.is_float else 0)
+        return max(wide_out_bytes(out), sum_parts_bytes(types[0].size) if out.is_float else 0)
 
 
 def _others_over(x: Value, axes: Sequence[int]) -> Value:

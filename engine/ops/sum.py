@@ -10,7 +10,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, KernelCall
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import DType, TensorType, to_add_up, to_average
-from engine.oplib.accumulate import accumulator, count, over, parts_bytes, total, wide_out_bytes
+from engine.oplib.accumulate import accumulator, count, over, sum_parts_bytes, total, wide_out_bytes
 from engine.oplib.reduction import Reduction, broadcast_back
 from engine.oplib.rows import adding_up
 from engine.oplib.rowwise import Rowwise
@@ -54,7 +54,7 @@ class Sum(Rowwise, Reduction):
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """The sums in float32 where the result is float16; the parts of a kernel's."""
-        return max(wide_out_bytes(out), parts_bytes(types[0].size))
+        return max(wide_out_bytes(out), sum_parts_bytes(types[0].size))
 
 
 class Mean(Rowwise, Reduction):
@@ -84,4 +84,4 @@ class Mean(Rowwise, Reduction):
 
     def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
         """The sums in float32 where the result is float16; the parts of a kernel's."""
-        return max(wide_out_bytes(out), parts_bytes(types[0].size))
+        return max(wide_out_bytes(out), sum_parts_bytes(types[0].size))

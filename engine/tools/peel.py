@@ -22,7 +22,7 @@ from engine.oplib.slices import cut
 from engine.ops.fixed_point import emit_adjoint
 
 #: appends a loop of some steps that lie between others: its results
-EmitLoop = Callable[[Body, Parts, int], Sequence[Value]]
+EmitSpan = Callable[[Body, Parts, int], Sequence[Value]]
 
 
 class Peeled:
@@ -103,7 +103,7 @@ class Peeled:
         return [*[joined.output(k) for k in range(carries)], *found[carries:]]
 
     def _steps(
-        self, body: Body, parts: Parts, length: int, between: EmitLoop | None = None, *, reverse: bool = False
+        self, body: Body, parts: Parts, length: int, between: EmitSpan | None = None, *, reverse: bool = False
     ) -> list[Value]:
         """The results of a scan, or of another loop that goes through such spans."""
         state, stacks, carries = list(parts.carries), list[list[Value]](), len(parts.carries)

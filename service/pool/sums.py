@@ -258,7 +258,7 @@ class Sums:
 
     def _take_over(self, run: SumRun, piece: PieceWork, reply: Reply, where: str) -> None:
         """Put the sums of a piece where those of all go."""
-        data, (report, executed) = reply.pieces, read_run(reply.headers)
+        data, (report, executed) = reply.parts, read_run(reply.headers)
         if sum(map(len, data)) != run.why.nbytes:
             _logger.error("request %s: the sums of a piece are of another length", run.ticket.job.request_id)
             reply.give_back()

@@ -49,8 +49,8 @@ Files:
     responses        Answers and problem reports as HTTP responses
     routes           The paths. A route takes raw bytes and hands them on; nothing here parses or computes
     routing          Routing: which route a request takes, so that nobody else has an opinion on paths
-    sending          A large answer on its way out: written part by part as the client takes it, from the memory that
-                     it lies in
+    sending          A large answer on its way out: written part by part as the client takes it, from the memory that it
+                     lies in
     server           The process: a socket, an event loop, connections on it, and an orderly end
     server_state     State that the connections of a server share, and what is done for all of them together
     state            State that the routes share: made once, read by every request

@@ -14,7 +14,7 @@ from engine.oplib.accumulate import (
     atomic_accumulator,
     count,
     over,
-    parts_bytes,
+    sum_parts_bytes,
     total,
     wide_out,
     wide_out_bytes,
@@ -50,7 +50,7 @@ def test_a_total_is_rounded_once() -> None:
 
 def test_counts() -> None:
     assert [count((2, 3, 5), axes) for axes in ((), (1,), (0, 2), (0, 1, 2))] == [1, 3, 10, 30]
-    assert [parts_bytes(n) for n in (0, ONE_BLOCK, ONE_BLOCK + 1)] == [0, 0, 8 * (ONE_BLOCK // LEAST_BLOCK + 1)]
+    assert [sum_parts_bytes(n) for n in (0, ONE_BLOCK, ONE_BLOCK + 1)] == [0, 0, 8 * (ONE_BLOCK // LEAST_BLOCK + 1)]
 
 
 def test_a_quotient_of_float16_by_more_than_float16_has() -> None:
