@@ -1,38 +1,77 @@
-"""Connections to other servers and to the ingress: one that ends as soon as it is made was not made."""
+"""Connections to other servers and to the ingress, over HTTP: made when first needed, and kept."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import cached_property
 from typing import Final
 
-import httpx
+import aiohttp
+from yarl import URL
 
 #: seconds for which a connection is kept that nobody uses
 _KEPT_SECONDS: Final = 20.0
+#: bytes of a request that are written at a time
+_WRITTEN: Final = 1 << 20
+#: what a client says of itself, and what nobody here reads
+_UNSAID: Final = ("Accept", "Accept-Encoding", "Content-Type", "User-Agent")
 
 
-def peer_client(connections: int, connect: float, headers: Mapping[str, str] | None = None) -> httpx.AsyncClient:
-    """A client of at most so many connections, each made within so many seconds, by no proxy: none is in between."""
-    logging.getLogger("httpx").setLevel(logging.WARNING)  # it has a line for each request
-    limits = httpx.Limits(max_connections=connections, keepalive_expiry=_KEPT_SECONDS)
-    return httpx.AsyncClient(
-        headers=headers,
-        timeout=httpx.Timeout(None, connect=connect),
-        transport=PeerTransport(limits=limits, trust_env=False),
-        trust_env=False,
-    )
+class PeerConnections:
+    """Connections of one event loop to servers, by no proxy: none is in between. To be closed."""
+
+    def __init__(self, most: int, connect: float, headers: Mapping[str, str] | None = None) -> None:
+        """At most so many, each made within so many seconds; `headers` go with every request."""
+        self._most, self._headers = most, headers
+        self._timeout = aiohttp.ClientTimeout(total=None, sock_connect=connect)
+
+    @cached_property
+    def session(self) -> aiohttp.ClientSession:
+        """The client, for whoever first asks in the event loop."""
+        return aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=self._most, keepalive_timeout=_KEPT_SECONDS),
+            headers=self._headers,
+            skip_auto_headers=_UNSAID,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=self._timeout,
+            auto_decompress=False,
+        )
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        headers: Sequence[tuple[str, str]] = (),
+        body: bytes | AsyncIterator[bytes] | None = None,
+        within: float | None = None,
+    ) -> aiohttp.ClientResponse:
+        """The beginning of an answer, which has to be read to its end or closed; all of it `within` so many seconds.
+
+        A request that is the same when it is made twice may be sent again where a connection ends, unless its body is
+        an iterator of which something has been read. Raises aiohttp.ClientError, TimeoutError.
+        """
+        timeout = self._timeout
+        if within is not None:
+            timeout = aiohttp.ClientTimeout(total=within, sock_connect=timeout.sock_connect)
+        return await self.session.request(
+            method, URL(url, encoded=True), headers=headers, data=body, timeout=timeout, allow_redirects=False
+        )
+
+    async def close(self) -> None:
+        """End all of them."""
+        if "session" in vars(self):
+            await self.session.close()
 
 
-class PeerTransport(httpx.AsyncHTTPTransport):
-    """Transport of httpx without its fault where the other end closes a connection at once."""
+def body_of(pieces: Sequence[bytes | memoryview]) -> tuple[list[tuple[str, str]], bytes | AsyncIterator[bytes]]:
+    """The header fields and the body that say these pieces; a long one is written a part at a time, and not joined."""
+    length = sum(map(len, pieces))
+    if length <= _WRITTEN:
+        return [], b"".join(pieces)
+    return [("Content-Length", str(length))], _parts(pieces)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """The answer to a request. Raises httpx.TransportError."""
-        try:
-            return await super().handle_async_request(request)
-        except AttributeError as error:
-            # Before anything is sent, anyio asks the socket whom it leads to; uvloop has none any more.
-            if error.name != "getpeername":
-                raise
-            raise httpx.ConnectError("the connection ended as soon as it was made", request=request) from error
+
+async def _parts(pieces: Sequence[bytes | memoryview]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        for start in range(0, len(piece), _WRITTEN):
+            yield bytes(piece[start : start + _WRITTEN])

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from http import HTTPStatus
 from typing import Any, Final, TypeVar
 
-import httpx
+import aiohttp
 
-from service.cluster.connecting import peer_client
+from service.cluster.connecting import PeerConnections, body_of
 from service.cluster.peers import Answer, Moved, Silent, Slow, Unreachable
 from service.cluster.protocol import (
     ALIVE,
@@ -41,40 +42,47 @@ class HttpPeers:
 
     def __init__(self, secret: str) -> None:
         headers = {SECRET_HEADER: secret, PROTOCOL_HEADER: str(PROTOCOL)}
-        self._client = peer_client(_CONNECTIONS, PEER_SILENCE, headers)
+        self._connections = PeerConnections(_CONNECTIONS, PEER_SILENCE, headers)
 
     async def ask(
         self, address: str, what: str, head: Mapping[str, Any], blobs: Sequence[bytes | memoryview], expires: float
     ) -> Answer:
         """As `Peers` has it."""
-        body = b"".join(message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs))
-        request = self._client.build_request("POST", f"{address}{BETWEEN_SERVERS}{what}", content=body)
-        response = await self.watched(address, self._client.send(request), expires)
-        check(response, address)
-        said, rest = read_message(response.content)
+        message = message_of({**head, "left": min(expires - time.monotonic(), 86_400.0)}, blobs)
+        answered = self._answered(f"{address}{BETWEEN_SERVERS}{what}", message)
+        response, content = await self.watched(address, answered, expires)
+        check(response, content, address)
+        said, rest = read_message(content)
         if "refused" in said:
             raise refusal_of_row(said["refused"])
         return Answer(said, rest)
 
-    async def passed(self, address: str, request: httpx.Request, expires: float) -> httpx.Response:
+    async def passed(
+        self,
+        address: str,
+        method: str,
+        path: str,
+        headers: Sequence[tuple[str, str]],
+        body: AsyncIterator[bytes] | None,
+        expires: float,
+    ) -> aiohttp.ClientResponse:
         """The beginning of the answer to a request that another server is to answer; it has to be closed.
 
         Raises Moved, Unreachable, Silent, Slow.
         """
-        response = await self.watched(address, self._client.send(request, stream=True), expires)
-        if response.status_code == MISDIRECTED:
-            await response.aread()
-            await response.aclose()
-        check(response, address)
+        asked = self._connections.request(method, f"{address}{path}", headers, body)
+        response = await self.watched(address, asked, expires)
+        try:
+            content = await response.read() if response.status == MISDIRECTED else b""
+            check(response, content, address)
+        except BaseException:
+            response.close()
+            raise
         return response
-
-    def request(self, method: str, url: str, headers: Sequence[tuple[str, str]], content: Any) -> httpx.Request:
-        """A request with the headers that say that a server makes it."""
-        return self._client.build_request(method, url, headers=[*headers], content=content)
 
     async def close(self) -> None:
         """As `Peers` has it."""
-        await self._client.aclose()
+        await self._connections.close()
 
     async def watched(self, address: str, answering: Awaitable[_T], expires: float) -> _T:
         """What is answered, as long as the server lives. Raises Unreachable, Silent, Slow."""
@@ -86,22 +94,28 @@ class HttpPeers:
                 if not await self._lives(address):
                     raise Silent(address)
             return task.result()
-        except (httpx.ConnectError, httpx.ConnectTimeout) as error:
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError) as error:
             raise Unreachable(address) from error
-        except httpx.TransportError as error:
+        except (aiohttp.ClientError, TimeoutError) as error:
             raise Silent(address) from error
         finally:
             task.cancel()
 
+    async def _answered(self, url: str, message: Sequence[bytes | memoryview]) -> tuple[aiohttp.ClientResponse, bytes]:
+        """What a message is answered, and all of its body."""
+        async with await self._connections.request("POST", url, *body_of(message)) as response:
+            return response, await response.read()
+
     async def _lives(self, address: str) -> bool:
+        url = f"{address}{BETWEEN_SERVERS}{ALIVE}"
         try:
-            response = await self._client.get(f"{address}{BETWEEN_SERVERS}{ALIVE}", timeout=PEER_SILENCE)
-        except httpx.TransportError:
+            async with await self._connections.request("GET", url, within=PEER_SILENCE) as response:
+                return response.status == HTTPStatus.OK
+        except (aiohttp.ClientError, TimeoutError):
             return False
-        return response.status_code == httpx.codes.OK
 
 
-def check(response: httpx.Response, address: str) -> None:
+def check(response: aiohttp.ClientResponse, content: bytes, address: str) -> None:
     """Raise Moved, or Refusal where the servers do not understand each other."""
     stated = response.headers.get(PROTOCOL_HEADER)
     if stated is None:
@@ -110,8 +124,8 @@ def check(response: httpx.Response, address: str) -> None:
     if not speaks(stated):
         _logger.error("%s speaks version %s between servers, and this one %d", address, stated, PROTOCOL)
         raise _misunderstood()
-    if response.status_code == MISDIRECTED:
-        raise Moved(owner_of_body(response.content))
+    if response.status == MISDIRECTED:
+        raise Moved(owner_of_body(content))
 
 
 def _misunderstood() -> Refusal:

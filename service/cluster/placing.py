@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Final
 
-import httpx
+import aiohttp
 from starlette.requests import ClientDisconnect, Request
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.cluster.directory import Owner
 from service.cluster.http_peers import HttpPeers
@@ -86,6 +86,8 @@ class Placing:
             try:
                 answer = await self._asked(found, scope, body, expires)
             except (Moved, Unreachable, Silent, Slow) as error:
+                if body.failed is not None:  # what the owner saw is a request that broke off
+                    raise body.failed from None
                 repeats = scope["method"] in _REPEATABLE
                 await self._owners.unanswered(namespace, found, error, expires, repeats=repeats)
                 if not body.is_whole:
@@ -98,18 +100,21 @@ class Placing:
         scope["state"]["store"] = store
         await self._app(scope, receive, send)
 
-    async def _asked(self, owner: Owner, scope: Scope, body: _Body, expires: float) -> httpx.Response:
+    async def _asked(self, owner: Owner, scope: Scope, body: _Body, expires: float) -> aiohttp.ClientResponse:
         """The beginning of what the owner answers."""
         self._store.passed_on["request"] += 1
         query = f"?{scope['query_string'].decode('ascii')}" if scope["query_string"] else ""
         raw = scope.get("raw_path") or scope["path"].encode()
-        url = f"{owner.address}{PASSED}{raw.decode('ascii')}{query}"
-        stated = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]]
+        path = f"{PASSED}{raw.decode('ascii')}{query}"
+        stated = [(_text(name), _text(value)) for name, value in scope["headers"]]
         headers = [(name, value) for name, value in stated if name not in _OF_A_CONNECTION and name != "authorization"]
         headers += [(CALLER_HEADER, row_of_caller(scope["state"]["caller"])), (HEADER, scope["state"]["request_id"])]
-        has_body = any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"])
-        request = self._peers.request(scope["method"], url, headers, body.pieces() if has_body else None)
-        return await self._peers.passed(owner.address, request, expires)
+        content = None
+        if scope["method"] not in _REPEATABLE:
+            content = body.pieces()  # an iterator: a DELETE without one would be sent again, and find nothing
+            if not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]):
+                headers.append(("content-length", "0"))
+        return await self._peers.passed(owner.address, scope["method"], path, headers, content, expires)
 
 
 class _Body:
@@ -121,15 +126,15 @@ class _Body:
         self._nbytes = 0
         self._over = False
         self.is_whole = True
+        #: why the rest of it does not come
+        self.failed: Exception | None = None
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """The body from its beginning. Raises ClientDisconnect."""
+        """The body from its beginning; it ends early where it has `failed`."""
         for piece in [*self._kept]:
             yield piece
         while not self._over:
-            message = await self._receive()
-            if message["type"] == "http.disconnect":
-                raise ClientDisconnect
+            message = await self._received()
             piece = message.get("body", b"")
             self._over = not message.get("more_body", False)
             self._nbytes += len(piece)
@@ -137,6 +142,17 @@ class _Body:
             self._kept = [*self._kept, piece] if self.is_whole else []
             if piece:
                 yield piece
+
+    async def _received(self) -> Message:
+        """The next message of the body. Raises ClientDisconnect, and what refuses it."""
+        try:
+            message = await self._receive()
+            if message["type"] == "http.disconnect":
+                raise ClientDisconnect
+        except Exception as error:
+            self.failed = error  # whoever sends it on says no more than that it ended
+            raise
+        return message
 
     async def receive(self) -> dict[str, object]:
         """As ASGI has it, from the beginning."""
@@ -146,18 +162,26 @@ class _Body:
         return dict(await self._receive())
 
 
-async def _answered(answer: httpx.Response, send: Send) -> None:
+async def _answered(answer: aiohttp.ClientResponse, send: Send) -> None:
     """Pass an answer on as it comes."""
     try:
         headers = [
-            (name.lower(), value) for name, value in answer.headers.raw if name.lower().decode() not in _OF_A_CONNECTION
+            (name.lower(), value) for name, value in answer.raw_headers if name.lower().decode() not in _OF_A_CONNECTION
         ]
-        await send({"type": "http.response.start", "status": answer.status_code, "headers": headers})
-        async for piece in answer.aiter_raw():
+        await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+        async for piece in answer.content.iter_any():
             await send({"type": "http.response.body", "body": piece, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
     finally:
-        await answer.aclose()
+        answer.close()
+
+
+def _text(field: bytes) -> str:
+    """The text that is sent as these bytes, which is UTF-8; of other bytes, one that differs as they do."""
+    try:
+        return field.decode()
+    except UnicodeDecodeError:
+        return field.decode("latin-1")
 
 
 def _elsewhere() -> Refusal:

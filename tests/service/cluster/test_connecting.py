@@ -1,44 +1,158 @@
-"""Connections that end as soon as they are made are told like those that are refused."""
+"""Requests to other servers reach them once, as they were sent; what is no answer is told apart."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import Any
-from unittest.mock import patch
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
+from socket import create_server
 
-import httpx
 import pytest
 
-from service.cluster.connecting import PeerTransport
+from service.cluster.connecting import body_of
 from service.cluster.http_peers import HttpPeers
-from service.cluster.peers import Unreachable
+from service.cluster.peers import Silent, Unreachable
+from service.errors import Refusal
+
+#: what a server makes of a connection
+Answering = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+FOREVER = float("inf")
+LONG = 3 << 20
 
 
-def asked(what: str) -> None:
-    """Ask another server, where httpx looks for an attribute of a socket that is gone."""
+def asked_of(answering: Answering, ask: Callable[[HttpPeers, str], Awaitable[object]]) -> None:
+    """Ask a server that answers like this."""
 
-    async def fails(*_: Any) -> httpx.Response:
-        socket: Any = None
-        answer: httpx.Response = getattr(socket, what)
-        return answer
+    over = []
 
+    async def served(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        over.append(asyncio.get_running_loop().create_future())
+        await answering(reader, writer)
+        writer.close()
+        over[-1].set_result(None)
+
+    async def run() -> None:
+        peers = HttpPeers("secret")
+        server = await asyncio.start_server(served, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        try:
+            await ask(peers, f"http://127.0.0.1:{port}")
+        finally:
+            await peers.close()
+            server.close()
+            await asyncio.gather(*over)
+
+    asyncio.run(run())
+
+
+async def question(peers: HttpPeers, address: str) -> object:
+    return await peers.ask(address, "versions", {}, (), FOREVER)
+
+
+async def nothing() -> AsyncIterator[bytes]:
+    nothing_yet: tuple[bytes, ...] = ()
+    for piece in nothing_yet:
+        yield piece
+
+
+@pytest.fixture
+def deaf_port() -> int:
+    """A port that nobody listens at."""
+    with closing(create_server(("127.0.0.1", 0))) as listening:
+        port: int = listening.getsockname()[1]
+    return port
+
+
+def test_who_takes_no_connection_was_not_reached(deaf_port: int) -> None:
     async def ask() -> None:
         peers = HttpPeers("secret")
         try:
-            await peers.ask("http://127.0.0.1:1", "versions", {}, (), float("inf"))
+            await question(peers, f"http://127.0.0.1:{deaf_port}")
         finally:
             await peers.close()
 
-    with patch.object(httpx.AsyncHTTPTransport, "handle_async_request", fails):
+    with pytest.raises(Unreachable, match=str(deaf_port)):
         asyncio.run(ask())
 
 
-def test_one_that_ended_at_once_was_not_made() -> None:
-    with pytest.raises(Unreachable, match="127"):
-        asked("getpeername")
+def test_who_ends_a_connection_without_an_answer_may_have_been_reached() -> None:
+    async def ends(*_: object) -> None:
+        pass
+
+    with pytest.raises(Silent):
+        asked_of(ends, question)
 
 
-def test_other_faults_are_faults() -> None:
-    with pytest.raises(AttributeError, match="of_ours"):
-        asked("of_ours")
-    assert issubclass(PeerTransport, httpx.AsyncHTTPTransport)
+@pytest.mark.parametrize("method", ["DELETE", "PUT"])
+def test_what_may_have_been_done_is_not_sent_again(method: str) -> None:
+    reached = []
+
+    async def ends(reader: asyncio.StreamReader, _: object) -> None:
+        reached.append(await reader.readuntil(b"\r\n\r\n"))
+
+    async def ask(peers: HttpPeers, address: str) -> object:
+        return await peers.passed(address, method, "/v1/tensors/w", [("content-length", "0")], nothing(), FOREVER)
+
+    with pytest.raises(Silent):
+        asked_of(ends, ask)
+    assert len(reached) == 1
+
+
+def test_a_path_and_fields_go_as_they_came() -> None:
+    reached = []
+    path = "/v1/tensors/a%2Fb%20%C3%A4?x=%26&y=+"
+
+    async def notes(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        reached.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\nGradserve-Cluster-Protocol: 1\r\nContent-Length: 0\r\n\r\n")
+
+    async def ask(peers: HttpPeers, address: str) -> object:
+        answer = await peers.passed(address, "GET", path, [("If-None-Match", '"ä"'), ("X-A", "1")], None, FOREVER)
+        answer.close()
+        return answer
+
+    asked_of(notes, ask)
+    lines = reached[0].decode().splitlines()
+    assert lines[0] == f"GET {path} HTTP/1.1"
+    fields = {name.lower(): value for name, _, value in (line.partition(": ") for line in lines[1:] if line)}
+    assert fields.pop("host").startswith("127.0.0.1:")
+    assert fields == {
+        "gradserve-cluster-secret": "secret",
+        "gradserve-cluster-protocol": "1",
+        "if-none-match": '"ä"',
+        "x-a": "1",
+    }
+
+
+@pytest.mark.parametrize("lengths", [[], [0], [5, 0, 7], [LONG], [5, LONG, 5]])
+def test_a_body_is_its_pieces(lengths: list[int]) -> None:
+    pieces = [bytes([65 + i]) * length for i, length in enumerate(lengths)]
+
+    async def sent() -> bytes:
+        fields, body = body_of(pieces)
+        if isinstance(body, bytes):
+            assert fields == []
+            return body
+        assert fields == [("Content-Length", str(sum(lengths)))]
+        parts = [part async for part in body]
+        assert max(map(len, parts)) <= 1 << 20
+        return b"".join(parts)
+
+    assert asyncio.run(sent()) == b"".join(pieces)
+
+
+def test_a_refused_body_is_not_taken_for_a_silent_server() -> None:
+    """What refuses it is why the server has not answered; `Placing` says that."""
+
+    async def waits(reader: asyncio.StreamReader, _: object) -> None:
+        await reader.read()
+
+    async def refused() -> AsyncIterator[bytes]:
+        yield b"1"
+        raise Refusal("body_too_large", "the body is too long")
+
+    async def ask(peers: HttpPeers, address: str) -> object:
+        return await peers.passed(address, "PUT", "/", [("content-length", "9")], refused(), FOREVER)
+
+    with pytest.raises(Silent):
+        asked_of(waits, ask)
