@@ -1,0 +1,104 @@
+"""Requests that are passed on: what breaks off is told as what broke it off, and what was sent is not sent again."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from starlette.requests import ClientDisconnect
+
+from service.cluster.directory import Owner
+from service.cluster.http_peers import HttpPeers
+from service.cluster.placing import Placing
+from service.errors import Refusal
+from service.keys.caller import ANYONE
+from service.settings import Settings
+
+PATH = "/v1/tensors/{name}"
+
+
+def placed(method: str, *messages: object) -> tuple[list[dict[str, Any]], list[bytes]]:
+    """What is answered to a request of which these messages come, by an owner that ends each connection; its heads."""
+    sent: list[dict[str, Any]] = []
+    heads: list[bytes] = []
+    coming = iter(messages or [{"type": "http.request"}])
+
+    async def receive() -> Any:
+        message = next(coming)
+        if isinstance(message, Exception):
+            raise message
+        return message
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def owner(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(asyncio.IncompleteReadError):  # nothing is sent before the first part of the body
+            heads.append(await reader.readuntil(b"\r\n\r\n"))
+            await reader.read(int(b"content-length: 9" in heads[-1].lower()))
+        writer.close()
+
+    async def run() -> None:
+        peers: Any = HttpPeers("secret")
+        server = await asyncio.start_server(owner, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+
+        async def unanswered(*_: object, repeats: bool) -> None:
+            raise Refusal("unconfirmed", f"repeats: {repeats}")
+
+        async def found(*_: object) -> Owner:
+            return Owner(f"http://127.0.0.1:{port}", 0.0)
+
+        owners: Any = SimpleNamespace(found=found, unanswered=unanswered)
+        store: Any = SimpleNamespace(passed_on={"request": 0})
+        app: Any = None
+        state = {"route_path": PATH, "caller": ANYONE, "arrived": 0.0, "request_id": "r", "prefix": ""}
+        fields = [(b"content-length", b"9")] if messages else []
+        scope = {"type": "http", "method": method, "path": "/v1/tensors/w", "query_string": b"", "headers": fields}
+        try:
+            placing = Placing(app, Settings(), owners, peers, store, frozenset([PATH]))
+            await placing({**scope, "raw_path": b"/v1/tensors/w", "state": state}, receive, send)
+        finally:
+            await peers.close()
+            server.close()
+            await asyncio.sleep(0)
+
+    asyncio.run(run())
+    return sent, heads
+
+
+def status(sent: list[dict[str, Any]]) -> int:
+    return int(sent[0]["status"])
+
+
+def part(body: bytes) -> dict[str, object]:
+    return {"type": "http.request", "body": body, "more_body": True}
+
+
+def test_a_body_that_is_refused_is_refused() -> None:
+    sent, _ = placed("PUT", part(b"1"), Refusal("body_too_large", "the body is too long"))
+    assert status(sent) == 413
+    assert b"the body is too long" in sent[1]["body"]
+
+
+@pytest.mark.parametrize("leaving", [{"type": "http.disconnect"}, ClientDisconnect()])
+def test_who_leaves_is_told_nothing(leaving: object) -> None:
+    assert placed("PUT", part(b"1"), leaving)[0] == []
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE"])
+def test_without_an_answer_it_may_be_done(method: str) -> None:
+    sent, heads = placed(method)
+    assert (status(sent), len(heads)) == (503, 1)
+    assert b"repeats: False" in sent[1]["body"]
+    assert heads[0].startswith(method.encode())
+    assert b"content-length: 0" in heads[0].lower()
+
+
+def test_what_is_read_may_be_read_again() -> None:
+    sent, heads = placed("GET")
+    assert b"repeats: True" in sent[1]["body"]
+    assert b"content-length" not in heads[0].lower()
