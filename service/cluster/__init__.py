@@ -12,10 +12,11 @@ Files:
     between       The paths between servers, in front of all others: whoever does not know the secret finds nothing
                   there
     composition   The parts of a server that shares its state with others, put together
-    connecting    Connections to other servers and to the ingress: one that ends as soon as it is made was not made
+    connecting    Connections to other servers and to the ingress, over HTTP: made when first needed, and kept
     directory     Directory of owners: who has a shard, as its last commit tells it
     elsewhere     Pieces of sums that other servers do: ordinary requests through the ingress, with the key of whoever
                   asked for all
+    expected_reads  Tensors that jobs are expected to read, by what jobs like them have read
     http_peers    Other servers over HTTP: connections that are kept, questions, and whole requests that are passed on
     owners        Owners of shards: who has one is found out, asked, and replaced where it does not answer
     owning        Shards that this server has: each is taken by an opening, answered from memory, and let go of as a

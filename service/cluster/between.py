@@ -75,17 +75,17 @@ class Between:
         try:
             said, blobs = read_message(await Request(scope, counting(receive, self._most)).body())
             answer = self._questions.by_name[what]
-            pieces = message_of(*await answer(said, blobs, time.monotonic() + float(said["left"])))
+            parts = message_of(*await answer(said, blobs, time.monotonic() + float(said["left"])))
         except ClientDisconnect:
             return
         except Moved as moved:
-            status, pieces = MISDIRECTED, [body_of_owner(moved.owner)]
+            status, parts = MISDIRECTED, [body_of_owner(moved.owner)]
         except Refusal as refusal:
-            status, pieces = refusal.status, message_of({"refused": row_of_refusal(refusal)})
+            status, parts = refusal.status, message_of({"refused": row_of_refusal(refusal)})
         except Exception:
             _logger.exception("a question of another server could not be answered: %s", what)
-            status, pieces = 500, message_of({"refused": row_of_refusal(fault())})
-        await _say(send, status, pieces)
+            status, parts = 500, message_of({"refused": row_of_refusal(fault())})
+        await _say(send, status, parts)
 
     async def _serve_passed(self, scope: Scope, receive: Receive, send: Send, headers: Headers) -> None:
         """A request that another server has let in, for this caller."""
@@ -103,10 +103,10 @@ class Between:
         await self._passed(inner, receive, marked)
 
 
-async def _say(send: Send, status: int, pieces: Sequence[bytes | memoryview]) -> None:
-    length = str(sum(map(len, pieces))).encode()
+async def _say(send: Send, status: int, parts: Sequence[bytes | memoryview]) -> None:
+    length = str(sum(map(len, parts))).encode()
     fields = [_STATED, (b"content-type", b"application/octet-stream"), (b"content-length", length)]
     await send({"type": "http.response.start", "status": status, "headers": fields})
-    for part in slices_to_send(pieces):
+    for part in slices_to_send(parts):
         await send({"type": "http.response.body", "body": bytes(part), "more_body": True})
     await send({"type": "http.response.body", "body": b""})

@@ -63,15 +63,15 @@ class PeerConnections:
             await self.session.close()
 
 
-def body_of(pieces: Sequence[bytes | memoryview]) -> tuple[list[tuple[str, str]], bytes | AsyncIterator[bytes]]:
-    """The header fields and the body that say these pieces; a long one is written a part at a time, and not joined."""
-    length = sum(map(len, pieces))
+def body_of(parts: Sequence[bytes | memoryview]) -> tuple[list[tuple[str, str]], bytes | AsyncIterator[bytes]]:
+    """The header fields and the body that say these parts; a long one is written a slice at a time, and not joined."""
+    length = sum(map(len, parts))
     if length <= _WRITTEN:
-        return [], b"".join(pieces)
-    return [("Content-Length", str(length))], _parts(pieces)
+        return [], b"".join(parts)
+    return [("Content-Length", str(length))], _slices(parts)
 
 
-async def _parts(pieces: Sequence[bytes | memoryview]) -> AsyncIterator[bytes]:
-    for piece in pieces:
-        for start in range(0, len(piece), _WRITTEN):
-            yield bytes(piece[start : start + _WRITTEN])
+async def _slices(parts: Sequence[bytes | memoryview]) -> AsyncIterator[bytes]:
+    for part in parts:
+        for start in range(0, len(part), _WRITTEN):
+            yield bytes(part[start : start + _WRITTEN])

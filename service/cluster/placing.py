@@ -111,7 +111,7 @@ class Placing:
         headers += [(CALLER_HEADER, row_of_caller(scope["state"]["caller"])), (HEADER, scope["state"]["request_id"])]
         content = None
         if scope["method"] not in _REPEATABLE:
-            content = body.pieces()  # an iterator: a DELETE without one would be sent again, and find nothing
+            content = body.parts()  # an iterator: a DELETE without one would be sent again, and find nothing
             if not any(name in (b"content-length", b"transfer-encoding") for name, _ in scope["headers"]):
                 headers.append(("content-length", "0"))
         return await self._peers.passed(owner.address, scope["method"], path, headers, content, expires)
@@ -129,19 +129,19 @@ class _Body:
         #: why the rest of it does not come
         self.failed: Exception | None = None
 
-    async def pieces(self) -> AsyncIterator[bytes]:
+    async def parts(self) -> AsyncIterator[bytes]:
         """The body from its beginning; it ends early where it has `failed`."""
-        for piece in [*self._kept]:
-            yield piece
+        for part in [*self._kept]:
+            yield part
         while not self._over:
             message = await self._received()
-            piece = message.get("body", b"")
+            part = message.get("body", b"")
             self._over = not message.get("more_body", False)
-            self._nbytes += len(piece)
+            self._nbytes += len(part)
             self.is_whole = self._nbytes <= _KEPT
-            self._kept = [*self._kept, piece] if self.is_whole else []
-            if piece:
-                yield piece
+            self._kept = [*self._kept, part] if self.is_whole else []
+            if part:
+                yield part
 
     async def _received(self) -> Message:
         """The next message of the body. Raises ClientDisconnect, and what refuses it."""
@@ -169,8 +169,8 @@ async def _answered(answer: aiohttp.ClientResponse, send: Send) -> None:
             (name.lower(), value) for name, value in answer.raw_headers if name.lower().decode() not in _OF_A_CONNECTION
         ]
         await send({"type": "http.response.start", "status": answer.status, "headers": headers})
-        async for piece in answer.content.iter_any():
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        async for part in answer.content.iter_any():
+            await send({"type": "http.response.body", "body": part, "more_body": True})
         await send({"type": "http.response.body", "body": b""})
     finally:
         answer.close()

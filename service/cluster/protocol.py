@@ -31,7 +31,7 @@ _LENGTH: Final = 4
 
 
 def message_of(head: Mapping[str, Any], blobs: Sequence[bytes | memoryview] = ()) -> list[bytes | memoryview]:
-    """The pieces of a message."""
+    """The parts of a message."""
     text = orjson.dumps(head)
     return [len(text).to_bytes(_LENGTH, "little"), text, *blobs]
 

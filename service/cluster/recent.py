@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Generic, TypeVar
 
+_K = TypeVar("_K", bound=Hashable)
 _V = TypeVar("_V")
 
 
@@ -13,7 +14,7 @@ def _unnoticed(_: object) -> None:
     pass
 
 
-class RecentlyUsed(Generic[_V]):
+class RecentlyUsed(Generic[_K, _V]):
     """Values by name. One alone may have more bytes than all may have."""
 
     def __init__(
@@ -21,17 +22,17 @@ class RecentlyUsed(Generic[_V]):
     ) -> None:
         """`dropped` is told of values that are not kept any more."""
         self._most, self._nbytes, self._dropped = most_bytes, nbytes, dropped
-        self._kept: OrderedDict[str, _V] = OrderedDict()
+        self._kept: OrderedDict[_K, _V] = OrderedDict()
         self._held = 0
 
-    def find(self, name: str | None) -> _V | None:
+    def find(self, name: _K | None) -> _V | None:
         """The value of a name, where it is here."""
         if name is None or name not in self._kept:
             return None
         self._kept.move_to_end(name)
         return self._kept[name]
 
-    def put(self, name: str, value: _V) -> None:
+    def put(self, name: _K, value: _V) -> None:
         """Keep a value, in place of the one of that name; those that were not used for longest go."""
         if (before := self._kept.pop(name, None)) is not None:
             self._held -= self._nbytes(before)

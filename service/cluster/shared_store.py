@@ -53,14 +53,14 @@ class SharedStore:
 
     def __init__(self, settings: Settings, pool: Pool, owners: Owners, peers: Peers, lending: Lending) -> None:
         self._pool, self._owners, self._peers, self._lending = pool, owners, peers, lending
-        self._versions: RecentlyUsed[TensorVersion] = RecentlyUsed(
+        self._versions: RecentlyUsed[str, TensorVersion] = RecentlyUsed(
             settings.max_tensor_bytes // _SHARE_OF_OTHERS, lambda version: version.nbytes, lending.retire
         )
-        self._latest: RecentlyUsed[str] = RecentlyUsed(settings.max_tensors, lambda etag: 1)
-        self._graphs: RecentlyUsed[Registered] = RecentlyUsed(
+        self._latest: RecentlyUsed[str, str] = RecentlyUsed(settings.max_tensors, lambda etag: 1)
+        self._graphs: RecentlyUsed[str, Registered] = RecentlyUsed(
             settings.max_graph_bytes // _SHARE_OF_OTHERS, lambda graph: graph.nbytes
         )
-        self._graph_keys: RecentlyUsed[str] = RecentlyUsed(settings.max_graphs, lambda key: 1)
+        self._graph_keys: RecentlyUsed[str, str] = RecentlyUsed(settings.max_graphs, lambda key: 1)
         #: of calls that other servers keep the answers of
         self.answers = AnswerTable(total_quota(settings, "answer"), settings.idempotency_seconds)
         self._begun: dict[TableKey, StoreService] = {}

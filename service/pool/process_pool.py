@@ -182,7 +182,11 @@ class ProcessPool:
             ticket.memory.claim.holder = ticket
         account.jobs[job] = None
         self._watch.at(job.expires)
-        kind, estimate = self._cost_model.known(job)
+        self._enqueue(ticket)
+
+    def _enqueue(self, ticket: Ticket) -> None:
+        """A job that was let in, to where those like it wait."""
+        kind, estimate = self._cost_model.known(ticket.job)
         if kind is None or estimate is None:
             self._lanes.put(ticket)
         else:
@@ -295,6 +299,11 @@ class ProcessPool:
         """A job reads these, which are lent, whatever they become meanwhile."""
         ticket.job.reads = reads = self._version_sets.enter(versions)
         self._pinned[ticket] = reads, versions
+
+    def _unpin(self, ticket: Ticket) -> None:
+        """A job reads no more what was found for it alone."""
+        if ticket in self._pinned:
+            self._unread(self._version_sets.leave(*self._pinned.pop(ticket)))
 
     def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
         """Memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
@@ -532,8 +541,7 @@ class ProcessPool:
             ticket.shared.leave()
         elif ticket.memory is not None:
             ticket.memory.give_back()
-        if ticket in self._pinned:
-            self._unread(self._version_sets.leave(*self._pinned.pop(ticket)))
+        self._unpin(ticket)
         if self._draining and not self._tickets:
             self._done.set()
 
