@@ -7,6 +7,8 @@ from typing import Final
 
 from service.transport.job import Job
 
+#: the tenant of what the server asks for itself, as whether it is ready: nobody has to share anything with that
+OWN: Final = ""
 #: seconds without a job after which a caller is not there any more, and after which nothing is known of it
 _LATELY: Final = 1.0
 _FORGOTTEN: Final = 60.0
@@ -64,7 +66,7 @@ class Accounts:
         if account is None:
             account = self._known[tenant] = Account(tenant)
         account.used = now
-        if not account.present:
+        if not account.present and tenant != OWN:
             account.present = True
             self.present += 1
         return account

@@ -52,7 +52,8 @@ class Job:
     Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
     not there, and the job has `consulted` them then. Where it `may_ask`, as it may once, None may be for not having
     asked. `subject` is the name of the tensor or model that the job is about, where it is about one; of a job of
-    another protocol, what the head of its request said. `tenant` is whose share of the server the job comes out of.
+    another protocol, what the head of its request said. `tenant` is whose share of the server the job comes out of;
+    that of jobs which the server asks for itself is empty.
 
     A job of another protocol is about a `model`, whose record that is; where only the body says which, `find_model`
     gives the one of a name, once that has been read.

@@ -45,6 +45,7 @@ def test_values() -> None:
     assert record_of(row_of_record(record), record.body) == record
     for caller in (ANYONE, Caller("Jürgen", "ns", frozenset([KeyScope.READ]))):
         assert caller_of(row_of_caller(caller)) == caller
+    assert caller_of(row_of_caller(ANYONE)) is ANYONE, "or it is taken for somebody with a key"
 
 
 def test_neighbouring_versions_are_understood() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.pool.accounts import Account, Accounts
+from service.pool.accounts import OWN, Account, Accounts
 from service.transport.job import Job
 
 NOW = 1000.0
@@ -32,6 +32,15 @@ def test_one_alone_takes_no_turns(accounts: Accounts) -> None:
     assert not accounts.contended
     accounts.enter("b", NOW)
     assert accounts.contended
+
+
+def test_nobody_takes_turns_with_the_server(accounts: Accounts) -> None:
+    """Or one that is asked whether it is ready, once a second, would never be one caller's alone."""
+    accounts.enter("a", NOW)
+    own = accounts.enter(OWN, NOW)
+    assert (accounts.contended, accounts.present, own.present) == (False, 1, False)
+    accounts.look(NOW + 100)
+    assert accounts.present == 0
 
 
 def test_who_has_had_no_job_for_a_second_is_not_there(accounts: Accounts) -> None:
