@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-import os
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from urllib.error import URLError
 
 import numpy as np
 
-from benchmarks.cluster.stage import Pair, Stage
+from benchmarks.cluster.stage import Pair, Stage, two_cores
 from benchmarks.service import bodies
 from benchmarks.service.__main__ import JSON, SAFETENSORS, registered, send, target
 from benchmarks.service.load import Target, closed_loop
@@ -27,7 +26,7 @@ from tests.guarantees.processes import processor_seconds
 Round = Callable[[int], tuple[float, float]]
 RESIDENT: Final = 1000
 #: a sum of so many blocks, each of some 20 ms
-BLOCKS, BLOCK, FEATURES, HIDDEN = 32, 2048, 64, 512
+BLOCKS, BLOCK, FEATURES, HIDDEN = 32, 2048, 64, 2048
 _TAKEN: Final = 0.05
 
 
@@ -124,10 +123,7 @@ class _Rows:
 
     def two_servers(self) -> Row:
         """Jobs that wait for nothing but a processor."""
-        cores = sorted(os.sched_getaffinity(0))[:2]
-        if len(cores) < 2:
-            raise RuntimeError("two servers with a core each need two cores")
-        first, second = (self._stage.pinned(core) for core in cores)
+        first, second = (self._stage.pinned(core) for core in two_cores())
         body, path = _job(), "/v1/forward"
         both = target(f"{self._stage.before(first.url, second.url).url}{path}", body, JSON)
         one = target(f"{self._stage.before(first.url).url}{path}", body, JSON)
@@ -171,8 +167,8 @@ class _Rows:
         return Row(title, ("in blocks, on a server's workers", "as one block"), "ms", 1.3, _turns(*measured))
 
     def sum_on_both(self) -> Row:
-        """Processor time of both servers and of HAProxy, beside that of one that does it as one block."""
-        pair, alone = self._stage.shared, self._stage.alone
+        """Processor time of both servers, a core each, and of HAProxy, beside one with both cores and one block."""
+        pair, alone = self._stage.pair("sums", two_cores()), self._stage.alone
         for url in (pair.servers[0].url, alone.url):
             _keep_examples(url)
         running = (*pair.servers, pair.ingress)
@@ -180,7 +176,11 @@ class _Rows:
         one = partial(_processor, alone.url, _sum(BLOCKS * BLOCK), alone)
         title = f"processor time of a sum of {BLOCKS} blocks"
         return Row(
-            title, ("in blocks, on two servers through the ingress", "as one block"), "ms", 1.5, _turns(both, one)
+            title,
+            ("in blocks, on two servers of a core through the ingress", "as one block"),
+            "ms",
+            1.5,
+            _turns(both, one),
         )
 
     def takeover(self) -> Row:

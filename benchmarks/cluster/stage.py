@@ -6,7 +6,7 @@ import os
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from typing import Final
@@ -23,9 +23,11 @@ _INGRESS: Final = ["-m", "service", "ingress", "--metrics-port", "0", "--port"]
 class Pair:
     """Two servers of a cluster, each with a worker, behind an ingress of theirs. To be closed."""
 
-    def __init__(self, place: str, store: dict[str, str]) -> None:
+    def __init__(self, place: str, store: dict[str, str], cores: Sequence[int] = ()) -> None:
+        """Where `cores` are given, each server has one of them, as it would have a machine."""
         self._place, self._store = place, store
         self._ports = (free(), free())
+        self._cores = dict(zip(self._ports, cores, strict=False))
         self.ingress = ingress(*self._ports)
         self.servers = [self._started(port) for port in self._ports]
         await_ready(self.ingress.url)
@@ -34,7 +36,8 @@ class Pair:
         url = f"http://127.0.0.1:{port}"
         shared = ["--state", self._place, "--cluster", "on", "--cluster-address", url, "--port", str(port)]
         stated = [*shared, "--workers", "1", "--ingress", self.ingress.url]
-        return gradserve(*stated, GRADSERVE_CLUSTER_SECRET=SECRET, **self._store)
+        with only({self._cores[port]} if self._cores else os.sched_getaffinity(0)):
+            return gradserve(*stated, GRADSERVE_CLUSTER_SECRET=SECRET, **self._store)
 
     def owner(self) -> tuple[Running, Running]:
         """The one that has the shard of callers without keys, and the other."""
@@ -71,9 +74,9 @@ class Stage:
         access = {"AWS_ACCESS_KEY_ID": "anyone", "AWS_SECRET_ACCESS_KEY": "anything", "AWS_REGION": REGION}
         return {**access, "AWS_ENDPOINT_URL": running.url}
 
-    def pair(self, name: str) -> Pair:
-        """Two servers at a place of this name."""
-        made = Pair(f"s3://{BUCKET}/{name}", self.store)
+    def pair(self, name: str, cores: Sequence[int] = ()) -> Pair:
+        """Two servers at a place of this name, with a core each where cores are given."""
+        made = Pair(f"s3://{BUCKET}/{name}", self.store, cores)
         self._stack.callback(made.close)
         return made
 
@@ -101,7 +104,7 @@ class Stage:
 
     def pinned(self, core: int) -> Running:
         """A server of one worker, whose processes all run on this core."""
-        with only(core):
+        with only({core}):
             return self._stack.enter_context(gradserve("--workers", "1"))
 
     def deployed(self, mode: str) -> Running:
@@ -111,6 +114,14 @@ class Stage:
         return self._deployed.enter_context(Running(command))
 
 
+def two_cores() -> Sequence[int]:
+    """Those of two servers that have one each. Raises RuntimeError where there is one only."""
+    cores = sorted(os.sched_getaffinity(0))[:2]
+    if len(cores) < 2:
+        raise RuntimeError("two servers with a core each need two cores")
+    return cores
+
+
 def ingress(*ports: int) -> Running:
     """HAProxy before servers at these ports, as `gradserve ingress` runs it."""
     nodes = [part for port in ports for part in ("--node", f"127.0.0.1:{port}")]
@@ -118,10 +129,10 @@ def ingress(*ports: int) -> Running:
 
 
 @contextmanager
-def only(core: int) -> Iterator[None]:
-    """What is started meanwhile runs on this core alone."""
+def only(cores: Set[int]) -> Iterator[None]:
+    """What is started meanwhile runs on these cores alone."""
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {core})
+    os.sched_setaffinity(0, cores)
     try:
         yield
     finally:
