@@ -65,7 +65,7 @@ ONE_MEANING = {
         "schemas/answer.py",
         "service/app.py",
         "service/calls/batch.py",
-        "service/cluster/",
+        "service/cluster/elsewhere.py",
         "service/ingress/configuration.py",
         "service/observe/exposition.py",
         "service/pool/",

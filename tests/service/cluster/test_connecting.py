@@ -125,20 +125,20 @@ def test_a_path_and_fields_go_as_they_came() -> None:
 
 
 @pytest.mark.parametrize("lengths", [[], [0], [5, 0, 7], [LONG], [5, LONG, 5]])
-def test_a_body_is_its_pieces(lengths: list[int]) -> None:
-    pieces = [bytes([65 + i]) * length for i, length in enumerate(lengths)]
+def test_a_body_is_its_parts(lengths: list[int]) -> None:
+    parts = [bytes([65 + i]) * length for i, length in enumerate(lengths)]
 
     async def sent() -> bytes:
-        fields, body = body_of(pieces)
+        fields, body = body_of(parts)
         if isinstance(body, bytes):
             assert fields == []
             return body
         assert fields == [("Content-Length", str(sum(lengths)))]
-        parts = [part async for part in body]
-        assert max(map(len, parts)) <= 1 << 20
-        return b"".join(parts)
+        slices = [each async for each in body]
+        assert max(map(len, slices)) <= 1 << 20
+        return b"".join(slices)
 
-    assert asyncio.run(sent()) == b"".join(pieces)
+    assert asyncio.run(sent()) == b"".join(parts)
 
 
 def test_a_refused_body_is_not_taken_for_a_silent_server() -> None:
