@@ -175,14 +175,14 @@ class Builder:
         Raises EngineError, and TypeError for an attribute that the op does not have, or needs and does not get, and for
         a result in which gradients would end though the op has a rule of them.
         """
-        if not self.has_int16 and (op.brings_together or not op.decomposes):
+        if not self.has_int16 and (op.brings_together or not op.is_composite):
             operands = without_int16(op, operands, attrs)
         nodes = [self.nodes[v.index] for v in operands]
         attrs, types = inferred(op, tuple([n.types if n.op.several else n.types[0] for n in nodes]), attrs)
-        parts: Value | None = op.decompose(*operands, **attrs) if op.decomposes else None
+        parts: Value | None = op.compose(*operands, **attrs) if op.is_composite else None
         if parts is not None:
             return parts
-        if not self.has_int16 and op.decomposes and INT16 in [type.dtype for type in types]:
+        if not self.has_int16 and op.is_composite and INT16 in [type.dtype for type in types]:
             return self.emit(op, without_int16(op, operands, attrs), attrs)
         return self.append(Node(op, tuple([v.index for v in operands]), attrs, types, self.origin))
 

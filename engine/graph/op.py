@@ -121,7 +121,7 @@ class Definition(ABC):
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
         """The result's type (types, where `several`). Raises the error that the client will read."""
 
-    def decompose(self, *operands: Any, **attrs: Any) -> Emitted | None:
+    def compose(self, *operands: Any, **attrs: Any) -> Emitted | None:
         """The op in terms of others, where it is only a spelling for them; else None."""
         return None
 
@@ -133,9 +133,9 @@ class Definition(ABC):
         raise TypeError(f"{self.name} makes all of its results")
 
     @cached_property
-    def decomposes(self) -> bool:
+    def is_composite(self) -> bool:
         """Whether it is a spelling for other ops, of some operands at least."""
-        return type(self).decompose is not Definition.decompose
+        return type(self).compose is not Definition.compose
 
     def written_out(self, *operands: Any, **attrs: Any) -> Sequence[Emitted]:
         """The results in ops of the registry, of one that the engine writes for itself. Raises TypeError: by default,
@@ -371,10 +371,10 @@ class View(Op):
 class Composite(Definition):
     """An op that is a formula over other ops.
 
-    `infer` checks operands and gives the errors their place; `decompose` emits the formula. Gradient, batching and
+    `infer` checks operands and gives the errors their place; `compose` emits the formula. Gradient, batching and
     cost are those of its parts.
     """
 
     @abstractmethod
-    def decompose(self, *operands: Any, **attrs: Any) -> Emitted:
+    def compose(self, *operands: Any, **attrs: Any) -> Emitted:
         """The result, as nodes."""

@@ -60,6 +60,6 @@ class Repeats:
         """Remember what a statement came to: one node of its op, on its operands."""
         op, nodes = statement.op, self._builder.nodes
         made = nodes[self._numbers[node]]
-        if attrs is None or op.is_leaf or op.decomposes or made.op is not op:
+        if attrs is None or op.is_leaf or op.is_composite or made.op is not op:
             return
         self._known[op, attrs, *[id(nodes[i].types) for i in made.operands]] = made

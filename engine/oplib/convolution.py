@@ -68,7 +68,7 @@ class Convolution(Op):
     def least(self, windows: Windows, extents: Sequence[int], attrs: Mapping[str, Any]) -> Mapping[str, Any]:
         """The least numbers for `windows` on x of these `extents`. Raises BadAttribute, ShapeMismatch."""
 
-    def decompose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value | None:
+    def compose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value | None:
         """A bias is added afterwards."""
         if bias is None:
             return None

@@ -21,7 +21,7 @@ class Formula(Composite):
     def formula(self, *operands: Any, **attrs: Any) -> Value:
         """The result, of operands none of which is float16."""
 
-    def decompose(self, *operands: Value, **attrs: Any) -> Value:
+    def compose(self, *operands: Value, **attrs: Any) -> Value:
         """Widen, compute, and cast back to the operands' common dtype."""
         y = self.formula(*map(wide, operands), **attrs)
         floats = [x.dtype for x in operands if x.type.is_differentiable]

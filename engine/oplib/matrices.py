@@ -57,7 +57,7 @@ class System(Op):
         a, b = square(a, "a"), _floats(b)
         return b.with_dtype(promote(a.dtype, b.dtype)) if _pairs_vectors(a, b) else product_type(a, b)
 
-    def decompose(self, a: Value, b: Value, **attrs: Any) -> Value | None:
+    def compose(self, a: Value, b: Value, **attrs: Any) -> Value | None:
         """Vectors as columns; many right-hand sides of one matrix side by side, so that it is factored once."""
         if b.ndim == 1 or _pairs_vectors(a.type, b.type):
             y = self._solved(a, b.reshape(shape=(*b.shape, 1)), attrs)
@@ -70,7 +70,7 @@ class System(Op):
         return unpermute(y.reshape(shape=rows.shape), order)
 
     def batch(self, mapped: Sequence[bool], *operands: Value, **attrs: Any) -> Value:
-        """N is one more batch axis, once the ranks agree: `decompose` leaves no vectors."""
+        """N is one more batch axis, once the ranks agree: `compose` leaves no vectors."""
         a, b = batching.align(mapped, operands)
         return self._solved(a, b, attrs)
 

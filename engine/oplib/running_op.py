@@ -32,7 +32,7 @@ class Running(Op):
         """The axis counted from the front. Raises BadAttribute."""
         return {**attrs, "axis": normalise_axis(attrs["axis"], types[0].ndim)}
 
-    def decompose(self, x: Value, *, axis: int, reverse: bool) -> Value | None:
+    def compose(self, x: Value, *, axis: int, reverse: bool) -> Value | None:
         """From the end: of x turned round, turned back."""
         if not reverse:
             return None

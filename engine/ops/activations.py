@@ -89,10 +89,10 @@ class Activation(Formula):
         """x's own dtype where it is float; integers as NumPy's exp."""
         return types[0].with_dtype(to_float(types[0].dtype))
 
-    def decompose(self, *operands: Value, **attrs: Any) -> Value:
+    def compose(self, *operands: Value, **attrs: Any) -> Value:
         """Of floats."""
         (x,) = operands
-        return super().decompose(x if x.type.is_differentiable else x.cast(dtype=to_float(x.dtype)), **attrs)
+        return super().compose(x if x.type.is_differentiable else x.cast(dtype=to_float(x.dtype)), **attrs)
 
 
 class Selu(Activation):

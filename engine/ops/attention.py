@@ -100,22 +100,22 @@ class Attention(Formula):
         *lead, heads, count, rows, width = whole.shape
         return whole.with_shape((*lead, heads * count, rows, width))
 
-    def decompose(self, *operands: Value, grouped: bool = False, **attrs: Any) -> Value:
+    def compose(self, *operands: Value, grouped: bool = False, **attrs: Any) -> Value:
         """Grouped, the heads of k and v broadcast; of others, as is best for their sizes."""
         if not grouped:
-            return self._decomposed(*operands, **attrs)
+            return self._composed(*operands, **attrs)
         types = [x.type for x in operands]
         parted = [x.reshape(shape=_parted(x.shape, i, types)) for i, x in enumerate(operands)]
         y = parted[0].attention(*parted[1:], **attrs)
         *lead, heads, count, rows, width = y.shape
         return y.reshape(shape=(*lead, heads * count, rows, width))
 
-    def _decomposed(self, *operands: Value, **attrs: Any) -> Value:
+    def _composed(self, *operands: Value, **attrs: Any) -> Value:
         """Of halves, where scores are large and libraries of cards compute that, by an op of its own; else widened."""
         types = [x.type for x in operands]
         if is_half_attention(*types) and is_large(_scores(FLOAT32, *types), *types):
             return operands[0].builder.emit(HALF_ROWS, operands, attrs).output(0)
-        return super().decompose(*operands, **attrs)
+        return super().compose(*operands, **attrs)
 
     def formula(self, q: Value, k: Value, v: Value, mask: Value | None = None, *, scale: float, causal: bool) -> Value:
         """By whole matrices of scores, or, where these are large, a block of queries at a time."""

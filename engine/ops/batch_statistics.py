@@ -132,7 +132,7 @@ class BatchNormRunning(Composite):
         x, mean, variance, *parameters = types
         return x.with_dtype(promote(x.dtype, *(p.dtype for p in parameters))), mean, variance
 
-    def decompose(
+    def compose(
         self, x: Value, mean: Value, variance: Value, *parameters: Value, axis: int, eps: float, momentum: float
     ) -> Value:
         """Statistics of the batch, mixed with those before."""

@@ -57,7 +57,7 @@ class FunctionCall(RunsFunctions):
         """Those of the body."""
         return body.outputs
 
-    def decompose(self, *operands: Any, body: Body, derivative: Body | None, recompute: bool) -> Value | None:
+    def compose(self, *operands: Any, body: Body, derivative: Body | None, recompute: bool) -> Value | None:
         """The body's own nodes, where nothing else is asked of it."""
         if derivative is not None or recompute or not operands:
             return None

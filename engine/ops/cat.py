@@ -132,7 +132,7 @@ class Stack(Composite):
                 )
         return TensorType((*shape[:axis], len(types), *shape[axis:]), promote(*{t.dtype for t in types}))
 
-    def decompose(self, *xs: Value, axis: int) -> Value:
+    def compose(self, *xs: Value, axis: int) -> Value:
         """Each with an axis of extent 1, joined along it."""
         first, *others = (x.unsqueeze(axes=(axis,)) for x in xs)
         return first.cat(*others, axis=axis)

@@ -88,7 +88,7 @@ class RealPart(ComplexPart):
         ),
     )
 
-    def decompose(self, x: Value) -> Value | None:
+    def compose(self, x: Value) -> Value | None:
         """x, where that is real."""
         return None if x.type.is_complex else x.identity()
 
@@ -117,7 +117,7 @@ class ImaginaryPart(ComplexPart):
         ),
     )
 
-    def decompose(self, x: Value) -> Value | None:
+    def compose(self, x: Value) -> Value | None:
         """0, where x is real."""
         return None if x.type.is_complex else x.full_like(0.0)
 
@@ -152,7 +152,7 @@ class Conj(Unary):
         ),
     )
 
-    def decompose(self, x: Value) -> Value | None:
+    def compose(self, x: Value) -> Value | None:
         """x, where that is real."""
         return None if x.type.is_complex else x.identity()
 
@@ -190,7 +190,7 @@ class Angle(Unary):
         """That of the parts; integers as NumPy's exp."""
         return real_dtype(to_float(*dtypes))
 
-    def decompose(self, x: Value) -> Value | None:
+    def compose(self, x: Value) -> Value | None:
         """0 or π, where x is real: no path."""
         if x.type.is_complex:
             return None

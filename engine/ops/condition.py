@@ -54,7 +54,7 @@ class CondNumber(Composite):
             raise wrong_shape(0, "x", "matrices that have entries", x)
         return real_like(x.with_shape(x.shape[:-2]))
 
-    def decompose(self, x: Value) -> Value:
+    def compose(self, x: Value) -> Value:
         """The first over the last."""
         s = _singular_values(x)
         y = s.select(index=0, axis=s.ndim - 1) / s.select(index=s.shape[-1] - 1, axis=s.ndim - 1)
@@ -90,7 +90,7 @@ class MatrixRank(Composite):
         """[...] in int64. Raises ShapeMismatch."""
         return TensorType(matrix_type(x).shape[:-2], INT64)
 
-    def decompose(self, x: Value) -> Value:
+    def compose(self, x: Value) -> Value:
         """Compared with the first."""
         if not min(x.shape[-2:]):
             return x.builder.full(x.shape[:-2], 0, INT64)

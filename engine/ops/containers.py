@@ -37,7 +37,7 @@ class Part(Composite):
         _check_divides(x.shape[0], total, self.total)
         return x.with_shape(with_extent(x.shape, 0, x.shape[0] // total))
 
-    def decompose(self, x: Value, **attrs: int) -> Value:
+    def compose(self, x: Value, **attrs: int) -> Value:
         """A slice of the leading axis."""
         size = x.shape[0] // attrs[self.total]
         return cut(x, 0, attrs[self.index] * size, (attrs[self.index] + 1) * size)

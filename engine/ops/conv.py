@@ -84,7 +84,7 @@ class Conv1D(Composite, Correlation):
         Sample(Real(2, 4, 7), Real(2, 2, 2), stride=[3], dilation=[2], groups=2),
     )
 
-    def decompose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value:
+    def compose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value:
         """The convolution of images of height 1."""
         windows = Windows(kernel.shape[2:], *(attrs[name] for name in ("stride", "padding", "dilation")))
         images, taps = (v.unsqueeze(axes=(2,)) for v in (x, kernel))

@@ -114,7 +114,7 @@ class ConvTranspose1D(Composite, TransposedConvolution):
         ),
     )
 
-    def decompose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value:
+    def compose(self, x: Value, kernel: Value, bias: Value | None = None, **attrs: Any) -> Value:
         """That of images of height 1."""
         windows = Windows(kernel.shape[2:], *(attrs[name] for name in ("stride", "padding", "dilation")))
         images, taps = (v.unsqueeze(axes=(2,)) for v in (x, kernel))

@@ -161,7 +161,7 @@ class Diag(Composite):
         *batch, rows, columns = x.shape
         return x.with_shape((*batch, _length(rows, columns, offset)))
 
-    def decompose(self, x: Value, *, offset: int) -> Value:
+    def compose(self, x: Value, *, offset: int) -> Value:
         """In row-major order, neighbours on a diagonal are one row and one column apart: a slice of equal steps."""
         return _matrix(x, offset) if x.ndim == 1 else _diagonal(x, offset)
 

@@ -386,7 +386,7 @@ class RandomNormal(RandomFormula):
     name = "random_normal"
     truths = _three(-0.18471174528191162, -2.169824560397754, 0.18693555179382582)
 
-    def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
+    def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """u from the number after −1 on: 2 · uniform is exact."""
         least = float(np.nextafter(dtype.type(-1), dtype.type(0)))
         return (key.random_uniform(shape=shape, dtype=dtype) * 2.0 + least).erfinv() * math.sqrt(2)
@@ -401,7 +401,7 @@ class RandomExponential(RandomFormula):
     name = "random_exponential"
     truths = _three(0.5563942243855916, 0.015123860720489336, 0.8536549993431988)
 
-    def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
+    def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """1 − u is never 0."""
         return -(-key.random_uniform(shape=shape, dtype=dtype)).log1p()
 
@@ -415,7 +415,7 @@ class RandomGumbel(RandomFormula):
     name = "random_gumbel"
     truths = _three(0.16062720630382138, -1.4348544993307841, 0.5890136500161952)
 
-    def decompose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
+    def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
         """Nothing else that is drawn is as small."""
         least = float(np.finfo(dtype).tiny)
         return -(-key.random_uniform(shape=shape, dtype=dtype).clamp(min=least).log()).log()
@@ -442,7 +442,7 @@ class RandomBernoulli(WithKey, Composite):
         require_shape(key, (2,), 0, "key", _WHY["key"])
         return p.with_dtype("bool")
 
-    def decompose(self, key: Value, p: Value) -> Value:
+    def compose(self, key: Value, p: Value) -> Value:
         """In p's own dtype."""
         return key.random_uniform(shape=p.shape, dtype=p.dtype) < p
 
@@ -474,7 +474,7 @@ class RandomCategorical(WithKey, Composite):
         require_elements(logits, (axis,))
         return TensorType((*logits.shape[:axis], *logits.shape[axis + 1 :]), INT64)
 
-    def decompose(self, key: Value, logits: Value, *, axis: int) -> Value:
+    def compose(self, key: Value, logits: Value, *, axis: int) -> Value:
         """The Gumbel numbers are of logits' dtype."""
         noise = key.random_gumbel(shape=logits.shape, dtype=logits.dtype)
         return (logits + noise).argmax(axis=axis)

@@ -72,7 +72,7 @@ class Einsum(Composite):
         extents = _extents(terms, types)
         return TensorType(tuple(extents[letter] for letter in output), promote(*(t.dtype for t in types)))
 
-    def decompose(self, *operands: Value, equation: str) -> Value:
+    def compose(self, *operands: Value, equation: str) -> Value:
         """Sum over what is one operand's own, contract pair after pair, put the axes in order."""
         terms, output = parse_equation(equation, len(operands))
         dtype = promote(*(x.dtype for x in operands))

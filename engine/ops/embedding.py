@@ -74,7 +74,7 @@ class Embedding(Composite):
         require_axes(weight, 1, "to look up rows")
         return weight.with_shape((*indices.shape, *weight.shape[1:]))
 
-    def decompose(self, weight: Value, indices: Value, *, from_end: bool, padding_idx: int | None) -> Value:
+    def compose(self, weight: Value, indices: Value, *, from_end: bool, padding_idx: int | None) -> Value:
         """A gather of whole rows; of the padding row, of which nothing goes back."""
         indices = from_front(indices, weight.shape[0], 1, from_end)
         y = self._rows(weight, indices)

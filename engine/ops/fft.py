@@ -95,7 +95,7 @@ class Transform(Op):
             shape = with_extent(shape, axis, extent)
         return TensorType(shape, self.result_dtype(x))
 
-    def decompose(self, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Value | None:
+    def compose(self, x: Value, *, axes: Shape, sizes: Shape, norm: str) -> Value | None:
         """Of x cut or padded, where it has not as many points."""
         fitted = _fitted(x, axes, self.operand_extents(sizes))
         if fitted is x:

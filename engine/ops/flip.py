@@ -82,7 +82,7 @@ class Roll(Op):
         """x's type."""
         return x
 
-    def decompose(self, x: Value, *, shifts: Shape, axes: Shape | None) -> Value | None:
+    def compose(self, x: Value, *, shifts: Shape, axes: Shape | None) -> Value | None:
         """Several axes one after the other; the flattened tensor as one axis."""
         if axes is None:
             return x.flatten().roll(shifts=shifts, axes=(0,)).reshape(shape=x.shape)
@@ -152,7 +152,7 @@ class Tile(Composite):
         """Extents times repeats."""
         return x.with_shape([e * r for e, r in zip(_led(x.shape, len(repeats)), repeats, strict=True)])
 
-    def decompose(self, x: Value, *, repeats: Shape) -> Value:
+    def compose(self, x: Value, *, repeats: Shape) -> Value:
         """Axis after axis: a new axis in front of it, broadcast and merged, so that the rank stays small."""
         y = x.reshape(shape=_led(x.shape, len(repeats)))
         for axis, times in enumerate(repeats):

@@ -86,9 +86,7 @@ class Gather(Op):
         _check_covered(x.shape, index.shape, axis, 1)
         return x.with_shape(index.shape)
 
-    def decompose(
-        self, x: Value, index: Value | None = None, *, axis: int, indices: Any, from_end: bool
-    ) -> Value | None:
+    def compose(self, x: Value, index: Value | None = None, *, axis: int, indices: Any, from_end: bool) -> Value | None:
         """A list of indices is a constant index tensor; and none is negative in the end."""
         if index is not None:
             places = from_front(index, x.shape[axis], 1, from_end)
@@ -171,7 +169,7 @@ class ScatterAdd(Op):
             )
         return x.with_dtype(promote(x.dtype, updates.dtype))
 
-    def decompose(self, x: Value, index: Value, updates: Value, *, axis: int, from_end: bool) -> Value | None:
+    def compose(self, x: Value, index: Value, updates: Value, *, axis: int, from_end: bool) -> Value | None:
         """Of indices that may be negative, those that are not."""
         places = from_front(index, x.shape[axis], 1, from_end)
         return x.scatter_add(places, updates, axis=axis) if from_end else None

@@ -65,7 +65,7 @@ class ReadAtIndices(Composite):
         """The indices' axes in place of those of x. Raises DtypeMismatch, ShapeMismatch."""
         return x.with_shape(IndexedAxes(x.shape, axes, common_shape(indices)).result)
 
-    def decompose(self, x: Value, *indices: Value, axes: tuple[int, ...], from_end: bool) -> Value:
+    def compose(self, x: Value, *indices: Value, axes: tuple[int, ...], from_end: bool) -> Value:
         """A gather of whole slices from the axes as one."""
         at = IndexedAxes(x.shape, axes, common_shape([i.type for i in indices]))
         read = at.joined(x).gather(at.spread(at.flat(indices, from_end)), axis=at.before)
@@ -107,7 +107,7 @@ class WritesAtIndices(Composite):
         _check_updates(updates, at, len(types))
         return x.with_dtype(promote(x.dtype, updates.dtype))
 
-    def decompose(self, x: Value, *operands: Value, axes: tuple[int, ...], from_end: bool) -> Value:
+    def compose(self, x: Value, *operands: Value, axes: tuple[int, ...], from_end: bool) -> Value:
         """By places on the axes as one."""
         *indices, updates = operands
         at = IndexedAxes(x.shape, axes, common_shape([i.type for i in indices]))

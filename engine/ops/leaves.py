@@ -174,7 +174,7 @@ class GetOutput(View):
             raise BadAttribute(f"attribute index must be {wanted}, but is {index}", expected=wanted, got=str(index))
         return x[index]
 
-    def decompose(self, x: Value, *, index: int) -> Value | None:
+    def compose(self, x: Value, *, index: int) -> Value | None:
         """Of values that are packed, the value itself."""
         made = x.node
         return x.builder.value(made.operands[index]) if made.op is PACK else None

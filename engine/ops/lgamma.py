@@ -85,7 +85,7 @@ class Polygamma(FloatUnary):
             raise BadAttribute(f"attribute order must be {wanted}, but is {order}", expected=wanted, got=str(order))
         return attrs
 
-    def decompose(self, x: Value, *, order: int) -> Value | None:
+    def compose(self, x: Value, *, order: int) -> Value | None:
         """`digamma`, where it is that."""
         return None if order else x.digamma()
 

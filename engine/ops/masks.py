@@ -80,7 +80,7 @@ class NonZero(Composite):
         """[k, rank] and []."""
         return TensorType((k, mask.ndim), INT64), TensorType((), INT64)
 
-    def decompose(self, mask: Value, *, k: int) -> Value:
+    def compose(self, mask: Value, *, k: int) -> Value:
         """Places in the flattened mask, and what coordinates these have."""
         builder, shape = mask.builder, mask.shape
         places, count = _picked(mask.reshape(shape=(mask.type.size,)), k)
@@ -139,7 +139,7 @@ class Compress(Composite):
         require_shape(mask, (x.shape[axis],), 1, "mask", f"one for each entry of axis {axis} of x")
         return x.with_shape(with_extent(x.shape, axis, k)), TensorType((), INT64)
 
-    def decompose(self, x: Value, mask: Value, *, k: int, axis: int, fill: float, **attrs: Any) -> Value:
+    def compose(self, x: Value, mask: Value, *, k: int, axis: int, fill: float, **attrs: Any) -> Value:
         """Read at the places, but for those behind the count."""
         builder = x.builder
         places, count = _picked(mask, k)

@@ -50,7 +50,7 @@ class MatMul(Op):
         """NumPy's shape and dtype. Raises ShapeMismatch."""
         return product_type(a, b)
 
-    def decompose(self, a: Value, b: Value) -> Value | None:
+    def compose(self, a: Value, b: Value) -> Value | None:
         """1-d operands as matrices, and many matrices times one as one tall matrix times it."""
         columns = b if b.ndim > 1 else b.reshape(shape=(*b.shape, 1))
         flat = a.ndim == 1 or columns.ndim == 2
@@ -77,7 +77,7 @@ class MatMul(Op):
         return super().bind(run, operands, out, attrs)
 
     def vjp(self, g: Value, y: Value, a: Value, b: Value) -> Sequence[Value | None]:
-        """The textbook's, for matrices; `decompose` leaves no others."""
+        """The textbook's, for matrices; `compose` leaves no others."""
         return unbroadcast(g @ adjoint(b), a), unbroadcast(adjoint(a) @ g, b)
 
     def batch(self, mapped: Sequence[bool], *operands: Value) -> Value:

@@ -62,7 +62,7 @@ class MatrixPower(Composite):
         """That of x, in float64 what is not float. Raises ShapeMismatch."""
         return square(x)
 
-    def decompose(self, x: Value, *, k: int) -> Value:
+    def compose(self, x: Value, *, k: int) -> Value:
         """Squares of x, or its inverse, of which those are multiplied that k has in binary."""
         dtype, n = to_average(x.dtype), x.shape[-1]
         if k == 0:

@@ -185,7 +185,7 @@ class LstSq(Composite):
         turned = TensorType((*a.shape[:-2], n, m), dtype)
         return product_type(turned, b.with_dtype(dtype))
 
-    def decompose(self, a: Value, b: Value, *, rcond: float | None) -> Value:
+    def compose(self, a: Value, b: Value, *, rcond: float | None) -> Value:
         """Vectors as columns; by triangles, or singular values."""
         if b.ndim == 1 or _pairs_vectors(a.type, b.type):
             y = a.lstsq(b.reshape(shape=(*b.shape, 1)), rcond=rcond)

@@ -76,7 +76,7 @@ class AxisPool(Composite):
         lead = x.shape[: x.ndim - self.rank]
         return TensorType((*lead, *self._positions(x, attrs)), self.result_dtype(x.dtype))
 
-    def decompose(self, x: Value, **attrs: Any) -> Value:
+    def compose(self, x: Value, **attrs: Any) -> Value:
         """From the last axis on, so that the first of equal ones is the first in row-major order."""
         counts, dtype = self._positions(x.type, attrs), self.result_dtype(x.dtype)
         y = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)
@@ -312,7 +312,7 @@ class AdaptivePool(Composite):
         """The sizes on the last axes."""
         return TensorType((*x.shape[: x.ndim - len(sizes)], *sizes), self.result_dtype(x.dtype))
 
-    def decompose(self, x: Value, *, sizes: Shape) -> Value:
+    def compose(self, x: Value, *, sizes: Shape) -> Value:
         """From the last axis on; what is behind a window's end is its last element again."""
         dtype = self.result_dtype(x.dtype)
         y = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)

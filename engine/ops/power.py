@@ -159,7 +159,7 @@ class Pow(Binary):
             )
         return super().infer(*types) if len(types) == 2 else PowScalar().infer(*types, exponent=exponent)
 
-    def decompose(self, a: Value, *b: Value, exponent: float | None) -> Value | None:
+    def compose(self, a: Value, *b: Value, exponent: float | None) -> Value | None:
         """`pow_scalar`, where there is one operand."""
         return None if b else a.pow_scalar(exponent=exponent)
 

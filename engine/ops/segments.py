@@ -230,7 +230,7 @@ class SegmentMean(Composite):
         """[segments, …]; float64 for what is not float. Raises DtypeMismatch, ShapeMismatch."""
         return _typed(x, segment_ids, segments, to_average(x.dtype))
 
-    def decompose(self, x: Value, segment_ids: Value, *, segments: int) -> Value:
+    def compose(self, x: Value, segment_ids: Value, *, segments: int) -> Value:
         """A sum over a count."""
         dtype = to_average(x.dtype)
         rows = wide(x.cast(dtype=dtype) if x.dtype != dtype else x)

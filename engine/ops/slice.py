@@ -134,7 +134,7 @@ class Select(Composite):
         """The other axes."""
         return x.with_shape((*x.shape[:axis], *x.shape[axis + 1 :]))
 
-    def decompose(self, x: Value, *, index: int, axis: int) -> Value:
+    def compose(self, x: Value, *, index: int, axis: int) -> Value:
         """A slice of extent 1, reshaped."""
         return cut(x, axis, index, index + 1).reshape(shape=(*x.shape[:axis], *x.shape[axis + 1 :]))
 

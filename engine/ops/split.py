@@ -108,7 +108,7 @@ class Chunk(Composite):
         """One type a part. Raises OverBudget."""
         return _parts(x, _chunk_sizes(x.shape[axis], chunks), axis)
 
-    def decompose(self, x: Value, *, chunks: int, axis: int) -> Value:
+    def compose(self, x: Value, *, chunks: int, axis: int) -> Value:
         """A split into these sizes."""
         return x.split(sizes=_chunk_sizes(x.shape[axis], chunks), axis=axis)
 

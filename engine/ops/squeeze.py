@@ -31,7 +31,7 @@ class Relabelled(Composite):
         """x's elements in the new shape."""
         return x.with_shape(self.relabel(x.shape, axes))
 
-    def decompose(self, x: Value, *, axes: Sequence[int]) -> Value:
+    def compose(self, x: Value, *, axes: Sequence[int]) -> Value:
         """A reshape."""
         return x.reshape(shape=self.relabel(x.shape, axes))
 

@@ -78,7 +78,7 @@ class ShortTimeFft(Composite):
         frames = (x.shape[-1] - window.size) // stride[0] + 1
         return TensorType((*x.shape[:-1], frames, sizes[0] // 2 + 1), to_complex(x.dtype, window.dtype))
 
-    def decompose(self, x: Value, window: Value, *, stride: Shape, sizes: Shape) -> Value:
+    def compose(self, x: Value, window: Value, *, stride: Shape, sizes: Shape) -> Value:
         """Frames, the window, and rfft."""
         last, width = x.ndim - 1, window.shape[0]
         frames = (x.shape[-1] - width) // stride[0] + 1

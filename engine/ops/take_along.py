@@ -55,7 +55,7 @@ class TakeAlong(Composite):
         require_integer(index, 1, "index")
         return x.with_shape(with_extent(_common(x.shape, index, axis), axis, index.shape[axis]))
 
-    def decompose(self, x: Value, index: Value, *, axis: int, from_end: bool) -> Value:
+    def compose(self, x: Value, index: Value, *, axis: int, from_end: bool) -> Value:
         """Both broadcast off the axis, and a gather."""
         index = from_front(index, x.shape[axis], 1, from_end)
         shape = _common(x.shape, index.type, axis)

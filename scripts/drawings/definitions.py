@@ -19,7 +19,7 @@ FOLDER: Final = "drawings/ops"
 @cache
 def definitions() -> Mapping[str, Drawn]:
     """By name, those that come to more than one node for a sample of theirs, the first that does."""
-    found = ((op.name, _definition(op)) for op in registry().ops.values() if op.decomposes)
+    found = ((op.name, _definition(op)) for op in registry().ops.values() if op.is_composite)
     return {name: drawn for name, drawn in found if drawn is not None}
 
 

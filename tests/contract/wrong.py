@@ -23,7 +23,7 @@ Method = Callable[..., Any]
 
 def doubled(op: Definition, *, value: bool, gradient: bool) -> AbstractContextManager[Any]:
     """Within this, the op is wrong wherever it is used: in its value, its gradient rule, or both."""
-    methods: dict[str, Method] = {"decompose": _decompose(op, value, gradient)}
+    methods: dict[str, Method] = {"compose": _composed(op, value, gradient)}
     if value and isinstance(op, Kernel):
         methods["forward"] = forward = _forward(op)
         methods["fill"] = lambda run, operands, out, attrs: forward(run, *operands, out=out, **attrs)
@@ -77,17 +77,17 @@ def _sum_with_itself(g: Any) -> Any:
     return None if g is None else g + g
 
 
-def _decompose(op: Definition, value: bool, gradient: bool) -> Method:
+def _composed(op: Definition, value: bool, gradient: bool) -> Method:
     """One that has several results is only linear in its operand, where there is any: that one is twice as large."""
-    right = op.decompose
+    right = op.compose
 
-    def decompose(*operands: Value, **attrs: Any) -> Value | None:
+    def compose(*operands: Value, **attrs: Any) -> Value | None:
         if op.several:
             return right(*(_twice(x, value, gradient) for x in operands), **attrs)
         y = right(*operands, **attrs)
         return None if y is None else _twice(y, value, gradient)
 
-    return decompose
+    return compose
 
 
 def _twice(y: Value, value: bool, gradient: bool) -> Value:

@@ -45,20 +45,20 @@ class Distance(Formula):
 )
 def test_the_result_has_the_common_dtype_of_the_floats(a: str, b: str, result: str) -> None:
     x, y = (RNG.uniform(1, 9, 3).astype(dtype) for dtype in (a, b))
-    (value,), (found,) = written(lambda *values: Distance().decompose(*values), x, y)
+    (value,), (found,) = written(lambda *values: Distance().compose(*values), x, y)
     assert value.dtype == found.dtype == result
     np.testing.assert_allclose(found, np.hypot(x.astype(float), y.astype(float)), 2 * float(np.finfo(result).eps))
 
 
 def test_float16_is_rounded_once_and_nothing_leaves_its_range() -> None:
     x = RNG.uniform(300, 30_000, 2000).astype("float16")
-    _, (found,) = written(lambda *values: Distance().decompose(*values), x, x)
+    _, (found,) = written(lambda *values: Distance().compose(*values), x, x)
     exact = np.hypot(x.astype("float32"), x.astype("float32"))
     assert np.isfinite(found).all()
     np.testing.assert_array_equal(found, exact.astype("float16"))
 
 
 def test_nothing_is_cast_where_there_is_no_float16() -> None:
-    (value,), _ = written(lambda *values: Distance().decompose(*values), np.ones(2), np.ones(2, "float32"))
+    (value,), _ = written(lambda *values: Distance().compose(*values), np.ones(2), np.ones(2, "float32"))
     ops = [node.op.name for node in value.builder.nodes]
     assert "cast" not in ops
