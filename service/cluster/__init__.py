@@ -31,4 +31,6 @@ Files:
     recent        What was used last, within so many bytes
     shared_store  State that servers share, as computing calls need it: what this server owns is here, the owner is
                   asked for the rest
+    speculation   Jobs that are done with the versions that were last known, while their owner is asked whether there
+                  are others
 """

@@ -61,7 +61,7 @@ class Cluster:
 
         self._owners = Owners(self._address, Owning(make, threads), OwnerDirectory(self._objects), threads)
         self.store = SharedStore(self._settings, self.pool, self._owners, self._peers, self._lending)
-        self.pool.find = self.store.versions
+        self.pool.find, self.pool.recall = self.store.versions, self.store.recall
         return self.store
 
     def in_front_of(self, routes: FastAPI) -> ASGIApp:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from service.cluster.recent import RecentlyUsed
+from service.state.tensors import TensorVersion
 from service.transport.job import Job
 
 #: bytes at the beginning of a body by which jobs are alike that are of no registered graph
@@ -14,19 +16,38 @@ _BEGINNING: Final = 256
 _KINDS: Final = 1024
 
 
+@dataclass
+class Expectation:
+    """What jobs of a kind read: names, the versions that the last one found, and whether the one before found these."""
+
+    names: Sequence[str]
+    etags: Mapping[str, str] = field(default_factory=dict)
+    is_steady: bool = False
+
+    def found(self, versions: Mapping[str, TensorVersion]) -> None:
+        """One has found these."""
+        etags = etags_of(versions)
+        self.is_steady, self.etags = etags == self.etags, etags
+
+
 class ExpectedReads:
-    """The names that jobs of the same graph have asked for, or that began alike; what is wrong is asked once more."""
+    """What jobs have asked for of the same graph, or that began alike; what is wrong is asked once more."""
 
     def __init__(self) -> None:
-        self._names: RecentlyUsed[Hashable, Sequence[str]] = RecentlyUsed(_KINDS, lambda names: 1)
+        self._kinds: RecentlyUsed[Hashable, Expectation] = RecentlyUsed(_KINDS, lambda names: 1)
 
-    def of(self, job: Job) -> Sequence[str]:
-        """What a job is expected to read: nothing, where that is not known."""
-        return self._names.find(_kind_of(job)) or ()
+    def of(self, job: Job) -> Expectation | None:
+        """What a job is expected to read, where that is known."""
+        return self._kinds.find(_kind_of(job))
 
     def learn(self, job: Job, names: Sequence[str]) -> None:
         """A job has asked for these."""
-        self._names.put(_kind_of(job), names)
+        self._kinds.put(_kind_of(job), Expectation(names))
+
+
+def etags_of(versions: Mapping[str, TensorVersion]) -> Mapping[str, str]:
+    """The etags of versions by the names of the tensors."""
+    return {name: version.etag for name, version in versions.items()}
 
 
 def _kind_of(job: Job) -> Hashable:

@@ -65,6 +65,10 @@ class Owners:
         self.served[shard] += 1
         return self.owning.get(shard)
 
+    def owns(self, namespace: str) -> bool:
+        """Whether this server has the shard of a namespace, as far as it knows."""
+        return self.owning.get(_shard(namespace)) is not None
+
     async def found(self, namespace: str, expires: float) -> StoreService | Owner:
         """What is kept of a namespace, or who has that. Raises Refusal: not_ready, deadline_exceeded."""
         shard = _shard(namespace)

@@ -117,6 +117,14 @@ class SharedStore:
 
         return await self._owners.at_owner(namespace, here, there, expires)
 
+    def recall(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
+        """These as they were last known, where another server has them and all are here: lent, and perhaps outdated."""
+        if self._owners.owns(namespace):
+            return {}
+        found = {name: self._versions.find(self._latest.find(f"{namespace}\n{name}")) for name in names}
+        known = {name: version for name, version in found.items() if version is not None}
+        return self._lent(known) if len(known) == len(names) else {}
+
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
         """As `StateStore` has it."""
 

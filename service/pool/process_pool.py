@@ -162,12 +162,18 @@ class ProcessPool:
 
     def submit(self, job: Job, done: Done) -> None:
         """Take up a job; at its deadline there is a reply, whatever its worker does then."""
+        ticket = self._admit(job, done)
+        if ticket is not None:
+            self._enqueue(ticket)
+
+    def _admit(self, job: Job, done: Done) -> Ticket | None:
+        """The ticket of a job that is let in; one that is not has its reply."""
         now = time.monotonic()
         account = self._accounts.enter(job.tenant, now)
         if self._draining or (self._admission.full(self._held) and not self._displace(account)):
             refusal = stopping() if self._draining else self._admission.crowded(self._held)
             self._turn_away(job, done, refusal)
-            return
+            return None
         ticket = Ticket(job, account, done, now, self._abandon)
         job.may_ask = True
         job.may_divide = job.accepted != PIECE_SUMS and self._sums.may_divide
@@ -176,13 +182,13 @@ class ProcessPool:
                 self._place_body(ticket)
             except Refusal as refusal:
                 self._turn_away(job, done, refusal)
-                return
+                return None
         self._tickets[job] = ticket
         if ticket.memory is not None:
             ticket.memory.claim.holder = ticket
         account.jobs[job] = None
         self._watch.at(job.expires)
-        self._enqueue(ticket)
+        return ticket
 
     def _enqueue(self, ticket: Ticket) -> None:
         """A job that was let in, to where those like it wait."""

@@ -33,10 +33,12 @@ class Kept:
     def __init__(self, pool: ClusterPool, lending: Lending, **values: float) -> None:
         self._pool, self._lending = pool, lending
         self._versions: dict[str, TensorVersion] = {}
+        self._known: dict[str, TensorVersion] = {}
         self.looks: list[Sequence[str]] = []
         self.questions = 0
         self.answers = asyncio.Event()
         self.answers.set()
+        self.is_elsewhere = self.breaks = False
         for name, value in values.items():
             self.put(name, value)
         find_tensors = pool._find_tensors
@@ -46,7 +48,7 @@ class Kept:
             find_tensors(ticket)
 
         pool._find_tensors = counted  # type: ignore[method-assign]
-        pool.find = self.find
+        pool.find, pool.recall = self.find, self.recall
 
     def put(self, name: str, value: float) -> None:
         """Another version."""
@@ -58,12 +60,23 @@ class Kept:
         """As a store that servers share."""
         self.looks.append(names)
         await self.answers.wait()
-        if "broken" in names:
+        if self.breaks or "broken" in names:
             raise Refusal("not_ready", "it does not answer")
         found = {name: self._versions[name] for name in names if name in self._versions}
         for version in found.values():
             self._lending.lend(version)
         return found
+
+    def recall(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
+        """As a store that servers share, of which another server has what is kept; all that is here is as it was."""
+        known = {name: self._known[name] for name in names if name in self._known} if self.is_elsewhere else {}
+        for version in known.values():
+            self._lending.lend(version)
+        return known
+
+    def remember(self) -> None:
+        """What is known here is what is kept now, and stays."""
+        self._known = dict(self._versions)
 
 
 @asynccontextmanager
@@ -163,3 +176,85 @@ async def test_what_refuses_is_told_where_it_is_read() -> None:
         assert [code(await asked(pool, "broken")) for _ in range(2)] == ["not_ready"] * 2
         assert value(await asked(pool, "5")) == 5
         assert kept.questions == 2
+
+
+class TestSpeculation:
+    """What another server has, and jobs of a kind have found unchanged."""
+
+    @asynccontextmanager
+    async def steady(self, **values: float) -> AsyncIterator[tuple[ClusterPool, Kept]]:
+        """A pool in which two jobs that read `w` have found the same."""
+        async with pooled(w=1.0, **values) as (pool, kept):
+            kept.is_elsewhere = True
+            kept.remember()
+            for _ in range(3):
+                assert value(await asked(pool, "w")) == 1
+            assert not pool._speculative
+            yield pool, kept
+
+    @running
+    async def test_it_is_done_while_the_owner_is_asked(self) -> None:
+        async with self.steady() as (pool, kept):
+            kept.answers.clear()
+            replies: list[Reply] = []
+            pool.submit(job(total("w")), replies.append)
+            await until(lambda: not pool.busy)
+            assert not replies, "nothing is answered before the owner has said that it is right"
+            kept.answers.set()
+            await until(lambda: replies)
+            assert value(replies[0]) == 1
+            assert (len(kept.looks), kept.questions) == (4, 1)
+
+    @running
+    async def test_what_has_changed_is_read_anew(self) -> None:
+        async with self.steady() as (pool, kept):
+            kept.put("w", 2.0)
+            assert value(await asked(pool, "w")) == 2
+            assert len(kept.looks) == 4, "what was found is what it is done with again"
+            kept.put("w", 3.0)
+            kept.remember()
+            looks = len(kept.looks)
+            assert [value(await asked(pool, "w")) for _ in range(3)] == [3, 3, 3]
+            assert len(kept.looks) == looks + 3
+
+    @running
+    async def test_what_is_gone_is_not_found(self) -> None:
+        async with self.steady() as (pool, kept):
+            del kept._versions["w"]
+            assert code(await asked(pool, "w")) == "not_found"
+
+    @running
+    async def test_what_the_owner_refuses_is_refused(self) -> None:
+        async with self.steady() as (pool, kept):
+            kept.breaks = True
+            assert code(await asked(pool, "w")) == "not_ready"
+            assert value(await asked(pool, "5")) == 5, "it does not read what is refused"
+
+    @running
+    async def test_who_leaves_meanwhile_is_forgotten(self) -> None:
+        async with self.steady() as (pool, kept):
+            for waits in (False, True):
+                kept.answers.clear()
+                leaving, replies = job(total("w")), list[Reply]()
+                pool.submit(leaving, replies.append)
+                if waits:
+                    await until(lambda: not pool.busy)
+                pool.cancel(leaving)
+                kept.answers.set()
+                await until(lambda: settled(pool))
+                assert not replies
+                assert not pool._speculative
+
+    @running
+    async def test_one_that_reads_something_else_does(self) -> None:
+        async with self.steady(v=10.0) as (pool, _):
+            assert value(await asked(pool, "v")) == 10
+            assert value(await asked(pool, "5")) == 5
+            assert not pool._speculative
+
+    @running
+    async def test_where_nobody_else_may_come_in_it_is_turned_away(self) -> None:
+        async with self.steady() as (pool, _):
+            pool.drain()
+            assert code(await asked(pool, "w")) == "shutting_down"
+            assert not pool._speculative
