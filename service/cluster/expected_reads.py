@@ -18,7 +18,7 @@ _KINDS: Final = 1024
 
 @dataclass
 class Expectation:
-    """What jobs of a kind read: names, the versions that the last one found, and whether the one before found these."""
+    """Reads of jobs of a kind: names, the versions that the last one found, and whether the one before found these."""
 
     names: Sequence[str]
     etags: Mapping[str, str] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Expectation:
 
 
 class ExpectedReads:
-    """What jobs have asked for of the same graph, or that began alike; what is wrong is asked once more."""
+    """Memory of what jobs have asked for, by their graphs or beginnings; what is wrong is asked once more."""
 
     def __init__(self) -> None:
         self._kinds: RecentlyUsed[Hashable, Expectation] = RecentlyUsed(_KINDS, lambda names: 1)

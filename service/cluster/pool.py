@@ -108,10 +108,10 @@ class ClusterPool(ProcessPool):
             for version in versions.values():
                 self._lending.give_back(version)
             return
-        self._read(ticket, versions)
+        self._give_versions(ticket, versions)
         self._enqueue(ticket)
 
-    def _read(self, ticket: Ticket, versions: Mapping[str, TensorVersion]) -> None:
+    def _give_versions(self, ticket: Ticket, versions: Mapping[str, TensorVersion]) -> None:
         """Send a job with these, which are lent."""
         ticket.wanted = [*versions]
         self._read_together(ticket, versions)
@@ -130,7 +130,7 @@ class ClusterPool(ProcessPool):
         del self._finding[ticket]
         if found:
             expected.found(found)
-            self._read(ticket, found)
+            self._give_versions(ticket, found)
         self._enqueue(ticket)
 
     def _find_tensors(self, ticket: Ticket) -> None:
