@@ -18,7 +18,7 @@ _KINDS: Final = 1024
 
 @dataclass
 class Expectation:
-    """Reads of jobs of a kind: names, the versions that the last one found, and whether the one before found these."""
+    """Names that jobs of a kind read, the versions that the last one found, and whether the one before found these."""
 
     names: Sequence[str]
     etags: Mapping[str, str] = field(default_factory=dict)
