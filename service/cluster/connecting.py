@@ -29,7 +29,8 @@ class PeerConnections:
     def session(self) -> aiohttp.ClientSession:
         """The client, for whoever first asks in the event loop."""
         return aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=self._most, keepalive_timeout=_KEPT_SECONDS),
+            # A name is looked up for each connection: a server that has moved is not taken to be gone.
+            connector=aiohttp.TCPConnector(limit=self._most, keepalive_timeout=_KEPT_SECONDS, use_dns_cache=False),
             headers=self._headers,
             skip_auto_headers=_UNSAID,
             cookie_jar=aiohttp.DummyCookieJar(),
