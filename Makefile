@@ -44,7 +44,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service bench-cluster check format coverage mutants cluster-test cluster-demo cluster-chaos test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
+.PHONY: help setup demo serve test test-all test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service bench-cluster check format coverage mutants cluster-test cluster-demo cluster-chaos test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -63,6 +63,9 @@ serve: $(VENV)/.demo ## serve on PORT until Ctrl-C
 
 test: $(VENV)/.dev ## run all tests (no GPU needed)
 	$(BIN)/python -m pytest $(TESTS) $(ARGS)
+
+test-all: $(VENV)/.dev ## run all tests, and all cases of what `make test` runs a sample of
+	$(BIN)/python -m pytest $(TESTS) --exhaustive --bounds $(ARGS)
 
 test-fast: $(VENV)/.dev ## run what is quick and a sample of the rest, in under a minute on two cores
 	$(BIN)/python -m pytest $(TESTS) --fast $(ARGS)

@@ -53,10 +53,11 @@ _ONE_OF = 16
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--fast`: what is quick, for the loop of a developer. `--guarantees`: what is measured, and nothing else.
 
-    `--bounds`: the whole corpus of kernels, too.
+    `--bounds`: the whole corpus of kernels, too. `--exhaustive`: every case of what is run in samples, too.
     """
     parser.addoption("--fast", action="store_true", help="leave out what is slow, and most of what is made from ops")
     parser.addoption("--bounds", action="store_true", help="watch the whole corpus of kernels, and not a sample of it")
+    parser.addoption("--exhaustive", action="store_true", help="run all cases of what is else run in samples")
     parser.addoption("--guarantees", action="store_true", help="run the timed tests of the guarantees, and no others")
 
 
@@ -72,13 +73,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what the options leave out."""
-    measured, bounds, fast = map(config.getoption, ("--guarantees", "--bounds", "--fast"))
+    measured, fast = config.getoption("--guarantees"), config.getoption("--fast")
+    on_demand = {mark for mark in ("bounds", "exhaustive") if not config.getoption(f"--{mark}")}
     seen: set[str] = set()
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        wanted = ("guarantee" in marks) == measured and (bounds or "bounds" not in marks)
+        wanted = ("guarantee" in marks) == measured and not marks & on_demand
         (kept if wanted and not (fast and not is_quick(item, seen)) else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
