@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from textwrap import wrap
-from typing import Final
+from typing import Final, NamedTuple
 
 from scripts.written_part import rewritten
 
@@ -64,15 +64,32 @@ def _map(room: Path) -> Iterator[str]:
 
 def _summary(path: Path) -> str:
     """The first paragraph of a file's docstring, as one line."""
-    said = ast.get_docstring(_tree(path))
+    said = _read(path).docstring
     if not said:
         raise ValueError(f"{path.relative_to(ROOT)} says nothing of itself")
     return " ".join(said.partition("\n\n")[0].split()).removesuffix(".")
 
 
+class _Read(NamedTuple):
+    """What is wanted of a file. Its tree is let go: where those of all files stay, most of the time goes to garbage."""
+
+    docstring: str | None
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+
+
 @cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def _read(path: Path) -> _Read:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return _Read(ast.get_docstring(tree), tuple(_imports(tree)))
+
+
+def _imports(within: ast.AST) -> Iterator[ast.Import | ast.ImportFrom]:
+    """Those of all statements: there are none in an expression, which most of a tree is."""
+    for part in ("body", "handlers", "cases", "orelse", "finalbody"):
+        for statement in getattr(within, part, ()):
+            if isinstance(statement, ast.Import | ast.ImportFrom):
+                yield statement
+            yield from _imports(statement)
 
 
 # ---------------------------------------------------------------- architecture.md
@@ -132,7 +149,7 @@ def _below(package: str) -> dict[str, set[str]]:
 
 def _imported(path: Path, package: str) -> Iterator[str]:
     pattern = re.compile(rf"{package}\.(\w+)")
-    for node in ast.walk(_tree(path)):
+    for node in _read(path).imports:
         if isinstance(node, ast.ImportFrom) and node.module == package:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and (found := pattern.match(node.module)):
