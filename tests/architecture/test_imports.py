@@ -45,7 +45,7 @@ def test_what_importing_a_package_loads(package: str, absent: str) -> None:
 
 ENGINE_TESTS = ("tests.engine", "tests.contract")
 #: what they share with others
-SHARED = frozenset({"tests.conftest", "tests.copied_tree"})
+SHARED = frozenset({"tests.conftest", "tests.copied_tree", "tests.sampling"})
 #: the independent values that the tests of the engine read; what asks the service for them is in test_*.py beside them
 TABLES = [path for path in files("tests/reference") if not path.name.startswith("test_")]
 
@@ -56,6 +56,7 @@ def on_a_gpu_machine(module: str) -> bool:
     tables = {
         "tests.conftest",
         "tests.copied_tree",
+        "tests.sampling",
         "tests.reference",
         *(f"tests.reference.{path.stem}" for path in TABLES),
     }
@@ -66,6 +67,7 @@ def test_the_tests_of_the_engine_run_without_the_service() -> None:
     read = [
         ROOT / "tests/conftest.py",
         ROOT / "tests/copied_tree.py",
+        ROOT / "tests/sampling.py",
         *TABLES,
         *files(*(package.replace(".", "/") for package in ENGINE_TESTS)),
     ]

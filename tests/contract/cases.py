@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tracemalloc
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final, TypeVar
@@ -23,6 +23,7 @@ from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.vjp import vjp_or_zeros
 from tests.engine.printers import COMPILED, run_instead
+from tests.sampling import sampled
 
 Array = np.ndarray[Any, Any]
 EXECUTOR = open_executor(os.environ.get("GRADSERVE_TEST_DEVICE", "cpu"))
@@ -164,8 +165,8 @@ SLACK = 1 << 19  # NumPy's casting buffers and small objects
 LARGE = 50_000_000
 
 
-def assert_planned_peak_holds(plan: Plan, feeds: Mapping[Any, Array], remedy: str = "") -> None:
-    """A run takes no more bytes than planned, feeds included; a large one at most a tenth less.
+def assert_planned_peak_holds(plan: Plan, feeds: Mapping[Any, Array], remedy: str = "", large: int = LARGE) -> None:
+    """A run takes no more bytes than planned, feeds included; a `large` one at most a tenth less.
 
     It should not be the first of its kind, which fills caches; what executors keep for it is let go. What was there
     before is not measured, so garbage may lie about. `remedy` ends the sentence where it does not hold.
@@ -187,7 +188,7 @@ def assert_planned_peak_holds(plan: Plan, feeds: Mapping[Any, Array], remedy: st
     # a kernel's call has its table, the bounds of its buffers, and what runs in its place
     slack = SLACK + (4 if COMPILED else 1) * CALL_BYTES * len(instead.steps)
     assert used <= planned + slack, f"{used} bytes used, {planned} planned: {declared}{remedy}"
-    assert planned <= max(LARGE, 1.1 * used), f"{planned} bytes planned, {used} used: {declared}{remedy}"
+    assert planned <= max(large, 1.1 * used), f"{planned} bytes planned, {used} used: {declared}{remedy}"
 
 
 def feeds_of(arrays: Sequence[Array]) -> dict[Any, Array]:
@@ -279,3 +280,16 @@ def each(choose: Callable[[Case], bool] = every) -> pytest.MarkDecorator:
 def _chosen(choose: Callable[[Case], bool]) -> list[Case]:
     """Asked once for all the tests that choose alike, while they are collected."""
     return [case for case in (*all_cases(), *complex_cases()) if choose(case)]
+
+
+def aspects(case: Case) -> Iterator[Hashable]:
+    """What a case stands for: its op on such operands, and each attribute that it states, lists without values."""
+    kinds = tuple(operand.kind for operand in case.sample.operands)
+    yield case.op.name, kinds
+    for name, value in case.sample.attrs.items():
+        yield case.op.name, name, value if isinstance(value, str | bool | float) else None
+
+
+def sample(choose: Callable[[Case], bool] = every) -> pytest.MarkDecorator:
+    """Parametrise a test as `each` does; by a sample of the cases, that has all their aspects, where it is slow."""
+    return pytest.mark.parametrize("case", sampled(_chosen(choose), aspects), ids=str)
