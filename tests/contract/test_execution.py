@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from itertools import product
 from typing import Any
@@ -28,6 +28,7 @@ from tests.contract.cases import (
     Case,
     Written,
     all_cases,
+    aspects,
     assert_planned_peak_holds,
     complex_cases,
     each,
@@ -39,6 +40,7 @@ from tests.contract.cases import (
     with_gradient,
 )
 from tests.contract.test_derivatives import gradient_of
+from tests.sampling import sampled
 
 
 @each()
@@ -176,6 +178,9 @@ def test_nothing_is_read_before_it_is_written(case: Case) -> None:
         np.testing.assert_allclose(a, b, 1e-12, 1e-14)
 
 
+#: ops that work in blocks which fill a tenth of less than LARGE. Of the others, that is more than is needed: in two
+#: fifths of it, one byte an element is more than SLACK, beside three operands and a result in float64
+IN_LARGE_BLOCKS = {"conv_transpose1d", "erfinv", "lgamma", "log_ndtr", "zeta"}
 #: of which a large batch takes seconds: hundreds of nanoseconds an element
 SLOW = {"polygamma"}
 
@@ -198,20 +203,26 @@ def layouts(case: Case) -> list[str]:
     return ["dense", "turned", *["float16"] * real] if several else ["dense"]
 
 
+def as_laid_out(measured: tuple[Case, str]) -> Iterator[Hashable]:
+    """The aspects of a case, by how its operands are given."""
+    case, layout = measured
+    yield from ((layout, aspect) for aspect in aspects(case))
+
+
 MEASURED = [
     (case, layout) for case in (*all_cases(), *complex_cases()) if is_measured(case) for layout in layouts(case)
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("case", "layout"), MEASURED, ids=str)
+@pytest.mark.parametrize(("case", "layout"), sampled(MEASURED, as_laid_out), ids=str)
 @pytest.mark.skipif(EXECUTOR.device != "cpu", reason="tracemalloc sees NumPy's allocations only")
 def test_measured_peak_is_the_planned_one(case: Case, layout: str) -> None:
     measure(case, layout)
 
 
 def measure(case: Case, layout: str) -> None:
-    """Fails where a batch, large enough for the law of large peaks, takes another peak than planned."""
+    """Fails where a batch, large enough for what it takes to be told, takes another peak than planned."""
     arrays = case.arrays("float16" if layout == "float16" else "float64")
     written = case.write(arrays)
     single = written.builder.graph(written.outputs)
@@ -219,9 +230,12 @@ def measure(case: Case, layout: str) -> None:
         arrays = turn(arrays)
         single = on_turned(written, arrays)
     run_graph(single, feeds_of(arrays))
-    plan, size = batched_plan(single, len(arrays))
+    large = LARGE if case.op.name in IN_LARGE_BLOCKS else LARGE * 2 // 5
+    plan, size = batched_plan(single, len(arrays), large)
     batch = feeds_of([np.repeat(a[None], size, axis=0) for a in arrays])
-    assert_planned_peak_holds(plan, {key: batch[key] for key in plan.feeds}, f"; state them in {declarations(plan)}")
+    assert_planned_peak_holds(
+        plan, {key: batch[key] for key in plan.feeds}, f"; state them in {declarations(plan)}", large
+    )
 
 
 def declarations(plan: Plan) -> str:
@@ -260,11 +274,11 @@ def test_memory_that_is_not_declared_is_asked_for(
         measure(case, "dense")
 
 
-def batched_plan(graph: Graph, operands: int) -> tuple[Plan, int]:
-    """The plan of as large a batch as makes its peak LARGE, and a little more; and the batch's size."""
+def batched_plan(graph: Graph, operands: int, large: int) -> tuple[Plan, int]:
+    """The plan of as large a batch as makes its peak `large`, and a little more; and the batch's size."""
     size = 1024
     while True:
         plan = make_plan(optimise(vmap(graph, set(range(operands)), size)), Limits())
-        if plan.peak_bytes > LARGE:
+        if plan.peak_bytes > large:
             return plan, size
-        size = size * 11 * LARGE // (10 * plan.peak_bytes) + 1
+        size = size * 11 * large // (10 * plan.peak_bytes) + 1
