@@ -4,8 +4,9 @@ The numbers are powers of two, of which products with steps in bytes wrap around
 small enough for any arithmetic, and leaves the same remainder by every extent that a sample has. An op that takes a
 number makes of it what it makes of the one that stands in for it.
 
-Kernels may end the process that they run in: `python -m tests.contract.extremes FIRST OP…` tries the numbers from the
-`FIRST` on, in a process of its own. It writes in a line of JSON what it begins with, and in another how that ended.
+Kernels may end the process that they run in: `python -m tests.contract.extremes FIRST PART OP…` tries the numbers of a
+part from the `FIRST` on, in a process of its own. It writes in a line of JSON what it begins with, and in another how
+that ended.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from engine.planning.plan import graph_of, make_plan
 from tests.contract.cases import Array, Case, all_cases, has_rule
 from tests.engine.graph.verified import verified
 from tests.engine.printers import fused
+from tests.sampling import part_of
 
 POWERS: Final = (2**31, 2**57, 2**58, 2**61, 2**62)
 NUMBERS: Final = (*POWERS, 2**63 - 1, *(-n for n in POWERS), 1 - 2**63, -(2**63))
@@ -106,6 +108,11 @@ def _bound(case: Case) -> Mapping[str, Any]:
 
 def _replaced(value: Any, entry: int, number: int) -> Any:
     return number if isinstance(value, int) else [*(value or ())[:entry], number, *(value or ())[entry + 1 :]]
+
+
+def extremes_in(which: str, names: Sequence[str]) -> list[Extreme]:
+    """The sample: of each op, every number and pair of them once in each entry of each attribute; or the rest."""
+    return part_of(which, extremes(names), lambda extreme: [(extreme.case.op.name, extreme.numbers)])
 
 
 def extremes(names: Sequence[str]) -> Iterator[Extreme]:
@@ -295,11 +302,11 @@ def _shown(outcome: Outcome) -> str:
     return ", ".join(f"{TensorType.of(a)} {a.ravel()[:6].tolist()}" for a in outcome)
 
 
-def main(first: str, *names: str) -> None:
+def main(first: str, which: str, *names: str) -> None:
     """Try what is there, and say so."""
     known: set[object] = set()
     with verified():
-        for number, extreme in enumerate(extremes(names)):
+        for number, extreme in enumerate(extremes_in(which, names)):
             if number >= int(first):
                 _say({"number": number, "begun": str(extreme)})
                 _say({"wrong": list(tried(extreme, known))})
