@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from functools import cache
 from itertools import product
 
@@ -18,9 +18,10 @@ from engine.passes.pipeline import optimise
 from engine.planning.fused import Fused
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
-from tests.contract.cases import LIMITS, Array, Case, all_cases, feeds_of, has_rule
+from tests.contract.cases import LIMITS, Array, Case, all_cases, aspects, feeds_of, has_rule
 from tests.contract.test_derivatives import weighted, weights_for
 from tests.engine.printers import PRINTERS, fused, in_c, on_host, printing
+from tests.sampling import each_part, part_of
 
 #: relative to the largest number of a result, and to each
 TOLERANCE = {"float32": 2e-5, "float64": 1e-11}
@@ -66,11 +67,14 @@ def special(case: Case, dtype: str) -> list[Array] | None:
         ]
 
 
+Fed = tuple[str, Plan, list[Array]]
+
+
 @cache
-def corpus(dtype: str, kind: str) -> list[tuple[str, Plan, list[Array]]]:
+def corpus(dtype: str, kind: str, part: str) -> list[Fed]:
     """Plans that are fused, and what they are fed: operands of the samples, or special ones."""
     found = []
-    for case in all_cases():
+    for case in part_of(part, all_cases(), aspects):
         arrays = case.arrays(dtype) if kind == "samples" else special(case, dtype)
         if arrays is not None:
             plan = plan_of(case, arrays)
@@ -87,8 +91,9 @@ each_dtype = pytest.mark.parametrize("dtype", ["float32", "float64"])
 @each_kind
 @each_dtype
 @pytest.mark.parametrize("printer", [name for name in PRINTERS if name not in ("c", "cuda", "ptx")])
-def test_every_op_computes_the_same(printer: str, dtype: str, kind: str) -> None:
-    for name, plan, arrays in corpus(dtype, kind):
+@each_part
+def test_every_op_computes_the_same(part: str, printer: str, dtype: str, kind: str) -> None:
+    for name, plan, arrays in corpus(dtype, kind, part):
         for there, here in zip(interpreted(plan, arrays), computed(plan, arrays, printer), strict=True):
             assert_close(here, there, name)
 
@@ -115,19 +120,27 @@ def assert_same_zeros(here: Array, there: Array, name: str) -> None:
 @each_kind
 @each_dtype
 @pytest.mark.parametrize("printer", ["c", "cuda", "ptx"])
+@each_part
 @pytest.mark.skipif(not {"c", "cuda", "ptx", "llvm"} <= {*PRINTERS}, reason="there is no C compiler, or no LLVM")
-def test_all_that_compile_give_the_same_bits(printer: str, dtype: str, kind: str) -> None:
-    found = corpus(dtype, kind)
-    if (
-        kind == "samples" and printer != "ptx"
-    ):  # a compiler takes long: of each dtype, and for each printer, every second one
-        found = found[(dtype == "float32") ^ (printer == "cuda") :: 2]
+def test_all_that_compile_give_the_same_bits(part: str, printer: str, dtype: str, kind: str) -> None:
+    """A compiler takes long: the sample is of what there is to be printed, and not of ops."""
+    found = part_of(part, corpus(dtype, kind, "sample"), printed)
+    found += corpus(dtype, kind, "rest") if part == "rest" else []
     build_at_once(printer, [fused(plan, printer) for _, plan, _ in found])
     for name, plan, arrays in found:
         for there, here in zip(computed(plan, arrays, "llvm"), computed(plan, arrays, printer), strict=True):
             np.testing.assert_array_equal(here, there, name)
             if here.dtype.kind == "f":
                 assert_same_zeros(here, there, name)
+
+
+def printed(fed: Fed) -> Iterator[Hashable]:
+    """What a printer has to write for a plan: instructions, of elements or of rows, and kinds of results."""
+    for step in fused(fed[1], "llvm").steps:
+        if isinstance(step.op, Fused):
+            yield from ((i.op, i.type) for i in step.op.expanded.instructions)
+            yield from (result.kind for result in step.op.expanded.results)
+            yield from (operand.level for operand in step.op.expanded.operands)
 
 
 def build_at_once(printer: str, plans: Sequence[Plan]) -> None:
@@ -141,7 +154,7 @@ def build_at_once(printer: str, plans: Sequence[Plan]) -> None:
 
 def test_the_corpus_is_most_of_what_elementwise_ops_there_are() -> None:
     """A loop may go wrong silently: what is not fused is computed by the same steps."""
-    found = {name.partition("(")[0] for name, _, _ in corpus("float64", "samples")}
+    found = {name.partition("(")[0] for name, _, _ in corpus("float64", "samples", "sample")}
     assert {"tanh", "softmax", "layer_norm", "where", "pow_scalar"} <= found
     assert len(found) > 80
 
@@ -149,7 +162,7 @@ def test_the_corpus_is_most_of_what_elementwise_ops_there_are() -> None:
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_a_printer_runs_what_it_has_made(printer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each by itself: broken, it breaks the results."""
-    _, plan, arrays = next(found for found in corpus("float64", "samples") if found[0].startswith("tanh"))
+    _, plan, arrays = next(found for found in corpus("float64", "samples", "sample") if found[0].startswith("tanh"))
     compiled = "engine.executors.kernels.bind_within_range"
     broken = {
         "numpy": "engine.executors.kernels.bind_blocks",
