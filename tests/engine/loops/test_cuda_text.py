@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -16,55 +18,68 @@ from engine.loops.program import RANDOM, Level, Loop, LoopBuilder, Space
 from engine.loops.schedule import schedule
 from tests.engine.loops import nvrtc
 from tests.engine.loops.accuracy import CASES
-from tests.engine.loops.c_compiler import COMPILER, c_kernel
+from tests.engine.loops.c_compiler import COMPILER, c_kernels
 from tests.engine.loops.cases import SPECIAL, Array, Case, assert_same_bits, expected, random_case
 from tests.engine.loops.cuda_shim import host_kernels, run_on_host
+from tests.sampling import sampled
 
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
 
 
+def run_all(cases: Sequence[Case], folder: Path) -> list[list[Array]]:
+    """The results of each: all kernels are compiled at once, and once, since a compiler takes long to begin."""
+    wanted = {(repr(case.loop), case.lanes): (cuda_parts(case.loop), case.lanes) for case in cases}
+    made = dict(zip(wanted, host_kernels(list(wanted.values()), folder), strict=True))
+    found = []
+    for case in cases:
+        which, results = (repr(case.loop), case.lanes), case.results()
+        loop = CudaLoop(case.loop, wanted[which][0], case.space, case.lanes)
+        assert not run_on_host(made[which], loop, case.operands, results)
+        found.append(results)
+    return found
+
+
 def run(case: Case, folder: Path) -> list[Array]:
-    parts = cuda_parts(case.loop)
-    results = case.results()
-    (kernels,) = host_kernels([(parts, case.lanes)], folder)
-    assert not run_on_host(kernels, CudaLoop(case.loop, parts, case.space, case.lanes), case.operands, results)
-    return results
+    return run_all([case], folder)[0]
 
 
 @needs_compiler
-@pytest.mark.parametrize("seed", range(400, 430))
-def test_the_text_computes_what_numpy_does(seed: int, tmp_path: Path) -> None:
-    case = random_case(seed, fma=False)
-    assert_same_bits(case, run(case, tmp_path), expected(case))
+@pytest.mark.parametrize("first", range(400, 430, 15))
+def test_the_text_computes_what_numpy_does(first: int, tmp_path: Path) -> None:
+    cases = [random_case(seed, fma=False) for seed in range(first, first + 15)]
+    for case, found in zip(cases, run_all(cases, tmp_path), strict=True):
+        assert_same_bits(case, found, expected(case))
 
 
 @pytest.mark.slow
 @needs_compiler
-@pytest.mark.parametrize("seed", range(430, 442))
-def test_a_fused_multiply_add_is_that_of_the_other_printers(seed: int, tmp_path: Path) -> None:
-    case = random_case(seed)
+def test_a_fused_multiply_add_is_that_of_the_other_printers(tmp_path: Path) -> None:
+    cases = [random_case(seed) for seed in range(430, 442)]
     (tmp_path / "c").mkdir()
-    results = case.results()
-    calls = bind_native(c_kernel(case.loop, case.lanes, tmp_path / "c"), case.loop, case.space, case.operands, results)
-    with np.errstate(all="ignore"):  # as plans are run
-        for function, arguments in calls:
-            function(*arguments)
-    assert_same_bits(case, run(case, tmp_path), results)
+    in_c = c_kernels([(case.loop, case.lanes) for case in cases], tmp_path / "c")
+    for case, kernel, found in zip(cases, in_c, run_all(cases, tmp_path), strict=True):
+        results = case.results()
+        with np.errstate(all="ignore"):  # as plans are run
+            for function, arguments in bind_native(kernel, case.loop, case.space, case.operands, results):
+                function(*arguments)
+        assert_same_bits(case, found, results)
 
 
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("columns", [1, 2, 33, 700])
-@pytest.mark.parametrize("rows", [0, 1, 7, 8, 9, 128, 129, 1000, 1500])
-def test_sums_of_parts_are_numpys(rows: int, columns: int, dtype: str, tmp_path: Path) -> None:
+def test_sums_of_parts_are_numpys(dtype: str, tmp_path: Path) -> None:
     """A part a row: in so many parts, NumPy adds up pairwise."""
     builder = LoopBuilder(dtype)
     x = builder.load(Level.ELEMENT)
     builder.store("columns", x)
     builder.store("total", x.row_sum())
-    space = Space((rows,), columns, rows * columns, 1, ((columns,), (), ()))
-    case = Case(builder.loop(), space, [np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)])
-    assert_same_bits(case, run(case, tmp_path), expected(case))
+    cases = []
+    for rows, columns in product((0, 1, 7, 8, 9, 128, 129, 1000, 1500), (1, 2, 33, 700)):
+        space = Space((rows,), columns, rows * columns, 1, ((columns,), (), ()))
+        data = np.random.default_rng(0).normal(size=(rows, columns)).astype(dtype)
+        cases.append(Case(builder.loop(), space, [data]))
+    for case, found in zip(cases, run_all(cases, tmp_path), strict=True):
+        assert_same_bits(case, found, expected(case))
 
 
 @needs_compiler
@@ -102,25 +117,26 @@ def test_more_sums_than_a_table_has_room_for_are_added_up_by_several(tmp_path: P
 
 @pytest.mark.slow
 @needs_compiler
-@pytest.mark.parametrize(("function", "dtype"), CASES)
-def test_functions_have_the_same_bits(function: str, dtype: str, tmp_path: Path) -> None:
-    loop = function_loop(function, dtype)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_have_the_same_bits(dtype: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x = np.concatenate([rng.normal(size=500) * 10.0 ** rng.integers(-45, 39, 500), SPECIAL]).astype(dtype)
-    space = Space((1,), len(x), len(x), 1, ((len(x),), (len(x),), *[()] * (len(loop.results) - 1)))
-    case = Case(loop, space, [x[np.newaxis]])
-    results = case.results()
+    cases = []
+    for loop in (function_loop(function, width) for function, width in CASES if width == dtype):
+        space = Space((1,), len(x), len(x), 1, ((len(x),), (len(x),), *[()] * (len(loop.results) - 1)))
+        cases.append(Case(loop, space, [x[np.newaxis]]))
     (tmp_path / "c").mkdir()
-    calls = bind_native(c_kernel(loop, case.lanes, tmp_path / "c"), loop, space, case.operands, results)
-    for call, arguments in calls:
-        call(*arguments)
-    parts = cuda_parts(loop, reports_range=len(loop.results) > 1)
-    (kernels,) = host_kernels([(parts, case.lanes)], tmp_path)
-    found = [case.results()[0]]
-    bound = CudaLoop(loop, parts, space._replace(strides=space.strides[:2]), case.lanes)
-    out_of_range = run_on_host(kernels, bound, case.operands, found)
-    assert out_of_range == (len(results) > 1 and bool(results[1] > 0))
-    assert_same_bits(Case(loop._replace(results=loop.results[:1]), space, case.operands), found, results[:1])
+    in_c = c_kernels([(case.loop, case.lanes) for case in cases], tmp_path / "c")
+    parts = [cuda_parts(case.loop, reports_range=len(case.loop.results) > 1) for case in cases]
+    made = host_kernels([(of_case, case.lanes) for of_case, case in zip(parts, cases, strict=True)], tmp_path)
+    for case, by_c, of_case, kernels in zip(cases, in_c, parts, made, strict=True):
+        loop, space, results, found = case.loop, case.space, case.results(), [case.results()[0]]
+        for call, arguments in bind_native(by_c, loop, space, case.operands, results):
+            call(*arguments)
+        bound = CudaLoop(loop, of_case, space._replace(strides=space.strides[:2]), case.lanes)
+        out_of_range = run_on_host(kernels, bound, case.operands, found)
+        assert out_of_range == (len(results) > 1 and bool(results[1] > 0))
+        assert_same_bits(Case(loop._replace(results=loop.results[:1]), space, case.operands), found, results[:1])
 
 
 @needs_compiler
@@ -164,13 +180,20 @@ def function_loop(function: str, dtype: str) -> Loop:
 
 needs_nvrtc = pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 ARCHITECTURES = ["sm_80", "sm_90"]
+SEEDS = [*range(400, 410), *range(430, 440)]
+
+
+def primitives(case: tuple[str, int]) -> Iterator[Hashable]:
+    """What is printed, of either dtype, for an architecture."""
+    architecture, loop = case[0], random_case(case[1]).loop
+    yield from ((architecture, loop.dtype, i.op) for i in loop.instructions)
+    yield from ((architecture, result.kind) for result in loop.results)
 
 
 @pytest.mark.slow
 @needs_nvrtc
-@pytest.mark.parametrize("architecture", ARCHITECTURES)
-@pytest.mark.parametrize("seed", [*range(400, 410), *range(430, 440)])
-def test_nvrtc_compiles_every_primitive(seed: int, architecture: str) -> None:
+@pytest.mark.parametrize(("architecture", "seed"), sampled(product(ARCHITECTURES, SEEDS), primitives))
+def test_nvrtc_compiles_every_primitive(architecture: str, seed: int) -> None:
     code = nvrtc.compiled(text_of(random_case(seed)), (*OPTIONS, f"--gpu-architecture={architecture}"))
     assert code.startswith(b"\x7fELF")
 

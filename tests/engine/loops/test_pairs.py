@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ from tests.engine.looping import Writer
 from tests.engine.loops import nvrtc
 from tests.engine.ops.run import EXECUTOR, Array
 from tests.engine.printers import PRINTERS, printing
+from tests.sampling import sampled
 
 mpmath: Any = pytest.importorskip("mpmath")
 
@@ -67,6 +68,14 @@ FORMULAS = (*OF_TWO, *OF_ONE, *OF_AN_ANGLE["imag"], *OF_AN_ANGLE["real"])
 
 each_dtype = pytest.mark.parametrize("dtype", COMPLEX)
 each_printer = pytest.mark.parametrize("printer", PRINTERS)
+#: an element alone, vectors that are not whole, and more than one
+ROWS = list(itertools.product([1, 2, 7, 63, 65, 1003], COMPLEX, PRINTERS))
+
+
+def of_rows(case: tuple[int, str, str]) -> list[Hashable]:
+    """A length by each dtype, and by each printer."""
+    size, dtype, printer = case
+    return [(size, dtype), (size, printer)]
 
 
 def numbers(dtype: str, *shape: int, seed: int = 0) -> Array:
@@ -139,9 +148,7 @@ def test_special_values_of_functions_are_numpys(part: str, dtype: str, printer: 
     assert_numpys(OF_AN_ANGLE[part], printer, grid(dtype))
 
 
-@each_printer
-@each_dtype
-@pytest.mark.parametrize("size", [1, 2, 7, 63, 65, 1003])
+@pytest.mark.parametrize(("size", "dtype", "printer"), sampled(ROWS, of_rows))
 def test_rows_of_any_length(size: int, dtype: str, printer: str) -> None:
     assert_numpys(OF_TWO, printer, numbers(dtype, size), numbers(dtype, size, seed=1))
 
