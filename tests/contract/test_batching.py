@@ -11,7 +11,7 @@ from engine import Graph, Plan
 from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
 from engine.transforms.vmap import vmap
-from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, each, feeds_of, has_rule, run_graph
+from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, each, feeds_of, has_rule, run_graph, sample
 from tests.contract.test_derivatives import gradient_of
 
 SIZE = 3
@@ -44,7 +44,7 @@ def test_vmap_is_a_loop(case: Case) -> None:
     check(case, written.builder.graph(written.outputs))
 
 
-@each(has_rule)
+@sample(has_rule)
 def test_vmap_of_the_gradient_is_a_loop(case: Case) -> None:
     check(case, gradient_of(case))
 
@@ -64,6 +64,6 @@ def test_vmap_over_nothing(case: Case) -> None:
     check_none(case, written.builder.graph(written.outputs))
 
 
-@each(has_rule)
+@sample(has_rule)
 def test_vmap_of_the_gradient_over_nothing(case: Case) -> None:
     check_none(case, gradient_of(case))

@@ -26,7 +26,7 @@ from engine.planning.heaviest import _kernels_of
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import graph_of, make_plan
 from engine.transforms.vjp import vjp_or_zeros
-from tests.contract.cases import Array, Case, each, has_rule
+from tests.contract.cases import Array, Case, has_rule, sample
 from tests.engine.executors.kernel_plans import FEED, layers
 from tests.engine.tools.real_networks import REAL_NETWORKS
 
@@ -90,7 +90,7 @@ def network(name: str) -> tuple[Plan, Mapping[Any, Array]]:
     return plan_call(net.program, net.types, Gradients.of_program(net.program), LIMITS)[1], net.feeds
 
 
-@each()
+@sample()
 def test_every_op_beside_kernels_that_are_there(case: Case) -> None:
     arrays = case.arrays("float32")
     graph, feeds = of_case(case, arrays), dict(enumerate(arrays))
