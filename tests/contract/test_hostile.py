@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from engine import DTYPES, LATEST, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
 from engine.graph.attributes import Attr
 from engine.graph.op import Definition
+from tests.sampling import EXHAUSTIVE
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 # Far above any machine: what a rule makes of a huge extent is seen before the budget refuses it.
@@ -175,10 +176,22 @@ def check_operand(error: EngineError, node: int, operands: int) -> None:
 
 
 @pytest.mark.parametrize("name", OPS)
-@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=6, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_nonsense_compiles_or_is_refused(name: str, data: st.DataObject) -> None:
-    op = OPS[name]
+    try_nonsense(OPS[name], data)
+
+
+@EXHAUSTIVE
+@pytest.mark.parametrize("name", OPS)
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_more_nonsense_compiles_or_is_refused(name: str, data: st.DataObject) -> None:
+    try_nonsense(OPS[name], data)
+
+
+def try_nonsense(op: Definition, data: st.DataObject) -> None:
+    """Compile what is drawn in few steps, and once more in little memory."""
     given_types, stated = data.draw(uses(op))
     index = data.draw(st.sampled_from([0, 1, 2, -1, 2**63 - 1]))
     with little_address_space():
