@@ -1,4 +1,4 @@
-"""Half a minute of random requests, and all that were found before."""
+"""A quarter of a minute of random requests, or half a minute, and all that were found before."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pytest
 
 from engine.native.runner import IS_SUPPORTED
 from tests.fuzz.keeping import kept_files
+from tests.sampling import sampled
 
 pytest.importorskip("llvmlite")
 pytestmark = [
@@ -33,7 +34,7 @@ def fuzz(*arguments: str) -> None:
     assert run.returncode == 0, f"{' '.join(command)}\n{run.stdout}\n{run.stderr}"
 
 
-@pytest.mark.parametrize("shard", range(SHARDS))
+@pytest.mark.parametrize("shard", sampled(range(SHARDS), lambda shard: [shard // (SHARDS // 2)]))
 def test_random_requests_are_answered_alike_every_way(shard: int, tmp_path: Path) -> None:
     which = ("--seed", SEED, "--first", str(shard * GRAPHS), "--graphs", str(GRAPHS))
     fuzz(*which, "--seconds", "3600", "--jobs", "1", "--findings", str(tmp_path))

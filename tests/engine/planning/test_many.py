@@ -13,7 +13,7 @@ from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.many import plan_of_many
 from engine.planning.plan import graph_of, make_plan
-from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, each
+from tests.contract.cases import EXECUTOR, LIMITS, Array, Case, sample
 from tests.engine.printers import COMPILED
 
 SIZE = 4
@@ -57,7 +57,7 @@ def _last_bit(array: HostArray) -> float:
     return float(np.finfo(array.dtype).eps) if COMPILED and array.dtype.kind == "f" else 0.0
 
 
-@each(lambda case: len(case.sample.operands) > 0)
+@sample(lambda case: len(case.sample.operands) > 0)
 def test_rows_are_runs(case: Case) -> None:
     single = [dict[Hashable, Array](enumerate(case.arrays(salt=i))) for i in range(SIZE)]
     for plan in plans(case):
