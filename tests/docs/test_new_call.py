@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -105,18 +106,23 @@ def write_document(tree: Path) -> None:
     assert made.returncode == 0, made.stderr
 
 
-def test_the_service_knows_it(tree: Path) -> None:
+@pytest.fixture(scope="module")
+def found(tree: Path) -> Any:
+    """What a server of the copy answers."""
     served = run(tree, "-c", SERVED)
     assert served.returncode == 0, served.stderr
-    found = json.loads(served.stdout)
+    return json.loads(served.stdout)
+
+
+def test_the_service_knows_it(found: Any) -> None:
     assert found["answer"]["jacobian"][0]["tensor"]["data"] == [3.0, 0.0, 0.0, -4.0]
     assert found["misspelt"]["detail"].endswith("did you mean wrt?")
     assert found["method"]["code"] == "method_not_allowed"
     assert found["plan"]["admitted"]
 
 
-def test_the_document_has_it(tree: Path) -> None:
-    document = json.loads(run(tree, "-c", SERVED).stdout)["document"]
+def test_the_document_has_it(found: Any) -> None:
+    document = found["document"]
     post = document["paths"]["/v1/slopes"]["post"]
     assert (post["operationId"], post["summary"], post["description"]) == (
         "slopes",
