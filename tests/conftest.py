@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -46,6 +47,8 @@ settings.register_profile("explore", deadline=None, suppress_health_check=_SLOW)
 settings.load_profile("same")
 
 
+#: the line of a file all tests of which are slow
+_ALL_SLOW = "\npytestmark = pytest.mark.slow\n"
 #: of the cases of a test, `--fast` runs the first, and one of so many others: a sample tells most of what all tell
 _ONE_OF = 16
 
@@ -61,6 +64,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--guarantees", action="store_true", help="run the timed tests of the guarantees, and no others")
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A file of slow tests is not even imported by `--fast`, a quarter of whose time went into collecting."""
+    if not config.getoption("--fast") or collection_path.suffix != ".py":
+        return None
+    return True if _ALL_SLOW in collection_path.read_text("utf-8") else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
+    """Nor are there items of the cases that `--fast` leaves out, which are nine of ten."""
+    result = yield
+    if metafunc.config.getoption("--fast"):
+        left_out = {"slow", *on_demand(metafunc.config)}
+        quick = [case for case in metafunc._calls if left_out.isdisjoint(mark.name for mark in case.marks)]
+        sample = quick[:1] + [case for case in quick[1:] if in_sample(f"{case.id}]")]
+        metafunc._calls[:] = sample or metafunc._calls[:1]
+    return result
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
     """What is collected is there to stay: a third of the time went into looking for garbage among it."""
@@ -73,14 +95,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what the options leave out."""
-    measured, fast = config.getoption("--guarantees"), config.getoption("--fast")
-    on_demand = {mark for mark in ("bounds", "exhaustive") if not config.getoption(f"--{mark}")}
+    measured, fast, unasked = config.getoption("--guarantees"), config.getoption("--fast"), on_demand(config)
     seen: set[str] = set()
     kept: list[pytest.Item] = []
     left_out: list[pytest.Item] = []
     for item in items:
         marks = {mark.name for mark in item.iter_markers()}
-        wanted = ("guarantee" in marks) == measured and not marks & on_demand
+        wanted = ("guarantee" in marks) == measured and not marks & unasked
         (kept if wanted and not (fast and not is_quick(item, seen)) else left_out).append(item)
     config.hook.pytest_deselected(items=left_out)
     items[:] = kept
@@ -92,9 +113,19 @@ def is_quick(item: pytest.Item, seen: set[str]) -> bool:
         return False
     test, _, case = item.nodeid.partition("[")
     if test in seen:
-        return crc32(case.encode()) % _ONE_OF == 0
+        return in_sample(case)
     seen.add(test)
     return True
+
+
+def in_sample(case: str) -> bool:
+    """Whether `--fast` runs a case that is not the first of its test, by what stands behind the bracket of its name."""
+    return crc32(case.encode()) % _ONE_OF == 0
+
+
+def on_demand(config: pytest.Config) -> set[str]:
+    """The marks of what is run by options that were not given."""
+    return {mark for mark in ("bounds", "exhaustive") if not config.getoption(f"--{mark}")}
 
 
 @pytest.hookimpl(wrapper=True)
@@ -186,9 +217,9 @@ class RunningServer:
         return parsed.hostname or "", parsed.port or 80
 
 
-@pytest.fixture(scope="module")
-def start_server() -> Iterator[Callable[..., RunningServer]]:
-    """Starts servers on free ports, and stops them at the end of the module."""
+@contextmanager
+def servers() -> Iterator[Callable[..., RunningServer]]:
+    """Starts servers on free ports, and stops them at the end of the block."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*options: str) -> RunningServer:
@@ -208,6 +239,13 @@ def start_server() -> Iterator[Callable[..., RunningServer]]:
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def start_server() -> Iterator[Callable[..., RunningServer]]:
+    """Starts servers on free ports, and stops them at the end of the module."""
+    with servers() as start:
+        yield start
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,16 @@ from collections.abc import Iterator
 import pytest
 
 import gradserve_client as gs
-from tests.conftest import RunningServer, server, start_server
+from tests.conftest import RunningServer, servers, start_server
 
 __all__ = ["client", "server", "start_server"]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[RunningServer]:
+    """A server with the default settings, for all files: what one keeps there has names that no other asks for."""
+    with servers() as start:
+        yield start()
 
 
 @pytest.fixture(scope="module")
