@@ -13,6 +13,8 @@ from tests.docs.marked import ROOT
 
 __all__ = ["url"]
 
+pytestmark = pytest.mark.slow
+
 
 def test_principal_components_have_the_gradients_of_whole_spaces(url: str) -> None:
     lines = printed("pca", url, "--steps", "40")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from tests.demo.test_loops import numbers, printed, url
 
 __all__ = ["url"]
+
+pytestmark = pytest.mark.slow
 
 
 def test_poissons_equation_is_solved_and_an_operator_is_learnt(url: str) -> None:
