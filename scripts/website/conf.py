@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.metadata import version as installed
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pygments.lexer import Lexer
 from pygments.lexers.data import JsonLexer
@@ -53,6 +53,29 @@ class Request(Lexer):
             yield len(head + gap) + at, kind, part
 
 
+#: the navigation of pages that it does not list, by their folder and by what the theme asks for
+_navigation: dict[tuple[str, str], str] = {}
+
+
+def navigate(app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
+    """Have the navigation made once for all pages of a folder that it does not list, such as those of sources.
+
+    It marks the page on which it stands, and is the same on those that are not in it; to make it is most of their work.
+    """
+    if "orphan" not in app.env.metadata.get(page, {}):
+        return
+    make, folder = context["toctree"], page.rpartition("/")[0]
+
+    def once(**options: Any) -> str:
+        key = folder, repr(sorted(options.items()))
+        if key not in _navigation:
+            _navigation[key] = make(**options)
+        return _navigation[key]
+
+    context["toctree"] = once
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
     app.add_lexer("http", Request)
+    app.connect("html-page-context", navigate, priority=100)  # before the theme asks for it
