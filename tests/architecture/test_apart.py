@@ -5,11 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 from tests.architecture.source import ROOT
 
 APART = ("service.ingress", "service.fleet", "ray")
 
 
+@pytest.mark.slow
 def test_a_server_loads_nothing_of_the_ingress_or_the_fleet() -> None:
     program = (
         "import sys, service.cli, service.app, service.asgi, service.web.server, service.worker.child\n"

@@ -64,12 +64,14 @@ def test_a_program_that_cannot_be_started_is_told(around: Servers) -> None:
     assert "no-such-program" in found
 
 
+@pytest.mark.slow
 def test_a_program_that_ends_is_started_again_a_few_times(around: Servers) -> None:
     found = faults_found(echo("ends"), ENCODED * 4, around)
     assert found[3] == "the program is not asked any more"
     assert found[2] != found[3]
 
 
+@pytest.mark.slow
 def test_all_cases_are_asked(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     for name, language in (("right", echo()), ("wrong", echo("a bit"))):
         monkeypatch.setitem(LANGUAGES, name, language)

@@ -62,6 +62,7 @@ def test_a_place_of_one_server_is_refused(s3_place: str) -> None:
     assert "is in the format 'gradserve state 1', which is one server's, and not for --cluster on" in ended.stderr
 
 
+@pytest.mark.slow
 def test_an_ordinary_server_has_none_of_it() -> None:
     found = subprocess.run(
         [sys.executable, "-c", "import sys, service.app; print(*sorted(sys.modules))"],
@@ -73,6 +74,7 @@ def test_an_ordinary_server_has_none_of_it() -> None:
     assert not [name for name in found if name.startswith(("service.cluster", "httpx"))]
 
 
+@pytest.mark.slow
 def test_whoever_takes_a_shard_has_few_objects_to_read(s3_place: str) -> None:
     """However many small commits there were: what they say that is current is moved together."""
     stated = {"state": s3_place, "cluster": "on", "cluster_secret": SECRET, "cluster_address": "http://10.0.0.7:8000"}

@@ -39,6 +39,7 @@ LAYOUTS = st.builds(
 )
 
 
+@pytest.mark.slow
 @needs_haproxy
 @settings(max_examples=15)
 @given(LAYOUTS)

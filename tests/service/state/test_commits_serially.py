@@ -151,4 +151,4 @@ class Serial(RuleBasedStateMachine):
 
 
 Serial.TestCase.settings = settings(max_examples=100, stateful_step_count=40)
-TestSerial = Serial.TestCase
+TestSerial = pytest.mark.slow(Serial.TestCase)
