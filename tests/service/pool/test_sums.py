@@ -89,12 +89,13 @@ def pieces_that_run(pool: ProcessPool) -> list[PieceTicket]:
 
 @pytest.fixture
 def finely(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
-    """Cuts sums into as many pieces for each worker, however short they are."""
+    """Cuts sums into as many pieces for each worker, however short they are, of which none is ever late."""
 
     def cut(pieces: int) -> None:
         monkeypatch.setattr(sum_run, "_LEAST_SECONDS", 0.0)
         monkeypatch.setattr(sum_run, "_TIMES_THE_READING", 0)
         monkeypatch.setattr(sum_run, "_PIECES_EACH", pieces)
+        monkeypatch.setattr(sum_run, "_LATE", 1e6)
 
     return cut
 
