@@ -186,5 +186,7 @@ def wrap(routes: FastAPI, settings: Settings, gate: Gate, cluster: Cluster | Non
     if settings.cors_origins:
         app = Cors(app, settings.cors_origins)
     app = Origins(app, settings, routes.routes)
-    app = Envelope(app if cluster is None else cluster.between(app, guarded, routes.routes))
-    return ForeignErrors(app, facades_of(settings.facades)) if settings.facades else app
+    app = Envelope(app)
+    if settings.facades:
+        app = ForeignErrors(app, facades_of(settings.facades))
+    return app if cluster is None else cluster.between(app, Envelope(guarded), routes.routes)

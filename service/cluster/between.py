@@ -93,7 +93,7 @@ class Between:
         inner: dict[str, Any] = {**scope, "path": path_within(scope).removeprefix(PASSED), "root_path": ""}
         inner["raw_path"] = scope["raw_path"][scope["raw_path"].index(PASSED.encode()) + len(PASSED) :]
         caller = caller_of(headers[CALLER_HEADER])
-        inner["state"] = {**scope["state"], "caller": caller, "prefix": "", "passed": True}
+        inner["state"] = {**scope.get("state", {}), "caller": caller, "prefix": "", "passed": True}
         inner["state"]["route_path"] = route_path(inner, self._routes)
 
         async def marked(message: Message) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final
 
 import aiohttp
@@ -55,13 +55,19 @@ class PeerConnections:
         if within is not None:
             timeout = aiohttp.ClientTimeout(total=within, sock_connect=timeout.sock_connect)
         return await self.session.request(
-            method, URL(url, encoded=True), headers=headers, data=body, timeout=timeout, allow_redirects=False
+            method, _address(url), headers=headers, data=body, timeout=timeout, allow_redirects=False
         )
 
     async def close(self) -> None:
         """End all of them."""
         if "session" in vars(self):
             await self.session.close()
+
+
+@lru_cache(128)
+def _address(url: str) -> URL:
+    """An address as it is to be sent: questions are asked again and again under the same."""
+    return URL(url, encoded=True)
 
 
 def body_of(parts: Sequence[bytes | memoryview]) -> tuple[list[tuple[str, str]], bytes | AsyncIterator[bytes]]:
