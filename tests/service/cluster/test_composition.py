@@ -71,7 +71,7 @@ def test_an_ordinary_server_has_none_of_it() -> None:
         check=True,
     ).stdout.split()
     assert "service.app" in found
-    assert not [name for name in found if name.startswith(("service.cluster", "httpx"))]
+    assert not [name for name in found if name.startswith(("service.cluster", "httpx", "aiohttp", "yarl"))]
 
 
 @pytest.mark.slow
