@@ -152,6 +152,7 @@ def build_at_once(printer: str, plans: Sequence[Plan]) -> None:
         on_host(printer, list(map(cuda_loop, ops)))
 
 
+@pytest.mark.slow
 def test_the_corpus_is_most_of_what_elementwise_ops_there_are() -> None:
     """A loop may go wrong silently: what is not fused is computed by the same steps."""
     found = {name.partition("(")[0] for name, _, _ in corpus("float64", "samples", "sample")}

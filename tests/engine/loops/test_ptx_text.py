@@ -88,6 +88,7 @@ def test_where_elements_of_many_arrays_are_is_told_otherwise(
         assert_same_bits(case, found, expected(case))
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sums_of_parts_are_numpys(dtype: str, tmp_path: Path) -> None:

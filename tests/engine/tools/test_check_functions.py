@@ -328,6 +328,7 @@ def test_a_wrong_rule_of_what_runs_functions_is_not_certified(monkeypatch: pytes
         assert not certificate(write(step), *arrays).passed
 
 
+@pytest.mark.slow
 def test_cotangents_of_a_fixed_point_that_do_not_solve_are_not_certified(monkeypatch: pytest.MonkeyPatch) -> None:
     write, arrays = RUNNING["fixed_point"]
     monkeypatch.setattr("engine.ops.fixed_point._adjoint", _passed_on)
