@@ -151,6 +151,7 @@ def answering() -> Iterator[ThreadingHTTPServer]:
         server.shutdown()
 
 
+@pytest.mark.slow
 def test_each_client_gets_answers(answering: ThreadingHTTPServer) -> None:
     url = f"http://127.0.0.1:{answering.server_port}/"
     found = measure(url, b"right", 3, 0.2)

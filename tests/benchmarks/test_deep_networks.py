@@ -42,6 +42,7 @@ def moved(work: Workload, along: Sequence[Array], by: float) -> float:
     return float(value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_gradients_are_what_differences_say(name: str) -> None:
     work = in_doubles(SMALL[name])

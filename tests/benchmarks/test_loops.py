@@ -62,6 +62,7 @@ def test_values_and_gradients_are_those_of_loops_of_python(name: str) -> None:
     assert found == pytest.approx(slope(work, along, 1e-6), rel=1e-3)
 
 
+@pytest.mark.slow
 def test_a_sampler_draws_what_a_loop_of_python_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "DRAWS", 20)
     work = LOOPS["hmc"]()

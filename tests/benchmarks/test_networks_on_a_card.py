@@ -21,6 +21,7 @@ SMALL: Mapping[str, Callable[[], Workload]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_a_network_is_one_launch(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """All that it launches is one graph; beside it, flags are cleared."""

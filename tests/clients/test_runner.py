@@ -42,6 +42,7 @@ def test_a_right_answer_passes(around: Servers) -> None:
     assert faults_found(echo(), ENCODED, around) == [None]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("fault", "said"),
     [

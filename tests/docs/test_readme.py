@@ -27,6 +27,7 @@ def test_the_call_in_the_readme(url: str) -> None:
         assert answer["stats"]["device"] == "cpu"
 
 
+@pytest.mark.slow
 def test_the_graphs_of_the_contract(url: str) -> None:
     for block in blocks("docs/wire.md", "graph"):
         graph = json.loads(block)
@@ -37,6 +38,7 @@ def test_the_graphs_of_the_contract(url: str) -> None:
         assert answer.status_code == 200, answer.text
 
 
+@pytest.mark.slow
 def test_the_tensors_of_the_contract(url: str) -> None:
     for block in blocks("docs/wire.md", "tensor"):
         tensor = json.loads(block)

@@ -44,6 +44,7 @@ def test_every_code_that_a_call_documents_is_on_the_page(document: dict[str, Any
     assert not [code for code in codes if f"`{code}`" not in PAGE]
 
 
+@pytest.mark.slow
 def test_every_field_of_every_call_is_on_the_page(document: dict[str, Any]) -> None:
     """With those of what the messages hold: limits, stats, errors of a certificate, blocks of a Jacobian."""
     messages = {name: m["properties"] for name, m in document["components"]["schemas"].items() if "properties" in m}

@@ -283,6 +283,7 @@ def test_what_fails_is_made_small() -> None:
     assert array_of(feed["tensor"]).shape == (1, 1)
 
 
+@pytest.mark.slow
 def test_what_fails_within_functions_is_made_small() -> None:
     def fails(request: Request) -> bool:
         with suppress(EngineError):

@@ -103,6 +103,7 @@ def test_what_costs_alone_use_is_for_the_laws_of_cost() -> None:
     assert only_for_costs(texts) == {"flops", "workspace", "deep", "deeper", "recursive", "stated"}
 
 
+@pytest.mark.slow
 def test_a_mutant_is_named_without_its_line(load: Load) -> None:
     _, (mutant,) = load("class C:\n    def f(self, a, b):\n        return a + b\n")
     assert str(mutant).endswith("/mutated.py C.f: `a + b` → `a - b`")

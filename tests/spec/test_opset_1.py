@@ -34,6 +34,7 @@ def test_opset_1_gives_the_same_ids() -> None:
     assert {key(case): graph_id(program_of(case)) for case in cases()} == ANSWERS["ids"]
 
 
+@pytest.mark.slow
 def test_opset_1_gives_the_same_errors() -> None:
     assert {op.name: errors(op.name) for op in OPS} == ANSWERS["errors"]
 

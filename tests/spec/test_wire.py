@@ -84,6 +84,7 @@ def test_no_code_has_left_the_table_unnoticed() -> None:
     assert all(KINDS[code].status >= 500 for code in added), f"not promised: {sorted(added)}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", sorted(set(FROZEN["model"]) - {"NT"}))
 def test_the_fields_of_each_message(document: dict[str, Any], model: str) -> None:
     check_fields(document, document["components"]["schemas"][model], FROZEN["model"][model])

@@ -160,6 +160,7 @@ def test_the_corpus_is_most_of_what_elementwise_ops_there_are() -> None:
     assert len(found) > 80
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("printer", PRINTERS)
 def test_a_printer_runs_what_it_has_made(printer: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each by itself: broken, it breaks the results."""

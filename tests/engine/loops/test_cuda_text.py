@@ -65,6 +65,7 @@ def test_a_fused_multiply_add_is_that_of_the_other_printers(tmp_path: Path) -> N
         assert_same_bits(case, found, results)
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_sums_of_parts_are_numpys(dtype: str, tmp_path: Path) -> None:

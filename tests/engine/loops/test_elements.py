@@ -93,6 +93,7 @@ def test_it_stops_between_blocks() -> None:
     assert out[-1] == 0
 
 
+@pytest.mark.slow
 def test_calls_of_a_long_formula_are_made_block_by_block() -> None:
     """Of all blocks at once, they would take more than what is computed with."""
 

@@ -48,6 +48,7 @@ def run(cases: list[Case], folder: Path) -> list[list[Array]]:
 # ---------------------------------------------------------------- on a processor
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("first", range(400, 460, 20))
 def test_the_text_computes_what_numpy_does(first: int, tmp_path: Path) -> None:
@@ -76,6 +77,7 @@ def test_a_fused_multiply_add_is_that_of_the_other_printers(tmp_path: Path) -> N
         assert_same_bits(case, found, by_c)
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("first", [400, 420])
 def test_where_elements_of_many_arrays_are_is_told_otherwise(
@@ -107,6 +109,7 @@ def test_sums_of_parts_are_numpys(dtype: str, tmp_path: Path) -> None:
         assert_same_bits(case, found, expected(case))
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("columns", [1, 5])
 def test_sums_of_a_loop_are_added_up_together(columns: int, tmp_path: Path) -> None:

@@ -40,6 +40,7 @@ def test_the_density_is_that_of_mpmath() -> None:
     np.testing.assert_allclose(come_to(beta_density, *arrays), wanted, rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_slope_is_the_difference_of_distribution_functions() -> None:
     arrays = shapes_and_places()
     with mp.workdps(400):  # tails are small beside 1, and differences are small beside tails

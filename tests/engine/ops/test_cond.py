@@ -182,6 +182,7 @@ def test_tensors_without_elements() -> None:
     same(found["gradients"][1:], [x], 0)
 
 
+@pytest.mark.slow
 def test_conds_within_conds_within_conds() -> None:
     def at(depth: int):  # type: ignore[no-untyped-def]
         if depth == 0:

@@ -63,6 +63,7 @@ def assert_close(found: Array, wanted: Array, tolerance: float, of: Any = 0) -> 
     np.testing.assert_allclose(found[~large], wanted[~large], atol=1e-280)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("op", "part"), [("igamma", 0), ("igammac", 1)])
 def test_values(op: str, part: int) -> None:
     assert_close(run(op, A, X), exact(lambda a, x: series(a, x)[part]), 512 * 2.0**-52)

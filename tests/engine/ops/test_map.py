@@ -93,6 +93,7 @@ def test_no_entry_and_one(length: int, at_once: int | None) -> None:
     same(found["gradients"][1:], [np.zeros_like(x) for x in arrays if x.dtype == float], 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [None, 2, 3])
 def test_whiles_and_conds_within_a_map(at_once: int | None) -> None:
     """Entries end at steps of their own, and choose for themselves."""
@@ -129,6 +130,7 @@ def test_whiles_and_conds_within_a_map(at_once: int | None) -> None:
     same(found["hessian"][3:], [np.asarray(x) for x in wanted], 1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("at_once", [None, 2])
 def test_gradients_within_entries_and_around_the_map(at_once: int | None) -> None:
     def slope(g: Writer, k: int, x: int) -> list[int]:

@@ -128,6 +128,7 @@ def tangled(g: Writer, a: int, _unread: int, x: int, y: int, z: int, s: int) -> 
     return [y, new, g.mul(z, z), s, new, new, x]
 
 
+@pytest.mark.slow
 def test_carries_change_places_and_results_repeat() -> None:
     def looped(g: Writer, *given: int) -> list[int]:
         return g.scan(*given, body=tangled, carries=3, sequences=1)
@@ -288,6 +289,7 @@ def test_a_scan_of_stacks_of_a_scan() -> None:
     agree(looped, plain, random(2, 2), random(2, seed=1), random(3, 2, seed=2))
 
 
+@pytest.mark.slow
 def test_scans_within_scans_within_scans() -> None:
     def inner(g: Writer, k: int, y: int) -> list[int]:
         return [g.add(y, g.mul_scalar(g.mul(k, g.sin(y)), scalar=0.3))]

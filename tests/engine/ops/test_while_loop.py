@@ -325,6 +325,7 @@ def test_a_while_of_scans_of_conds() -> None:
     agree(lambda g, k, y: three_deep(False)(g, k, y)[:1], three_deep(True, [steps]), *arrays)
 
 
+@pytest.mark.slow
 def test_a_batch_of_whiles_of_scans_of_conds() -> None:
     ks, ys = np.array([0.6, 0.9, 0.5]), np.array([0.1, 1.2, 1.6])
     many = written(lambda g, k, y: three_deep(False)(g, k, y)[:1], ks, ys)

@@ -73,6 +73,7 @@ def test_derivatives_by_q() -> None:
         np.testing.assert_allclose(found, factor * wanted, 1e-12)
 
 
+@pytest.mark.slow
 def test_derivatives_by_s() -> None:
     _, first, second = derivatives("zeta", S, Q, by=(0, 0))
     for found, order in ((first, 1), (second, 2)):

@@ -77,6 +77,7 @@ def peak_of(program: Program, feeds: dict[int, Array]) -> int:
 PEAK = peak_of(SMALL, SMALL_FEEDS)
 
 
+@pytest.mark.slow
 def test_sixty_layers_that_need_a_gigabyte_in_an_eighth_of_it() -> None:
     program, feeds = layers(60, 128, 1, acts=("gelu",))
     types = types_of(feeds) | {0: TensorType((5632, 128), np.dtype("float32"))}

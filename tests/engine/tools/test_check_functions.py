@@ -314,6 +314,7 @@ def test_a_wrong_rule_of_loops_is_not_certified(monkeypatch: pytest.MonkeyPatch,
     assert not certificate(chaotic(logistic), *arrays).passed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op", ["map", "cond", "call", "fixed_point"])
 def test_a_wrong_rule_of_what_runs_functions_is_not_certified(monkeypatch: pytest.MonkeyPatch, op: str) -> None:
     write, arrays = RUNNING["then" if op == "cond" else op]

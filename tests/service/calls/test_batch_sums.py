@@ -108,6 +108,7 @@ def test_diagnose_finds_the_example_that_overflows_in_whichever_block(client: Cl
     assert "first_nonfinite" not in ask(client, block=8, diagnose=True)["stats"]
 
 
+@pytest.mark.slow
 def test_plan_tells_the_blocks_and_the_peak_of_one(client: Client) -> None:
     def planned(**more: Any) -> Json:
         return dict(client.post("/v1/plan", json=PLANNED | more).json())

@@ -49,6 +49,7 @@ def callers(make_client: Callable[..., Any], tmp_path: Path) -> tuple[Caller, Ca
     return greedy, modest, stated
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tensor", "graph", "answer"])
 def test_one_cannot_fill_the_store_of_all(callers: tuple[Caller, Caller, Caller], kind: str) -> None:
     greedy, modest, _ = callers

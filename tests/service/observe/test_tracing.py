@@ -47,6 +47,7 @@ def tracing(collector: Collector) -> Iterator[Tracing]:
     made.close(60)
 
 
+@pytest.mark.slow
 def test_a_request_is_a_span(collector: Collector, tracing: Tracing) -> None:
     trace_id = tracing.add(REQUEST, (), None)
     tracing.close(60)
@@ -70,6 +71,7 @@ def test_a_request_is_a_span(collector: Collector, tracing: Tracing) -> None:
     assert collector.paths == ["/v1/traces"]
 
 
+@pytest.mark.slow
 def test_the_trace_of_the_client_goes_on(collector: Collector, tracing: Tracing) -> None:
     assert tracing.add(REQUEST, (SAMPLED,), None) == TRACE
     tracing.close(60)
@@ -77,6 +79,7 @@ def test_the_trace_of_the_client_goes_on(collector: Collector, tracing: Tracing)
     assert (span.trace_id.hex(), span.parent_span_id.hex()) == (TRACE, PARENT)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stated", [b"", b"00-xyz", b"00-" + b"0" * 32 + b"-" + b"1" * 16 + b"-01", b"\xff\xfe"])
 def test_a_trace_that_is_none_is_passed_over(stated: bytes, collector: Collector, tracing: Tracing) -> None:
     trace_id = tracing.add(REQUEST, ((b"traceparent", stated),), None)
@@ -85,6 +88,7 @@ def test_a_trace_that_is_none_is_passed_over(stated: bytes, collector: Collector
     assert not collector.named("POST /v1/gradients").parent_span_id
 
 
+@pytest.mark.slow
 def test_a_client_that_does_not_trace_is_not_traced(collector: Collector, tracing: Tracing) -> None:
     unsampled = (b"traceparent", f"00-{TRACE}-{PARENT}-00".encode())
     assert tracing.add(REQUEST, (unsampled,), None) == TRACE, "the log has it all the same"
@@ -93,6 +97,7 @@ def test_a_client_that_does_not_trace_is_not_traced(collector: Collector, tracin
     assert [span.name for span in collector.until(bool)] == ["POST /v1/jvp"]
 
 
+@pytest.mark.slow
 def test_phases_lie_one_after_the_other(collector: Collector, tracing: Tracing) -> None:
     timings = Timings(waited=0.01, decode=0.02, plan=0.0, execute=0.2, backward=0.15, encode=0.03)
     reply = Reply(200, JSON, [], timings=timings, cached=True, begun=time.monotonic() - 0.3)
@@ -113,6 +118,7 @@ def test_phases_lie_one_after_the_other(collector: Collector, tracing: Tracing) 
     assert values(span.attributes)["gradserve.plan_cached"] is True
 
 
+@pytest.mark.slow
 def test_a_fault_is_an_error_and_a_refusal_is_none(collector: Collector, tracing: Tracing) -> None:
     tracing.add(REQUEST._replace(status=500), (), None)
     tracing.add(REQUEST._replace(status=422, route="/v1/jvp"), (), None)
@@ -122,6 +128,7 @@ def test_a_fault_is_an_error_and_a_refusal_is_none(collector: Collector, tracing
     assert refused.status.code == Status.STATUS_CODE_UNSET
 
 
+@pytest.mark.slow
 def test_names_of_spans_are_few(collector: Collector, tracing: Tracing) -> None:
     tracing.add(REQUEST._replace(method="BREW", route=""), (), None)
     tracing.add(REQUEST._replace(path="/health/ready", route="/health/ready"), (), None)
@@ -129,6 +136,7 @@ def test_names_of_spans_are_few(collector: Collector, tracing: Tracing) -> None:
     assert [span.name for span in collector.until(bool)] == ["_OTHER"]
 
 
+@pytest.mark.slow
 def test_the_variables_of_open_telemetry_hold(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OTEL_SERVICE_NAME", "gradients-of-ana")
     monkeypatch.setenv("OTEL_TRACES_SAMPLER", "parentbased_always_off")

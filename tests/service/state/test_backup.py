@@ -206,6 +206,7 @@ def test_the_commands(place: Path, tmp_path: Path, capsys: Capture) -> None:
     assert capsys.readouterr().out == f"{there} has 2 commits of {file}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [

@@ -76,6 +76,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Iterator[Answering]:
     server.server_close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413])
 def test_what_is_refused_was_not_made(store: Answering, status: int) -> None:
     store.statuses = [status]
@@ -84,6 +85,7 @@ def test_what_is_refused_was_not_made(store: Answering, status: int) -> None:
     assert store.puts == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504])
 def test_what_is_not_refused_is_in_doubt_and_sent_once(store: Answering, status: int) -> None:
     """Whoever repeats it has to know that it was sent before."""
@@ -94,6 +96,7 @@ def test_what_is_not_refused_is_in_doubt_and_sent_once(store: Answering, status:
     assert store.puts == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("statuses", [[409], [409, 409], [500], [503, 409, 500]])
 def test_a_race_and_a_fault_mean_to_look_again(
     store: Answering, statuses: list[int], monkeypatch: pytest.MonkeyPatch
@@ -108,6 +111,7 @@ def test_a_race_and_a_fault_mean_to_look_again(
     journal.close()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("store")
 def test_what_is_there_is_told() -> None:
     remote = open_remote("s3://bucket/x")
@@ -116,6 +120,7 @@ def test_what_is_there_is_told() -> None:
         remote.put_new("commits/1", [b"2"])
 
 
+@pytest.mark.slow
 def test_what_is_too_large_for_one_request_is_not_sent(store: Answering, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("service.state.remote._SIZES", (4, 8))
     remote = open_remote("s3://bucket/x")

@@ -41,6 +41,7 @@ def test_requests_are_answered_in_their_order_by_either_door(loop: Loop) -> None
     run(scenario, loop)
 
 
+@pytest.mark.slow
 def test_what_is_on_its_way_as_the_server_stops_is_told_so(loop: Loop) -> None:
     """A proxy may have sent it before it can see that the connection ends; who sends nothing is let go."""
 

@@ -58,6 +58,7 @@ class TestMinimumRate:
 class TestReading:
     """What does not come in time."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("sent", [b"", b"G", b"POST /v1/forward HTTP/1.1\r\nHost: te"])
     def test_half_a_head(self, loop: Loop, sent: bytes) -> None:
         async def scenario() -> None:
@@ -69,6 +70,7 @@ class TestReading:
 
         run(scenario, loop)
 
+    @pytest.mark.slow
     def test_half_a_head_behind_a_request(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(header_timeout=0.1, keep_alive=3600) as opened:
@@ -79,6 +81,7 @@ class TestReading:
 
         run(scenario, loop)
 
+    @pytest.mark.slow
     def test_a_head_that_trickles(self, loop: Loop) -> None:
         """Bytes do not pay: the head has its time as a whole."""
 
@@ -98,6 +101,7 @@ class TestReading:
 
         run(scenario, loop)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("path", [b"/v1/forward", b"/v1/nothing/"])
     @pytest.mark.parametrize("sent", [post(b"{", length=2), chunked(b"{", end=b"")], ids=["counted", "chunked"])
     def test_a_body_that_stops(self, loop: Loop, sent: bytes, path: bytes) -> None:
@@ -109,6 +113,7 @@ class TestReading:
 
         run(scenario, loop)
 
+    @pytest.mark.slow
     def test_a_body_that_trickles(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(body_timeout=0.2, min_rate=10**9) as opened:
@@ -126,6 +131,7 @@ class TestReading:
 
         run(scenario, loop)
 
+    @pytest.mark.slow
     def test_a_deadline_that_passes_while_the_body_comes(self, loop: Loop) -> None:
         async def scenario() -> None:
             async with house(body_timeout=3600.0) as opened:

@@ -316,6 +316,7 @@ def test_a_request_without_tensors(client: Client) -> None:
     assert answered(client.post("/v1/forward", content=sent, headers=BINARY))[1]["values.0"].tolist() == [3.0, 3.0]
 
 
+@pytest.mark.slow
 def test_a_chunked_upload(server: RunningServer) -> None:
     rest, tensors = split(SQUARES)
     sent = body(rest, tensors)

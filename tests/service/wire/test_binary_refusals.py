@@ -362,6 +362,7 @@ def test_too_large_is_said_by_the_head_alone(server: RunningServer) -> None:
     assert b"body_too_large" in received
 
 
+@pytest.mark.slow
 def test_a_body_shorter_than_announced(server: RunningServer) -> None:
     """The client hangs up in the middle: the server stays well, and the next body is read."""
     received = exchange(server.address, head(len(GOOD) + 1) + GOOD, half_close=True)

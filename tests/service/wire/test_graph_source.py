@@ -22,6 +22,7 @@ def source(nodes: list[Any], functions: list[Any]) -> GraphSource:
     return GraphSource("name", orjson.dumps(graph), 99)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "function",
     [

@@ -63,6 +63,7 @@ def test_a_stride_of_any_size_is_answered_by_kernels_as_by_numpy(client: httpx.C
     assert counted(client, "gradserve_worker_restarts_total") == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [-1, -(2**63), 2**63 - 1, 2**63, 2**64, 10**30])
 @pytest.mark.parametrize("name", ["stride", "padding", "dilation"])
 def test_what_is_refused_names_its_node(client: httpx.Client, name: str, number: int) -> None:

@@ -72,6 +72,7 @@ def test_what_is_better_done_by_one_is_done(changed: Json) -> None:
     assert isinstance(WORKER.attempt(job(may_divide=False), 0.001), TooLong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 4, 16, 32])
 def test_pieces_come_to_the_bits_of_the_whole(size: int) -> None:
     whole = orjson.loads(WORKER(job()).body)
