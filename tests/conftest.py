@@ -50,7 +50,7 @@ settings.load_profile("same")
 #: the line of a file all tests of which are slow
 _ALL_SLOW = "\npytestmark = pytest.mark.slow\n"
 #: of the cases of a test, `--fast` runs the first, and one of so many others: a sample tells most of what all tell
-_ONE_OF = 16
+_ONE_OF = 32
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
