@@ -69,6 +69,7 @@ def test_peers_compute_the_same(name: str, peer: str) -> None:
     largest_difference(results(SMALL[name]), theirs.read(theirs.call()), "float32")
 
 
+@pytest.mark.slow
 def test_they_are_as_large_as_those_of_their_names() -> None:
     """ResNet-18 has 11,689,512 parameters, and a layer of width d has 12 d² + 13 d."""
     assert sum(a.size for a in residual_network().parameters) == 11_689_512

@@ -58,6 +58,7 @@ def direction(rng: np.random.Generator, like: Array) -> Array:
     return np.asarray(parts[0] + 1j * parts[1] if like.dtype.kind == "c" else parts[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.endswith("-512")])
 def test_gradients_are_those_of_differences(name: str) -> None:
     work = ROWS[name]()

@@ -60,6 +60,7 @@ def test_files_of_another_form_are_told(kind: str, changes: dict[str, Any]) -> N
     assert not jsonschema_rs.is_valid(SCHEMA, file)
 
 
+@pytest.mark.slow
 def test_ids_are_unique_and_many() -> None:
     ids = [case["id"] for case in cases()]
     assert len(ids) == len(set(ids)) >= 400

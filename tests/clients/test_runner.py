@@ -38,6 +38,7 @@ def faults_found(language: Language, chosen: list[Case], around: Servers) -> lis
     return [verdict.fault for verdict in verdicts(language, chosen, around)]
 
 
+@pytest.mark.slow
 def test_a_right_answer_passes(around: Servers) -> None:
     assert faults_found(echo(), ENCODED, around) == [None]
 

@@ -60,10 +60,12 @@ def test_the_page_lists_the_dtypes() -> None:
     assert tuple(re.findall(r"`(\w+)`", listed[1])) == DTYPES
 
 
+@pytest.mark.slow
 def test_every_path_is_on_the_page(document: dict[str, Any]) -> None:
     assert not [path for path in document["paths"] if path not in PAGE]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("call", "roots"), [(call, roots) for call, *roots in CALL.findall(PAGE)])
 def test_the_row_of_a_call_names_its_own_fields(call: str, roots: list[str], document: dict[str, Any]) -> None:
     schemas = document["components"]["schemas"]

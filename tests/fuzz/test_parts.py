@@ -165,6 +165,7 @@ def looped() -> Request:
     return Request("gradients", {"graph": graph, "feeds": feeds, "of": 4})
 
 
+@pytest.mark.slow
 def test_a_wrong_gradient_of_a_loop_is_found_beside_its_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def tried() -> list[str]:
         return [finding.way for finding in try_request(looped(), [], KernelStore(tmp_path)).findings]

@@ -113,6 +113,7 @@ def put(module: ModuleType, mutant: Mutant) -> None:
     apply(mutant, module, alive([mutant.path]))
 
 
+@pytest.mark.slow
 def test_a_function_that_others_imported_changes(load: Load) -> None:
     module, (mutant,) = load("def f(a, b):\n    return [a + x for x in b]\n")
     imported = module.f

@@ -80,6 +80,7 @@ def test_an_address_that_is_taken(capsys: Capture) -> None:
     assert told == f"gradserve: cannot listen on 127.0.0.1 port {port}: Address already in use\n"
 
 
+@pytest.mark.slow
 def test_a_device_that_cannot_be_had(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("engine.executors.cupy_backend.is_available", lambda: False)
     assert "no GPU" in complaint(capsys, "serve", "--port", "0", "--device", "cuda")

@@ -90,6 +90,7 @@ def test_the_fields_of_each_message(document: dict[str, Any], model: str) -> Non
     check_fields(document, document["components"]["schemas"][model], FROZEN["model"][model])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", SERVED)
 def test_the_fields_of_each_call(document: dict[str, Any], call: str) -> None:
     post = document["paths"][f"/v1/{call}"]["post"]
@@ -187,6 +188,7 @@ def test_a_name_may_be_as_long_as_promised(document: dict[str, Any]) -> None:
     assert name["maxLength"] == FROZEN["limits"]["name_characters"]
 
 
+@pytest.mark.slow
 def test_the_worked_example(url: str) -> None:
     answer = httpx.post(url + "/v1/gradients", json=json.loads(FROZEN["example"]["request"]))
     assert answer.status_code == 200, answer.text

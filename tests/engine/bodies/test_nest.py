@@ -101,6 +101,7 @@ def test_batches(levels: int, mapped: tuple[int, ...]) -> None:
     same(run(asked, call, levels), run(asked, call, 0), 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("levels", [1, 2])
 def test_second_order(levels: int) -> None:
     asked = written(rich_loop(reverse=False), *rich_arrays(40), floats=(0, 2))

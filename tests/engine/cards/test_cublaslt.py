@@ -195,6 +195,7 @@ def test_what_is_refused_when_it_is_launched_is_an_error() -> None:
         matmul.launch(4, 4, 4, 0, 0)  # less aligned than was said
 
 
+@pytest.mark.slow
 def test_what_was_made_goes_with_its_owner() -> None:
     functions = CublasLtStandIn()
     library = CublasLt(functions)

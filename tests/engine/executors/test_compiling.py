@@ -401,6 +401,7 @@ signal.pause()
     assert process.returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_a_process_that_was_forked_has_a_thread_of_its_own() -> None:
     program = """

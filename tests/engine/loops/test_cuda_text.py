@@ -43,6 +43,7 @@ def run(case: Case, folder: Path) -> list[Array]:
     return run_all([case], folder)[0]
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("first", range(400, 430, 15))
 def test_the_text_computes_what_numpy_does(first: int, tmp_path: Path) -> None:

@@ -149,6 +149,7 @@ def function_loop(function: str, dtype: str) -> Loop:
     return expand_functions(builder.loop())
 
 
+@pytest.mark.slow
 @needs_compiler
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_functions_have_the_same_bits(dtype: str, tmp_path: Path) -> None:
@@ -258,6 +259,7 @@ def test_nothing_is_contracted(dtype: str) -> None:
     assert {*ROUNDS.findall(ptx)} == {f"{name}.rn.{short}" for name in ("add", "sub", "mul", "div", "sqrt")}
 
 
+@pytest.mark.slow
 def test_no_case_has_a_fused_multiply_add_that_it_did_not_ask_for() -> None:
     for seed in range(400, 420):
         ptx = card_ptx(text_of(card_loop(random_case(seed, fma=False))), "90")

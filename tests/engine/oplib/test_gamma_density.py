@@ -37,6 +37,7 @@ def test_the_density_at_the_ends() -> None:
     np.testing.assert_array_equal(come_to(gamma_density, a, x), [np.inf, 1.0, 0.0, 0.0, 0.0])
 
 
+@pytest.mark.slow
 def test_the_slope_is_the_difference_of_distribution_functions() -> None:
     a, x = shapes_and_places()
     with mp.workdps(400):  # tails are small beside 1, and differences are small beside tails

@@ -200,6 +200,7 @@ def test_no_more_is_allocated_than_is_declared(name: str, dtype: str) -> None:
     assert declared <= found + 2 * convolution_layout.CHUNK
 
 
+@pytest.mark.slow
 def test_a_peak_over_fifty_megabytes_is_what_it_takes() -> None:
     setting = Setting((Axis(60, 3, 2, 1), Axis(60, 3, 2, 1)), images=24, depth=128, features=96)
     wide, narrow, _ = (x.astype("float32") for x in setting.draw())

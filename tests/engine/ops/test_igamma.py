@@ -69,6 +69,7 @@ def test_values(op: str, part: int) -> None:
     assert_close(run(op, A, X), exact(lambda a, x: series(a, x)[part]), 512 * 2.0**-52)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("op", "sign"), [("igamma", 1), ("igammac", -1)])
 def test_derivatives(op: str, sign: int) -> None:
     by_a, by_x = exact(lambda a, x: series(a, x)[2]), exact(density)

@@ -82,6 +82,7 @@ def test_derivatives_by_s() -> None:
         assert off.max() <= 1e-12, np.column_stack([S, Q, off, wanted])[np.argsort(-off)[:4]]
 
 
+@pytest.mark.slow
 def test_mixed_derivatives() -> None:
     """∂²ζ/∂s∂q = −ζ(s + 1, q) − s ζ′(s + 1, q), in either order; by s first, 1 / (s − 1) cancels."""
     pairs = [*zip(S.tolist(), Q.tolist(), strict=True)]

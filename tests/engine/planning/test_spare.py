@@ -226,6 +226,7 @@ def test_plans_of_different_budgets_are_different_plans() -> None:
     assert all(compiler.compile(SMALL, types, call, memory=memory).cached for memory in budgets)
 
 
+@pytest.mark.slow
 def test_the_peak_of_a_spared_plan_is_what_is_measured() -> None:
     program, feeds = layers(24, 64, 8192)
     peak, call = peak_of(program, feeds), Gradients.of_program(program, wrt=range(1, 25))

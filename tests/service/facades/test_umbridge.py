@@ -88,6 +88,7 @@ def test_the_hessian_of_other_weights_is_another(foreign: Client) -> None:
         np.testing.assert_allclose(found, hessian_by_w(weights, ALONG), 1e-13)
 
 
+@pytest.mark.slow
 def test_inputs_of_other_dtypes_are_cast(make_client: Callable[..., Client]) -> None:
     client = make_client(facades=("umbridge",))
     graph = request(node("input"), node("input"), node("mul", 0, 1))["graph"]

@@ -113,6 +113,7 @@ def test_what_is_remembered_is_bounded_and_goes_from_who_has_most() -> None:
     assert known.known(job(tenant="greedy"))[1] is None, "the first of them is the first to go"
 
 
+@pytest.mark.slow
 def test_of_callers_the_one_that_was_asked_about_longest_ago_is_forgotten() -> None:
     known = model(3.0, 3.0, 3.0)
     for number in range(4095):

@@ -93,6 +93,7 @@ def test_pieces_come_to_the_bits_of_the_whole(size: int) -> None:
     assert whole["stats"]["pieces"] == 1
 
 
+@pytest.mark.slow
 def test_the_last_piece_may_have_fewer_blocks_and_examples() -> None:
     asked = ASKED | {"feeds": [ASKED["feeds"][0], feed(1, [N - 70, D], X[70:].ravel().tolist())]}
     whole = orjson.loads(WORKER(job(asked)).body)
