@@ -34,7 +34,7 @@ class ExpectedReads:
     """Memory of what jobs have asked for, by their graphs or beginnings; what is wrong is asked once more."""
 
     def __init__(self) -> None:
-        self._kinds: RecentlyUsed[Hashable, Expectation] = RecentlyUsed(_KINDS, lambda names: 1)
+        self._kinds: RecentlyUsed[Hashable, Expectation] = RecentlyUsed(_KINDS, lambda expectation: 1)
 
     def of(self, job: Job) -> Expectation | None:
         """What a job is expected to read, where that is known."""

@@ -105,8 +105,7 @@ class ClusterPool(ProcessPool):
         job.reads = _UNASKED
         ticket = self._admit(job, done)
         if ticket is None:
-            for version in versions.values():
-                self._lending.give_back(version)
+            self._lending.give_back(*versions.values())
             return
         self._give_versions(ticket, versions)
         self._enqueue(ticket)

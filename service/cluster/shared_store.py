@@ -121,8 +121,7 @@ class SharedStore:
         """These as they were last known, where another server has them and all are here: lent, and perhaps outdated."""
         if self._owners.owns(namespace):
             return {}
-        found = {name: self._versions.find(self._latest.find(f"{namespace}\n{name}")) for name in names}
-        known = {name: version for name, version in found.items() if version is not None}
+        known = self._last_known(namespace, names)
         return self._lent(known) if len(known) == len(names) else {}
 
     async def begin(self, asked: Repetition, expires: float) -> AnswerRecord | None:
@@ -256,8 +255,7 @@ class SharedStore:
         self, address: str, namespace: str, names: Sequence[str], expires: float
     ) -> Mapping[str, TensorVersion]:
         """The versions that an owner tells of, and sends, as far as they are not here."""
-        recent = ((name, self._versions.find(self._latest.find(f"{namespace}\n{name}"))) for name in names)
-        lent = [*self._lent({name: version for name, version in recent if version}).values()]
+        lent = [*self._lent(self._last_known(namespace, names)).values()]
         try:
             head = {"namespace": namespace, "names": list(names), "known": [version.etag for version in lent]}
             answer = await self._asked(address, "versions", head, (), expires)
@@ -273,8 +271,12 @@ class SharedStore:
                 self._latest.put(f"{namespace}\n{name}", version.etag)
             return self._lent(found)
         finally:
-            for version in lent:
-                self._lending.give_back(version)
+            self._lending.give_back(*lent)
+
+    def _last_known(self, namespace: str, names: Sequence[str]) -> Mapping[str, TensorVersion]:
+        """The versions of these names that were told of last, as far as they are here."""
+        found = ((name, self._versions.find(self._latest.find(f"{namespace}\n{name}"))) for name in names)
+        return {name: version for name, version in found if version}
 
     def _received(self, etag: str, dtype: str, shape: tuple[int, ...], data: memoryview) -> TensorVersion:
         """A version that came, kept for whoever asks for it next."""

@@ -37,8 +37,8 @@ class SpeculativeJob:
         self._reply: Reply | None = None
         #: what becomes of the reply, once that is known
         self._settle: Callable[[Reply], None] | None = None
-        #: versions that it is to be done again with
-        self._newer: Versions | None = None
+        #: what there is, lent until it is known whether the job is done again with it
+        self._found: Versions | None = None
 
     def begin(self, known: Versions, find: Callable[[], Awaitable[Versions]]) -> None:
         """Have it done with what is known, while `find` finds what there is."""
@@ -52,10 +52,9 @@ class SpeculativeJob:
         if self._reply is not None:
             reply, self._reply = self._reply, None
             reply.give_back()
-        if self._newer is not None:
-            newer, self._newer = self._newer, None
-            for version in newer.values():
-                self._lending.give_back(version)
+        if self._found is not None:
+            found, self._found = self._found, None
+            self._lending.give_back(*found.values())
 
     def leave_to_pool(self) -> None:
         """It reads something else than was expected, which is found for it: its reply is what it is."""
@@ -73,7 +72,7 @@ class SpeculativeJob:
             settle = partial(self._refuse, fault())
         else:
             self._expected.found(found)
-            self._newer = found
+            self._found = found
             settle = self._answer if etags_of(found) == known else self._repeat
         self._settle = settle
         if self._reply is not None:
@@ -98,6 +97,6 @@ class SpeculativeJob:
 
     def _repeat(self, reply: Reply) -> None:
         reply.give_back()
-        assert self._newer is not None, "it was found"
-        newer, self._newer = self._newer, None
-        self._submit(self._job, self._answer, newer)
+        assert self._found is not None, "it was found"
+        found, self._found = self._found, None
+        self._submit(self._job, self._answer, found)

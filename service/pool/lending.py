@@ -16,14 +16,15 @@ class Lending:
         """Somebody reads it, until they give it back."""
         self._lent[version] = self._lent.get(version, 0) + 1
 
-    def give_back(self, version: TensorVersion) -> None:
-        """They read it no more."""
-        left = self._lent.pop(version) - 1
-        if left:
-            self._lent[version] = left
-        elif version in self._retired:
-            self._retired.discard(version)
-            version.memory.give_back()
+    def give_back(self, *versions: TensorVersion) -> None:
+        """They read these no more."""
+        for version in versions:
+            left = self._lent.pop(version) - 1
+            if left:
+                self._lent[version] = left
+            elif version in self._retired:
+                self._retired.discard(version)
+                version.memory.give_back()
 
     def retire(self, version: TensorVersion) -> None:
         """Nobody else will read it: its memory goes with the last who does."""

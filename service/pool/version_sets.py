@@ -38,8 +38,7 @@ class VersionSets:
             unread = [(name, tensor) for tensor in found]
             for key in unread:
                 del self._residents[key]
-        for version in found.values():
-            self._lending.give_back(version)
+        self._lending.give_back(*found.values())
         return unread
 
 

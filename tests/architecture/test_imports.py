@@ -18,6 +18,7 @@ FORBIDDEN = {
         "fastapi",
         "starlette",
         "httpx",
+        "aiohttp",
         "orjson",
     },
     "service": {"tests", "examples", "scripts"},
@@ -76,7 +77,7 @@ def test_the_tests_of_the_engine_run_without_the_service() -> None:
 
 
 def test_the_work_knows_no_http() -> None:
-    http = {"fastapi", "starlette", "h11", "httpx"}
+    http = {"fastapi", "starlette", "h11", "httpx", "aiohttp"}
     work = files("service/wire", "service/calls", "service/transport", "service/worker", "service/pool")
     assert work
     assert not {name(path) for path in work if {m.partition(".")[0] for m in imports(path)} & http}
