@@ -23,6 +23,10 @@ class CudaCall(NamedTuple):
     call: KernelCall
     is_captured: bool
 
+    def beside(self, function: Callable[[], None]) -> CudaCall:
+        """A call before or behind this one, as of its step, and recorded where this one is."""
+        return self._replace(call=(function, ()))
+
 
 class CudaRecorder:
     """Recorder of calls, whose memory stays theirs: what they allocate comes of a pool that lives as long as graphs.

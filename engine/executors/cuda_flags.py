@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from engine.executors.cuda_exchange import Exchange
 from engine.functions.expansions import reports_range
 from engine.graph.errors import EngineError
 from engine.graph.ir import at_origin
 from engine.graph.op import Array
+from engine.graph.tensor_type import HostArray
 from engine.oplib.indices import outside
 from engine.planning.fused import Fused
 from engine.planning.looped import PlannedScan
@@ -21,11 +23,12 @@ _NOTE: Final = "const long long at = index; if (at < least || at >= extent) atom
 class CudaFlags:
     """A number for each step: 0, or what it has found first. A loop has found that it is out of range."""
 
-    def __init__(self, cupy: Any, steps: Sequence[Step]) -> None:
+    def __init__(self, cupy: Any, steps: Sequence[Step], found: Array | None = None) -> None:
+        """`found` is where they lie: as many as there are steps, int32."""
         self._step = 0
         self._steps = steps
         self._noted = any(map(_may_leave_range, steps))
-        self._found: Array = cupy.zeros(max(1, len(steps)), "int32")
+        self._found: Array = cupy.zeros(max(1, len(steps)), "int32") if found is None else found
         self._ranges: dict[tuple[int, int], tuple[int, int]] = {}
         self._kernel = cupy.ElementwiseKernel(
             "T index, int64 least, int64 extent, int32 code", "raw int32 flag", _NOTE, "gradserve_note"
@@ -62,19 +65,37 @@ class CudaFlags:
         """
         if not self._noted:
             return True
-        found = self._found.get()
-        for step in found.nonzero()[0]:
+        found = self._read_all()
+        for step in map(int, found.nonzero()[0]):
             if _may_leave_range(self._steps[step]):
                 return False
             operand = int(found[step]) - 1
-            if (int(step), operand) not in self._ranges:
+            if (step, operand) not in self._ranges:
                 return False
-            raise self._error(int(step), operand)
+            raise self._error(step, operand)
         return True
+
+    def _read_all(self) -> HostArray:
+        found: HostArray = self._found.get()
+        return found
 
     def _error(self, step: int, operand: int) -> EngineError:
         extent, least = self._ranges[step, operand]
         return at_origin(outside(extent, operand, least), self._steps[step].origin)
+
+
+class ExchangedFlags(CudaFlags):
+    """Flags that are cleared and fetched with what a run is fed and finds, and read once that is there."""
+
+    def __init__(self, cupy: Any, steps: Sequence[Step], exchange: Exchange) -> None:
+        super().__init__(cupy, steps, exchange.flags)
+        self._fetched = exchange.fetched_flags
+
+    def begin(self) -> None:
+        """They are sent as zeros."""
+
+    def _read_all(self) -> HostArray:
+        return self._fetched
 
 
 def _may_leave_range(step: Step) -> bool:

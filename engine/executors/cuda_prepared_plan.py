@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from engine.executors.cuda_binding import CudaBinder
 from engine.executors.cuda_capture import CudaCall, CudaRecorder, CudaSegment, in_segments
-from engine.executors.cuda_flags import CudaFlags
+from engine.executors.cuda_exchange import Exchange, carried
+from engine.executors.cuda_flags import CudaFlags, ExchangedFlags
 from engine.executors.feeds import fed
 from engine.executors.instance_pool import ReadyPlan
 from engine.executors.interpreter import Buffer, Executor
@@ -18,6 +19,7 @@ from engine.executors.prepared_plan import CALL_BYTES, binding_into
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, View
 from engine.graph.precision import IEEE, Precision, coarsest
+from engine.graph.tensor_type import HostArray
 from engine.oplib.index_notes import INDEX_NOTES
 from engine.oplib.source import Source
 from engine.planning.plan import Plan, Step
@@ -26,6 +28,9 @@ from engine.planning.plan import Plan, Step
 MOST_VARIANTS: Final = 3
 #: sets that were made: from then on, what is fed is copied to where one of them looks
 MOST_MADE: Final = 12
+
+#: the feeds that are carried, where there is an exchange, and the addresses of the others
+_Key = tuple[tuple[Hashable, ...] | None, tuple[int, ...]]
 
 
 class LoopOutOfRange(Exception):
@@ -37,7 +42,8 @@ class CudaPreparedPlan:
 
     What is recorded has addresses in it. So a plan is bound to where its feeds lie, which callers who feed the same
     arrays again, or new ones in memory that the pool had back, leave as it is; and anew where they lie elsewhere, or
-    somebody still holds the results of an earlier run.
+    somebody still holds the results of an earlier run. From the host, what is small goes by an exchange, whose
+    addresses do not change.
     """
 
     def __init__(self, plan: Plan, executor: Executor, binder: CudaBinder, workspace: Array) -> None:
@@ -47,6 +53,7 @@ class CudaPreparedPlan:
         self._results, self._types = plan.results, plan.result_types
         self._borrowed = _borrowed(plan)
         self._kept = plan.buffers[1:]
+        self._kept_small = carried(dict(enumerate(self._kept)))
         self._arena = [executor.allocate(nbytes) for nbytes in plan.buffers[:1]]
         wanted = max(map(binder.workspace, plan.steps), default=0)
         own = wanted if wanted > workspace.nbytes else 0
@@ -61,6 +68,8 @@ class CudaPreparedPlan:
         self._variants: list[_Variant] = []
         self._made = 0
         self._copies: dict[Hashable, Array] = {}
+        #: of what is fed from the host, what is carried
+        self._carried: dict[tuple[Hashable, ...], tuple[Hashable, ...]] = {}
         self._own_bytes = sum(plan.buffers[:1]) + own
 
     @property
@@ -68,68 +77,140 @@ class CudaPreparedPlan:
         """What keeping it takes on the card, beside the plan: more for each set of addresses, and for what it runs."""
         of_each = sum(self._kept) + CALL_BYTES * len(self._steps)
         inner = sum(ready.nbytes for ready in self._inner.values())
-        return self._own_bytes + inner + sum(of_each + variant.recorder.nbytes for variant in self._variants)
+        return self._own_bytes + inner + sum(of_each + variant.nbytes for variant in self._variants)
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
         """As `Executor.execute`. After an error it can be called again. Raises LoopOutOfRange."""
-        variant = self._variant(self._there(feeds))
-        token = INDEX_NOTES.set(self._flags)
-        self._context.deadline = deadline
-        try:
-            with np.errstate(all="ignore"):
-                self._flags.begin()
-                for segment in variant.segments:
-                    deadline.check()
-                    segment.launch()
-                if not self._flags.end():
-                    raise LoopOutOfRange
-        finally:
-            INDEX_NOTES.reset(token)
-            self._context.deadline = NO_DEADLINE
-        deadline.check()
-        deadline.multiplied(self._read)
+        there = self._settled(self._fed(feeds))  # a copy among them is there for as long as it is read
+        variant = self._variant(there)
+        self._launch(variant, deadline)
+        self._end(variant, deadline)
         results = variant.hand_out(self._executor.xp)
         for k, feed in self._borrowed.items():
             results[k] = feeds[feed].reshape(self._types[k].shape)
         return results
 
-    def _there(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
-        """What is fed, dense, in memory that is read: its own, unless too many were bound to already."""
+    def run_from_host(
+        self,
+        feeds: Mapping[Hashable, HostArray | Array],
+        copied: Callable[[HostArray], Array],
+        deadline: Deadline = NO_DEADLINE,
+    ) -> list[HostArray]:
+        """As `Executor.run`, of feeds on the host or on the card. After an error it can be called again.
+
+        What is small goes there and comes back within what is recorded. `copied` makes a copy on the card of what is
+        not, which may be under way until this returns. Raises LoopOutOfRange and NoPinnedMemory.
+        """
+        xp, given = self._executor.xp, self._fed(feeds)
+        carries = self._carries(given)
+        others = {feed: array for feed, array in given.items() if feed not in carries}
+        try:
+            there = {feed: x if isinstance(x, xp.ndarray) else copied(x) for feed, x in others.items()}
+            variant = self._variant(self._settled(there), carries)
+            variant.put(given)
+            self._launch(variant, deadline)
+        finally:  # after an error, too: what is under way reads what was fed
+            xp.cuda.get_current_stream().synchronize()
+        self._end(variant, deadline)
+        return [self._brought_back(k, variant, given) for k in range(len(self._results))]
+
+    # ------------------------------------------------------------ running
+
+    def _fed(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
+        return {feed: fed(feeds, feed, planned) for feed, planned in self._feed_types.items()}
+
+    def _carries(self, feeds: Mapping[Hashable, Array]) -> tuple[Hashable, ...]:
+        """Those that are carried in an exchange: of what lies on the host, what is small."""
+        on_card = self._executor.xp.ndarray
+        on_host = tuple(feed for feed, array in feeds.items() if not isinstance(array, on_card))
+        if on_host not in self._carried:
+            self._carried[on_host] = (*carried({feed: self._feed_types[feed].nbytes for feed in on_host}),)
+        return self._carried[on_host]
+
+    def _settled(self, feeds: Mapping[Hashable, Array]) -> dict[Hashable, Array]:
+        """What lies on the card, in memory that is read: its own, unless too many were bound to already."""
         xp, found = self._executor.xp, dict[Hashable, Array]()
-        for feed in self._feeds:
-            array = fed(feeds, feed, self._feed_types[feed])
+        for feed, array in feeds.items():
             if self._made > MOST_MADE:
                 if feed not in self._copies:
                     self._copies[feed] = xp.empty(array.shape, array.dtype)
                 self._copies[feed][...] = array
-                array = self._copies[feed]
-            found[feed] = array
+            found[feed] = self._copies[feed] if self._made > MOST_MADE else array
         return found
 
-    def _variant(self, feeds: Mapping[Hashable, Array]) -> _Variant:
-        addresses = tuple(array.data.ptr for array in feeds.values())
+    def _launch(self, variant: _Variant, deadline: Deadline) -> None:
+        token = INDEX_NOTES.set(variant.flags)
+        self._context.deadline = deadline
+        try:
+            with np.errstate(all="ignore"):
+                variant.flags.begin()
+                for segment in variant.segments:
+                    deadline.check()
+                    segment.launch()
+        finally:
+            INDEX_NOTES.reset(token)
+            self._context.deadline = NO_DEADLINE
+
+    def _end(self, variant: _Variant, deadline: Deadline) -> None:
+        """Raises what was found in the data."""
+        if not variant.flags.end():
+            raise LoopOutOfRange
+        deadline.check()
+        deadline.multiplied(self._read)
+
+    def _brought_back(self, k: int, variant: _Variant, feeds: Mapping[Hashable, HostArray | Array]) -> HostArray:
+        """The k-th result, or the feed that it is, on the host."""
+        xp = self._executor.xp
+        if k not in self._borrowed:
+            return variant.read_result(k, xp)
+        feed: HostArray | Array = feeds[self._borrowed[k]]
+        here: HostArray = xp.asnumpy(feed) if isinstance(feed, xp.ndarray) else feed
+        seen = here.reshape(self._types[k].shape).view()
+        seen.flags.writeable = False
+        return seen
+
+    # ------------------------------------------------------------ binding
+
+    def _variant(self, feeds: Mapping[Hashable, Array], carries: tuple[Hashable, ...] | None = None) -> _Variant:
+        """The plan bound to what lies on the card, and to an exchange that carries the rest; without, to all."""
+        key = carries, tuple(array.data.ptr for array in feeds.values())
         for variant in self._variants:
-            if variant.addresses == addresses and variant.is_free():
+            if variant.key == key and variant.is_free():
                 return variant
         self._made += 1
         del self._variants[: max(0, len(self._variants) + 1 - MOST_VARIANTS)]
-        self._variants.append(self._new(feeds, addresses))
+        exchange = None if carries is None else self._exchange(carries)
+        self._variants.append(self._new(key, feeds, exchange))
         return self._variants[-1]
 
-    def _new(self, feeds: Mapping[Hashable, Array], addresses: tuple[int, ...]) -> _Variant:
+    def _exchange(self, carries: Sequence[Hashable]) -> Exchange:
+        fed = {feed: self._feed_types[feed] for feed in carries}
+        results = [self._kept[k] for k in self._kept_small]
+        return Exchange(self._executor.xp, fed, max(1, len(self._steps)), results)
+
+    def _new(self, key: _Key, feeds: Mapping[Hashable, Array], exchange: Exchange | None) -> _Variant:
         xp = self._executor.xp
-        buffers = [*self._arena, *map(self._executor.allocate, self._kept)]
+        there = feeds if exchange is None else {**feeds, **exchange.feeds}
+        flags = self._flags if exchange is None else ExchangedFlags(xp, self._steps, exchange)
+        fetched = {} if exchange is None else dict(zip(self._kept_small, exchange.buffers, strict=True))
+        own = {k: self._executor.allocate(nbytes) for k, nbytes in enumerate(self._kept) if k not in fetched}
+        buffers = [*self._arena, *((fetched | own)[k] for k in range(len(self._kept)))]
         slots: list[Array] = [None] * self._slots
         for feed, slot in self._feeds.items():
-            slots[slot] = _looking_at(xp, feeds[feed])
+            slots[slot] = _looking_at(xp, there[feed])
         calls: list[CudaCall] = []
         for number, step in enumerate(self._steps):
-            calls += self._bound(number, step, slots, buffers)
+            calls += self._bound(number, step, slots, buffers, flags)
+        if exchange is not None and calls:
+            calls.insert(0, calls[0].beside(exchange.send))
+            calls.append(calls[-1].beside(exchange.fetch))
         recorder, results = CudaRecorder(xp), [slots[slot] for slot in self._results]
-        segments = in_segments(calls, recorder, self._flags.enter)
-        return _Variant(addresses, recorder, segments, results, buffers[1:])
+        segments = in_segments(calls, recorder, flags.enter)
+        return _Variant(key, recorder, segments, results, [*own.values()], flags, exchange)
 
-    def _bound(self, number: int, step: Step, slots: list[Array], buffers: Sequence[Buffer]) -> list[CudaCall]:
+    def _bound(
+        self, number: int, step: Step, slots: list[Array], buffers: Sequence[Buffer], flags: CudaFlags
+    ) -> list[CudaCall]:
         operands = [slots[i] for i in step.operands]
         if not step.places and isinstance(step.op, View):
             slots[step.result] = step.op.view(self._executor.xp, operands[0], **step.attrs)
@@ -140,41 +221,60 @@ class CudaPreparedPlan:
             slots[step.result] = self._constants[step.result]
             return []
         out = slots[step.result] = self._executor.result(step, buffers)
-        address = self._flags.address(number)
+        address = flags.address(number)
         found = self._binder.launches(self._context, step, operands, out, address, self._allowed)
         self._read = coarsest(self._read, found.precision)
         if found.notes:
-            self._flags.watch()
+            flags.watch()
         return [CudaCall(number, step, call, found.is_captured) for call in found.calls]
 
 
 class _Variant:
-    """A plan on feeds that lie at `addresses`, with memory for its results.
+    """A plan on feeds that lie at the addresses of `key`, or are carried in an exchange, with memory for its results.
 
     CuPy makes every array on some memory refer to the object that owns it, so that this one's references tell
-    whether there are arrays beside its own.
+    whether there are arrays beside its own. With an exchange, results are copied to the host, and nobody has any.
     """
 
     def __init__(
         self,
-        addresses: tuple[int, ...],
+        key: _Key,
         recorder: CudaRecorder,
         segments: Sequence[CudaSegment],
         results: Sequence[Array],
         buffers: Sequence[Buffer],
+        flags: CudaFlags,
+        exchange: Exchange | None,
     ) -> None:
-        self.addresses, self.recorder, self.segments = addresses, recorder, segments
-        self._results, self._memory = results, [buffer.mem for buffer in buffers]
+        self.key, self.recorder, self.segments, self.flags = key, recorder, segments, flags
+        self._results, self._memory, self._exchange = results, [buffer.mem for buffer in buffers], exchange
+        self._fetched = [None if exchange is None else exchange.fetched(array) for array in results]
         self._own = self._references()
+
+    @property
+    def nbytes(self) -> int:
+        """Of the exchange, and of what its recordings have taken."""
+        return self.recorder.nbytes + (0 if self._exchange is None else self._exchange.nbytes)
 
     def is_free(self) -> bool:
         """Whether nobody holds a result of it."""
-        return self._references() == self._own
+        return self._exchange is not None or self._references() == self._own
+
+    def put(self, feeds: Mapping[Hashable, HostArray]) -> None:
+        """Lay out what its exchange carries."""
+        assert self._exchange is not None
+        self._exchange.put(feeds)
 
     def hand_out(self, xp: Any) -> list[Array]:
         """The results, as arrays that refer to their memory themselves."""
         self._own = self._references()
         return [xp.ndarray(array.shape, array.dtype, array.data + 0) for array in self._results]
+
+    def read_result(self, k: int, xp: Any) -> HostArray:
+        """The k-th result, in memory of its own on the host, once the stream has been waited for."""
+        fetched = self._fetched[k]
+        here: HostArray = xp.asnumpy(self._results[k]) if fetched is None else fetched.copy()
+        return here
 
     def _references(self) -> list[int]:
         return [sys.getrefcount(memory) for memory in self._memory]

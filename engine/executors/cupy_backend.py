@@ -10,23 +10,28 @@ import numpy as np
 
 from engine.executors.binding import Binder
 from engine.executors.cuda_binding import CudaBinder, CudaPlans
+from engine.executors.cuda_exchange import NoPinnedMemory
 from engine.executors.cuda_kernels import CudaKernels
 from engine.executors.cuda_prepared_plan import CudaPreparedPlan, LoopOutOfRange
 from engine.executors.cuda_recipes import CardCalls
-from engine.executors.instance_pool import IDLE_SHARE, InstancePool
+from engine.executors.cuda_registered import RegisteredMemory
+from engine.executors.instance_pool import IDLE_SHARE, InstancePool, ReadyPlan
 from engine.executors.interpreter import DEVICE_WORKSPACE, Buffer, Executor, ExecutorSettings, Observer
 from engine.executors.tiers import Compiling, Determinism, ExecutionTiers
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.op import Array, Namespace
 from engine.graph.run_tier import UNCOMPILED
-from engine.graph.tensor_type import TensorType
+from engine.graph.tensor_type import HostArray, TensorType
 from engine.native.kernel_store import KernelStore
+from engine.native.reasons import Reasons
 from engine.planning.plan import Plan
 
 #: of the memory of a card, what is taken at most: the rest is for its context, and for libraries
 LARGEST_SHARE: Final = 0.9
 #: of what is taken, the workspace is at most one part in so many
 WORKSPACE_SHARE: Final = 4
+
+_unpinned = Reasons("feeds and results are copied one by one: %s")
 
 
 def is_available() -> bool:
@@ -71,6 +76,7 @@ class CuPyExecutor(Executor):
         limit = device_bytes or int(LARGEST_SHARE * cupy.cuda.Device().mem_info[1])
         cupy.get_default_memory_pool().set_limit(size=limit)
         self.instances = InstancePool(limit // IDLE_SHARE)
+        self._registered = RegisteredMemory(cupy)
         self._kernels = CudaKernels(cupy, store)
         self._workspace = self._work_in(min(device_workspace, limit // WORKSPACE_SHARE))
         plans = CudaPlans(
@@ -137,12 +143,41 @@ class CuPyExecutor(Executor):
         deadline: Deadline = NO_DEADLINE,
         watch: Observer | None = None,
     ) -> list[np.ndarray[Any, Any]]:
-        """As its parent. Where the card's memory is full, plans that are ready free some first. Raises MemoryError."""
+        """As its parent, with what is small carried within what is recorded: one launch, and one wait.
+
+        Where the card's memory is full, plans that are ready free some first. Raises MemoryError.
+        """
         try:
-            return super().run(plan, feeds, deadline, watch)
+            return self._run_exchanging(plan, feeds, deadline, watch)
         except self._cupy.cuda.memory.OutOfMemoryError:
             self.free()
+            return self._run_exchanging(plan, feeds, deadline, watch)
+
+    def _run_exchanging(
+        self, plan: Plan, feeds: Mapping[Hashable, HostArray], deadline: Deadline, watch: Observer | None
+    ) -> list[HostArray]:
+        if watch is not None:
             return super().run(plan, feeds, deadline, watch)
+        try:
+            given = {feed: self._given(feeds[feed]) for feed in plan.feeds if feed in feeds}
+            return self._run_tier(plan, given, deadline, self._run_from_host)
+        except NoPinnedMemory as error:
+            _unpinned.tell(str(error))
+            return super().run(plan, feeds, deadline)
+        except LoopOutOfRange:
+            return super().run(plan, feeds, deadline, _look_away)
+
+    def _given(self, feed: HostArray | Array) -> HostArray | Array:
+        return feed if isinstance(feed, self._cupy.ndarray) else np.asarray(feed)
+
+    def _run_from_host(
+        self, ready: ReadyPlan, feeds: Mapping[Hashable, HostArray | Array], deadline: Deadline
+    ) -> list[HostArray]:
+        assert isinstance(ready, CudaPreparedPlan)
+        return ready.run_from_host(feeds, self._copied, deadline)
+
+    def _copied(self, array: HostArray) -> Array:
+        return self._registered.copied(array, self.to_device)
 
     def execute(
         self,
@@ -167,3 +202,7 @@ class CuPyExecutor(Executor):
         """Give back what nothing uses just now."""
         self.instances.clear()
         self._cupy.get_default_memory_pool().free_all_blocks()
+
+
+def _look_away(*_: object) -> None:
+    """See nothing: what somebody looks at runs step by step."""

@@ -33,6 +33,9 @@ DEVICE_WORKSPACE: Final = 64 << 20
 #: looks on: (context of the run, step, operands, result)
 Observer = Callable[[RunContext, Step, Sequence[Array], Array], None]
 
+#: runs a plan that is ready: (it, feeds, deadline) → results
+RunReady = Callable[[ReadyPlan, Mapping[Hashable, Array], Deadline], list[Array]]
+
 
 @dataclass(frozen=True)
 class ExecutorSettings:
@@ -129,8 +132,8 @@ class Executor(ABC):
         """The plan's results, in its order. `feeds` has an array of the planned type for each of `plan.feeds`.
 
         A result that is a feed, or a reshape of one, is not copied, so that a large tensor can be sent on from where
-        it came in: it is read-only, and on the CPU may view the caller's array, with which it then changes. Two results
-        of which one is a reshape of the other may share memory, too. All other memory of results is the caller's alone.
+        it came in: it is read-only, and may view the caller's array, with which it then changes. Two results of which
+        one is a reshape of the other may share memory, too. All other memory of results is the caller's alone.
 
         Raises MissingFeed, ShapeMismatch and DtypeMismatch for feeds that were not planned, DeadlineExceeded between
         steps, and what kernels find in their data (IndexOutOfRange).
@@ -160,8 +163,14 @@ class Executor(ABC):
         if watch is not None:
             deadline.ran(UNCOMPILED)
             return self.interpret(plan, feeds, deadline, watch)
+        return self._run_tier(plan, feeds, deadline)
+
+    def _run_tier(
+        self, plan: Plan, feeds: Mapping[Hashable, Array], deadline: Deadline, run: RunReady | None = None
+    ) -> list[Array]:
+        """The plan, or what has taken its place, run as it is made ready: by `run`, or as it runs by itself."""
         if self._tiers is None:
-            return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline)
+            return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline, run)
         self._tiers.await_loops(plan, deadline)
         tier = self._tiers.current(plan)
         deadline.ran(tier.name)
@@ -169,17 +178,19 @@ class Executor(ABC):
             results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())
             self._tiers.ran(plan, stopwatch.seconds)
             return results
-        results = self._run_prepared(tier, feeds, deadline)
+        results = self._run_prepared(tier, feeds, deadline, run)
         if tier.name is not COMPILED:
             self._tiers.ran(plan)
         return results
 
-    def _run_prepared(self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline) -> list[Array]:
+    def _run_prepared(
+        self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline, run: RunReady | None
+    ) -> list[Array]:
         plan, binder, _ = tier
         prepared = self.instances.lend(plan) or self.bind(plan, binder)
         witness.runs(plan.digest)
         try:
-            return prepared.run(feeds, deadline)
+            return prepared.run(feeds, deadline) if run is None else run(prepared, feeds, deadline)
         finally:
             witness.ran()
             self.instances.give(plan, prepared)

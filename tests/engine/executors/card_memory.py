@@ -1,4 +1,7 @@
-"""Memory, streams and graphs of a card that is none: pools with a limit, and lists of what to do."""
+"""Memory, streams and graphs of a card that is none: pools with a limit, and lists of what to do.
+
+What is copied to pinned memory of the host is there once somebody has waited, and not before.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,8 @@ import numpy as np
 
 #: what CuPy's pool rounds up to
 ALIGNED = 512
+#: kinds of copies, as the runtime has them
+TO_DEVICE, TO_HOST = 1, 2
 Work = Callable[[], object]
 
 
@@ -61,7 +66,7 @@ class Stream:
         return Graph(self._card, works)
 
     def synchronize(self) -> None:
-        """Wait: there is nothing to wait for."""
+        """Wait for what comes back to the host: all else is done at once."""
         self.wait()
 
     def wait(self) -> None:
@@ -69,6 +74,18 @@ class Stream:
         if self.records is not None:
             self._broken = True
             raise CUDARuntimeError("cudaErrorStreamCaptureUnsupported: operation not permitted while capturing")
+        self._card.arrive()
+
+    def copy(self, to: int, of: int, nbytes: int, kind: int) -> None:
+        """As `cudaMemcpyAsync`: of memory that is not pinned it makes no node of a graph."""
+        host = of if kind == TO_DEVICE else to
+        if not self._card.is_pinned(host, nbytes):
+            self.wait()
+            self.launch(lambda: ctypes.memmove(to, of, nbytes))
+        elif kind == TO_DEVICE:
+            self.launch(lambda: ctypes.memmove(to, of, nbytes))
+        else:
+            self.launch(lambda: self._card.arriving.append((to, ctypes.string_at(of, nbytes))))
 
     def refuse(self, what: str) -> None:
         """As CuPy does before it asks CUDA, which leaves the recording as it is."""
@@ -188,7 +205,14 @@ class Card:
         self._local = threading.local()
         self.null = Stream(self, 0)
         self.by_pointer = {0: self.null}
-        self.graph_launches = self.direct_launches = 0
+        self.graph_launches = self.direct_launches = self.waits = 0
+        #: where pinned memory of the host begins, and its bytes; of these, what was pinned where it lay
+        self.pinned: dict[int, int] = {}
+        self.registered: list[int] = []
+        #: how often memory was registered, and what the system has against pinning any
+        self.registrations, self.forbids = 0, ""
+        #: on their way to the host: addresses, and what comes there
+        self.arriving: list[tuple[int, bytes]] = []
 
     @property
     def streams(self) -> list[Stream]:
@@ -209,6 +233,49 @@ class Card:
         allocators = self._local.allocators
         found: MemoryPointer = (allocators[-1] if allocators else self.pool.malloc)(size)
         return found
+
+    def arrive(self) -> None:
+        """Somebody waits, until all is there."""
+        self.waits += 1
+        while self.arriving:
+            to, found = self.arriving.pop(0)
+            ctypes.memmove(to, found, len(found))
+
+    def pinned_memory(self, size: int) -> Any:
+        """As `alloc_pinned_memory`: something with `ptr`, whose bytes can be read and written."""
+        if self.forbids:
+            raise CUDARuntimeError(self.forbids)
+        kind = type("PinnedMemoryPointer", (ctypes.c_ubyte * size,), {"ptr": property(ctypes.addressof)})
+        made = kind()
+        ctypes.memset(made, 0x77, size)
+        self.pinned[made.ptr] = size
+        weakref.finalize(made, self.pinned.pop, made.ptr).atexit = False
+        return made
+
+    def is_pinned(self, address: int, nbytes: int) -> bool:
+        """Whether a card may read all of this by itself."""
+        return any(start <= address and address + nbytes <= start + size for start, size in self.pinned.items())
+
+    def register(self, address: int, size: int, flags: int) -> None:
+        """As `cudaHostRegister`, which refuses what overlaps with what is pinned."""
+        assert flags == 1
+        if self.forbids:
+            raise CUDARuntimeError(self.forbids)
+        if any(address < start + other and start < address + size for start, other in self.pinned.items()):
+            raise CUDARuntimeError("cudaErrorHostMemoryAlreadyRegistered: part or all of the range is already mapped")
+        ctypes.string_at(address, size)  # it is there
+        self.pinned[address] = size
+        self.registered.append(address)
+        self.registrations += 1
+
+    def unregister(self, address: int) -> None:
+        """As `cudaHostUnregister`."""
+        if address not in self.registered:
+            raise CUDARuntimeError(
+                "cudaErrorHostMemoryNotRegistered: pointer does not correspond to a registered memory"
+            )
+        ctypes.string_at(address, self.pinned.pop(address))  # it is still there
+        self.registered.remove(address)
 
     @contextlib.contextmanager
     def using_allocator(self, allocator: Callable[[int], MemoryPointer]) -> Iterator[None]:

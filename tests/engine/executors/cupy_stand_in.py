@@ -399,6 +399,7 @@ def cupy_stand_in() -> dict[str, types.ModuleType]:
         UnownedMemory=UnownedMemory,
         Stream=CARD.new_stream,
         alloc=CARD.allocated,
+        alloc_pinned_memory=CARD.pinned_memory,
         using_allocator=CARD.using_allocator,
         get_current_stream=lambda: CARD.stream,
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),
@@ -408,6 +409,9 @@ def cupy_stand_in() -> dict[str, types.ModuleType]:
             memsetAsync=lambda address, value, nbytes, _: CARD.stream.launch(
                 lambda: ctypes.memset(address, value, nbytes)
             ),
+            memcpyAsync=lambda to, of, nbytes, kind, stream: CARD.by_pointer[stream].copy(to, of, nbytes, kind),
+            hostRegister=CARD.register,
+            hostUnregister=CARD.unregister,
         ),
         driver=types.SimpleNamespace(CUDADriverError=CUDADriverError),
         function=types.SimpleNamespace(Module=Module),
