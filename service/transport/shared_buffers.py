@@ -20,6 +20,7 @@ from typing import Final
 import numpy as np
 
 from engine import HostArray
+from engine.executors.host_mapping import HostMapping
 from service.allocation import VisibleBuffer
 from service.transport.control_page import sealed_memory
 
@@ -129,7 +130,7 @@ class DescriptorChannel:
     def __init__(self, side: socket.socket) -> None:
         self._side = side
         self._sent: set[int] = set()
-        self._mapped: dict[int, mmap.mmap] = {}
+        self._mapped: dict[int, HostMapping] = {}
 
     def show(self, buffer: VisibleBuffer) -> None:
         """Let the other side see a buffer of ours, before it is named. Raises OSError when the other side is gone."""
@@ -151,14 +152,17 @@ class DescriptorChannel:
         self._sent.discard(number)
         return known
 
-    def mapped(self, number: int) -> mmap.mmap:
-        """The other side's buffer of this number. Raises OSError when that does not come."""
+    def mapped(self, number: int) -> HostMapping:
+        """The other side's buffer of this number, of which a device may read by itself what is large.
+
+        Raises OSError when that does not come.
+        """
         while number not in self._mapped:
             heads, fds, _, _ = socket.recv_fds(self._side, _AT_A_TIME * _HEAD.size, _AT_A_TIME)
             if not fds:
                 raise ConnectionResetError
             for (found, size), fd in zip(_HEAD.iter_unpack(heads), fds, strict=True):
-                self._mapped[found] = mmap.mmap(fd, size)
+                self._mapped[found] = HostMapping(fd, size)
                 os.close(fd)
         return self._mapped[number]
 
@@ -168,7 +172,7 @@ class DescriptorChannel:
         array.flags.writeable = False
         return array
 
-    def forget(self, number: int) -> mmap.mmap | None:
+    def forget(self, number: int) -> HostMapping | None:
         """The other side's buffer is gone. Returns its memory, which whoever drops it last gives back to the system."""
         return self._mapped.pop(number, None)
 

@@ -7,10 +7,14 @@ import os
 import socket
 from collections.abc import Iterator
 
+import numpy as np
 import pytest
 
+from engine.executors.host_mapping import mapping_of
+from engine.graph.limits import NO_LIMITS
 from service.transport import shared_buffers
 from service.transport.shared_buffers import LARGEST, DescriptorChannel, SharedBuffer, SharedBuffers, size_of
+from service.wire.binary import read_one, write_one
 
 KIB, MIB = 1 << 10, 1 << 20
 
@@ -155,3 +159,23 @@ def test_a_side_that_is_gone_shows_nothing(channels: tuple[DescriptorChannel, ..
     channels[0].close()
     with pytest.raises(ConnectionResetError):
         channels[1].mapped(1)
+
+
+def test_tensors_of_a_body_lie_in_a_mapping_that_says_when_it_goes(
+    kept: Kept, channels: tuple[DescriptorChannel, ...]
+) -> None:
+    """So a device may read them by itself: until nobody reads the buffer any more."""
+    ours, theirs = channels
+    array, gone = np.arange(40.0).reshape(4, 10), list[str]()
+    body = b"".join(write_one("x", array))
+    buffer = kept.buffers.acquire(len(body))
+    buffer.memory[: len(body)] = body
+    ours.show(buffer)
+    theirs.mapped(buffer.number).before_it_goes(lambda: gone.append("gone"))
+    found = read_one(theirs.body(buffer.number, len(body)), 1000, 10, NO_LIMITS)
+    assert mapping_of(found) is theirs.mapped(buffer.number)
+    theirs.forget(buffer.number)
+    np.testing.assert_array_equal(found, array)
+    assert not gone
+    del found
+    assert gone == ["gone"]
