@@ -184,7 +184,7 @@ class Executor(ABC):
         return results
 
     def _run_prepared(
-        self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline, run: RunReady | None
+        self, tier: ExecutionTier, feeds: Mapping[Hashable, Array], deadline: Deadline, run: RunReady | None = None
     ) -> list[Array]:
         plan, binder, _ = tier
         prepared = self.instances.lend(plan) or self.bind(plan, binder)
