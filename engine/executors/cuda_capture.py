@@ -38,11 +38,8 @@ class CudaRecorder:
         self._cupy = cupy
         self._pool = cupy.cuda.MemoryPool()
         self._pool.set_limit(size=cupy.get_default_memory_pool().get_limit())
-
-    @property
-    def nbytes(self) -> int:
-        """What the pool has taken."""
-        return int(self._pool.total_bytes())
+        #: what the pool has taken
+        self.nbytes = 0
 
     def record(self, make: Callable[[], None]) -> Callable[[], None]:
         """What `make` launches, as one launch on the current stream. Raises what CUDA has against it."""
@@ -54,6 +51,8 @@ class CudaRecorder:
             except BaseException:
                 self._abandon(stream)
                 raise
+            finally:
+                self.nbytes = int(self._pool.total_bytes())
             graph = stream.end_capture()
         launch: Callable[[], None] = graph.launch
         return launch

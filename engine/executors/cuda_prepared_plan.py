@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -71,13 +71,13 @@ class CudaPreparedPlan:
         #: of what is fed from the host, what is carried
         self._carried: dict[tuple[Hashable, ...], tuple[Hashable, ...]] = {}
         self._own_bytes = sum(plan.buffers[:1]) + own
+        self._bytes_of_each = sum(self._kept) + CALL_BYTES * len(self._steps)
 
     @property
     def nbytes(self) -> int:
         """What keeping it takes on the card, beside the plan: more for each set of addresses, and for what it runs."""
-        of_each = sum(self._kept) + CALL_BYTES * len(self._steps)
-        inner = sum(ready.nbytes for ready in self._inner.values())
-        return self._own_bytes + inner + sum(of_each + variant.nbytes for variant in self._variants)
+        inner = sum([ready.nbytes for ready in self._inner.values()])
+        return self._own_bytes + inner + sum([self._bytes_of_each + variant.nbytes for variant in self._variants])
 
     def run(self, feeds: Mapping[Hashable, Array], deadline: Deadline = NO_DEADLINE) -> list[Array]:
         """As `Executor.execute`. After an error it can be called again. Raises LoopOutOfRange."""
@@ -103,16 +103,19 @@ class CudaPreparedPlan:
         """
         xp, given = self._executor.xp, self._fed(feeds)
         carries = self._carries(given)
-        others = {feed: array for feed, array in given.items() if feed not in carries}
+        others = [feed for feed in given if feed not in carries]
         try:
-            there = {feed: x if isinstance(x, xp.ndarray) else copied(x) for feed, x in others.items()}
+            there = {feed: x if isinstance(x := given[feed], xp.ndarray) else copied(x) for feed in others}
             variant = self._variant(self._settled(there), carries)
             variant.put(given)
             self._launch(variant, deadline)
         finally:  # after an error, too: what is under way reads what was fed
             xp.cuda.get_current_stream().synchronize()
         self._end(variant, deadline)
-        return [self._brought_back(k, variant, given) for k in range(len(self._results))]
+        results: list[HostArray] = variant.read_results(xp, self._borrowed)
+        for k, feed in self._borrowed.items():
+            results[k] = self._seen(k, given[feed])
+        return results
 
     # ------------------------------------------------------------ running
 
@@ -158,12 +161,9 @@ class CudaPreparedPlan:
         deadline.check()
         deadline.multiplied(self._read)
 
-    def _brought_back(self, k: int, variant: _Variant, feeds: Mapping[Hashable, HostArray | Array]) -> HostArray:
-        """The k-th result, or the feed that it is, on the host."""
+    def _seen(self, k: int, feed: HostArray | Array) -> HostArray:
+        """The k-th result, which is a feed, on the host: nobody may write to it."""
         xp = self._executor.xp
-        if k not in self._borrowed:
-            return variant.read_result(k, xp)
-        feed: HostArray | Array = feeds[self._borrowed[k]]
         here: HostArray = xp.asnumpy(feed) if isinstance(feed, xp.ndarray) else feed
         seen = here.reshape(self._types[k].shape).view()
         seen.flags.writeable = False
@@ -249,12 +249,13 @@ class _Variant:
         self.key, self.recorder, self.segments, self.flags = key, recorder, segments, flags
         self._results, self._memory, self._exchange = results, [buffer.mem for buffer in buffers], exchange
         self._fetched = [None if exchange is None else exchange.fetched(array) for array in results]
+        self._exchanged = 0 if exchange is None else exchange.nbytes
         self._own = self._references()
 
     @property
     def nbytes(self) -> int:
         """Of the exchange, and of what its recordings have taken."""
-        return self.recorder.nbytes + (0 if self._exchange is None else self._exchange.nbytes)
+        return self.recorder.nbytes + self._exchanged
 
     def is_free(self) -> bool:
         """Whether nobody holds a result of it."""
@@ -270,11 +271,10 @@ class _Variant:
         self._own = self._references()
         return [xp.ndarray(array.shape, array.dtype, array.data + 0) for array in self._results]
 
-    def read_result(self, k: int, xp: Any) -> HostArray:
-        """The k-th result, in memory of its own on the host, once the stream has been waited for."""
-        fetched = self._fetched[k]
-        here: HostArray = xp.asnumpy(self._results[k]) if fetched is None else fetched.copy()
-        return here
+    def read_results(self, xp: Any, but: Container[int]) -> list[Any]:
+        """The results in memory of their own on the host, once the stream has been waited for; None of some."""
+        found = enumerate(zip(self._results, self._fetched, strict=True))
+        return [None if k in but else xp.asnumpy(x) if here is None else here.copy() for k, (x, here) in found]
 
     def _references(self) -> list[int]:
         return [sys.getrefcount(memory) for memory in self._memory]

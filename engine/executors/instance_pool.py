@@ -67,8 +67,9 @@ class InstancePool:
             if entry is None or entry.plan() is not plan or not entry.idle:
                 return None
             ready = entry.idle.pop()
-            entry.nbytes -= ready.nbytes
-            self.held -= ready.nbytes
+            nbytes = ready.nbytes
+            entry.nbytes -= nbytes
+            self.held -= nbytes
             return ready
 
     def give(self, plan: Plan, ready: ReadyPlan) -> None:
