@@ -35,6 +35,7 @@ LIMITS = Limits(nodes=10_000_000, bytes=64 << 30, flops=10**15)
 class Prepared:
     """A side that is ready: `call` goes from resident operands to finished results, `read` turns them into arrays.
 
+    Of a workload that is `from_host`, both are arrays of the host, and `read` leaves them as they are.
     `seconds` has what came before, by its name: plan or compile, and the first run.
     """
 
@@ -60,22 +61,24 @@ def gradserve(work: Workload, device: str) -> Prepared:
     program, types, asked = recorded(work)
     compiler = Compiler(LIMITS, splits_sums=device == "cuda" and work.compiled)
     plan = timed("plan", seconds, lambda: compiler.compile(program, types, asked, memory=work.memory).plan)
-    call, settle, read = engine_call(plan, work.arrays, device, compiled=work.compiled)
+    call, settle, read = engine_call(plan, work.arrays, device, compiled=work.compiled, from_host=work.from_host)
     timed("first run", seconds, call)
     timed("settle", seconds, settle)
     return Prepared(seconds, call, read)
 
 
 def engine_call(
-    plan: Plan, arrays: Sequence[Array], device: str, *, compiled: bool = True
+    plan: Plan, arrays: Sequence[Array], device: str, *, compiled: bool = True, from_host: bool = False
 ) -> tuple[Callable[[], list[Array]], Call, Callable[[Any], list[Array]]]:
     """How the engine runs a plan on resident operands, what waits until it will not get faster by itself, and what
     copies results to where they can be read, which on a card is no part of a run, on any side.
     """
     executor = open_executor(device, len(os.sched_getaffinity(0)), compile="on" if compiled else "off")
-    feeds: dict[Hashable, Any] = {i: executor.to_device(a) for i, a in enumerate(arrays)}
+    feeds: dict[Hashable, Any] = {i: a if from_host else executor.to_device(a) for i, a in enumerate(arrays)}
 
     def call() -> list[Array]:
+        if from_host:
+            return executor.run(plan, feeds)
         results = executor.execute(plan, feeds)
         executor.to_host(())  # they are complete
         return results
@@ -85,7 +88,7 @@ def engine_call(
             call()
         executor.settle()
 
-    return call, settle, executor.to_host
+    return call, settle, list if from_host else executor.to_host
 
 
 def recorded(work: Workload) -> tuple[Program, dict[int, TensorType], Asked]:

@@ -39,7 +39,8 @@ class Workload:
     `written` has the function as one side would rather have it; it must give the same results. `without` are sides
     that are not asked, each with the reason. `extent` is the number of elements, nodes or examples,
     on a curve. `sides` are those that are asked at all, by default every one. `compiled` says whether the engine may
-    compile kernels; else it runs by NumPy alone. `memory` is what the engine's plan may take, in bytes.
+    compile kernels; else it runs by NumPy alone. `memory` is what the engine's plan may take, in bytes. `from_host`:
+    operands and results are arrays of the host, and to copy them is a part of a call.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Workload:
     sides: tuple[str, ...] = ()
     compiled: bool = True
     memory: int | None = None
+    from_host: bool = False
 
     @property
     def arrays(self) -> list[Array]:

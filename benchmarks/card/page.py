@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from benchmarks.card.figures import KEPT
 from benchmarks.card.phases import BENCHED, PEERS, PHASES
-from benchmarks.goals import CARD_GOALS, verdict
+from benchmarks.goals import card_verdict
 from benchmarks.page import NAMES
 from benchmarks.record import ROOT
 from scripts.build_docs import table
@@ -82,7 +82,7 @@ def _beside(name: str, row: Row) -> Iterator[str]:
     yield f"{row['sides']['gradserve']['median']:.3f}"
     for peer in PEERS:
         yield f"{row['sides'][peer]['ratio']:.2f}" if peer in row["sides"] else "–"
-    yield verdict(name, row, CARD_GOALS)
+    yield card_verdict(name, row)
     yield from _where(row)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Final
 
@@ -27,6 +28,11 @@ def scalar_ops(*shape: int) -> Workload:
 
     title = f"W1: twelve ops on shape {shape}" if shape else "W1: twelve ops on one number"
     return Workload("W1" if shape else "W1-0d", title, loss, [normal(i, *shape, scale=0.5) for i in range(3)])
+
+
+def from_host(work: Workload, name: str) -> Workload:
+    """The same from arrays of the host to arrays of the host."""
+    return replace(work, name=name, title=f"{work.title}, from host arrays to host arrays", from_host=True)
 
 
 def perceptron(*widths: int, batch: int, name: str = "W2") -> Workload:
@@ -194,6 +200,7 @@ def per_example(batch: int) -> Workload:
 NETWORKS: Final[dict[str, Callable[[], Workload]]] = {
     "W1": lambda: scalar_ops(8),
     "W1-0d": scalar_ops,
+    "W1-host": lambda: from_host(scalar_ops(8), "W1-host"),
     "W2": lambda: perceptron(784, 256, 128, 10, batch=128),
     "W3": elementwise_chain,
     "W3-numpy": lambda: elementwise_chain(name="W3-numpy", compiled=False),

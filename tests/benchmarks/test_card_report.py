@@ -16,6 +16,7 @@ from benchmarks.card.__main__ import main, run_phase
 from benchmarks.card.closed import measure
 from benchmarks.card.figures import KEPT, WHOLE, CardFigures
 from benchmarks.card.phases import PHASES, Lacking, Phase, errors, outcomes, run
+from benchmarks.goals import card_verdict
 from engine.executors.cupy_backend import is_available
 
 CARD: Final = {"name": "NVIDIA H100 80GB HBM3", "driver_version": "580.1"}
@@ -97,6 +98,19 @@ def test_without_a_card_each_phase_says_so_in_a_line(
     heading, *lines = capsys.readouterr().out.splitlines()
     assert heading.startswith("no card; ")
     assert [line.partition(": not run: ")[0] for line in lines] == ([phase] if phase else [*PHASES])
+
+
+@pytest.mark.parametrize(
+    ("name", "milliseconds", "said"),
+    [
+        ("W1-host", 0.079, "met: 0.08 ms"),
+        ("W1-host", 0.0811, "missed: 0.081 ms > 0.08 ms"),
+        ("W2", 0.2, "missed: torch"),
+    ],
+)
+def test_a_goal_is_a_ratio_or_a_time(name: str, milliseconds: float, said: str) -> None:
+    sides = {**SIDES, "gradserve": {**SIDES["gradserve"], "median": milliseconds}}
+    assert card_verdict(name, {"sides": sides}).startswith(said)
 
 
 # ---------------------------------------------------------------- what tools say
