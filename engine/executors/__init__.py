@@ -104,8 +104,9 @@ def open_executor(
 
     On a CPU, `threads` are what one kernel may use. With `compile` on, loops are compiled: in the background, by and by
     (`determinism` fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that are ready to
-    run again may take `instance_bytes` in all while they are idle. Of a GPU's memory, at most `device_bytes` are taken,
-    by default nine tenths; `device_workspace` of them, a quarter at most, are what its kernels and libraries work in.
+    run again may take `instance_bytes` in all while they are idle; on a GPU, what they carry to it and back, which lies
+    in pinned memory, may take as many. Of a GPU's memory, at most `device_bytes` are taken, by default nine tenths;
+    `device_workspace` of them, a quarter at most, are what its kernels and libraries work in.
 
     Raises RuntimeError when a device is asked for and cannot be had.
     """

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from engine.executors.cuda_pinned import PinnedMemory
 from engine.executors.interpreter import Buffer
 from engine.graph.op import Array
 from engine.graph.tensor_type import INT32, HostArray, TensorType
@@ -22,10 +23,6 @@ _TO_DEVICE, _TO_HOST = 1, 2
 _Key = TypeVar("_Key", bound=Hashable)
 
 
-class NoPinnedMemory(Exception):
-    """The system has no memory, or none for this process, that the card may read by itself."""
-
-
 class Exchange:
     """Feeds, flags and results of a plan, in this order, in memory of the card and in pinned memory of the host.
 
@@ -33,14 +30,15 @@ class Exchange:
     made on the current stream, and may be recorded: their addresses do not change.
     """
 
-    def __init__(self, cupy: Any, fed: Mapping[Hashable, TensorType], flags: int, results: Sequence[int]) -> None:
-        """`flags` is how many there are, `results` the bytes of each buffer. Raises NoPinnedMemory."""
+    def __init__(
+        self, cupy: Any, pinned: PinnedMemory, fed: Mapping[Hashable, TensorType], flags: int, results: Sequence[int]
+    ) -> None:
+        """`flags` is how many there are, `results` the bytes of each buffer. Raises as `PinnedMemory.block`."""
         self._cupy = cupy
         sizes = [*(type.nbytes for type in fed.values()), INT32.itemsize * flags, *results]
         starts = [*accumulate(map(_rounded, sizes), initial=0)]
         self._noted, self._found, self._end = starts[len(fed)], starts[len(fed) + 1], starts[-1]
-        self._pinned = _pinned(cupy, self._end)
-        self._here: HostArray = np.frombuffer(self._pinned, np.uint8, self._end)
+        self._here = pinned.block(self._end)
         self._there = cupy.cuda.alloc(self._end)
         self._places = [self._on_host(type, at) for type, at in zip(fed.values(), starts, strict=False)]
         #: on the card
@@ -66,11 +64,11 @@ class Exchange:
 
     def send(self) -> None:
         """Copy feeds to the card, and clear its flags."""
-        self._copy(self._there.ptr, self._pinned.ptr, self._found, _TO_DEVICE)
+        self._copy(self._there.ptr, self._here.ptr, self._found, _TO_DEVICE)
 
     def fetch(self) -> None:
         """Copy flags and results to the host."""
-        here, there = self._pinned.ptr + self._noted, self._there.ptr + self._noted
+        here, there = self._here.ptr + self._noted, self._there.ptr + self._noted
         self._copy(here, there, self._end - self._noted, _TO_HOST)
 
     def fetched(self, array: Array) -> HostArray | None:
@@ -81,7 +79,7 @@ class Exchange:
         return self._on_host(TensorType.of(array), at)
 
     def _on_host(self, type: TensorType, at: int) -> HostArray:
-        return np.ndarray(type.shape, type.dtype, self._here, at)
+        return np.ndarray(type.shape, type.dtype, self._here.bytes, at)
 
     def _copy(self, to: int, of: int, nbytes: int, kind: int) -> None:
         stream = self._cupy.cuda.get_current_stream().ptr
@@ -101,10 +99,3 @@ def carried(sizes: Mapping[_Key, int]) -> list[_Key]:
 
 def _rounded(nbytes: int) -> int:
     return -(-nbytes // _ALIGNED) * _ALIGNED
-
-
-def _pinned(cupy: Any, nbytes: int) -> Any:
-    try:
-        return cupy.cuda.alloc_pinned_memory(nbytes)
-    except cupy.cuda.runtime.CUDARuntimeError as error:
-        raise NoPinnedMemory(str(error)) from None

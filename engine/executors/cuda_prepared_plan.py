@@ -12,6 +12,7 @@ from engine.executors.cuda_binding import CudaBinder
 from engine.executors.cuda_capture import CudaCall, CudaRecorder, CudaSegment, in_segments
 from engine.executors.cuda_exchange import Exchange, carried
 from engine.executors.cuda_flags import CudaFlags, ExchangedFlags
+from engine.executors.cuda_pinned import PinnedMemory
 from engine.executors.feeds import fed
 from engine.executors.instance_pool import ReadyPlan
 from engine.executors.interpreter import Buffer, Executor
@@ -46,8 +47,11 @@ class CudaPreparedPlan:
     addresses do not change.
     """
 
-    def __init__(self, plan: Plan, executor: Executor, binder: CudaBinder, workspace: Array) -> None:
-        """`workspace` is the worker's: one of its own is made where a loop wants more."""
+    def __init__(
+        self, plan: Plan, executor: Executor, binder: CudaBinder, workspace: Array, pinned: PinnedMemory
+    ) -> None:
+        """`workspace` is the worker's: one of its own is made where a loop wants more. `pinned` is for exchanges."""
+        self._pinned = pinned
         self._executor, self._binder, self._steps = executor, binder, plan.steps
         self._feeds, self._feed_types, self._slots = plan.feeds, plan.feed_types, plan.slots
         self._results, self._types = plan.results, plan.result_types
@@ -99,7 +103,7 @@ class CudaPreparedPlan:
         """As `Executor.run`, of feeds on the host or on the card. After an error it can be called again.
 
         What is small goes there and comes back within what is recorded. `copied` makes a copy on the card of what is
-        not, which may be under way until this returns. Raises LoopOutOfRange and NoPinnedMemory.
+        not, which may be under way until this returns. Raises LoopOutOfRange, NoPinnedMemory and PinnedMemoryFull.
         """
         xp, given = self._executor.xp, self._fed(feeds)
         carries = self._carries(given)
@@ -186,7 +190,7 @@ class CudaPreparedPlan:
     def _exchange(self, carries: Sequence[Hashable]) -> Exchange:
         fed = {feed: self._feed_types[feed] for feed in carries}
         results = [self._kept[k] for k in self._kept_small]
-        return Exchange(self._executor.xp, fed, max(1, len(self._steps)), results)
+        return Exchange(self._executor.xp, self._pinned, fed, max(1, len(self._steps)), results)
 
     def _new(self, key: _Key, feeds: Mapping[Hashable, Array], exchange: Exchange | None) -> _Variant:
         xp = self._executor.xp

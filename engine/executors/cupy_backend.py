@@ -10,12 +10,12 @@ import numpy as np
 
 from engine.executors.binding import Binder
 from engine.executors.cuda_binding import CudaBinder, CudaPlans
-from engine.executors.cuda_exchange import NoPinnedMemory
 from engine.executors.cuda_kernels import CudaKernels
+from engine.executors.cuda_pinned import NoPinnedMemory, PinnedMemory, PinnedMemoryFull
 from engine.executors.cuda_prepared_plan import CudaPreparedPlan, LoopOutOfRange
 from engine.executors.cuda_recipes import CardCalls
 from engine.executors.cuda_registered import RegisteredMemory
-from engine.executors.instance_pool import IDLE_SHARE, InstancePool, ReadyPlan
+from engine.executors.instance_pool import IDLE_SHARE, INSTANCE_BYTES, InstancePool, ReadyPlan
 from engine.executors.interpreter import DEVICE_WORKSPACE, Buffer, Executor, ExecutorSettings, Observer
 from engine.executors.tiers import Compiling, Determinism, ExecutionTiers
 from engine.graph.limits import NO_DEADLINE, Deadline
@@ -50,7 +50,7 @@ class CuPyExecutor(Executor):
     ops can be. With `compile` on, loops are compiled, when `determinism` says (engine.executors.tiers), and what is
     compiled is kept in `store`. Of the memory of the card, at most `device_bytes` are taken, by default LARGEST_SHARE
     of it. Of these, `device_workspace` are what kernels and libraries work in, one after the other, but no more than
-    one part in WORKSPACE_SHARE.
+    one part in WORKSPACE_SHARE. Of the host's memory, what plans carry to and fro takes at most `pinned_bytes`.
     """
 
     device: ClassVar[str] = "cuda"
@@ -65,6 +65,7 @@ class CuPyExecutor(Executor):
         device_workspace: int = DEVICE_WORKSPACE,
         *,
         compile: Compiling = "off",
+        pinned_bytes: int = INSTANCE_BYTES,
     ) -> None:
         """Raises RuntimeError when there is no usable GPU."""
         if not is_available():
@@ -76,7 +77,7 @@ class CuPyExecutor(Executor):
         limit = device_bytes or int(LARGEST_SHARE * cupy.cuda.Device().mem_info[1])
         cupy.get_default_memory_pool().set_limit(size=limit)
         self.instances = InstancePool(limit // IDLE_SHARE)
-        self._registered = RegisteredMemory(cupy)
+        self._pinned, self._registered = PinnedMemory(cupy, pinned_bytes), RegisteredMemory(cupy)
         self._kernels = CudaKernels(cupy, store)
         self._workspace = self._work_in(min(device_workspace, limit // WORKSPACE_SHARE))
         plans = CudaPlans(
@@ -102,7 +103,8 @@ class CuPyExecutor(Executor):
     def opened(cls, settings: ExecutorSettings) -> Self:
         """With all that is for a card. Raises RuntimeError when there is no usable GPU."""
         sizes = settings.device_bytes, settings.device_workspace
-        return cls(settings.determinism, settings.store, *sizes, compile=settings.compile)
+        bytes = settings.instance_bytes
+        return cls(settings.determinism, settings.store, *sizes, compile=settings.compile, pinned_bytes=bytes)
 
     @property
     def kernels(self) -> int:
@@ -145,13 +147,17 @@ class CuPyExecutor(Executor):
     ) -> list[np.ndarray[Any, Any]]:
         """As its parent, with what is small carried within what is recorded: one launch, and one wait.
 
-        Where the card's memory is full, plans that are ready free some first. Raises MemoryError.
+        Where the card's memory is full, or all is pinned that may be, plans that are ready free some first. Raises
+        MemoryError.
         """
         try:
             return self._run_exchanging(plan, feeds, deadline, watch)
-        except self._cupy.cuda.memory.OutOfMemoryError:
+        except (self._cupy.cuda.memory.OutOfMemoryError, PinnedMemoryFull):
             self.free()
+        try:
             return self._run_exchanging(plan, feeds, deadline, watch)
+        except PinnedMemoryFull:  # by what runs just now
+            return super().run(plan, feeds, deadline, watch)
 
     def _run_exchanging(
         self, plan: Plan, feeds: Mapping[Hashable, HostArray], deadline: Deadline, watch: Observer | None
@@ -196,7 +202,7 @@ class CuPyExecutor(Executor):
     def bind(self, plan: Plan, binder: Binder) -> CudaPreparedPlan:
         """Launches, to be recorded."""
         assert isinstance(binder, CudaBinder)
-        return CudaPreparedPlan(plan, self, binder, self._workspace)
+        return CudaPreparedPlan(plan, self, binder, self._workspace, self._pinned)
 
     def free(self) -> None:
         """Give back what nothing uses just now."""

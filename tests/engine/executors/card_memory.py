@@ -242,10 +242,10 @@ class Card:
             ctypes.memmove(to, found, len(found))
 
     def pinned_memory(self, size: int) -> Any:
-        """As `alloc_pinned_memory`: something with `ptr`, whose bytes can be read and written."""
+        """As `PinnedMemory`: something with `ptr`, whose bytes can be read and written."""
         if self.forbids:
             raise CUDARuntimeError(self.forbids)
-        kind = type("PinnedMemoryPointer", (ctypes.c_ubyte * size,), {"ptr": property(ctypes.addressof)})
+        kind = type("PinnedMemory", (ctypes.c_ubyte * size,), {"ptr": property(ctypes.addressof)})
         made = kind()
         ctypes.memset(made, 0x77, size)
         self.pinned[made.ptr] = size

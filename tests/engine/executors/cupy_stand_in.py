@@ -371,6 +371,12 @@ def _as_strided(x: DeviceArray, shape: Any = None, strides: Any = None) -> Devic
     return computed(lambda plain: np.lib.stride_tricks.as_strided(plain, shape, strides), (x,), {})
 
 
+def _pinned_pointer(memory: Any, offset: int) -> Any:
+    """As `PinnedMemoryPointer`, of the beginning of some memory."""
+    assert offset == 0
+    return memory
+
+
 class _CuPy(types.ModuleType):
     """The module cupy: what is not here is NumPy's, whose functions launch where an operand is of the card."""
 
@@ -399,7 +405,8 @@ def cupy_stand_in() -> dict[str, types.ModuleType]:
         UnownedMemory=UnownedMemory,
         Stream=CARD.new_stream,
         alloc=CARD.allocated,
-        alloc_pinned_memory=CARD.pinned_memory,
+        PinnedMemory=CARD.pinned_memory,
+        PinnedMemoryPointer=_pinned_pointer,
         using_allocator=CARD.using_allocator,
         get_current_stream=lambda: CARD.stream,
         memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError),

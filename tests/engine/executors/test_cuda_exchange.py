@@ -12,6 +12,7 @@ import pytest
 from engine import Builder, Limits, Plan, TensorType, Value, registry
 from engine.executors import cupy_backend
 from engine.executors.cuda_exchange import MOST_CARRIED, Exchange, carried
+from engine.executors.cuda_pinned import PinnedMemory
 from engine.executors.cuda_prepared_plan import MOST_MADE
 from engine.executors.cupy_backend import CuPyExecutor
 from engine.executors.numpy_backend import NumPyExecutor
@@ -277,7 +278,7 @@ def test_parts_of_a_block_are_aligned_as_memory_of_a_pool_is() -> None:
     types: dict[Any, TensorType] = {
         k: TensorType(shape, np.dtype(dtype)) for k, (shape, dtype) in enumerate([((3,), "bool"), ((), "float64")])
     }
-    exchange = Exchange(cupy, types, 5, [7, 0, 1000])
+    exchange = Exchange(cupy, PinnedMemory(cupy, 1 << 20), types, 5, [7, 0, 1000])
     places = [x.data.ptr for x in (*exchange.feeds.values(), exchange.flags)] + [x.ptr for x in exchange.buffers]
     assert not any(place % 512 for place in places)
     assert places[0] < places[1] < places[2] < places[3]
@@ -378,3 +379,22 @@ def test_what_an_exchange_takes_is_counted() -> None:
     plan, executor = plan_of(x.exp()), CuPyExecutor()
     executor.run(plan, {0: numbers(100, 100)})
     assert executor.instances.held >= 2 * 2 * 40_000  # feed and result, on either side
+
+
+@on_stand_in
+def test_what_is_pinned_is_bounded_and_idle_plans_make_room() -> None:
+    plans = [plan_of(leaf(k, 100).exp()) for k in range(90, 100)]
+    executor = CuPyExecutor(pinned_bytes=250_000)  # for three of them
+    for _ in range(3):
+        for k, plan in enumerate(plans, 90):
+            assert_same(executor.run(plan, {0: numbers(k, 100)}), [np.exp(numbers(k, 100))])
+            assert sum(CARD.pinned.values()) <= 250_000
+    assert [taken(executor, plans[-1], {0: numbers(99, 100)}) for _ in range(3)][-1] == (1, 0, 1)
+
+
+@on_stand_in
+def test_a_plan_that_needs_more_than_may_be_pinned_runs_without() -> None:
+    plan, executor = layers(), CuPyExecutor(pinned_bytes=1000)
+    for _ in range(3):
+        assert_same(executor.run(plan, FEED), one_by_one(executor, plan, FEED))
+    assert not CARD.pinned
