@@ -13,11 +13,11 @@ from engine.graph.tensor_type import HostArray
 
 
 class NoPinnedMemory(Exception):
-    """The system has none, or none for this process."""
+    """The system has none, or none for this process, or less may be pinned than is needed."""
 
 
 class PinnedMemoryFull(Exception):
-    """Plans hold all that they may."""
+    """Others hold what is needed."""
 
 
 class PinnedBlock:
@@ -44,6 +44,8 @@ class PinnedMemory:
     def block(self, nbytes: int) -> PinnedBlock:
         """Bytes in which anything lies. Raises PinnedMemoryFull and NoPinnedMemory."""
         cuda = self._cupy.cuda
+        if nbytes > self._most:
+            raise NoPinnedMemory(f"plans may pin {self._most:,} bytes, and one needs more")
         with self._lock:
             while self._gone:
                 self._held -= self._gone.popleft()

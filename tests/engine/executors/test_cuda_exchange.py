@@ -188,7 +188,7 @@ def test_extents_of_zero() -> None:
 def test_nothing_fed_and_nothing_computed() -> None:
     x, builder = leaf(3), Builder(registry())
     constant = builder.emit(registry().ops["full"], (), {"shape": (3,), "fill": 2.5, "dtype": np.dtype("float32")})
-    plan, executor = plan_of(constant.exp(), constant), CuPyExecutor()
+    plan, executor = plan_of(constant * 3.0, constant), CuPyExecutor()
     for _ in range(3):
         assert_same(one_by_one(executor, plan, {}), NumPyExecutor().run(plan, {}))
         assert_same(executor.run(plan, {}), NumPyExecutor().run(plan, {}))
@@ -319,6 +319,7 @@ def test_what_a_kernel_has_no_formula_for_is_computed_step_by_step() -> None:
     plan = plan_of((x * 2.0).sin() + x, x)
     executor = settled(plan, FEED)
     far, deadline = {0: FEED[0] * np.float32(1e9)}, Deadline(60.0)
+    executor.run(plan, {0: executor.to_device(far[0])})
     found, same = executor.run(plan, far, deadline)
     np.testing.assert_allclose(found, NumPyExecutor().run(plan, far)[0], rtol=1e-6)
     np.testing.assert_array_equal(same, far[0])
@@ -393,8 +394,23 @@ def test_what_is_pinned_is_bounded_and_idle_plans_make_room() -> None:
 
 
 @on_stand_in
-def test_a_plan_that_needs_more_than_may_be_pinned_runs_without() -> None:
+def test_a_plan_that_needs_more_than_may_be_pinned_runs_without_and_drives_nobody_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(cupy_backend, "_unpinned", Reasons("one by one: %s"))
     plan, executor = layers(), CuPyExecutor(pinned_bytes=1000)
     for _ in range(3):
         assert_same(executor.run(plan, FEED), one_by_one(executor, plan, FEED))
     assert not CARD.pinned
+    assert executor.instances.held
+    assert warnings(caplog) == ["one by one: plans may pin 1,000 bytes, and one needs more"]
+
+
+@on_stand_in
+def test_while_others_hold_what_may_be_pinned_a_plan_runs_without() -> None:
+    plan, executor = layers(), CuPyExecutor(pinned_bytes=1 << 20)
+    held = executor._pinned.block(1 << 20)
+    assert_same(executor.run(plan, FEED), one_by_one(executor, plan, FEED))
+    assert [*CARD.pinned] == [held.ptr]
+    del held
+    assert [taken(executor, plan, FEED) for _ in range(3)][-1] == (1, 0, 1)
