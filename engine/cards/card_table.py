@@ -51,11 +51,6 @@ def has_card_recipes(op: Kernel) -> bool:
     return of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
 
 
-def is_built_in_background(op: Kernel) -> bool:
-    """Whether its recipe may take seconds, though nothing of it is compiled by us."""
-    return isinstance(op, HalfRows | HalfGradients)
-
-
 def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs: Any) -> CardRecipe | None:
     """What a card launches for a result of operands of these types, which lie as their strides say.
 

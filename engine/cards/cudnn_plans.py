@@ -9,9 +9,8 @@ from typing import Any, Final, NamedTuple
 from engine.cards.cudnn_library import CudnnLibrary
 from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.reasons import Reasons
+from engine.native.refused_kernels import RefusedKernels
 
-#: requests without a plan that are remembered
-_MOST_REMEMBERED: Final = 4096
 #: plans that are ready, some kB each
 _MOST_READY: Final = 1024
 #: characters of a reason
@@ -54,21 +53,19 @@ class CudnnPlans:
         self._library = library
         self._store = KernelStore() if store is None else store
         self._ready: OrderedDict[str, CudnnPlan] = OrderedDict()
-        self._refused: dict[str, None] = {}
+        self._refused = RefusedKernels()
         self._reasons = Reasons("cuDNN is not used for %s")
 
     def find(self, request: PlanRequest, *, may_plan: bool = True) -> CudnnPlan | None:
         """The plan for a request; None where there is none, or planning failed, or would have to be done first."""
         key = kernel_key(request.identity, system="cuda", processor="", compiler=self._library.target)
-        if key in self._refused:
+        if self._refused.reason(key) is not None:
             return None
         found = self._ready.get(key) or self._kept(key, request)
         if found is None and may_plan:
             found = self._new(key, request)
             if found is None:
-                self._refused[key] = None
-                if len(self._refused) > _MOST_REMEMBERED:
-                    self._refused.pop(next(iter(self._refused)), None)
+                self._refused.add(key, "it has no plan")
         if found is not None:
             self._ready[key] = found
             if len(self._ready) > _MOST_READY:

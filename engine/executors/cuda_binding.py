@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from engine.executors.binding import Binder
 from engine.executors.cuda_kernels import CompiledCudaLoop, CudaCode, CudaKernels, CudaModule
-from engine.executors.cuda_recipes import CardCalls, builds_in_background, recipe_on, recipe_texts
+from engine.executors.cuda_recipes import CardCalls, may_have_recipes, recipe_on, recipe_texts, recipes_of_plan
 from engine.graph.op import Array, Kernel, KernelCall
 from engine.graph.precision import IEEE, Precision
 from engine.graph.run_context import RunContext
@@ -119,16 +119,17 @@ class CudaPlans:
         return self._kernels.compiled
 
     def has_recipes(self, plan: Plan) -> bool:
-        """Whether steps that are no loops have kernels that are to be compiled."""
-        return builds_in_background(plan) or bool(recipe_texts(plan, self._cards.terms(plan.precision)))
+        """Whether steps that are no loops may have kernels that are to be compiled."""
+        return may_have_recipes(plan)
 
     def compile(
         self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
     ) -> Binder | None:
         """What binds all steps of a plan; None where `stop` came true in between. Raises KernelUnavailable."""
-        compiled = self._kernels.compile(plan, stop, first)
+        texts = recipe_texts(recipes_of_plan(plan, self._cards.terms(plan.precision, may_wait=True)))
+        compiled = self._kernels.compile(plan, stop, first, texts)
         modules: dict[str, CudaModule] = {}
-        for text in recipe_texts(plan, self._cards.terms(plan.precision, may_wait=True)):
+        for text in texts:
             if compiled is None or stop():
                 return None
             try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
+from itertools import chain
 from threading import Lock
 from typing import Any, Final, NamedTuple
 from weakref import WeakValueDictionary
@@ -21,6 +22,7 @@ from engine.loops.recurrence import recurrence_layout
 from engine.loops.schedule import lanes_of
 from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore
+from engine.native.refused_kernels import RefusedKernels
 from engine.planning.compiled_bodies import kernel_ops
 from engine.planning.fused import Fused
 from engine.planning.looped import PlannedCountedScan, PlannedScan
@@ -29,8 +31,6 @@ from engine.planning.step_loop import StepLoop
 
 #: bytes of arguments that any card takes
 _MOST_ARGUMENTS: Final = 4096
-#: kernels that could not be made, which are remembered
-_MOST_REFUSED: Final = 4096
 
 
 class CudaModule:
@@ -101,24 +101,28 @@ class CudaKernels:
         self._cupy = cupy
         self._store = KernelStore() if store is None else store
         self._loaded: WeakValueDictionary[str, CudaModule] = WeakValueDictionary()
-        self._refused: dict[str, str] = {}
+        self._refused = RefusedKernels()
         self._lock = Lock()
         #: kernels that were compiled or loaded, so far; and of these, those that were compiled
         self.made = 0
         self.compiled = 0
 
     def compile(
-        self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
+        self,
+        plan: Plan,
+        stop: Callable[[], bool] = lambda: False,
+        first: Iterable[Kernel] = (),
+        texts: Iterable[str] = (),
     ) -> dict[Kernel, CudaCode] | None:
         """The loops of a plan, first those of the ops `first`; None where `stop` came true between two.
 
-        What is missing is compiled first, side by side, and all is loaded by the thread that asks, in its order. Raises
-        KernelUnavailable.
+        What is missing is compiled first, side by side, with it `texts` of CUDA C, which `module` then has; and all is
+        loaded by the thread that asks, in its order. Raises KernelUnavailable for a loop.
         """
         made: dict[Kernel, CudaCode] = {}
         there = {op: op for op in kernel_ops(plan, _is_gone_through)}
         ops, wanted = list(dict.fromkeys([*(there[op] for op in first if op in there), *there])), cache(_wanted)
-        self._compile_missing((wanted(op).text for op in ops), stop)
+        self._compile_missing(chain((wanted(op).text for op in ops), map(_in_cuda, texts)), stop)
         for op in ops:
             if stop():
                 return None
@@ -144,20 +148,20 @@ class CudaKernels:
     def _compile(self, ways: Iterable[CardWay]) -> None:
         """Have the code of the first way that is not refused."""
         for way in ways:
-            if way.key in self._refused:
+            if self._refused.reason(way.key) is not None:
                 continue
             if way.key in self._loaded or self._store.get(way.key) is not None:
                 return
             try:
                 self._code(way)
             except KernelUnavailable as error:
-                self._refuse(way, error)
+                self._refused.add(way.key, str(error))
             else:
                 return
 
     def module(self, text: CardText | str) -> CudaModule:
         """The kernels of a text, or of CUDA C alone, compiled or loaded. Raises KernelUnavailable, where all refuse."""
-        asked, refusals = CardText(lambda: text) if isinstance(text, str) else text, list[str]()
+        asked, refusals = _in_cuda(text) if isinstance(text, str) else text, list[str]()
         for way in ways(asked, card_compilers(self._cupy)):
             found = self._loaded.get(way.key)
             if found is not None:
@@ -172,19 +176,14 @@ class CudaKernels:
         raise KernelUnavailable("; ".join(refusals))
 
     def _made(self, way: CardWay) -> CudaModule:
-        if way.key in self._refused:
-            raise KernelUnavailable(self._refused[way.key])
+        refused = self._refused.reason(way.key)
+        if refused is not None:
+            raise KernelUnavailable(refused)
         try:
             return self._kept(way.key) or self._load(self._code(way))
         except KernelUnavailable as error:
-            self._refuse(way, error)
+            self._refused.add(way.key, str(error))
             raise
-
-    def _refuse(self, way: CardWay, error: KernelUnavailable) -> None:
-        with self._lock:
-            self._refused[way.key] = str(error)
-            if len(self._refused) > _MOST_REFUSED:
-                self._refused.pop(next(iter(self._refused)), None)
 
     def _kept(self, key: str) -> CudaModule | None:
         """The kernels that were kept; None where there are none, or they cannot be loaded."""
@@ -209,6 +208,10 @@ class CudaKernels:
         except self._cupy.cuda.driver.CUDADriverError as error:
             raise KernelUnavailable(f"a kernel was not loaded: {error}") from None
         return CudaModule(module)
+
+
+def _in_cuda(text: str) -> CardText:
+    return CardText(lambda: text)
 
 
 def _is_gone_through(scan: PlannedScan) -> bool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from engine.cards.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase, ProductPhase
-from engine.cards.card_table import card_recipe_for, has_card_recipes, is_built_in_background
+from engine.cards.card_table import card_recipe_for, has_card_recipes
 from engine.cards.card_terms import CardTerms, CudnnRecipes
 from engine.cards.cublaslt import CublasLt
 from engine.cards.cudnn_calls import cudnn_call
@@ -163,12 +163,18 @@ def recipe_on(terms: CardTerms, step: Step, operands: Sequence[Any], out: Any) -
     return card_recipe_for(step.op, terms, _lying(out), *map(_lying, operands), **step.attrs)
 
 
-def recipe_texts(plan: Plan, terms: CardTerms) -> list[str]:
-    """Texts with kernels of a plan's recipes, and of the plans that it runs, each once."""
-    return list(dict.fromkeys(recipe.text for recipe in _recipes(plan, terms) if recipe.text))
+def may_have_recipes(plan: Plan) -> bool:
+    """Whether a plan, or one that it runs, has nodes that there are recipes for: made they are when it is compiled."""
+    return any(has_card_recipes(step.op) for here in plans_within(plan) for step in here.steps)
 
 
-def _recipes(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
+def recipe_texts(recipes: Iterable[CardRecipe]) -> list[str]:
+    """The texts with their kernels, each once."""
+    return list(dict.fromkeys(recipe.text for recipe in recipes if recipe.text))
+
+
+def recipes_of_plan(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
+    """Those of its nodes as they are planned to lie, and of the plans that it runs."""
     for here in plans_within(plan):
         if not any(has_card_recipes(step.op) for step in here.steps):
             continue
@@ -179,11 +185,6 @@ def _recipes(plan: Plan, terms: CardTerms) -> Iterator[CardRecipe]:
             found = has_card_recipes(step.op) and card_recipe_for(step.op, terms, out, *operands, **step.attrs)
             if found:
                 yield found
-
-
-def builds_in_background(plan: Plan) -> bool:
-    """Whether there is a node, in the plan or in one that it runs, whose recipe may take seconds."""
-    return any(is_built_in_background(step.op) for here in plans_within(plan) for step in here.steps)
 
 
 def _card(cupy: Any) -> str:

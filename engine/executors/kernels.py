@@ -25,6 +25,7 @@ from engine.native.kernel_errors import KernelUnavailable
 from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.machine_code import machine_code, target
 from engine.native.native_call import LoadedKernel, load_kernel
+from engine.native.refused_kernels import RefusedKernels
 from engine.native.runner import IS_SUPPORTED, Runner, shared_runner
 from engine.planning.compiled_bodies import CompiledOp, kernel_ops
 from engine.planning.fused import Fused
@@ -32,8 +33,6 @@ from engine.planning.looped import PlannedScan, RunsPlans
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import Plan, Step
 
-#: kernels that could not be made, which are remembered
-MOST_REFUSED: Final = 4096
 #: elements that a kernel goes through all steps of: beyond, a vector's chain of operations takes longer than the calls
 MOST_AT_ONCE: Final = 128
 
@@ -68,7 +67,7 @@ class Kernels:
         self.threads = threads
         self._store = KernelStore() if store is None else store
         self._loaded: WeakValueDictionary[str, Any] = WeakValueDictionary()
-        self._refused: dict[str, str] = {}
+        self._refused = RefusedKernels()
         #: kernels that were compiled or loaded, so far; and of these, those that were compiled
         self.made = 0
         self.compiled = 0
@@ -136,14 +135,13 @@ class Kernels:
         return kernel
 
     def _made(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
-        if key in self._refused:
-            raise KernelUnavailable(self._refused[key])
+        refused = self._refused.reason(key)
+        if refused is not None:
+            raise KernelUnavailable(refused)
         try:
             return self._kept(key, load) or self._new(key, text, load)
         except KernelUnavailable as error:
-            self._refused[key] = str(error)
-            if len(self._refused) > MOST_REFUSED:
-                self._refused.pop(next(iter(self._refused)), None)
+            self._refused.add(key, str(error))
             raise
 
     def _kept(self, key: str, load: Callable[[bytes], K]) -> K | None:

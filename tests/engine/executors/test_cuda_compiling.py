@@ -167,6 +167,58 @@ def test_kernels_are_compiled_side_by_side() -> None:
     assert sorted(done) == [0, 1]
 
 
+# ---------------------------------------------------------------- texts of recipes
+
+TEXTS = ("one recipe", "another recipe")
+
+
+class Meeting(Compilers):
+    """Compilers each of whose first texts waits, until as many are being compiled at a time."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, count: int, refuses: tuple[str, ...] = ()) -> None:
+        super().__init__(monkeypatch, refuses)
+        monkeypatch.setattr(cuda_compiling, "_cores", lambda: count)
+        self._barrier, self.texts = threading.Barrier(count), list[str]()
+
+    def _code(self, language: str, text: str) -> bytes:
+        with self._lock:
+            self.texts.append(text)
+        self._barrier.wait(60)
+        return super()._code(text if text in self._refuses else language, text)
+
+
+def test_texts_of_recipes_are_compiled_side_by_side_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two texts at a time, each of which waits for the other: and none is compiled again when it is loaded."""
+    compilers, card, store = Meeting(monkeypatch, 2), Card(), KernelStore()
+    kernels = CudaKernels(card, store)
+    assert kernels.compile(plan_of(0), texts=[*TEXTS, TEXTS[0]]) == {}
+    assert sorted(compilers.texts) == sorted(TEXTS)
+    for text in TEXTS:
+        kernels.module(text)
+        CudaKernels(card, store).module(text)
+    assert len(compilers.texts) == kernels.compiled == kernels.made == 2
+    assert sorted({*card.loaded}) == sorted(f"cuda {text}".encode() for text in TEXTS)
+
+
+def test_texts_of_recipes_and_loops_are_compiled_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop waits for a recipe's text, and that for the loop."""
+    compilers = Meeting(monkeypatch, 2)
+    assert loops_of(CudaKernels(Card()).compile(plan_of(1), texts=TEXTS[:1])) == 1
+    assert compilers.texts[0] != compilers.texts[1]
+    assert TEXTS[0] in compilers.texts
+
+
+def test_a_text_that_is_refused_leaves_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    compilers = Meeting(monkeypatch, 2, refuses=TEXTS[:1])
+    kernels = CudaKernels(Card())
+    assert kernels.compile(plan_of(0), texts=TEXTS) == {}
+    kernels.module(TEXTS[1])
+    for _ in range(2):
+        with pytest.raises(KernelUnavailable, match="one recipe refused"):
+            kernels.module(TEXTS[0])
+    assert sorted(compilers.texts) == sorted(TEXTS)
+
+
 # ---------------------------------------------------------------- which there are
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,9 +15,10 @@ from engine.cards import card_table
 from engine.cards.card_recipe import CardPlace, CardRecipe, LaunchPhase
 from engine.cards.card_terms import CardTerms
 from engine.cards.product_recipes import SPLIT_TEXT
+from engine.executors import cuda_compiling
 from engine.executors.cuda_binding import CudaBinder
 from engine.executors.cuda_kernels import CudaKernels
-from engine.executors.cuda_recipes import CardCalls, recipe_texts
+from engine.executors.cuda_recipes import CardCalls, recipe_texts, recipes_of_plan
 from engine.executors.cupy_backend import WORKSPACE_SHARE, CuPyExecutor
 from engine.executors.interpreter import DEVICE_WORKSPACE
 from engine.executors.numpy_backend import NumPyExecutor
@@ -296,7 +298,7 @@ def test_texts_are_those_of_bodies_too() -> None:
     )
     call = Values.of_program(asked.program, asked.results)
     plan = Compiler(NO_LIMITS).compile(asked.program, asked.types, call).plan
-    assert recipe_texts(plan, CardTerms()) == [DOUBLE]
+    assert recipe_texts(recipes_of_plan(plan, CardTerms())) == [DOUBLE]
 
 
 @pytest.mark.usefixtures("stand_in")
@@ -306,7 +308,7 @@ def test_in_a_coarser_precision_kernels_split_operands() -> None:
     x = leaf(6, 7)
     plan = plan_of(x @ x.transpose())
     (step,) = (step for step in plan.steps if step.op.name == "matmul")
-    assert recipe_texts(plan, cards.terms("tf32x3")) == [SPLIT_TEXT]
+    assert recipe_texts(recipes_of_plan(plan, cards.terms("tf32x3"))) == [SPLIT_TEXT]
     binder = CudaBinder({}, {SPLIT_TEXT: modules.module(SPLIT_TEXT)}, cards)
     a = cupy.asarray(np.full((6, 7), 1 + 2.0**-12, "float32"))
     found = {}
@@ -349,6 +351,30 @@ def pick_recipe(_: CardTerms, __: TensorType, x: TensorType, *___: TensorType, *
     operands = CardPlace("operand", 0), CardPlace("operand", 1)
     table = (*operands, CardPlace("result", 0), CardPlace("flag"), x.shape[0])
     return CardRecipe((LaunchPhase("pick", (1, 1), (32, 1), table),), PICK)
+
+
+@pytest.mark.usefixtures("stand_in")
+def test_the_texts_of_a_plans_recipes_are_compiled_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two at a time, each of which waits for the other."""
+    monkeypatch.setattr(card_table, "CARD_RECIPES", {Gather: pick_recipe, Sort: double_recipe})
+    monkeypatch.setattr(cuda_compiling, "_cores", lambda: 2)
+    meeting, texts, compile_cuda = threading.Barrier(2), list[str](), cuda_compiling.compile_cuda
+
+    def meet(cupy: Any, architecture: str, text: str) -> bytes:
+        texts.append(text)
+        meeting.wait(60)
+        return compile_cuda(cupy, architecture, text)
+
+    monkeypatch.setattr(cuda_compiling, "compile_cuda", meet)
+    builder = Builder(registry())
+    x, index = leaf(5, builder=builder), leaf(1, dtype="int64", builder=builder, number=1)
+    plan, feeds = plan_of(x.gather(index, axis=0), x.sort(axis=0)), {0: numbers(5), 1: np.array([3])}
+    executor = recorded(plan, feeds, compile="on")
+    assert sorted(texts) == sorted([DOUBLE, PICK])
+    assert executor.kernels == 2
+    picked, doubled = executor.run(plan, feeds)
+    np.testing.assert_array_equal(picked, feeds[0][3:4])
+    np.testing.assert_array_equal(doubled, 2 * feeds[0])
 
 
 @pytest.mark.usefixtures("stand_in")

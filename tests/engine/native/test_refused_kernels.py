@@ -1,0 +1,22 @@
+"""What could not be made is remembered with its reason, and only so much of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from engine.native import refused_kernels
+from engine.native.refused_kernels import RefusedKernels
+
+
+def test_a_reason_is_known_by_its_key() -> None:
+    refused = RefusedKernels()
+    refused.add("a", "too large")
+    assert (refused.reason("a"), refused.reason("b")) == ("too large", None)
+
+
+def test_the_first_is_forgotten_for_one_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(refused_kernels, "MOST_REFUSED", 2)
+    refused = RefusedKernels()
+    for key in ("a", "b", "a", "c"):
+        refused.add(key, f"of {key}")
+    assert [refused.reason(key) for key in "abc"] == [None, "of b", "of c"]
