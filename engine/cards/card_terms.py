@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from engine.cards.candidates import NO_CHOICES, Choices
 from engine.cards.convolutions import CudnnConvolutions
 from engine.cards.cudnn_attention import CudnnAttention
 from engine.cards.cudnn_library import CudnnLibrary
@@ -24,7 +25,7 @@ class CardTerms(NamedTuple):
     """Terms of a recipe: how float32 operands may be read, and the bytes that it may work in.
 
     In `deterministic` ones, nothing is added in an order of chance. `may_wait` is whether a plan that takes seconds to
-    build is built, where there is none yet.
+    build is built, where there is none yet. Of a library's algorithms, those are used that are among the `choices`.
     """
 
     precision: Precision = IEEE
@@ -32,3 +33,4 @@ class CardTerms(NamedTuple):
     deterministic: bool = True
     cudnn: CudnnRecipes | None = None
     may_wait: bool = True
+    choices: Choices = NO_CHOICES

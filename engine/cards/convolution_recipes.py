@@ -15,7 +15,12 @@ def convolution_card_recipe(terms: CardTerms, directed: DirectedConvolution) -> 
     of, direction = directed
     precision = convolution_precision(terms.precision) if of.dtype == "float32" else IEEE
     by_cudnn = terms.cudnn and terms.cudnn.convolutions.recipe(
-        of, direction, precision=precision, deterministic=terms.deterministic, workspace=terms.workspace
+        of,
+        direction,
+        precision=precision,
+        deterministic=terms.deterministic,
+        workspace=terms.workspace,
+        choices=terms.choices,
     )
     found = by_cudnn or column_recipe(of, direction, terms.workspace)
     return found and _read_in(found, precision)

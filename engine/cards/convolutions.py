@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple
 
+from engine.cards.candidates import NO_CHOICES, Choices
 from engine.cards.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase
 from engine.cards.cudnn_library import CudnnLibrary
 from engine.cards.cudnn_plans import CudnnPlans, PlanRequest
@@ -41,10 +42,12 @@ class CudnnConvolutions:
         precision: Precision,
         deterministic: bool,
         workspace: int,
+        choices: Choices = NO_CHOICES,
     ) -> CardRecipe | None:
         """One plan, and zeros where no window lies; None where cuDNN has none that works in `workspace` bytes.
 
         `precision` is what was asked for. In a `deterministic` one no engine is noted to add in an order of chance.
+        Which plan it is, `choices` say.
         """
         placed = _placed(of, direction) if of.dtype in FLOATS else None
         if placed is None:
@@ -52,10 +55,9 @@ class CudnnConvolutions:
         is_ieee = of.dtype == IEEE == convolution_precision(precision)
         without = _NOT_IEEE if is_ieee else _INEXACT
         notes = (*without, "NONDETERMINISTIC") if deterministic else without
-        request = PlanRequest(
-            f"{direction} {of.dtype} {placed}", partial(_graph, placed, direction, of.dtype), notes, workspace
-        )
-        plan = self._plans.find(request)
+        text, state = f"{direction} {of.dtype} {placed}", partial(_graph, placed, direction, of.dtype)
+        request = PlanRequest(text, state, notes, workspace, _sizes(placed, of.itemsize))
+        plan = self._plans.find(request, choices=choices)
         if plan is None:
             return None
         run = CudnnPhase(plan, _places(direction), CardPlace("workspace"))
@@ -79,6 +81,12 @@ class _Placed(NamedTuple):
     before: tuple[int, ...]
     behind: tuple[int, ...]
     dilation: tuple[int, ...]
+
+
+def _sizes(of: _Placed, itemsize: int) -> tuple[tuple[int, int], ...]:
+    """Bytes from the first element to the end of the last one, of each tensor."""
+    reached = (1 + sum((n - 1) * step for n, step in zip(*lying, strict=True)) for lying in of[:3])
+    return tuple((number, itemsize * n) for number, n in zip((_WIDE, _KERNEL, _NARROW), reached, strict=True))
 
 
 def _placed(of: ConvolutionGeometry, direction: Direction) -> _Placed | None:

@@ -13,6 +13,7 @@ from ctypes import POINTER, byref, c_char_p, c_float, c_int, c_int32, c_int64, c
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+from engine.cards.candidates import MOST_CANDIDATES
 from engine.graph.tensor_type import FLOAT16, FLOAT32, FLOAT64
 from engine.native.kernel_errors import KernelUnavailable
 
@@ -55,14 +56,16 @@ PREF_MIN_ALIGNMENT_D_BYTES: Final = 8
 #: cublasLtReductionScheme_t
 REDUCTION_SCHEME_COMPUTE_TYPE: Final = 2
 
-#: algorithms that are asked for
-CANDIDATES: Final = 4
-
 
 class MatmulAlgo(ctypes.Structure):
     """cublasLtMatmulAlgo_t: an algorithm and its configuration, bytes that may be kept for the same library."""
 
     _fields_ = (("data", c_uint64 * 8),)
+
+    @property
+    def code(self) -> bytes:
+        """What it is kept as."""
+        return bytes(self)
 
 
 class HeuristicResult(ctypes.Structure):
@@ -256,16 +259,22 @@ class _Owner:
 
 
 class Matmul:
-    """A product that is ready to be launched on operands that lie anywhere, as far as they are aligned."""
+    """A product that is ready to be launched on operands that lie anywhere, as far as they are aligned.
 
-    def __init__(self, library: CublasLt, terms: MatmulTerms) -> None:
+    Its algorithm is the first that the library's heuristics propose, or the one with the code `chosen`, if they do
+    propose that. `proposed` are all of them.
+    """
+
+    def __init__(self, library: CublasLt, terms: MatmulTerms, chosen: bytes | None = None) -> None:
         """Raises KernelUnavailable."""
         self._library, self.terms = library, terms
         self.operation = library.operation(terms, self)
         self.layouts: Sequence[c_void_p] = [library.layout(x, dtype, terms, self) for x, dtype in terms.matrices_stored]
         number = ctypes.c_double if terms.dtype == FLOAT64.name else c_float
         self._alpha, self._beta = number(1), number(1 if terms.adds else 0)
-        self._algo = library.candidates(self, CANDIDATES)[0].algo
+        self.proposed = library.candidates(self, MOST_CANDIDATES)
+        algos = [each.algo for each in self.proposed]
+        self._algo = next((algo for algo in algos if algo.code == chosen), algos[0])
 
     def launch(self, a: int, b: int, d: int, workspace: int, stream: int) -> None:
         """Launch it on a stream, on addresses of the card: of matrices, or of arrays of their addresses.

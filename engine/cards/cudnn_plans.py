@@ -1,11 +1,14 @@
-"""Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept."""
+"""Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, or the quickest, kept."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any, Final, NamedTuple
 
+from engine.cards.candidates import MOST_CANDIDATES, NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
 from engine.cards.cudnn_library import CudnnLibrary
 from engine.native.kernel_store import KernelStore, kernel_key
 from engine.native.reasons import Reasons
@@ -28,13 +31,15 @@ class PlanRequest(NamedTuple):
     """Request for a plan of cuDNN's.
 
     `text`, whose first word names it, says all that a plan depends on beside card and libraries. `state` makes a graph
-    of it. No engine has one of the notes `without`, or needs more than `workspace` bytes.
+    of it. No engine has one of the notes `without`, or needs more than `workspace` bytes. `sizes` are the numbers of
+    its tensors, each with the bytes that it lies in; without them, plans are not timed.
     """
 
     text: str
     state: Callable[[CudnnLibrary], Any]
     without: tuple[str, ...]
     workspace: int
+    sizes: tuple[tuple[int, int], ...] = ()
 
     @property
     def identity(self) -> str:
@@ -52,31 +57,72 @@ class CudnnPlans:
     def __init__(self, library: CudnnLibrary, store: KernelStore | None = None) -> None:
         self._library = library
         self._store = KernelStore() if store is None else store
-        self._ready: OrderedDict[str, CudnnPlan] = OrderedDict()
+        self._ready: OrderedDict[str | bytes, CudnnPlan] = OrderedDict()
         self._refused = RefusedKernels()
         self._reasons = Reasons("cuDNN is not used for %s")
 
-    def find(self, request: PlanRequest, *, may_plan: bool = True) -> CudnnPlan | None:
-        """The plan for a request; None where there is none, or planning failed, or would have to be done first."""
-        key = kernel_key(request.identity, system="cuda", processor="", compiler=self._library.target)
-        if self._refused.reason(key) is not None:
+    def find(self, request: PlanRequest, *, may_plan: bool = True, choices: Choices = NO_CHOICES) -> CudnnPlan | None:
+        """The plan for a request; None where there is none, or planning failed, or would have to be done first.
+
+        It is the one that is chosen, if one is and can be loaded, else the first of the heuristics.
+        """
+        key = self._key(request.identity)
+        if key in self._refused:
             return None
         found = self._ready.get(key) or self._kept(key, request)
         if found is None and may_plan:
             found = self._new(key, request)
             if found is None:
                 self._refused.add(key, "it has no plan")
+        if found is None:
+            return None
+        self._have_ready(key, found)
+        return self._chosen(request, choices) or found
+
+    def _chosen(self, request: PlanRequest, choices: Choices) -> CudnnPlan | None:
+        """The plan that is chosen, now, where choices are open; None where there is none, or it cannot be loaded."""
+        if not request.sizes:
+            return None
+        code = choices.find(self._key(f"the quickest of {request.identity}"), partial(self._contest, request))
+        if code is None:
+            return None
+        found = self._ready.get(code) or self._loaded(code, request)
         if found is not None:
-            self._ready[key] = found
-            if len(self._ready) > _MOST_READY:
-                self._ready.popitem(last=False)
+            self._have_ready(code, found)
         return found
+
+    def _contest(self, request: PlanRequest) -> Contest:
+        """The plans that pass, each as it would be loaded."""
+        codes = [code for _, code in islice(self._passing(request), MOST_CANDIDATES)]
+        loaded = [(code, plan) for code in codes if (plan := self._loaded(code, request))]
+        candidates = [Candidate(code, partial(self._on, request, plan)) for code, plan in loaded]
+        needs = max((plan.workspace for _, plan in loaded), default=0)
+        return Contest(candidates, (*(nbytes for _, nbytes in request.sizes), needs))
+
+    def _on(self, request: PlanRequest, plan: CudnnPlan, addresses: Sequence[int]) -> StreamLaunch:
+        """The launch of a plan on its tensors and a workspace."""
+        *tensors, workspace = addresses
+        at = dict(zip((number for number, _ in request.sizes), tensors, strict=True))
+
+        def launch(stream: int) -> None:
+            plan.graph.execute(at, workspace if plan.workspace else 0, handle=self._library.handle_on(stream))
+
+        return launch
+
+    def _key(self, text: str) -> str:
+        return kernel_key(text, system="cuda", processor="", compiler=self._library.target)
+
+    def _have_ready(self, key: str | bytes, plan: CudnnPlan) -> None:
+        self._ready[key] = plan
+        if len(self._ready) > _MOST_READY:
+            self._ready.popitem(last=False)
 
     def _kept(self, key: str, request: PlanRequest) -> CudnnPlan | None:
         """The one that was kept; None where there is none, or it cannot be loaded, or does not fit."""
         code = self._store.get(key) if self._library.is_here else None
-        if code is None:
-            return None
+        return None if code is None else self._loaded(code, request)
+
+    def _loaded(self, code: bytes, request: PlanRequest) -> CudnnPlan | None:
         try:
             graph = self._library.loaded(code)
             needed = int(graph.get_workspace_size())
@@ -86,7 +132,17 @@ class CudnnPlans:
         return CudnnPlan(graph, needed) if needed <= request.workspace else None
 
     def _new(self, key: str, request: PlanRequest) -> CudnnPlan | None:
-        reason: Exception | None = None
+        for plan, code in self._passing(request):
+            self._store.put(key, code)
+            return plan
+        return None
+
+    def _passing(self, request: PlanRequest) -> Iterator[tuple[CudnnPlan, bytes]]:
+        """The plans that pass, each with its code, of the first heuristics that have some; each to be used at once.
+
+        Where there are none, it is said why.
+        """
+        reason, count = None, 0
         for mode in self._library.modes():
             try:
                 graph = request.state(self._library)
@@ -95,13 +151,14 @@ class CudnnPlans:
                 graph.create_execution_plans([mode])
                 graph.deselect_numeric_notes(self._library.notes(*request.without))
                 for needed in self._built(graph, request.workspace):
-                    self._store.put(key, bytes(graph.serialize()))
-                    return CudnnPlan(graph, needed)
+                    yield CudnnPlan(graph, needed), bytes(graph.serialize())
+                    count += 1
             except self._library.errors as error:
                 # Of several, the first: another mode has less to say.
                 reason = reason or error
+            if count:
+                return
         self._say(request.text.partition(" ")[0], reason or LookupError("no engine passes the notes and the workspace"))
-        return None
 
     def _built(self, graph: Any, most: int) -> Iterator[int]:
         """The workspaces of the plans that can be built, in order, each selected while it is looked at."""

@@ -119,14 +119,16 @@ class CudaPlans:
         return self._kernels.compiled
 
     def has_recipes(self, plan: Plan) -> bool:
-        """Whether steps that are no loops may have kernels that are to be compiled."""
+        """Whether steps that are no loops may have kernels that are to be compiled, or algorithms that are chosen."""
         return may_have_recipes(plan)
 
     def compile(
         self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
     ) -> Binder | None:
         """What binds all steps of a plan; None where `stop` came true in between. Raises KernelUnavailable."""
-        texts = recipe_texts(recipes_of_plan(plan, self._cards.terms(plan.precision, may_wait=True)))
+        cards = self._cards.choosing(stop)
+        recipes = list(recipes_of_plan(plan, cards.terms(plan.precision, may_wait=True)))
+        texts = recipe_texts(recipes)
         compiled = self._kernels.compile(plan, stop, first, texts)
         modules: dict[str, CudaModule] = {}
         for text in texts:
@@ -136,4 +138,6 @@ class CudaPlans:
                 modules[text] = self._kernels.module(text)
             except KernelUnavailable as error:
                 self._cards.tell(error)
-        return None if compiled is None else CudaBinder(compiled, modules, self._cards)
+        cards.choose_products(recipes)
+        cards.choices.close()
+        return None if compiled is None else CudaBinder(compiled, modules, cards)

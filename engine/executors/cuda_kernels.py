@@ -148,7 +148,7 @@ class CudaKernels:
     def _compile(self, ways: Iterable[CardWay]) -> None:
         """Have the code of the first way that is not refused."""
         for way in ways:
-            if self._refused.reason(way.key) is not None:
+            if way.key in self._refused:
                 continue
             if way.key in self._loaded or self._store.get(way.key) is not None:
                 return
@@ -176,9 +176,7 @@ class CudaKernels:
         raise KernelUnavailable("; ".join(refusals))
 
     def _made(self, way: CardWay) -> CudaModule:
-        refused = self._refused.reason(way.key)
-        if refused is not None:
-            raise KernelUnavailable(refused)
+        self._refused.demand(way.key)
         try:
             return self._kept(way.key) or self._load(self._code(way))
         except KernelUnavailable as error:

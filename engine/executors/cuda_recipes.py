@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import Any, Final
 
 import numpy as np
 
+from engine.cards.candidates import NO_CHOICES, CandidateClock, Choices
 from engine.cards.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase, Phase, ProductPhase
 from engine.cards.card_table import card_recipe_for, has_card_recipes
 from engine.cards.card_terms import CardTerms, CudnnRecipes
@@ -36,22 +38,45 @@ class CardCalls:
     """Maker of the calls of recipes on the current card. All of them work in `workspace`, one after the other."""
 
     def __init__(
-        self, cupy: Any, workspace: Array, store: KernelStore | None = None, *, deterministic: bool = True
+        self,
+        cupy: Any,
+        workspace: Array,
+        store: KernelStore | None = None,
+        clock: CandidateClock | None = None,
+        *,
+        deterministic: bool = True,
     ) -> None:
         """`workspace` are bytes that live as long as this. Without cuBLASLt, nothing is multiplied by it.
 
-        In a `deterministic` one nothing is added in an order of chance. Plans of cuDNN are kept in `store`.
+        In a `deterministic` one nothing is added in an order of chance. Plans of cuDNN are kept in `store`. With a
+        `clock`, so is which algorithms of libraries are the quickest.
         """
         self.workspace, self._deterministic = workspace, deterministic
-        self._cupy = cupy
-        cudnn = cudnn_library(_card(cupy))
-        self.cudnn = None if cudnn is None else CudnnRecipes(cudnn, store)
+        self._cupy, self._card = cupy, _card(cupy)
+        self._store, self._clock = KernelStore() if store is None else store, clock
+        #: of algorithms, for one plan: by itself, the first of each
+        self.choices = NO_CHOICES
+        cudnn = cudnn_library(self._card)
+        self.cudnn = None if cudnn is None else CudnnRecipes(cudnn, self._store)
         self._reasons = Reasons("on this card, ops run by CuPy's functions: %s")
         self._products = self._opened()
 
     def terms(self, precision: Precision, *, may_wait: bool = False) -> CardTerms:
         """What recipes are made within here. What takes seconds is made where they `may_wait`, else it is not there."""
-        return CardTerms(precision, self.workspace.nbytes, self._deterministic, self.cudnn, may_wait)
+        return CardTerms(precision, self.workspace.nbytes, self._deterministic, self.cudnn, may_wait, self.choices)
+
+    def choosing(self, stop: Callable[[], bool]) -> CardCalls:
+        """The same for one plan, with choices that are open, unless `stop` comes true."""
+        found = copy(self)
+        found.choices = Choices(self._store, self._clock, stop)
+        return found
+
+    def choose_products(self, recipes: Iterable[CardRecipe]) -> None:
+        """Have algorithms chosen for the products of recipes, while choices are open."""
+        for recipe in recipes:
+            for phase in recipe.phases:
+                if isinstance(phase, ProductPhase) and self._products is not None:
+                    self._products.choose(phase, self.workspace.nbytes - self._used(recipe), self.choices)
 
     def calls(
         self,
@@ -83,13 +108,17 @@ class CardCalls:
         """Let so many bytes become 0."""
         self._cupy.cuda.runtime.memsetAsync(address, 0, nbytes, self.stream())
 
-    def products(self, phase: ProductPhase, places: ProductPlaces, used: int) -> list[KernelCall]:
-        """A product, in what is left of the workspace behind so many bytes. Raises KernelUnavailable."""
+    def products(self, recipe: CardRecipe, phase: ProductPhase, places: ProductPlaces) -> list[KernelCall]:
+        """A product, in what a recipe leaves of the workspace. Raises KernelUnavailable."""
         if self._products is None:
             raise KernelUnavailable(f"there is no cuBLASLt; instead: {INSTEAD['cublasLt']}")
-        used = min(-(-used // _APART) * _APART, self.workspace.nbytes)
-        bound = self._products.bound(phase, places, self.workspace.nbytes - used)
+        used = self._used(recipe)
+        bound = self._products.bound(phase, places, self.workspace.nbytes - used, self.choices)
         return [(self._multiply, (each, self.workspace.data.ptr + used)) for each in bound]
+
+    def _used(self, recipe: CardRecipe) -> int:
+        """Bytes of the workspace that are not the library's."""
+        return min(-(-recipe.workspace // _APART) * _APART, int(self.workspace.nbytes))
 
     def _multiply(self, bound: BoundMatmul, workspace: int) -> None:
         bound.launch(workspace, self.stream())
@@ -99,7 +128,7 @@ class CardCalls:
         try:
             if found.loaded is None:
                 raise KernelUnavailable(str(found))
-            return ProductCalls(CublasLt(found.loaded), self._uploaded)
+            return ProductCalls(CublasLt(found.loaded), self._uploaded, self._card)
         except KernelUnavailable as error:
             self.tell(error)
             return None
@@ -130,7 +159,7 @@ class _Placed:
             bias = 0 if phase.bias is None else self._address(phase.bias)
             a, b, c = map(self._address, (phase.a, phase.b, phase.c))
             places = ProductPlaces(a, b, c, bias)
-            return self._cards.products(phase, places, self._recipe.workspace)
+            return self._cards.products(self._recipe, phase, places)
         if isinstance(phase, CudnnPhase):
             return [self._by_cudnn(phase)]
         if isinstance(phase, ClearPhase):

@@ -8,8 +8,10 @@ from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
+from engine.cards.card_runs import CardRuns
 from engine.executors.binding import Binder
 from engine.executors.cuda_binding import CudaBinder, CudaPlans
+from engine.executors.cuda_clock import CudaClock
 from engine.executors.cuda_kernels import CudaKernels
 from engine.executors.cuda_pinned import NoPinnedMemory, PinnedMemory, PinnedMemoryFull
 from engine.executors.cuda_prepared_plan import CudaPreparedPlan, LoopOutOfRange
@@ -80,9 +82,11 @@ class CuPyExecutor(Executor):
         self._pinned, self._registered = PinnedMemory(cupy, pinned_bytes), RegisteredMemory(cupy)
         self._kernels = CudaKernels(cupy, store)
         self._workspace = self._work_in(min(device_workspace, limit // WORKSPACE_SHARE))
-        plans = CudaPlans(
-            self._kernels, CardCalls(cupy, self._workspace, store, deterministic=determinism == "bitwise")
-        )
+        self._runs = CardRuns()
+        self._clock = CudaClock(cupy, self._runs)
+        chooses, bitwise = determinism == "fast" and compile == "on", determinism == "bitwise"
+        cards = CardCalls(cupy, self._workspace, store, self._clock if chooses else None, deterministic=bitwise)
+        plans = CudaPlans(self._kernels, cards)
         self._without = plans.without
         self._tiers = ExecutionTiers(plans, determinism, self.instances.retire) if compile == "on" else None
         self.splits_sums = plans.splits_sums and self._tiers is not None
@@ -199,6 +203,15 @@ class CuPyExecutor(Executor):
             deadline.ran(UNCOMPILED)
             return self.interpret(plan, feeds, deadline)
 
+    def _run_prepared(self, *args: Any) -> list[Array]:
+        with self._runs:
+            return super()._run_prepared(*args)
+
+    def interpret(self, *args: Any, **kwargs: Any) -> list[Array]:
+        """As its parent."""
+        with self._runs:
+            return super().interpret(*args, **kwargs)
+
     def bind(self, plan: Plan, binder: Binder) -> CudaPreparedPlan:
         """Launches, to be recorded."""
         assert isinstance(binder, CudaBinder)
@@ -207,6 +220,7 @@ class CuPyExecutor(Executor):
     def free(self) -> None:
         """Give back what nothing uses just now."""
         self.instances.clear()
+        self._clock.await_memory()
         self._cupy.get_default_memory_pool().free_all_blocks()
 
 

@@ -135,9 +135,7 @@ class Kernels:
         return kernel
 
     def _made(self, key: str, text: str, load: Callable[[bytes], K]) -> K:
-        refused = self._refused.reason(key)
-        if refused is not None:
-            raise KernelUnavailable(refused)
+        self._refused.demand(key)
         try:
             return self._kept(key, load) or self._new(key, text, load)
         except KernelUnavailable as error:

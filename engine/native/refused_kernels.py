@@ -5,6 +5,8 @@ from __future__ import annotations
 from threading import Lock
 from typing import Final
 
+from engine.native.kernel_errors import KernelUnavailable
+
 #: kernels, or plans of libraries, that are remembered: the first of them is forgotten for one more
 MOST_REFUSED: Final = 4096
 
@@ -23,6 +25,12 @@ class RefusedKernels:
             if len(self._reasons) > MOST_REFUSED:
                 del self._reasons[next(iter(self._reasons))]
 
-    def reason(self, key: str) -> str | None:
-        """Why it could not be made; None where it was not tried, or that is long ago."""
-        return self._reasons.get(key)
+    def __contains__(self, key: str) -> bool:
+        """Whether it could not be made; not where it was not tried, or that is long ago."""
+        return key in self._reasons
+
+    def demand(self, key: str) -> None:
+        """Raise KernelUnavailable, with the reason, where it could not be made."""
+        reason = self._reasons.get(key)
+        if reason is not None:
+            raise KernelUnavailable(reason)

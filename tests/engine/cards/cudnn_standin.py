@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from types import SimpleNamespace
 from typing import Any, NamedTuple, Self
@@ -30,6 +30,7 @@ class Engine(NamedTuple):
     notes: tuple[str, ...] = ()
     workspace: int = 0
     builds: bool = True
+    milliseconds: float = 1.0
 
 
 class Tensor:
@@ -180,9 +181,11 @@ class Graph:
         self.built = Engine(*built)
 
     def execute(self, addresses: dict[int, int], workspace: int, handle: str) -> None:
-        self.module.launched.append((self, self.module.streams[handle], dict(addresses), workspace))
+        stream = self.module.streams[handle]
+        self.module.launched.append((self, stream, dict(addresses), workspace))
         if self.module.computes:
-            self._compute(addresses)
+            assert self.built
+            self.module.launch(stream, self.built.milliseconds, lambda: self._compute(addresses))
 
     def _compute(self, addresses: dict[int, int]) -> None:
         if self.op.startswith("sdpa"):
@@ -254,6 +257,8 @@ class Cudnn:
         self.numerical_note = SimpleNamespace(**{note: note for note in NOTES})
         self.engines, self.computes, self.version = engines, computes, version
         self.fails = ""
+        #: does what was launched on a stream, which takes so many milliseconds
+        self.launch: Callable[[int, float, Callable[[], None]], object] = lambda *of: of[2]()
         self.asked: list[Graph] = []
         self.launched: list[tuple[Graph, int, dict[int, int], int]] = []
         self.streams: dict[str, int] = {}

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
 import pytest
 
+from engine.cards.candidates import Choices
 from engine.cards.card_recipe import CardPlace, CardRecipe, ClearPhase, CudnnPhase
 from engine.cards.convolutions import CudnnConvolutions, convolution_precision
 from engine.cards.cudnn_library import CudnnLibrary
 from engine.cards.cudnn_plans import CudnnPlans
 from engine.graph.precision import PRECISIONS, Precision
 from engine.microkernels.convolution import ConvolutionGeometry, Direction, Tensor
+from engine.native.kernel_store import KernelStore
 from tests.engine.cards.convolution_samples import DIRECTIONS, Placing, SampledConvolution, sampled_convolutions
 from tests.engine.cards.cudnn_standin import Cudnn, Engine
 from tests.engine.cards.described_card import described_h100
+from tests.engine.cards.host_clock import HostClock
 
 DTYPES = ("float16", "float32", "float64")
 SAMPLES = list(sampled_convolutions())
@@ -115,6 +119,30 @@ def test_it_is_the_convolution_of_the_op(sampled: SampledConvolution, direction:
 def test_what_lies_behind_the_last_window_is_left_out_and_zero(of: Placing, direction: Direction) -> None:
     operands = drawn(of, direction)
     np.testing.assert_array_equal(computed(of, direction, *operands), by_definition(of, direction, *operands))
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("of", [PLACING, *FEWER])
+def test_plans_are_timed_in_memory_as_large_as_their_tensors_reach(of: Placing, direction: Direction) -> None:
+    """The stand-in writes within it, and all of it is that of the operands."""
+    cudnn = Cudnn(A=[Engine("first", milliseconds=2), Engine("quick", milliseconds=1)], computes=True)
+    clock = HostClock(lambda: cudnn.launched[-1][0].built.milliseconds)  # type: ignore[union-attr]
+    store = KernelStore()
+    recipe = CudnnConvolutions(CudnnPlans(CudnnLibrary(cudnn, "sm_90"), store)).recipe(
+        of.geometry(direction, "float64"),
+        direction,
+        precision="float32",
+        deterministic=False,
+        workspace=WORKSPACE,
+        choices=Choices(store, clock),
+    )
+    assert recipe is not None
+    (plan,) = [phase.plan for phase in recipe.phases if isinstance(phase, CudnnPhase)]
+    assert plan.graph.built.name == "quick"
+    ((wide, kernel, narrow, workspace),) = clock.sizes
+    assert (kernel, narrow, workspace) == (8 * math.prod(of.kernel), 8 * math.prod(of.narrow), 0)
+    assert wide <= 8 * math.prod(of.wide)
+    assert wide == 8 * math.prod(of.wide) or of is not PLACING
 
 
 def test_an_axis_on_which_nothing_moves_is_left_out() -> None:

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 from engine.cards import cudnn_plans
+from engine.cards.candidates import Choices
 from engine.cards.cudnn_library import CudnnLibrary
 from engine.cards.cudnn_plans import CudnnPlan, CudnnPlans, PlanRequest, packed_strides
 from engine.native.kernel_store import KernelStore
 from tests.engine.cards.cudnn_standin import Cudnn, Engine
+from tests.engine.cards.host_clock import HostClock
 
 PLAIN = Engine("plain")
 WIDE = Engine("wide", workspace=2000)
@@ -169,6 +171,86 @@ def test_a_card_that_is_not_here_loads_nothing(tmp_path: Path) -> None:
     assert plan.graph.given["device_property"] == "an H100"
     assert "handle" not in plan.graph.given
     assert not cudnn.streams
+
+
+# ------------------------------------------------------------ the quickest
+
+TIMED = request()._replace(sizes=((1, 36), (2, 36), (3, 4)))
+FIRST, SLOW, QUICK = (
+    Engine("first", milliseconds=2, workspace=64),
+    Engine("slow", milliseconds=3),
+    Engine("quick", milliseconds=1, workspace=512),
+)
+
+
+def clock_of(cudnn: Cudnn) -> HostClock:
+    return HostClock(lambda: cudnn.launched[-1][0].built.milliseconds)  # type: ignore[union-attr]
+
+
+def quickest(cudnn: Cudnn, store: KernelStore | None = None, of: PlanRequest = TIMED) -> str | None:
+    """What a new process has for a plan of ours."""
+    kept = KernelStore() if store is None else store
+    return name_of(plans_by(cudnn, kept).find(of, choices=Choices(kept, clock_of(cudnn))))
+
+
+def test_of_the_plans_that_pass_the_quickest_is_chosen() -> None:
+    others = [Engine("inexact", ("FFT",), milliseconds=0), Engine("wide", workspace=1001, milliseconds=0)]
+    cudnn = Cudnn(A=[FIRST, *others, SLOW, QUICK], B=[Engine("later", milliseconds=0)])
+    kept = KernelStore()
+    plans, clock = plans_by(cudnn, kept), clock_of(cudnn)
+    choices = Choices(kept, clock)
+    of = TIMED._replace(without=("FFT",))
+    plan = plans.find(of, choices=choices)
+    assert name_of(plan) == "quick"
+    assert plan is not None
+    assert plan.workspace == 512
+    assert clock.sizes == [(36, 36, 4, 512)]
+    assert plans.find(of, choices=choices) is plan
+    for graph, _, addresses, workspace in cudnn.launched:
+        assert sorted(addresses) == [1, 2, 3]
+        assert graph.built is not None
+        assert bool(workspace) is (graph.built.name != "slow")
+    assert name_of(plans.find(of)) == "first"  # who has no choices has the first as ever
+
+
+def test_no_more_plans_are_timed_than_four() -> None:
+    cudnn = Cudnn(A=[FIRST, SLOW, SLOW, SLOW, QUICK])
+    assert quickest(cudnn) == "first"
+    assert {graph.built.name for graph, *_ in cudnn.launched if graph.built} == {"first", "slow"}
+
+
+def test_another_process_loads_the_quickest_and_times_nothing(tmp_path: Path) -> None:
+    quickest(Cudnn(A=[FIRST, QUICK]), KernelStore(tmp_path))
+    later = Cudnn(A=[FIRST, SLOW])
+    assert quickest(later, KernelStore(tmp_path)) == "quick"
+    assert not later.launched
+    assert not later.asked
+    other = Cudnn(A=[FIRST, SLOW], version=92802)
+    assert quickest(other, KernelStore(tmp_path)) == "first"
+    assert other.launched
+
+
+def test_a_choice_that_cannot_be_loaded_is_ignored() -> None:
+    class Spoilt(KernelStore):
+        def get(self, key: str) -> bytes | None:
+            found = super().get(key)
+            return None if found is None else b"no plan"
+
+    kept, cudnn = Spoilt(), Cudnn(A=[FIRST, QUICK])
+    assert quickest(cudnn, kept) == "quick"
+    assert quickest(cudnn, kept) == "first"
+
+
+def test_what_says_no_sizes_is_not_timed() -> None:
+    cudnn = Cudnn(A=[FIRST, QUICK])
+    assert quickest(cudnn, of=request()) == "first"
+    assert not cudnn.launched
+
+
+def test_what_has_no_plan_is_not_timed() -> None:
+    cudnn = Cudnn(A=[Engine("no", builds=False)])
+    assert quickest(cudnn) is None
+    assert len(cudnn.asked) == 3  # each of its heuristics once
 
 
 def test_dense_tensors_step_over_what_is_behind() -> None:

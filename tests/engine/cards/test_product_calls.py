@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.cards.candidates import NO_CHOICES, Choices
 from engine.cards.card_recipe import CardPlace, ProductPhase
 from engine.cards.cublaslt import COMPUTE_32F, COMPUTE_32F_FAST_16BF, COMPUTE_32F_FAST_TF32, COMPUTE_64F, CublasLt
 from engine.cards.product_calls import ProductCalls, ProductPlaces
@@ -18,8 +19,10 @@ from engine.graph.precision import PRECISIONS
 from engine.graph.tensor_type import Strided, TensorType
 from engine.microkernels.product import Product
 from engine.native.kernel_errors import KernelUnavailable
+from engine.native.kernel_store import KernelStore
 from engine.ops import registry
 from engine.recipes.geometry import geometry_of
+from tests.engine.cards.host_clock import HostClock
 from tests.engine.executors.cublaslt_stand_in import Called, CublasLtStandIn
 
 Array = np.ndarray[Any, Any]
@@ -135,6 +138,79 @@ def test_what_is_asked_alike_shares_an_algorithm() -> None:
     assert one.matmul is other.matmul
     (less,) = multiplier.calls.bound(phase, ProductPlaces(256 + 16, 512, 768), 64)
     assert (one.matmul.terms.alignments, less.matmul.terms.alignments) == ((256, 256, 256), (256, 16, 256))
+
+
+def reach(x: Array) -> int:
+    """Bytes from the first element to the end of the last one."""
+    return sum((extent - 1) * step for extent, step in zip(x.shape, x.strides, strict=True)) + x.itemsize
+
+
+@pytest.mark.parametrize("has_pointer_arrays", [True, False])
+@pytest.mark.parametrize("lying", LYING)
+def test_algorithms_are_timed_in_memory_as_large_as_operands_reach(lying: str, has_pointer_arrays: bool) -> None:
+    """And the one that is chosen is what is bound from then on, at other addresses, too."""
+    a, b = LYING[lying]
+    out = np.empty(np.matmul(a, b).shape, "float32")
+    multiplier = Multiplier(has_pointer_arrays=has_pointer_arrays, wants=64, milliseconds=(2, 1, 3))
+    library, phase = multiplier.library, ProductPhase(product_of_arrays(out, a, b), PLACE, PLACE, PLACE)
+    clock = HostClock(lambda: library.milliseconds[library.calls[-1].algorithm])
+    choices = Choices(KernelStore(), clock)
+    multiplier.calls.choose(phase, 4096, choices)
+    choices.close()
+    assert clock.sizes == [(4096, reach(a), reach(b), out.nbytes)]
+    assert {call.algorithm for call in library.calls} == {0, 1, 2}
+    found = {}
+    for name, known in (("chosen", choices), ("first", NO_CHOICES)):
+        library.calls.clear()
+        places = ProductPlaces(*(x.ctypes.data for x in (a, b, out)))
+        for each in multiplier.calls.bound(phase, places, 4096, known):
+            each.launch(multiplier._workspace.ctypes.data, 0)
+        np.testing.assert_array_equal(out, np.matmul(a, b))
+        found[name] = {call.algorithm for call in library.calls}
+    assert found == {"chosen": {1}, "first": {0}}
+
+
+def test_algorithms_are_chosen_for_each_precision_and_workspace() -> None:
+    a, b = LYING["rows"]
+    multiplier, clock = Multiplier(milliseconds=(2, 1)), HostClock(lambda: 1.0)
+    choices = Choices(KernelStore(), clock)
+    of = product_of_arrays(np.empty((3, 4), "float32"), a, b)
+    for precision in ("float32", "tf32", "float32"):
+        for workspace in (0, 64):
+            multiplier.calls.choose(
+                ProductPhase(of, PLACE, PLACE, PLACE, precision=precision),  # type: ignore[arg-type]
+                workspace,
+                choices,
+            )
+    assert len(clock.sizes) == 4
+    assert {sizes[0] for sizes in clock.sizes} == {0}  # they want none
+
+
+@pytest.mark.parametrize("lying", ["rows", "a batch", "heads"])
+def test_with_a_bias_algorithms_are_timed_with_one(lying: str) -> None:
+    a, b = LYING[lying]
+    out, bias = np.empty(np.matmul(a, b).shape, "float32"), numbers(b.shape[-1], seed=2)
+    multiplier = Multiplier(milliseconds=(2, 1))
+    library, clock = multiplier.library, HostClock(lambda: library.milliseconds[library.calls[-1].algorithm])
+    choices = Choices(KernelStore(), clock)
+    phase = ProductPhase(product_of_arrays(out, a, b), PLACE, PLACE, PLACE)
+    multiplier.calls.choose(phase._replace(bias=PLACE), 64, choices)
+    assert clock.sizes == [(0, reach(a), reach(b), out.nbytes, bias.nbytes)]
+    places = ProductPlaces(*(x.ctypes.data for x in (a, b, out, bias)))
+    for with_bias, chosen in ((True, 1), (False, 0)):
+        library.calls.clear()
+        choices.close()
+        for each in multiplier.calls.bound(phase, places if with_bias else places._replace(bias=0), 64, choices):
+            each.launch(0, 0)
+        assert {call.algorithm for call in library.calls} == {chosen}
+        np.testing.assert_array_equal(out, np.matmul(a, b) + (bias if with_bias else 0))
+
+
+def test_what_has_no_algorithm_is_not_timed() -> None:
+    of = product_of_arrays(np.empty((3, 4), "float32"), *LYING["rows"])
+    clock, multiplier = HostClock(lambda: 1.0), Multiplier(milliseconds=(2, 1), wants=65)
+    multiplier.calls.choose(ProductPhase(of, PLACE, PLACE, PLACE), 64, Choices(KernelStore(), clock))
+    assert not clock.sizes
 
 
 def test_the_alignment_is_that_of_each_matrix_of_a_batch() -> None:

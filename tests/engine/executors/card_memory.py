@@ -45,6 +45,30 @@ class Graph:
             work()
 
 
+class Event:
+    """A place in what a stream does, and when that was reached, in milliseconds."""
+
+    def __init__(self, block: bool = False, disable_timing: bool = False) -> None:
+        self.is_timed = not disable_timing
+        self.at: float | None = None
+
+    def reach(self) -> None:
+        """It is reached now."""
+        self.at = CARD.milliseconds
+
+    def synchronize(self) -> None:
+        """Wait: there is nothing to wait for."""
+
+
+def elapsed_time(start: Event, end: Event) -> float:
+    """Between two events, in milliseconds."""
+    assert start.is_timed
+    assert end.is_timed
+    assert start.at is not None
+    assert end.at is not None
+    return end.at - start.at
+
+
 class Stream:
     """Does what it is given at once, unless it records."""
 
@@ -52,6 +76,8 @@ class Stream:
         self._card, self.ptr = card, ptr
         self.records: list[Work] | None = None
         self._broken = False
+        #: how many have told the time
+        self.events = 0
 
     def begin_capture(self) -> None:
         """Record from now on."""
@@ -68,6 +94,13 @@ class Stream:
     def synchronize(self) -> None:
         """Wait for what comes back to the host: all else is done at once."""
         self.wait()
+
+    def record(self, event: Event | None = None) -> Event:
+        """Have an event remember when it was reached."""
+        event = event or Event()
+        self.events += event.is_timed
+        self.launch(event.reach)
+        return event
 
     def wait(self) -> None:
         """As all that the host is told must: not while this records."""
@@ -148,9 +181,13 @@ class MemoryPointer:
 
 
 class MemoryPool:
-    """Hands out memory, in which anything lies, and has it back; what it had it may give to the next one."""
+    """Hands out memory, in which anything lies, and has it back; what it had it may give to the next one.
+
+    Threads may share it.
+    """
 
     def __init__(self) -> None:
+        self._lock = threading.RLock()  # what is collected meanwhile comes back in the middle of it
         self._limit = 0
         self._free: dict[int, list[np.ndarray[Any, Any]]] = {}
         self._total = 0
@@ -167,24 +204,27 @@ class MemoryPool:
         """All that it has, in use or not."""
         return self._total
 
-    def free_all_blocks(self) -> None:
-        """Let go of what is not in use."""
-        self._total -= sum(size * len(raws) for size, raws in self._free.items())
-        self._free.clear()
+    def free_all_blocks(self, stream: Stream | None = None) -> None:
+        """Let go of what is not in use: of any stream, since this does not tell them apart."""
+        with self._lock:
+            self._total -= sum(size * len(raws) for size, raws in self._free.items())
+            self._free.clear()
 
     def malloc(self, size: int) -> MemoryPointer:
         """Raises OutOfMemoryError."""
         rounded = -(-size // ALIGNED) * ALIGNED
-        if not self._free.get(rounded):
-            self._grow(rounded)
-        raw = self._free[rounded].pop()
+        with self._lock:
+            if not self._free.get(rounded):
+                self._grow(rounded)
+            raw = self._free[rounded].pop()
         raw.fill(0x77)
         mem = Memory(raw, size)
         weakref.finalize(mem, self._have_back, rounded, raw).atexit = False
         return MemoryPointer(mem, 0)
 
     def _have_back(self, rounded: int, raw: np.ndarray[Any, Any]) -> None:
-        self._free.setdefault(rounded, []).append(raw)
+        with self._lock:
+            self._free.setdefault(rounded, []).append(raw)
 
     def _grow(self, rounded: int) -> None:
         if self._limit and self._total + rounded > self._limit:
@@ -213,6 +253,8 @@ class Card:
         self.registrations, self.forbids = 0, ""
         #: on their way to the host: addresses, and what comes there
         self.arriving: list[tuple[int, bytes]] = []
+        #: a clock, which what is done on a stream may move on
+        self.milliseconds = 0.0
 
     @property
     def streams(self) -> list[Stream]:

@@ -44,14 +44,30 @@ class Called(NamedTuple):
     matrices: int
     by_pointers: bool
     workspace: int
+    algorithm: int
+    stream: int
 
 
 class CublasLtStandIn:
-    """What `CublasLt` is given in the library's place. `wants` is the workspace of its one algorithm, in bytes."""
+    """What `CublasLt` is given in the library's place. `wants` is the workspace of its algorithms, in bytes.
 
-    def __init__(self, *, version: int = 130100, has_pointer_arrays: bool = True, wants: int = 0) -> None:
+    Of these there are as many as `milliseconds`, which are what each takes by the card's clock; those at the places
+    `refuses` are refused when they are launched.
+    """
+
+    def __init__(
+        self,
+        *,
+        version: int = 130100,
+        has_pointer_arrays: bool = True,
+        wants: int = 0,
+        milliseconds: Sequence[float] = (1.0,),
+        refuses: Sequence[int] = (),
+    ) -> None:
         self.version, self.has_pointer_arrays, self.wants = version, has_pointer_arrays, wants
+        self.milliseconds, self.refuses = milliseconds, refuses
         self.calls: list[Called] = []
+        self._told: dict[int, list[int]] = {}
         self.there: dict[int, Described] = {}
         self._next = 0x1000
         self._text = ctypes.create_string_buffer(b"the value is invalid")
@@ -111,10 +127,10 @@ class CublasLtStandIn:
             return NOT_SUPPORTED
         assert count >= 1
         assert attributes[lt.PREF_REDUCTION_SCHEME_MASK] == lt.REDUCTION_SCHEME_COMPUTE_TYPE
-        found[0].workspaceSize, found[0].state = self.wants, 0
-        for k, attribute in enumerate(range(lt.PREF_MIN_ALIGNMENT_A_BYTES, lt.PREF_MIN_ALIGNMENT_D_BYTES + 1)):
-            found[0].algo.data[k] = attributes[attribute]
-        got[0] = 1
+        self._told[desc] = [attributes[lt.PREF_MIN_ALIGNMENT_A_BYTES + k] for k in range(4)]
+        got[0] = min(count, len(self.milliseconds))
+        for k in range(got[0]):
+            found[k].workspaceSize, found[k].state, found[k].algo.data[0] = self.wants, 0, 1 + k
         return 0
 
     def _matmul(self, _: int, desc: int, alpha: int, a: int, of_a: int, b: int, of_b: int, *rest: Any) -> int:
@@ -124,7 +140,9 @@ class CublasLtStandIn:
         by_pointers = bool(layouts[3].attributes.get(lt.LAYOUT_BATCH_MODE))
         matrices = layouts[3].attributes.get(lt.LAYOUT_BATCH_COUNT, 1)
         lying = [_Lying.of(each, address, by_pointers) for each, address in zip(layouts, addresses, strict=True)]
-        alignments = [algo[0].data[k] for k in range(4)]
+        alignments, algorithm = self._told[desc], algo[0].data[0] - 1
+        if algorithm in self.refuses:
+            return NOT_SUPPORTED
         is_aligned = all(
             start % alignment == 0 for each, alignment in zip(lying, alignments, strict=True) for start in each.starts
         )
@@ -136,10 +154,12 @@ class CublasLtStandIn:
         bias = operation.attributes.get(lt.DESC_BIAS_POINTER, 0)
         compute = operation.made_of[0]
         stream = CARD.by_pointer[stream or 0]
-        called = Called(compute, lying[3].dtype, (transposed[0], transposed[1]), matrices, by_pointers, nbytes)
+        how = compute, lying[3].dtype, (transposed[0], transposed[1]), matrices, by_pointers, nbytes
+        called = Called(*how, algorithm, stream.ptr)
 
         def work() -> None:
             self.calls.append(called)
+            CARD.milliseconds += self.milliseconds[algorithm]
             if self.wants:
                 ctypes.memset(workspace, 0x55, self.wants)
             for k in range(matrices):

@@ -30,12 +30,14 @@ from tests.engine.cards.running import HALF_ON_HOST
 from tests.engine.executors.card_memory import (
     CARD,
     CUDARuntimeError,
+    Event,
     Memory,
     MemoryPointer,
     MemoryPool,
     OutOfMemoryError,
     UnownedMemory,
     Work,
+    elapsed_time,
 )
 from tests.engine.loops.c_compiler import COMPILER, compile_c
 from tests.engine.loops.cuda_shim import launch_on_host, shimmed
@@ -404,6 +406,8 @@ def cupy_stand_in() -> dict[str, types.ModuleType]:
         MemoryPointer=MemoryPointer,
         UnownedMemory=UnownedMemory,
         Stream=CARD.new_stream,
+        Event=Event,
+        get_elapsed_time=elapsed_time,
         alloc=CARD.allocated,
         PinnedMemory=CARD.pinned_memory,
         PinnedMemoryPointer=_pinned_pointer,

@@ -5,13 +5,17 @@ from __future__ import annotations
 import pytest
 
 from engine.native import refused_kernels
+from engine.native.kernel_errors import KernelUnavailable
 from engine.native.refused_kernels import RefusedKernels
 
 
 def test_a_reason_is_known_by_its_key() -> None:
     refused = RefusedKernels()
     refused.add("a", "too large")
-    assert (refused.reason("a"), refused.reason("b")) == ("too large", None)
+    assert "a" in refused
+    with pytest.raises(KernelUnavailable, match="too large"):
+        refused.demand("a")
+    refused.demand("b")
 
 
 def test_the_first_is_forgotten_for_one_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -19,4 +23,4 @@ def test_the_first_is_forgotten_for_one_too_many(monkeypatch: pytest.MonkeyPatch
     refused = RefusedKernels()
     for key in ("a", "b", "a", "c"):
         refused.add(key, f"of {key}")
-    assert [refused.reason(key) for key in "abc"] == [None, "of b", "of c"]
+    assert [key in refused for key in "abc"] == [False, True, True]
