@@ -42,7 +42,7 @@ class CudaClock:
         ran = self._stream_of_runs.record(cuda.Event(disable_timing=True))
         ran.synchronize()
         with self._in_use, self._stream:
-            self._demand_room(sum(sizes))
+            self._demand_memory(sum(sizes))
             held: list[Any] = []
             try:
                 held.extend(map(self._filled, sizes))
@@ -74,7 +74,7 @@ class CudaClock:
             found.memset_async(_FILLING, nbytes)
         return found
 
-    def _demand_room(self, nbytes: int) -> None:
+    def _demand_memory(self, nbytes: int) -> None:
         pool = self._pool()
         limit = int(pool.get_limit())
         if limit and _SHARE * nbytes > limit - int(pool.total_bytes()):

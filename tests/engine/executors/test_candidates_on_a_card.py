@@ -181,6 +181,17 @@ def run_disturbed(
     return executor, executor.run(plan, feeds)
 
 
+@pytest.mark.usefixtures("stand_in")
+def test_a_run_without_memory_waits_for_that_of_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, feeds = products()
+    executor = CuPyExecutor()
+    held = [CARD.pool.malloc(1 << 19)]
+    CARD.pool.set_limit(CARD.pool.total_bytes())
+    monkeypatch.setattr(executor._clock, "await_memory", held.clear)
+    np.testing.assert_array_equal(executor.run(plan, feeds)[0], NumPyExecutor().run(plan, feeds)[0])
+    assert not held
+
+
 def test_beside_runs_nothing_is_found_out_and_nothing_is_kept(library: CublasLtStandIn) -> None:
     plan, feeds = products()
     store = KernelStore()
