@@ -241,6 +241,8 @@ class Card:
     """All that there is one of: its memory pool, its streams, and how often something was launched."""
 
     def __init__(self) -> None:
+        #: a clock, which what is done on a stream may move on
+        self.milliseconds = 0.0
         self.pool = MemoryPool()
         self._local = threading.local()
         self.null = Stream(self, 0)
@@ -253,8 +255,6 @@ class Card:
         self.registrations, self.forbids = 0, ""
         #: on their way to the host: addresses, and what comes there
         self.arriving: list[tuple[int, bytes]] = []
-        #: a clock, which what is done on a stream may move on
-        self.milliseconds = 0.0
 
     @property
     def streams(self) -> list[Stream]:
