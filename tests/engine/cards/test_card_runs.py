@@ -30,7 +30,7 @@ def test_a_run_that_fails_has_ended() -> None:
 
 def test_who_waits_is_told_of_the_end() -> None:
     runs, found = CardRuns(), list[int | None]()
-    waiting = threading.Thread(target=lambda: found.append(runs.wait_for_none(60)))
+    waiting = threading.Thread(target=lambda: found.append(runs.wait_for_none(600)), daemon=True)
     with runs:
         waiting.start()
     waiting.join(60)
