@@ -130,9 +130,11 @@ class CudaPlans:
         recipes = list(recipes_of_plan(plan, cards.terms(plan.precision, may_wait=True)))
         texts = recipe_texts(recipes)
         compiled = self._kernels.compile(plan, stop, first, texts)
+        if compiled is None:
+            return None
         modules: dict[str, CudaModule] = {}
         for text in texts:
-            if compiled is None or stop():
+            if stop():
                 return None
             try:
                 modules[text] = self._kernels.module(text)
@@ -140,4 +142,4 @@ class CudaPlans:
                 self._cards.tell(error)
         cards.choose_products(recipes)
         cards.choices.close()
-        return None if compiled is None else CudaBinder(compiled, modules, cards)
+        return CudaBinder(compiled, modules, cards)
