@@ -70,9 +70,18 @@ def card_plan(work: Workload) -> Plan:
     program, types, asked = recorded(work)
     plan = Compiler(LIMITS, splits_sums=CudaPlans.splits_sums).compile(program, types, asked, memory=work.memory).plan
     graph = with_compiled_bodies(
-        graph_of(plan, registry()), microkernels=CudaPlans.has_microkernels, splits_sums=CudaPlans.splits_sums
+        graph_of(plan, registry()),
+        microkernels=CudaPlans.has_microkernels,
+        splits_sums=CudaPlans.splits_sums,
+        few_launches=CudaPlans.few_launches,
     )
-    within = compiled_within(graph, plan.peak_bytes, CudaPlans.threads, microkernels=CudaPlans.has_microkernels)
+    within = compiled_within(
+        graph,
+        plan.peak_bytes,
+        CudaPlans.threads,
+        microkernels=CudaPlans.has_microkernels,
+        few_launches=CudaPlans.few_launches,
+    )
     return within.plan if within else plan
 
 

@@ -12,13 +12,14 @@ from engine.cards.card_terms import CardTerms
 from engine.cards.convolution_recipes import convolution_card_recipe
 from engine.cards.index_sums import scatter_card_recipe, segments_card_recipe
 from engine.cards.pools import pool_card_recipe
-from engine.cards.product_recipes import product_card_recipe
+from engine.cards.product_recipes import laid_products_card_recipe, product_card_recipe
 from engine.cards.sums import mean_card_recipe, sum_card_recipe
 from engine.graph.op import Kernel
 from engine.microkernels.convolution import DirectedConvolution
 from engine.microkernels.product import Product
 from engine.microkernels.windows import DirectedPool
 from engine.oplib.attention_half import HalfGradients, HalfRows
+from engine.oplib.laid_products import LaidProducts
 from engine.ops.gather import ScatterAdd
 from engine.ops.segment_sum import SegmentSum
 from engine.ops.sum import Mean, Sum
@@ -48,7 +49,8 @@ CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = M
 
 def has_card_recipes(op: Kernel) -> bool:
     """Whether a card has recipes for ops of this class."""
-    return of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
+    is_listed = of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
+    return is_listed or isinstance(op, LaidProducts)
 
 
 def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs: Any) -> CardRecipe | None:
@@ -59,6 +61,8 @@ def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs
     geometry = geometry_of(op, out, *types, **attrs)
     if geometry is not None:
         found = GEOMETRY_CARD_RECIPES[type(geometry)](terms, geometry)
+    elif isinstance(op, LaidProducts):
+        found = laid_products_card_recipe(terms, op.parts, out, *types)
     else:
         made_by = of_class(CARD_RECIPES, op)
         found = made_by and made_by(terms, out, *types, **attrs)

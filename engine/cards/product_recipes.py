@@ -7,17 +7,20 @@ datatype for higher-precision computations" (2019), with TF32, whose significand
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
-from engine.cards.card_recipe import CardPlace, CardRecipe, LaunchPhase, ProductPhase
+from engine.cards.card_recipe import CardPlace, CardRecipe, LaunchPhase, Phase, ProductPhase
 from engine.cards.card_terms import CardTerms
 from engine.cards.products import stored_products
 from engine.graph.alignment import aligned
 from engine.graph.precision import IEEE
+from engine.graph.tensor_type import Strided, TensorType
 from engine.loops.cuda_launch import Extent
 from engine.loops.cuda_text import cuda_definitions
 from engine.microkernels.product import Matrices, Product
+from engine.oplib.laid_products import LaidProduct, operands_of
+from engine.recipes.geometry import product_geometry
 
 _A: Final = CardPlace("operand", 0)
 _B: Final = CardPlace("operand", 1)
@@ -36,6 +39,11 @@ if ((bits & exponents) == exponents) return x;
 const I nearest = (I)((U)bits + 0xfffU + ((U)bits >> 13 & 1U)) & ~0x1fff;
 return FROM_BITS((nearest & exponents) == exponents ? bits & ~0x1fff : nearest);
 }
+DEVICE long long place(long long item, const long long* const table) {
+long long at = 0;
+for (int axis = 3; axis >= 0; axis--) { at += item % table[4 + axis] * table[8 + axis]; item /= table[4 + axis]; }
+return at;
+}
 KERNEL split(GIVEN) {
 const long long* const table = TABLE;
 const F* const RESTRICT x = (const F*)table[0];
@@ -43,8 +51,7 @@ F* const RESTRICT bigs = (F*)table[1];
 F* const RESTRICT smalls = (F*)table[2];
 const long long count = table[3], step = GRID_X * (long long)WIDE;
 for (long long i = BLOCK_X * (long long)WIDE + THREAD_X; i < count; i += step) {
-long long left = i, at = 0;
-for (int axis = 3; axis >= 0; axis--) { at += left % table[4 + axis] * table[8 + axis]; left /= table[4 + axis]; }
+const long long at = place(i, table);
 const F big = in_tf32(x[at]), rest = x[at] - big, small = in_tf32(rest);
 const int adds_up = ABS(big + small) < INFINITE;
 bigs[i] = big;
@@ -55,10 +62,13 @@ KERNEL keep_finite(GIVEN) {
 const long long* const table = TABLE;
 F* const RESTRICT x = (F*)table[0];
 const long long count = table[3], step = GRID_X * (long long)WIDE;
-for (long long i = BLOCK_X * (long long)WIDE + THREAD_X; i < count; i += step) if (!(ABS(x[i]) < INFINITE)) x[i] = 0;
+for (long long i = BLOCK_X * (long long)WIDE + THREAD_X; i < count; i += step) {
+const long long at = place(i, table);
+if (!(ABS(x[at]) < INFINITE)) x[at] = 0;
+}
 }
 """
-_ENTRIES: Final = 12
+_ENTRIES: Final = 4 + 2 * _AXES
 SPLIT_TEXT: Final = cuda_definitions("float32") + f"struct Table {{ long long at[{_ENTRIES}]; }};\n" + SPLIT_KERNELS
 
 
@@ -78,7 +88,7 @@ class _Parts(NamedTuple):
 
 
 def product_card_recipe(terms: CardTerms, of: Product) -> CardRecipe | None:
-    """By cuBLASLt, into what is dense; None for what it does not multiply, or cannot read."""
+    """By cuBLASLt; None for what it does not multiply, cannot read, or cannot write as it is to lie."""
     if not stored_products(of):
         return None
     if terms.precision == "tf32x3" and of.dtype == "float32":
@@ -91,11 +101,51 @@ def product_card_recipe(terms: CardTerms, of: Product) -> CardRecipe | None:
     return CardRecipe((ProductPhase(of, _A, _B, _C, precision=precision),), precision=precision)
 
 
+def laid_products_card_recipe(
+    terms: CardTerms, parts: Sequence[LaidProduct], out: TensorType, *types: TensorType
+) -> CardRecipe | None:
+    """Each part by cuBLASLt, to where it lies, its bias with it; None where one of them is not."""
+    phases, found = list[Phase](), list[CardRecipe]()
+    for part, numbers in operands_of(parts):
+        recipe = _laid_product(terms, out, part, *(types[i] for i in numbers[:2]))
+        if recipe is None or (part.has_bias and not types[numbers[2]].is_dense):
+            return None
+        places = {_A: CardPlace("operand", numbers[0]), _B: CardPlace("operand", numbers[1])}
+        places[_C] = CardPlace("result", 0, part.offset * out.dtype.itemsize)
+        placed = [_placed(phase, places) for phase in recipe.phases]
+        if part.has_bias:
+            placed[-1] = placed[-1]._replace(bias=CardPlace("operand", numbers[2]))
+        phases += placed
+        found.append(recipe)
+    if len({recipe.precision for recipe in found}) > 1:
+        return laid_products_card_recipe(terms._replace(precision=IEEE), parts, out, *types)
+    text = next((recipe.text for recipe in found if recipe.text), "")
+    return CardRecipe(tuple(phases), text, max(recipe.workspace for recipe in found), found[0].precision)
+
+
+def _laid_product(
+    terms: CardTerms, out: TensorType, part: LaidProduct, a: TensorType, b: TensorType
+) -> CardRecipe | None:
+    steps = [step * out.dtype.itemsize for step in part.strides]
+    geometry = product_geometry(Strided(out.with_shape(part.shape), steps), a, b)
+    return geometry and product_card_recipe(terms, geometry)
+
+
+def _placed(phase: Phase, places: Mapping[CardPlace, CardPlace]) -> Any:
+    """A phase of a product on other operands, into another result."""
+    if isinstance(phase, ProductPhase):
+        a, b, c = (places.get(place, place) for place in (phase.a, phase.b, phase.c))
+        return phase._replace(a=a, b=b, c=c)
+    assert isinstance(phase, LaunchPhase)
+    return phase._replace(table=tuple(places.get(x, x) if isinstance(x, CardPlace) else x for x in phase.table))
+
+
 def _in_three(of: Product) -> CardRecipe | None:
     """c = aₛ bₗ + aₗ bₛ + aₗ bₗ of large and small parts, the smallest first; None where there are too many axes."""
     a = _parts((*of.batch, of.rows, of.inner), of.a)
     b = _parts((*of.batch, of.inner, of.columns), of.b)
-    if max(len(a.axes), len(b.axes)) > _AXES:
+    c = _parts((*of.batch, of.rows, of.columns), of.c)
+    if max(len(parts.axes) for parts in (a, b, c)) > _AXES:
         return None
     large_a, small_a, large_b, small_b, end = _places(a, b)
     split = of._replace(a=a.lying, b=b.lying)
@@ -109,7 +159,7 @@ def _in_three(of: Product) -> CardRecipe | None:
         _split(b, _B, large_b, small_b),
         first,
         second,
-        LaunchPhase("keep_finite", *_threads(size), (_C, 0, 0, size, *(0,) * (_ENTRIES - 4))),
+        LaunchPhase("keep_finite", *_threads(size), (_C, 0, 0, size, *_entries(c.axes))),
         last,
     )
     return CardRecipe(phases, SPLIT_TEXT, end, "tf32x3")
@@ -142,10 +192,14 @@ def _places(a: _Parts, b: _Parts) -> tuple[CardPlace, CardPlace, CardPlace, Card
 
 
 def _split(parts: _Parts, of: CardPlace, large: CardPlace, small: CardPlace) -> LaunchPhase:
-    axes = [_Axis(1, 0)] * (_AXES - len(parts.axes)) + parts.axes
-    table: tuple[int | CardPlace, ...]
-    table = (of, large, small, parts.nbytes // 4, *(x.extent for x in axes), *(x.step // 4 for x in axes))
+    table: tuple[int | CardPlace, ...] = (of, large, small, parts.nbytes // 4, *_entries(parts.axes))
     return LaunchPhase("split", *_threads(parts.nbytes // 4), table)
+
+
+def _entries(axes: Sequence[_Axis]) -> list[int]:
+    """Of a table: extents of so many axes as a kernel goes along, and elements to step along them."""
+    whole = [_Axis(1, 0)] * (_AXES - len(axes)) + [*axes]
+    return [*(axis.extent for axis in whole), *(axis.step // 4 for axis in whole)]
 
 
 def _threads(items: int) -> tuple[Extent, Extent]:

@@ -107,6 +107,7 @@ class CudaPlans:
     threads = 1
     has_microkernels = False
     splits_sums = True
+    few_launches = True
 
     def __init__(self, kernels: CudaKernels, cards: CardCalls) -> None:
         self._kernels, self._cards = kernels, cards

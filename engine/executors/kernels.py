@@ -62,6 +62,8 @@ class Kernels:
     has_microkernels: ClassVar[bool] = True
     #: it would be other bits than those of sums by themselves
     splits_sums: ClassVar[bool] = False
+    #: a launch is a call, and costs next to nothing
+    few_launches: ClassVar[bool] = False
 
     def __init__(self, store: KernelStore | None = None, threads: int = 1) -> None:
         self.threads = threads

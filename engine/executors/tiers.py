@@ -58,6 +58,10 @@ class LoopKernels(Protocol):
         """Whether sums over several axes are to be in two in bodies of loops, too."""
 
     @property
+    def few_launches(self) -> bool:
+        """Whether plans are to have few steps, since each is a launch: as `compiled_within` says."""
+
+    @property
     def without(self) -> Binder:
         """Binds plans of which nothing is compiled."""
 
@@ -203,13 +207,19 @@ class ExecutionTiers:
         kernels = self._kernels
         alike = _with_kernels_in_bodies(plan, kernels)
         graph = graph_of(alike, registry())
-        within = compiled_within(graph, plan.peak_bytes, kernels.threads, microkernels=kernels.has_microkernels)
+        within = compiled_within(
+            graph,
+            plan.peak_bytes,
+            kernels.threads,
+            microkernels=kernels.has_microkernels,
+            few_launches=kernels.few_launches,
+        )
         whole = standing_for(within.plan if within else alike, plan)
         found = heaviest_first(whole, plan, state.seconds)
         order, parts = [op for shared in found for op in shared.ops], first_parts(found)
         if within and parts:
             self._put_by_parts(plan, state, whole, order, map(within.partly, parts))
-        elif found or alike is not plan or kernels.has_recipes(whole):
+        elif found or within or alike is not plan or kernels.has_recipes(whole):
             self._put(plan, state, whole, order)
 
     def _put_by_parts(
@@ -277,7 +287,10 @@ def _with_kernels_in_bodies(plan: Plan, kernels: LoopKernels) -> Plan:
     if not any(isinstance(step.op, RunsPlans) for step in plan.steps):
         return plan
     found = with_compiled_bodies(
-        graph_of(plan, registry()), microkernels=kernels.has_microkernels, splits_sums=kernels.splits_sums
+        graph_of(plan, registry()),
+        microkernels=kernels.has_microkernels,
+        splits_sums=kernels.splits_sums,
+        few_launches=kernels.few_launches,
     )
     return standing_for(make_plan(found, NO_LIMITS), plan)
 

@@ -56,6 +56,8 @@ Files:
                          windows give
     known_numbers        What is known of elements before they are computed with; on a card nothing is, since one would
                          wait to hear it
+    laid_products        Products laid where their readers want them: several, with biases or without, as parts of one
+                         dense result
     lapack               LAPACK on one matrix after the other, in doubles, as they lie; for matrices so large that this
                          pays
     lapack_work          What LAPACK works in, by its own word: it is asked where a graph is planned, as it is with a

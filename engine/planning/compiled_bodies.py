@@ -27,10 +27,12 @@ _FREE_BYTES: Final = 1 << 16
 CompiledOp = Fused | MicrokernelOp | PlannedScan
 
 
-def with_compiled_bodies(graph: Graph, *, microkernels: bool = True, splits_sums: bool = False) -> Graph:
+def with_compiled_bodies(
+    graph: Graph, *, microkernels: bool = True, splits_sums: bool = False, few_launches: bool = False
+) -> Graph:
     """`graph` with all bodies planned for kernels, each within the memory that it was planned for; or itself.
 
-    Where it `splits_sums`, those over several axes are in two.
+    Where it `splits_sums`, those over several axes are in two; and with `few_launches` as `compiled_within`.
     """
     if not any(isinstance(node.op, RunsPlans) for node in graph.nodes):
         return graph
@@ -40,7 +42,9 @@ def with_compiled_bodies(graph: Graph, *, microkernels: bool = True, splits_sums
         if plan not in made:
             body = graph_of(plan, graph.registry)
             split = split_sums(body) if splits_sums else body
-            instead = _compiled(split, plan.peak_bytes, microkernels=microkernels, splits_sums=splits_sums)
+            instead = _compiled(
+                split, plan.peak_bytes, microkernels=microkernels, splits_sums=splits_sums, few_launches=few_launches
+            )
             made[plan] = standing_for(instead, plan)
         return made[plan]
 
@@ -61,12 +65,21 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
     )
 
 
-def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool, splits_sums: bool) -> Plan:
+def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool, splits_sums: bool, few_launches: bool) -> Plan:
     """Written for loops, where there is memory for that: rows that lie across it are copied."""
     written = for_loops(graph)
     for each in (written, graph) if written is not graph else (graph,):
-        inner = with_compiled_bodies(each, microkernels=microkernels, splits_sums=splits_sums)
-        within = compiled_within(inner, max(most_bytes, _FREE_BYTES), 1, microkernels=microkernels, all_pay=True)
+        inner = with_compiled_bodies(
+            each, microkernels=microkernels, splits_sums=splits_sums, few_launches=few_launches
+        )
+        within = compiled_within(
+            inner,
+            max(most_bytes, _FREE_BYTES),
+            1,
+            microkernels=microkernels,
+            all_pay=True,
+            few_launches=few_launches,
+        )
         if within:
             return within.plan
     return make_plan(inner, NO_LIMITS, tight=True)

@@ -12,6 +12,7 @@ from engine.planning.arena import live_bytes
 from engine.planning.fuse import WrittenLoop, loops_in, with_loops
 from engine.planning.fused import Fused
 from engine.planning.kernel_selection import select_alike, select_microkernels
+from engine.planning.laid_out import has_products, laid_where_read
 from engine.planning.plan import Plan, make_plan
 from engine.planning.storage import Storage
 
@@ -42,23 +43,56 @@ class Compilable(NamedTuple):
 
 
 def compiled_within(
-    graph: Graph, most_bytes: int, threads: int, *, microkernels: bool = True, all_pay: bool = False
+    graph: Graph,
+    most_bytes: int,
+    threads: int,
+    *,
+    microkernels: bool = True,
+    all_pay: bool = False,
+    few_launches: bool = False,
 ) -> Compilable | None:
     """`graph` with all that can be compiled, of a peak of at most `most_bytes`; None where that is nothing.
 
     At most `threads` take part in a kernel; with `all_pay`, as in `loops_in`, all that may be is one. A loop lets live
     longer what it reads: where that makes the peak, it is left out, and the next one is looked at. What is selected
-    needs no more than it did, but for a workspace; without `microkernels` nothing is.
+    needs no more than it did, but for a workspace; without `microkernels` nothing is. With `few_launches`, products
+    write where they are read, and loops are delayed to where they join others, as far as there is memory for it.
     """
+    ways = _Ways(most_bytes, threads, microkernels, all_pay, few_launches)
+    if not few_launches:
+        return _within(graph, ways, graph)
+    laid = _laid(graph, ways) if has_products(graph) else graph
+    found = _within(laid, ways, graph) if laid is not graph else None
+    return found or _within(graph, ways, graph) or _within(graph, ways._replace(late=False), graph)
+
+
+def _laid(graph: Graph, ways: _Ways) -> Graph:
+    loops = loops_in(graph, 0, compiled=True, threads=ways.threads, all_pay=ways.all_pay, late=ways.late)
+    return laid_where_read(graph, {i for loop in loops for i in loop.group})
+
+
+class _Ways(NamedTuple):
+    """Ways in which `compiled_within` compiles, as its arguments say; `late` is of `loops_in`."""
+
+    most_bytes: int
+    threads: int
+    microkernels: bool
+    all_pay: bool
+    late: bool
+
+
+def _within(graph: Graph, ways: _Ways, unlaid: Graph) -> Compilable | None:
+    """`graph`, which computes what `unlaid` does; None where nothing is left to be compiled, nor is laid."""
+    most_bytes, threads, microkernels, all_pay, late = ways
     apart: set[int] = set()
     for _ in range(1 + MOST_APART):
-        loops = loops_in(graph, 0, compiled=True, threads=threads, apart=apart, all_pay=all_pay)
+        loops = loops_in(graph, 0, compiled=True, threads=threads, apart=apart, all_pay=all_pay, late=late)
         fused = with_loops(graph, loops)
         plan = make_plan(fused, NO_LIMITS, tight=True)
         if plan.peak_bytes <= most_bytes:
             workspace = most_bytes - _without_workspace(plan)
             selected = select_microkernels(fused, workspace, threads, in_body=all_pay) if microkernels else fused
-            if selected is graph:
+            if selected is unlaid:
                 return None
             if selected is not fused:
                 plan = make_plan(selected, NO_LIMITS, tight=True)

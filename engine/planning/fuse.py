@@ -61,11 +61,14 @@ def loops_in(
     threads: int = 1,
     apart: Container[int] = (),
     all_pay: bool = False,
+    late: bool = False,
 ) -> Sequence[WrittenLoop]:
-    """The loops that `fuse` writes. With `all_pay`, a single cheap node is one, too, and bools alone have some."""
+    """The loops that `fuse` writes. With `all_pay`, a single cheap node is one, too, and bools alone have some; `late`
+    ones are where they join others, as `Grouping` has them.
+    """
     if not compiled and not any(n.types[0].size >= least and isinstance(n.op, Elementwise) for n in graph.nodes):
         return ()
-    return _loops(Grouping(graph, least, apart, in_body=all_pay), compiled, threads, all_pay=all_pay)
+    return _loops(Grouping(graph, least, apart, in_body=all_pay, late=late), compiled, threads, all_pay=all_pay)
 
 
 def with_loops(graph: Graph, loops: Sequence[WrittenLoop]) -> Graph:

@@ -62,10 +62,13 @@ class Grouping:
     """The members of a graph's loops over at least `least` elements, and how they fall into groups.
 
     Nodes that stay `apart` belong to none. In the body of a loop, `in_body`, nodes of bools alone are members, and
-    reductions that join loops nowhere else.
+    reductions that join loops nowhere else. A group that only later ones read is as `late` as the first of these that
+    it can be one with: a loop less, and what it reads lives longer.
     """
 
-    def __init__(self, graph: Graph, least: int, apart: Container[int] = (), *, in_body: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, least: int, apart: Container[int] = (), *, in_body: bool = False, late: bool = False
+    ) -> None:
         self.graph = graph
         self._in_body = in_body
         self.least = least
@@ -77,6 +80,8 @@ class Grouping:
             member = None if node.is_leaf or node.op.several or i in apart else self._member(node)
             self.members.append(member)
             self.stages.append(self._stage(node, member))
+        if late:
+            self._delay()
 
     def is_element(self, i: int) -> bool:
         """Whether a node is a value an element that other loops may compute for themselves."""
@@ -135,12 +140,34 @@ class Grouping:
 
     def _stage(self, node: Node, member: Member | None) -> int:
         """One more than that of an operand that the loop of this node cannot take along."""
-        stage = 0
-        for operand in node.operands:
-            other = self.members[operand]
-            leaves = other is not None and (member is None or not self._takes(member, other, operand))
-            stage = max(stage, self.stages[operand] + leaves)
-        return stage
+        return max([self.stages[operand] + self._leaves(member, operand) for operand in node.operands], default=0)
+
+    def _leaves(self, member: Member | None, operand: int) -> bool:
+        """Whether an operand has to leave its loop, if it is in one, for a reader of this membership."""
+        other = self.members[operand]
+        return other is not None and (member is None or not self._takes(member, other, operand))
+
+    def _delay(self) -> None:
+        """Raise the stages of groups to that of their first readers, where they are one with some of these."""
+        readers: list[list[int]] = [[] for _ in self.graph.nodes]
+        for i, node in enumerate(self.graph.nodes):
+            for operand in node.operands:
+                readers[operand].append(i)
+        for group in sorted(self.groups(), key=lambda group: self.stages[group.nodes[0]], reverse=True):
+            ways = [*self._ways_out(group, readers)]
+            latest = min([stage for stage, _ in ways], default=0)
+            if latest > self.stages[group.nodes[0]] and (latest, True) in ways:
+                for i in group.nodes:
+                    self.stages[i] = latest
+
+    def _ways_out(self, group: Group, readers: Sequence[Sequence[int]]) -> Iterator[tuple[int, bool]]:
+        """For each reader outside of a group: the last stage that leaves room for it, and whether both are one then."""
+        inside = set(group.nodes)
+        for i in group.nodes:
+            for reader in readers[i]:
+                if reader not in inside:
+                    leaves = self._leaves(self.members[reader], i)
+                    yield self.stages[reader] - leaves, not leaves
 
     def _takes(self, member: Member, other: Member, operand: int) -> bool:
         """Whether a reader can have an operand from within its loop."""

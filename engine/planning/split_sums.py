@@ -2,7 +2,8 @@
 
 A loop reduces its rows, which are trailing axes. A sum over the axes before and behind others, as normalisation over
 batches has many, is none of these: it would read a whole tensor that a loop wrote for nothing else. In two, it reads
-one value a row. Means are divided at the rows, and of maxima and minima both parts are maxima and minima.
+one value a row. Means are divided at the rows, and of maxima and minima both parts are maxima and minima. A mean of all
+that is many rows is a sum of rows and a sum of these, too: nothing is left to be divided behind the loop.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from engine.oplib.accumulate import count
 from engine.oplib.permutation import shaped
 from engine.oplib.rowwise import Rowwise
 from engine.ops.max_min import Max, Min
-from engine.planning.groups import Grouping
+from engine.planning.groups import LONGEST_WHOLE, Domain, Grouping
 
 #: of these, a part of the whole is one of them, too, and the order is no matter
 _EXTREMES: Final = (Max, Min)
 
 
 class _Axes(NamedTuple):
-    """Axes of a reduction: those that come last, and the others."""
+    """Axes of a reduction: those that come last, and the others; of all axes, the second part has those of 1, too."""
 
     trailing: tuple[int, ...]
     rest: tuple[int, ...]
@@ -36,11 +37,29 @@ def split_sums(graph: Graph) -> Graph:
     The order of additions is another one, and a mean is rounded once more for each row.
     """
     wanted = {i: axes for i, node in enumerate(graph.nodes) if (axes := _axes(graph, node)) is not None}
+    wanted |= _of_all(graph)
     if not wanted:
         return graph
     joining = {*_joining(_written(graph, wanted))}
     chosen = {i: axes for k, (i, axes) in enumerate(wanted.items()) if k in joining}
     return _written(graph, chosen).graph if chosen else graph
+
+
+def _of_all(graph: Graph) -> dict[int, _Axes]:
+    """Means of all elements of what is too large for one row, and their axes, by the rows that its loop has."""
+    found: dict[int, _Axes] = {}
+    for i, node in enumerate(graph.nodes):
+        if _divisor(node, 2) in (None, 1):
+            continue
+        x, axes = graph.nodes[node.operands[0]].type, node.attrs["axes"]
+        if len(axes) == x.ndim > 1 and x.size > LONGEST_WHOLE and x.dtype == node.type.dtype and has_loops(x.dtype):
+            found[i] = _Axes(axes[-1:], axes)
+    if found:
+        rows = Grouping(graph, 0).row_axes
+        for i, (_, axes) in found.items():
+            x = graph.nodes[graph.nodes[i].operands[0]].type
+            found[i] = _Axes(axes[-rows.get(Domain(x.shape, x.dtype), 1) :], axes)
+    return found
 
 
 class _Written(NamedTuple):

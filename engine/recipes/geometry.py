@@ -36,7 +36,8 @@ def geometry_of(op: Kernel, out: TensorType, *types: Any, **attrs: Any) -> Geome
     return made_by and made_by(out, *types, **attrs)
 
 
-def _product(out: TensorType, a: TensorType, b: TensorType) -> Product | None:
+def product_geometry(out: TensorType, a: TensorType, b: TensorType) -> Product | None:
+    """A product of matrices that lie as these types say, into one that does; None for dtypes that have no kernels."""
     if not _are_alike(out, a, b):
         return None
     (inner, columns), itemsize = b.shape[-2:], out.dtype.itemsize
@@ -142,7 +143,7 @@ GEOMETRIES: Final[Mapping[type[Kernel], GeometryOf]] = MappingProxyType(
         AvgPool2D: _pooled("avg"),
         Correlation: _forward,
         KernelGradient: _by_kernel,
-        MatMul: _product,
+        MatMul: product_geometry,
         MaxPool2D: _pooled("max"),
         MaxPool2DBack: _max_back,
         MaxPool2DIndices: _pooled("max_indices"),

@@ -70,13 +70,14 @@ class CardRun:
     def _multiply(self, phase: ProductPhase) -> None:
         of, number = phase.of, np.dtype(phase.of.dtype)
         wide = np.dtype(computed_in(of.dtype))
-        assert phase.bias is None
         assert number.itemsize == of.itemsize
         assert len(of.batch) <= 2
         a = self._matrices(phase.a, of.a, of.batch, (of.rows, of.inner), number)
         b = self._matrices(phase.b, of.b, of.batch, (of.inner, of.columns), number)
         c = self._matrices(phase.c, of.c, of.batch, (of.rows, of.columns), wide if phase.widens else number)
         found = a.astype(wide) @ b.astype(wide)
+        if phase.bias is not None:
+            found += self._numbers(phase.bias, of.columns, number)
         c[...] = c.astype(wide) + found if phase.adds else found
 
     def _matrices(
@@ -97,6 +98,12 @@ class CardRun:
         begin, end = self._bounds(place)
         assert begin <= low <= high <= end
         return found
+
+    def _numbers(self, place: CardPlace, count: int, number: np.dtype[Any]) -> Array:
+        address = self._address(place)
+        begin, end = self._bounds(place)
+        assert begin <= address <= address + count * number.itemsize <= end
+        return np.frombuffer((ctypes.c_char * (count * number.itemsize)).from_address(address), number)
 
     def _bounds(self, place: CardPlace) -> tuple[int, int]:
         if place.kind == "workspace":

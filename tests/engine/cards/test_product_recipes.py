@@ -19,6 +19,8 @@ from engine.cards.product_recipes import SPLIT_KERNELS, SPLIT_TEXT
 from engine.graph.tensor_type import Strided, TensorType
 from engine.loops.cuda_launch import Launch
 from engine.loops.cuda_text import OPTIONS
+from engine.oplib.laid_products import LaidProduct, LaidProducts
+from tests.engine.cards.running import run_card_recipe
 from tests.engine.executors.cublaslt_stand_in import CublasLtStandIn
 from tests.engine.loops import nvrtc
 from tests.engine.loops.c_compiler import COMPILER, compile_c
@@ -47,7 +49,14 @@ def made(kernels: Any, a: Array, b: Array) -> tuple[Array, list[int]]:
     recipe = recipe_of(a, b)
     assert recipe is not None
     assert recipe.text == SPLIT_TEXT
-    out = np.full(np.matmul(a, b).shape, 77, "float32")
+    return run_phases(kernels, recipe, (a, b), np.matmul(a, b).shape)
+
+
+def run_phases(
+    kernels: Any, recipe: CardRecipe, operands: Sequence[Array], shape: tuple[int, ...]
+) -> tuple[Array, list[int]]:
+    """What a recipe leaves in its result, and how its products were computed."""
+    out = np.full(shape, 77, "float32")
     raw = np.full(recipe.workspace + 256, 0x77, np.uint8)
     workspace = raw[-raw.ctypes.data % 256 :]
     library = CublasLtStandIn()
@@ -60,15 +69,17 @@ def made(kernels: Any, a: Array, b: Array) -> tuple[Array, list[int]]:
     calls = ProductCalls(CublasLt(library), upload)
 
     def address(place: CardPlace) -> int:
-        found = {"operand": (a, b), "result": (out,), "workspace": (workspace,)}[place.kind][place.number]
+        found = {"operand": operands, "result": (out,), "workspace": (workspace,)}[place.kind][place.number]
         return int(found.ctypes.data) + place.offset
 
     for phase in recipe.phases:
         if isinstance(phase, ProductPhase):
-            places = ProductPlaces(address(phase.a), address(phase.b), address(phase.c))
+            bias = 0 if phase.bias is None else address(phase.bias)
+            places = ProductPlaces(address(phase.a), address(phase.b), address(phase.c), bias)
             for call in calls.bound(phase, places, 0):
                 call.launch(0, 0)
         else:
+            assert isinstance(phase, LaunchPhase)
             table = np.array([x if isinstance(x, int) else address(x) for x in phase.table], np.int64)
             launch_on_host(kernels, Launch(phase.kernel, phase.grid, phase.block, table, ()))
     return out, [call.compute for call in library.calls]
@@ -144,6 +155,77 @@ def test_axes_that_the_kernel_does_not_go_along_are_read_as_they_lie() -> None:
     a = normal(3, 2, 3, 2, 3, 4, 30)[::2, :, ::2, :, ::2]
     recipe = recipe_of(a, normal(30, 12))
     assert recipe is None or not any(isinstance(phase, LaunchPhase) for phase in recipe.phases)
+
+
+# ---------------------------------------------------------------- laid where they are read
+
+
+def laid_recipe(terms: CardTerms, parts: Sequence[LaidProduct], shape: tuple[int, ...], *arrays: Array) -> Any:
+    type = TensorType(shape, arrays[0].dtype)
+    op = LaidProducts(type, parts)
+    return card_recipe_for(op, terms, type, *(Strided(TensorType.of(x), x.strides) for x in arrays))
+
+
+#: [2, 3, 5, 6] heads side by side, in rows of three; and a product with a bias between them
+HEADS = LaidProduct((2, 3, 5, 6), 0, (5 * 54, 6, 54, 1))
+LAST = LaidProduct((10, 36), 18, (54, 1), has_bias=True)
+
+
+def laid_operands(dtype: str) -> list[Array]:
+    """Whole numbers, whose products are exact."""
+    shapes = (2, 3, 5, 4), (2, 3, 4, 6), (10, 4), (4, 36), (36,)
+    draws = np.random.default_rng(5)
+    return [draws.integers(-4, 5, shape).astype(dtype) for shape in shapes]
+
+
+def laid_by_hand(a: Array, b: Array, c: Array, d: Array, bias: Array) -> Array:
+    heads = (a @ b).swapaxes(1, 2).reshape(10, 18)
+    return np.concatenate([heads, c @ d + bias], axis=1).reshape(2, 5, 54)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+def test_parts_lie_where_they_are_read(dtype: str) -> None:
+    arrays = laid_operands(dtype)
+    recipe = laid_recipe(CardTerms(), (HEADS, LAST), (2, 5, 54), *arrays)
+    assert [type(phase) for phase in recipe.phases] == [ProductPhase] * 2
+    found = run_card_recipe(recipe, dtype, arrays, (2, 5, 54))
+    np.testing.assert_array_equal(found, laid_by_hand(*arrays))
+
+
+@needs_compiler
+def test_parts_of_three_products_each_lie_there_too(kernels: Any) -> None:
+    """Numbers that the products have no end of are put right where they lie, and their neighbours stay."""
+    arrays = laid_operands("float32")
+    arrays[0][1, 2, 3, 0] = np.inf
+    arrays[1][1, 2, 0] = 3
+    recipe = laid_recipe(TERMS, (HEADS, LAST), (2, 5, 54), *arrays)
+    assert recipe.precision == "tf32x3"
+    with np.errstate(all="ignore"):
+        found, wanted = run_phases(kernels, recipe, arrays, (2, 5, 54))[0], laid_by_hand(*arrays)
+    assert np.isinf(wanted).sum() == 6
+    np.testing.assert_array_equal(found, wanted)
+
+
+def test_parts_are_read_in_one_precision() -> None:
+    """What one part has no workspace for, no part has."""
+    arrays = laid_operands("float32")
+    small, large = (laid_recipe(TERMS, (part,), (2, 5, 54), *of) for part, of in _each(arrays))
+    assert small.workspace != large.workspace
+    terms = TERMS._replace(workspace=max(small.workspace, large.workspace) - 1)
+    recipe = laid_recipe(terms, (HEADS, LAST), (2, 5, 54), *arrays)
+    assert (recipe.precision, recipe.workspace, len(recipe.phases)) == ("float32", 0, 2)
+
+
+def _each(arrays: Sequence[Array]) -> list[tuple[LaidProduct, Sequence[Array]]]:
+    return [(HEADS, arrays[:2]), (LAST, arrays[2:])]
+
+
+def test_a_part_that_cublaslt_does_not_write_leaves_all_to_others() -> None:
+    arrays = laid_operands("float32")
+    across = LaidProduct((10, 36), 0, (1, 10))
+    assert laid_recipe(CardTerms(), (HEADS, across), (2, 5, 54), *arrays[:4]) is None
+    apart = np.zeros((72,), "float32")[::2]
+    assert laid_recipe(CardTerms(), (HEADS, LAST), (2, 5, 54), *arrays[:4], apart) is None
 
 
 def test_there_are_none_of_whole_numbers() -> None:

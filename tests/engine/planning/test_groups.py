@@ -15,10 +15,10 @@ def leaf(*shape: int, dtype: str = "float64") -> Value:
     return Builder(registry()).leaf(TensorType(shape, np.dtype(dtype)), 0)
 
 
-def grouped(*outputs: Value, least: int = 1) -> list[tuple[list[str], int | None]]:
+def grouped(*outputs: Value, least: int = 1, late: bool = False) -> list[tuple[list[str], int | None]]:
     """The ops of each group of several nodes, and its trailing axes."""
     graph = outputs[0].builder.graph(outputs)
-    found = [group for group in Grouping(graph, least).groups() if len(group.nodes) > 1]
+    found = [group for group in Grouping(graph, least, late=late).groups() if len(group.nodes) > 1]
     return [([graph.nodes[i].op.name for i in group.nodes], group.row_axes) for group in found]
 
 
@@ -112,3 +112,45 @@ def test_what_is_seen_as_another_dtype_is_in_no_loop() -> None:
     graph = row.builder.graph([row.reshape(shape=(4, 1)), bitcast(row, UINT32)])
     members = Grouping(graph, 1).members
     assert [member is not None for member in members] == [False, True, True, True, False]
+
+
+# ---------------------------------------------------------------- loops as late as their readers
+
+
+def leaf_of(x: Value, *shape: int) -> Value:
+    """Another one, for the same graph."""
+    return x.builder.leaf(TensorType(shape, x.dtype), len(x.builder.nodes))
+
+
+def later(x: Value) -> Value:
+    """Of its shape and dtype, but behind a loop and a product."""
+    return x.sin() @ leaf_of(x, 6, 6)
+
+
+def test_a_group_is_as_late_as_a_reader_that_it_can_be_one_with() -> None:
+    x = leaf(4, 6)
+    y = leaf_of(x, 4, 6)
+    written = y * y.exp().sum(axes=(1,), keepdims=True) + later(x).cos()
+    assert grouped(written) == [(["exp", "sum", "mul"], 1), (["cos", "add"], 1)]
+    assert grouped(written, late=True) == [(["exp", "sum", "mul", "cos", "add"], 1)]
+
+
+def test_chains_of_groups_are_late_together() -> None:
+    """The second becomes late first, and makes room for what it reads."""
+    x = leaf(4, 6)
+    y = leaf_of(x, 4, 6).exp().neg()
+    written = (y + later(x)).tanh() + later(later(x)).cos()
+    assert ["exp", "neg", "add", "tanh", "cos", "add"] in [names for names, _ in grouped(written, late=True)]
+
+
+def test_what_an_earlier_reader_needs_is_not_late() -> None:
+    x = leaf(4, 6)
+    y = leaf_of(x, 4, 6).exp().neg()
+    written = (y + (y @ leaf_of(x, 6, 6)).cos() + later(x).cos()).tanh()
+    assert next(names for names, _ in grouped(written, late=True)) == ["exp", "neg"]
+
+
+def test_what_no_loop_reads_stays_where_it_is() -> None:
+    x = leaf(4, 6)
+    late = (x.sin().cos() @ leaf_of(x, 6, 6)).neg().tanh()
+    assert grouped(late, late=True) == grouped(late) == [(["sin", "cos"], None), (["neg", "tanh"], None)]

@@ -102,6 +102,42 @@ def test_the_parts_are_the_whole(name: str, keepdims: bool) -> None:
     assert np.array_equal(found, expected)
 
 
+def test_a_mean_of_many_rows_is_divided_at_the_rows() -> None:
+    """So that nothing is left to be launched behind the loop."""
+    x = leaf(20, 30, 40)
+    graph = graph_with((x * 2.0).mean())
+    split = split_sums(graph)
+    assert reduced(split) == [("sum", (2,)), ("sum", (0, 1, 2))]
+    found = compiled_within(split, PLENTY, 1, microkernels=False)
+    assert found is not None
+    assert [step.op.name for step in found.plan.steps if not step.op.is_view] == ["fused"]
+    given = np.random.default_rng(0).integers(-50, 50, (20, 30, 40)).astype("float64")
+    np.testing.assert_allclose(computed(split, given)[0], computed(graph, given)[0], rtol=1e-13)
+    assert computed(split, given)[0].shape == ()
+
+
+def test_a_mean_has_the_rows_that_its_loop_has() -> None:
+    x = leaf(20, 30, 40) * 2.0
+    split = split_sums(graph_with(x.sum(axes=(1, 2)), x.exp().mean(keepdims=True)))
+    assert reduced(split) == [("sum", (1, 2)), ("sum", (1, 2)), ("sum", (0, 1, 2))]
+    assert split.nodes[split.outputs[1]].type.shape == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        lambda x: x.mean(),
+        lambda x: (x * 2.0).sum(),
+        lambda x: x.slice(starts=(0, 0, 0), stops=(1, 30, 40)).exp().mean(),
+        lambda x: x.reshape(shape=(-1,)).exp().mean(),
+    ],
+    ids=["fed", "a sum", "one row", "one axis"],
+)
+def test_other_means_of_all_stay(whole: Callable[[Value], Value]) -> None:
+    graph = graph_with(whole(leaf(20, 30, 40)))
+    assert split_sums(graph) is graph
+
+
 @pytest.mark.parametrize("name", ["max", "min"])
 def test_an_extreme_of_nan_is_nan(name: str) -> None:
     given = np.ones((2, 3, 4, 5))

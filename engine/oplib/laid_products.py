@@ -1,0 +1,104 @@
+"""Products laid where their readers want them: several, with biases or without, as parts of one dense result.
+
+What follows a product in a graph is often its heads moved beside one another, a bias, or a concatenation with others:
+copies, for a library that writes at strides. Of float16 a product adds up, and its bias is added, in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from engine.graph.op import Array, Kernel, Namespace, ResultTypes
+from engine.graph.run_context import RunContext
+from engine.graph.tensor_type import Shape, Strided, TensorType
+from engine.oplib.accumulate import accumulator
+from engine.oplib.product import is_readable
+
+
+class LaidProduct(NamedTuple):
+    """A product a @ b of this shape: elements of the result before its first, and to step along each of its axes.
+
+    With `has_bias`, as many numbers as it has columns are added to its rows.
+    """
+
+    shape: Shape
+    offset: int
+    strides: Shape
+    has_bias: bool = False
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LaidProducts(Kernel):
+    """Products of matrices as the `parts` of one dense tensor of `type`, which they fill.
+
+    Operands are a and b of each part, and behind them its bias, where it has one. No op of the opset: one is made for
+    each node, in plans for cards.
+    """
+
+    type: TensorType
+    parts: Sequence[LaidProduct]
+
+    name = "laid_products"
+    operands = ("x...",)
+    internal = True
+
+    def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
+        """`type`."""
+        return self.type
+
+    def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
+        """BLAS, and a copy of each product to where it is to lie, unless that is dense."""
+        for part, (a, b, *bias) in operands_of(self.parts):
+            to = _part_of(run.xp, out, part)
+            product = _multiply(run.xp, arrays[a], arrays[b], to if self._is_in_place(part) else None, out=out)
+            for i in bias:
+                product += arrays[i].reshape(-1)
+            if product is not to:
+                to[...] = product
+
+    def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
+        """As of products, and a sum for each number that a bias is added to."""
+        return sum(
+            math.prod(part.shape) * (2 * types[numbers[0]].shape[-1] + part.has_bias)
+            for part, numbers in operands_of(self.parts)
+        )
+
+    def workspace(self, out: Any, *types: TensorType, **attrs: Any) -> int:
+        """Of the largest part: its product, where that is copied, and copies of what BLAS cannot read as it lies."""
+        dtype, found = accumulator(out), 0
+        for part, (a, b, *_) in operands_of(self.parts):
+            copies = sum(types[i].size for i in (a, b) if not is_readable(types[i], dtype))
+            product = 0 if self._is_in_place(part) else math.prod(part.shape)
+            found = max(found, dtype.itemsize * (product + copies))
+        return found
+
+    def _is_in_place(self, part: LaidProduct) -> bool:
+        """Whether BLAS may write it where it lies."""
+        dense = TensorType(part.shape, self.type.dtype)
+        lying = Strided(dense, [step * dense.dtype.itemsize for step in part.strides])
+        return accumulator(dense) == dense.dtype and lying.is_dense
+
+
+def operands_of(parts: Sequence[LaidProduct]) -> Iterator[tuple[LaidProduct, tuple[int, ...]]]:
+    """Each part, and the numbers of its operands: of a and b, and of its bias, where it has one."""
+    first = 0
+    for part in parts:
+        count = 2 + part.has_bias
+        yield part, tuple(range(first, first + count))
+        first += count
+
+
+def _part_of(xp: Namespace, out: Array, part: LaidProduct) -> Array:
+    """The view of a dense array that a product fills."""
+    steps = tuple(step * out.itemsize for step in part.strides)
+    return xp.lib.stride_tricks.as_strided(out.reshape(-1)[part.offset :], part.shape, steps)
+
+
+def _multiply(xp: Namespace, a: Array, b: Array, to: Array | None, *, out: Array) -> Array:
+    """a @ b, in the dtype that products of `out`'s add up in: `to`, or a new array."""
+    dtype = accumulator(out)
+    x, y = (x if is_readable(x, dtype) else xp.ascontiguousarray(x, dtype=dtype) for x in (a, b))
+    return xp.matmul(x, y, out=to) if to is not None else xp.matmul(x, y)

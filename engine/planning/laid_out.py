@@ -1,0 +1,270 @@
+"""Results laid where their readers want them, for cards: products write heads side by side, parts of a whole, biases.
+
+A library of a card writes a product at strides, and adds a bias to it. So where products go through transposes and
+reshapes into one that would copy, or into a concatenation, or have a bias added that no loop adds, they are written
+there. And a reshape of what does not lie densely is no copy where strides can say it, and products alone read it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+from itertools import accumulate
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import as_strided
+
+from engine.graph.dtypes import FLOATS
+from engine.graph.ir import Graph, Node
+from engine.graph.tensor_type import FLOAT16, FLOAT32, Shape, TensorType
+from engine.oplib.laid_products import LaidProduct, LaidProducts, operands_of
+from engine.oplib.product import is_readable
+from engine.ops.arithmetic import Add
+from engine.ops.cat import Cat
+from engine.ops.matmul import MatMul
+from engine.ops.reshape import Reshape, Transpose
+from engine.passes.dce import dce
+from engine.planning.storage import Storage
+
+#: dtypes that cuBLASLt adds a bias in
+_WITH_BIAS: Final = (FLOAT16, FLOAT32)
+
+
+class ReshapeInPlace(Reshape):
+    """A reshape of what does not lie densely, as a view of it: strides say where its elements are."""
+
+    internal = True
+    reshapes = False
+
+
+_IN_PLACE: Final = ReshapeInPlace()
+
+
+def has_products(graph: Graph) -> bool:
+    """Whether there may be anything to do."""
+    return any(isinstance(node.op, MatMul) for node in graph.nodes)
+
+
+def laid_where_read(graph: Graph, looped: Container[int] = ()) -> Graph:
+    """`graph` with such results written where they are read; itself, where there are none.
+
+    Nodes that are `looped` are parts of loops, and stay. It computes the same; with a bias, float16 is rounded once.
+    """
+    written = _reshaped_in_place(_products_in_place(graph, looped), looped)
+    return graph if written is graph else dce(written)
+
+
+class _Place(NamedTuple):
+    """Elements of a dense tensor before the first of what lies in it, and to step along each axis of that."""
+
+    offset: int
+    strides: Shape
+
+
+class _Part(NamedTuple):
+    """A product that is a part of a result, and its operands."""
+
+    laid: LaidProduct
+    operands: tuple[int, ...]
+
+
+class _Copied(Exception):
+    """Failure of a result that products cannot write as it lies."""
+
+
+def _products_in_place(graph: Graph, looped: Container[int]) -> Graph:
+    """`graph` with products in the places of what their results would be copied to. Others keep their numbers."""
+    laying = _Laying(graph, looped)
+    nodes, taken, found = list(graph.nodes), set[int](), False
+    for i in range(len(nodes) - 1, -1, -1):
+        if i not in taken and laying.is_copied(i):
+            parts, through = laying.parts_of(i)
+            taken |= through
+            if parts:
+                nodes[i], found = _laid(nodes[i], parts), True
+    return graph.rewritten(nodes, graph.outputs) if found else graph
+
+
+def _laid(node: Node, parts: Sequence[_Part]) -> Node:
+    op = LaidProducts(node.type, [part.laid for part in parts])
+    return Node(op, tuple(i for part in parts for i in part.operands), {}, node.types, node.origin)
+
+
+class _Laying:
+    """The way from results back to the products that can write them."""
+
+    def __init__(self, graph: Graph, looped: Container[int]) -> None:
+        self._nodes, self._looped = graph.nodes, looped
+        self._storage, self._readers = Storage(graph), _readers(graph)
+
+    def is_copied(self, i: int) -> bool:
+        """Whether a node would be a launch that products may spare: a copy, or a copy of it, or the sum with a bias."""
+        node = self._nodes[i]
+        if i in self._looped or node.op.several or node.type.dtype.name not in FLOATS or not node.type.size:
+            return False
+        return isinstance(node.op, Cat | Add) or any(self._copies(reader) for reader in self._readers[i])
+
+    def _copies(self, i: int) -> bool:
+        is_reshape = i < len(self._nodes) and isinstance(self._nodes[i].op, Reshape)
+        return is_reshape and not self._storage.is_view[i] and i not in self._looped
+
+    def parts_of(self, root: int) -> tuple[Sequence[_Part], set[int]]:
+        """The products that fill a result, and the nodes on the way to them; neither, where something else does."""
+        through = set[int]()
+        try:
+            parts = self._parts(root, _Place(0, _dense(self._nodes[root].type.shape)), None, through, is_root=True)
+        except _Copied:
+            return (), set()
+        return parts, through
+
+    def _parts(
+        self, i: int, place: _Place, bias: int | None, through: set[int], *, is_root: bool = False
+    ) -> list[_Part]:
+        """Those that fill what lies at `place`, where `bias` is still to be added. Raises _Copied."""
+        node = self._nodes[i]
+        if not is_root and (len(self._readers[i]) != 1 or i in self._looped):
+            raise _Copied
+        through.add(i)
+        if isinstance(node.op, MatMul):
+            return [self._part(node, place, bias)]
+        if isinstance(node.op, Cat) and bias is None:
+            return self._parts_of_cat(node, place, through)
+        if isinstance(node.op, Add) and bias is None:
+            of, bias = self._with_bias(node)
+            return self._parts(of, place, bias, through)
+        if isinstance(node.op, Transpose | Reshape):
+            (of,) = node.operands
+            shape = self._nodes[of].type.shape
+            if bias is not None and not _keeps_columns(node, shape):
+                raise _Copied
+            return self._parts(of, _seen(node, place, shape), bias, through)
+        raise _Copied
+
+    def _part(self, node: Node, place: _Place, bias: int | None) -> _Part:
+        """Of rows whose elements lie side by side. Raises _Copied."""
+        shape = node.type.shape
+        if place.strides[-1] != 1 and shape[-1] > 1:
+            raise _Copied
+        operands = node.operands if bias is None else (*node.operands, bias)
+        if any(self._nodes[operand].type.dtype != node.type.dtype for operand in operands):
+            raise _Copied
+        return _Part(LaidProduct(shape, *place, bias is not None), operands)
+
+    def _parts_of_cat(self, node: Node, place: _Place, through: set[int]) -> list[_Part]:
+        axis = node.attrs["axis"]
+        extents = [self._nodes[operand].type.shape[axis] for operand in node.operands]
+        starts = [place.offset + place.strides[axis] * start for start in accumulate(extents, initial=0)]
+        found = [
+            self._parts(operand, place._replace(offset=start), None, through)
+            for operand, start in zip(node.operands, starts, strict=False)
+        ]
+        return [part for parts in found for part in parts]
+
+    def _with_bias(self, node: Node) -> tuple[int, int]:
+        """What a bias is added to, and the bias: as many numbers, side by side, as that has columns. Raises _Copied."""
+        type = node.type
+        for of, bias in (node.operands, node.operands[::-1]):
+            added = self._storage.types[bias]
+            if isinstance(added, tuple) or self._nodes[of].type != type or type.dtype not in _WITH_BIAS:
+                continue
+            if added.is_dense and added.shape[-1:] == type.shape[-1:] and added.size == type.shape[-1]:
+                return of, bias
+        raise _Copied
+
+
+def _keeps_columns(node: Node, shape: Shape) -> bool:
+    """Whether the last axis of a view is that of what it sees, of this shape."""
+    if isinstance(node.op, Transpose):
+        return bool(node.attrs["axes"][-1] == len(shape) - 1)
+    return node.type.shape[-1:] == shape[-1:]
+
+
+def _seen(node: Node, place: _Place, shape: Shape) -> _Place:
+    """Where what a view sees, of this shape, has to lie for the view to lie there. Raises _Copied."""
+    if isinstance(node.op, Transpose):
+        steps = dict(zip(node.attrs["axes"], place.strides, strict=True))
+        return place._replace(strides=tuple(steps[axis] for axis in range(len(shape))))
+    strides = _reshaped(node.type.shape, place.strides, shape)
+    if strides is None:
+        raise _Copied
+    return place._replace(strides=strides)
+
+
+def _reshaped(shape: Shape, strides: Sequence[int], into: Shape) -> Shape | None:
+    """The steps of what lies so, in bytes, in another shape; None where it would be copied."""
+    try:
+        return np.reshape(as_strided(np.empty(1, np.int8), shape, strides), into, copy=False).strides
+    except ValueError:
+        return None
+
+
+def _dense(shape: Shape) -> Shape:
+    return TensorType(shape, np.dtype(np.int8)).strides
+
+
+def _readers(graph: Graph) -> Mapping[int, Sequence[int]]:
+    """Who reads each node that an output depends on; an output is read by the end of the graph as well."""
+    found: dict[int, list[int]] = {i: [] for i in range(len(graph.nodes))}
+    for i in graph.outputs:
+        found[i].append(len(graph.nodes))
+    for i in range(len(graph.nodes) - 1, -1, -1):
+        if found[i]:
+            for operand in graph.nodes[i].operands:
+                found[operand].append(i)
+    return found
+
+
+def _reshaped_in_place(graph: Graph, looped: Container[int]) -> Graph:
+    """`graph` with views in the places of reshapes that would copy what products can read as it lies."""
+    refused = set[int]()
+    while True:
+        storage, readers = Storage(graph), _readers(graph)
+        chosen = [
+            i
+            for i, node in enumerate(graph.nodes)
+            if readers[i] and i not in looped and i not in refused and _may_be_view(storage, node, i)
+        ]
+        if not chosen:
+            return graph
+        nodes = list(graph.nodes)
+        for i in chosen:
+            nodes[i] = nodes[i]._replace(op=_IN_PLACE)
+        written = graph.rewritten(nodes, graph.outputs)
+        lying = Storage(written)
+        missed = {i for i in chosen if not _is_for_products(lying, readers, i)}
+        if not missed:
+            return written
+        refused |= missed
+
+
+def _may_be_view(storage: Storage, node: Node, i: int) -> bool:
+    """Whether a node is a reshape that copies what strides could say."""
+    if not isinstance(node.op, Reshape) or storage.is_view[i]:
+        return False
+    operand = storage.types[node.operands[0]]
+    return isinstance(operand, TensorType) and _reshaped(operand.shape, operand.strides, node.type.shape) is not None
+
+
+def _is_for_products(storage: Storage, readers: Mapping[int, Sequence[int]], i: int) -> bool:
+    """Whether products alone read a node, and can as it lies."""
+    nodes, type = storage.graph.nodes, storage.types[i]
+    if not isinstance(type, TensorType):
+        return False
+    for reader in readers[i]:
+        node = nodes[reader] if reader < len(nodes) else None
+        if node is None:
+            return False
+        if storage.is_view[reader]:
+            if node.op.several or not _is_for_products(storage, readers, reader):
+                return False
+        elif not (_multiplies(node, i) and is_readable(type, node.type.dtype)):
+            return False
+    return True
+
+
+def _multiplies(node: Node, i: int) -> bool:
+    """Whether a node reads another as nothing but a matrix."""
+    if isinstance(node.op, LaidProducts):
+        parts = operands_of(node.op.parts)
+        return all(node.operands[numbers[2]] != i for part, numbers in parts if part.has_bias)
+    return isinstance(node.op, MatMul)
