@@ -29,6 +29,8 @@ Files:
     cudnn_library        cuDNN, where it is installed: graphs for one card, a handle for each thread, and what calls
                          raise
     cudnn_plans          Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept
+    index_reads          Reading at indices on a card: a thread for each element of the result, which reads one index
+                         and one element
     index_sums           Adding at indices on a card, in the order of the indices and without atomics: so bits are those
                          of a processor
     libraries            Libraries of a card: which ones there are, where they were found, and what is used instead of

@@ -10,6 +10,7 @@ from engine.cards.attention_recipes import gradients_card_recipe, rows_card_reci
 from engine.cards.card_recipe import CardRecipe
 from engine.cards.card_terms import CardTerms
 from engine.cards.convolution_recipes import convolution_card_recipe
+from engine.cards.index_reads import gather_card_recipe
 from engine.cards.index_sums import scatter_card_recipe, segments_card_recipe
 from engine.cards.pools import pool_card_recipe
 from engine.cards.product_recipes import laid_products_card_recipe, product_card_recipe
@@ -20,7 +21,7 @@ from engine.microkernels.product import Product
 from engine.microkernels.windows import DirectedPool
 from engine.oplib.attention_half import HalfGradients, HalfRows
 from engine.oplib.laid_products import LaidProducts
-from engine.ops.gather import ScatterAdd
+from engine.ops.gather import Gather, ScatterAdd
 from engine.ops.segment_sum import SegmentSum
 from engine.ops.sum import Mean, Sum
 from engine.recipes.by_class import of_class
@@ -37,6 +38,7 @@ GEOMETRY_CARD_RECIPES: Final[Mapping[type, Callable[[CardTerms, Any], CardRecipe
 #: class of ops → of the terms, the result's type, the operands' and attributes: the recipe; None where there is none
 CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = MappingProxyType(
     {
+        Gather: gather_card_recipe,
         HalfGradients: gradients_card_recipe,
         HalfRows: rows_card_recipe,
         Mean: mean_card_recipe,

@@ -43,7 +43,8 @@ _HEAD: Final = 20
 #: operands of `scatter_add`
 _X, _INDEX, _UPDATES = (CardPlace("operand", number) for number in range(3))
 
-_INDICES: Final = {
+#: bytes of an index, and whether it has a sign → what kernels call it
+INDICES: Final = {
     (1, True): "signed char",
     (1, False): "unsigned char",
     (4, True): "int",
@@ -145,7 +146,7 @@ def index_sum_recipe(
     fit their words, there is nothing to index, or float16 would be rounded between two chunks.
     """
     writer = _IndexSum(of, workspace, x, index, updates)
-    if not of.extent or not writer.is_addressable or (of.index_bytes, of.is_signed) not in _INDICES:
+    if not of.extent or not writer.is_addressable or (of.index_bytes, of.is_signed) not in INDICES:
         return None
     return writer.recipe()
 
@@ -302,7 +303,7 @@ class _IndexSum:
         of_list = {name: _HEAD + (1 + k) * lists for k, name in enumerate(arrays)}
         of_row = {name: behind + (1 + k) * shared for k, name in enumerate(arrays[1:])}
         kernels = _KERNELS.format(
-            index=_INDICES[of.index_bytes, of.is_signed],
+            index=INDICES[of.index_bytes, of.is_signed],
             run=_RUN,
             of_list=unravelled("list", range(_HEAD, _HEAD + lists), of_list),
             of_index=unravelled("list", range(_HEAD, _HEAD + lists), {"index": of_list["index"]}),
