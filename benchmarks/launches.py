@@ -12,9 +12,12 @@ from benchmarks.sides import LIMITS, recorded
 from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, Plan, registry
-from engine.cards.card_recipe import ProductPhase
+from engine.cards.card_recipe import CudnnPhase, ProductPhase
 from engine.cards.card_table import card_recipe_for
-from engine.cards.card_terms import CardTerms
+from engine.cards.card_terms import CardTerms, CudnnRecipes
+from engine.cards.convolutions import CudnnConvolutions
+from engine.cards.cudnn_attention import CudnnAttention
+from engine.cards.cudnn_plans import CudnnPlan, CudnnPlans, PlanRequest
 from engine.executors.cuda_binding import CudaPlans
 from engine.executors.cuda_kernels import cuda_loop
 from engine.executors.interpreter import DEVICE_WORKSPACE
@@ -26,10 +29,35 @@ from engine.planning.fused import Fused
 from engine.planning.plan import Step, graph_of
 from engine.planning.storage import Storage
 
-#: by what something is launched: cuBLASLt, our loops, kernels of ours for other nodes, CuPy's functions
-KINDS: Final = ("products", "loops", "kernels", "CuPy's")
+#: by what something is launched: cuBLASLt, our loops, kernels of ours for other nodes, cuDNN, CuPy's functions
+KINDS: Final = ("products", "loops", "kernels", "cuDNN's", "CuPy's")
 #: what recipes are made within, as a worker has it by default
 TERMS: Final = CardTerms(workspace=DEVICE_WORKSPACE)
+
+
+class _EveryPlan(CudnnPlans):
+    """Plans of a cuDNN that has one for all that it is asked for, each of one kernel; none of them can run."""
+
+    def __init__(self) -> None:
+        """Without the library."""
+
+    def find(self, request: PlanRequest, *, may_plan: bool = True) -> CudnnPlan:
+        """One that takes no workspace."""
+        return CudnnPlan(None, 0)
+
+
+class _WithEveryPlan(CudnnRecipes):
+    """Recipes of such a cuDNN."""
+
+    def __init__(self) -> None:
+        self.convolutions, self.attention = CudnnConvolutions(_EveryPlan()), CudnnAttention(_EveryPlan())
+
+
+#: the same where cuDNN is installed
+WITH_CUDNN: Final = TERMS._replace(cudnn=_WithEveryPlan())
+
+
+_BY: Final = {ProductPhase: "products", CudnnPhase: "cuDNN's"}
 
 
 class StepLaunch(NamedTuple):
@@ -54,9 +82,9 @@ class Launches(NamedTuple):
         return sum(self.kinds.values())
 
 
-def launches_of(work: Workload) -> Launches:
+def launches_of(work: Workload, terms: CardTerms = TERMS) -> Launches:
     """Of a workload's plan with all that is compiled, where there is cuBLASLt."""
-    found = [*launches_of_plan(card_plan(work))]
+    found = [*launches_of_plan(card_plan(work), terms)]
     kinds, by_cupy = Counter[str](), Counter[str]()
     for each in found:
         kinds[each.kind] += each.launches
@@ -85,27 +113,26 @@ def card_plan(work: Workload) -> Plan:
     return within.plan if within else plan
 
 
-def launches_of_plan(plan: Plan) -> Iterator[StepLaunch]:
+def launches_of_plan(plan: Plan, terms: CardTerms = TERMS) -> Iterator[StepLaunch]:
     """What its steps launch, in their order; views and constants launch nothing."""
     types = Storage(graph_of(plan, registry())).types
     for step in plan.steps:
         is_view = isinstance(step.op, View) and not step.places
         if not is_view and not (isinstance(step.op, Source) and step.result not in plan.results):
-            yield from _launches(step, [types[i] for i in step.operands])
+            yield from _launches(step, [types[i] for i in step.operands], terms)
 
 
-def _launches(step: Step, types: list[Any]) -> Iterator[StepLaunch]:
+def _launches(step: Step, types: list[Any], terms: CardTerms) -> Iterator[StepLaunch]:
     if isinstance(step.op, Fused):
         yield StepLaunch(step.op.name, "loops", len(cuda_loop(step.op).kernels), is_captured=True)
         return
     out = step.types if step.op.several else step.types[0]
-    recipe = card_recipe_for(step.op, TERMS, out, *types, **step.attrs)
+    recipe = card_recipe_for(step.op, terms, out, *types, **step.attrs)
     if recipe is None:
         yield StepLaunch(step.op.name, "CuPy's", 1, step.op.is_captured)
         return
     for phase in recipe.phases:
-        kind = "products" if isinstance(phase, ProductPhase) else "kernels"
-        yield StepLaunch(step.op.name, kind, 1, is_captured=True)
+        yield StepLaunch(step.op.name, _BY.get(type(phase), "kernels"), 1, is_captured=True)
 
 
 def line(name: str, found: Launches) -> str:
@@ -121,8 +148,12 @@ def main() -> None:
     """Print a line for each workload."""
     parser = argparse.ArgumentParser(description="Count what a card launches for a run of workloads.")
     parser.add_argument("names", nargs="+", help="names of workloads")
-    for name in parser.parse_args().names:
-        print(line(name, launches_of(find(name)())), flush=True)
+    parser.add_argument(
+        "--cudnn", action="store_true", help="where cuDNN is installed, and has a plan for all it is asked"
+    )
+    asked = parser.parse_args()
+    for name in asked.names:
+        print(line(name, launches_of(find(name)(), WITH_CUDNN if asked.cudnn else TERMS)), flush=True)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 Taps are combined as `engine.oplib.pooling` does with NumPy, down each column of a window, then over the columns: so
 bits are the same. A thread has a window; on the way back it has an element, which looks at the windows that it is in,
-and adds up what those have that have chosen it, in the order of the taps. So nothing is added by two threads.
+and adds up what those have that have chosen it, in the order of the taps. So nothing is added by two threads. What a
+window has chosen is found by each of its elements, where these are few; else once, and kept in the workspace.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ from engine.microkernels.windows import DirectedPool, PoolGeometry
 _HEAD: Final = 21
 #: chunks that planes may be cut into, on the way back
 _MOST_CHUNKS: Final = 256
+
+#: elements that one looks at, in all windows that it is in, to find what these have chosen: those of three by three,
+#: two apart
+_LOOKED_AT: Final = 36
 
 #: of a window: its plane, and which of its taps are inside of that
 _WINDOW: Final = """\
@@ -56,7 +61,19 @@ KERNEL means(GIVEN) {{
 ((E*)table[1])[item] = NARROW(found / (F)table[5]);
 }}
 }}
-{search_for_numbers}{search_for_places}KERNEL give_back(GIVEN) {{
+{search_for_numbers}{search_for_places}
+DEVICE S choice(const char* const planes, S i, S j, const long long* const table) {{
+const S height = table[7], width = table[8], size0 = table[11], size1 = table[12];
+const S top = i * (S)table[13] - (S)table[15], left = j * (S)table[14] - (S)table[16];
+const S first0 = top < 0 ? -top : 0, first1 = left < 0 ? -left : 0;
+const S past0 = height - top < size0 ? height - top : size0, past1 = width - left < size1 ? width - left : size1;
+const char* const x = planes + (top * table[17] + left * table[18]);
+{search}return top * width + left + chosen;
+}}
+{back_by_places}{back_at_once}"""
+#: of an element: the windows that have chosen it
+_BACK: Final = """\
+KERNEL {name}(GIVEN) {{
 const long long* const table = TABLE;
 const S height = table[7], width = table[8], down = table[9], across = table[10];
 const S size0 = table[11], size1 = table[12], stride0 = table[13], stride1 = table[14];
@@ -64,8 +81,7 @@ EACH_ITEM(item, table[3]) {{
 const S elements = height * width, own = (S)(item % (N)elements);
 const N among = item / (N)elements, plane = (N)table[4] + among;
 const char* given = (const char*)table[0];
-{given}
-const S* const chosen = (const S*)table[1] + among * (long long)(down * across);
+{places}
 const S row = own / width + (S)table[15], column = own % width + (S)table[16];
 F total = 0;
 S j = column / stride1;
@@ -74,22 +90,25 @@ if (j >= across) continue;
 F sum = 0;
 S i = row / stride0;
 for (S tap0 = row % stride0; tap0 < size0 && i >= 0; tap0 += stride0, i--)
-if (i < down && chosen[i * across + j] == own) sum += WIDEN(*(const E*)(given + (i * table[19] + j * table[20])));
+if (i < down && {chosen} == own) sum += WIDEN(*(const E*)(given + (i * table[19] + j * table[20])));
 total += sum;
 }}
 ((E*)table[2])[plane * (long long)elements + own] = NARROW(total);
 }}
 }}
 """
+#: of a window, the first of its largest elements; a NaN is the largest
+_FIRST_LARGEST: Final = """\
+S chosen = first0 * width + first1;
+F largest = -INFINITE;
+for (S row = first0; row < past0; row++) for (S column = first1; column < past1; column++) {
+const F seen = SEEN(row, column);
+if (!(seen <= largest) && largest == largest) { largest = seen; chosen = row * width + column; }
+}
+"""
 _SEARCH: Final = """\
 KERNEL {name}(GIVEN) {{
-{window}S chosen = first0 * width + first1;
-F largest = -INFINITE;
-for (S row = first0; row < past0; row++) for (S column = first1; column < past1; column++) {{
-const F seen = SEEN(row, column);
-if (!(seen <= largest) && largest == largest) {{ largest = seen; chosen = row * width + column; }}
-}}
-(({type}*)table[1])[item] = top * width + left + chosen;
+{window}{search}(({type}*)table[1])[item] = top * width + left + chosen;
 }}
 }}
 """
@@ -151,18 +170,27 @@ class _Pool:
     @property
     def text(self) -> str:
         """All kernels, for planes on as many axes."""
-        window = _WINDOW.format(places=self._unravelled("planes", 0))
+        window = _WINDOW.format(places=self._unravelled(planes=0))
         # Of equal ones, as zeros are, NumPy has the second, and the first in float16.
         larger = "seen > {0} || seen != seen ? seen : {0}" if self.of.dtype == FLOAT16.name else "MAXIMUM({0}, seen)"
         first = larger.format("taps"), larger.replace("seen", "taps").format("found")
         maxima = _SLIDE.format(start="-INFINITE", taps=first[0], found=first[1])
         means = _SLIDE.format(start="(F)-0.0", taps="taps + seen", found="found + taps")
         searches = {
-            f"search_for_{what}": _SEARCH.format(name=name, window=window, type=type)
+            f"search_for_{what}": _SEARCH.format(name=name, window=window, search=_FIRST_LARGEST, type=type)
             for what, name, type in (("numbers", "first_maxima", "long long"), ("places", "choose", "S"))
         }
+        chosen = "const S* const chosen = (const S*)table[1] + among * (long long)(down * across);"
+        by_places = self._unravelled(given=1) + "\n" + chosen
+        at_once = "const char* planes = (const char*)table[1];\n" + self._unravelled(given=1, planes=0)
         kernels = _KERNELS.format(
-            window=window, maxima=maxima, means=means, given=self._unravelled("given", 1), **searches
+            window=window,
+            maxima=maxima,
+            means=means,
+            search=_FIRST_LARGEST,
+            back_by_places=_BACK.format(name="give_back", places=by_places, chosen="chosen[i * across + j]"),
+            back_at_once=_BACK.format(name="choose_back", places=at_once, chosen="choice(planes, i, j, table)"),
+            **searches,
         )
         return card_text(self.of.dtype, self._entries, kernels, is_wide=self.is_wide)
 
@@ -170,10 +198,10 @@ class _Pool:
     def _entries(self) -> int:
         return _HEAD + 3 * len(self.axes)
 
-    def _unravelled(self, pointer: str, number: int) -> str:
-        """Of planes that lie as those of x, or of what is given."""
-        steps = _HEAD + (1 + number) * len(self.axes)
-        return unravelled("plane", range(_HEAD, _HEAD + len(self.axes)), {pointer: steps})
+    def _unravelled(self, **numbers: int) -> str:
+        """Pointers moved to a plane: 0, as those of x lie, and 1, as what is given does."""
+        steps = {pointer: _HEAD + (1 + number) * len(self.axes) for pointer, number in numbers.items()}
+        return unravelled("plane", range(_HEAD, _HEAD + len(self.axes)), steps)
 
     def launch(
         self, kernel: str, items: int, read: CardPlace, second: CardPlace, third: CardPlace | int = 0, first: int = 0
@@ -198,21 +226,26 @@ class _Pool:
         return by_items(kernel, items, self._entries, *table)
 
     def back(self, workspace: int) -> CardRecipe | None:
-        """What each window has chosen, and then what each element is given; some planes at a time."""
+        """What each element is given; before that, what each window has chosen, of some planes at a time."""
         size = 8 if self.is_wide else 4
         positions, elements = math.prod(self.of.positions), math.prod(self.of.extents)
+        g, x, y, chosen = (*(CardPlace("operand", n) for n in range(2)), CardPlace("result"), CardPlace("workspace"))
+        if self._looked_at <= _LOOKED_AT:
+            items = self.planes * elements
+            return CardRecipe((self.launch("choose_back", items, g, x, y),) if items else (), self.text)
         at_once = min(self.planes, workspace // (positions * size))
         if self.planes and (not at_once or -(-self.planes // at_once) > _MOST_CHUNKS):
             return None
         phases = []
-        g, x, y, chosen = (
-            CardPlace("operand", 0),
-            CardPlace("operand", 1),
-            CardPlace("result", 0),
-            CardPlace("workspace"),
-        )
         for first in range(0, self.planes, max(1, at_once)):
             some = min(at_once, self.planes - first)
             phases.append(self.launch("choose", some * positions, x, chosen, first=first))
             phases.append(self.launch("give_back", some * elements, g, chosen, y, first))
         return CardRecipe(tuple(phases), self.text, at_once * positions * size)
+
+    @property
+    def _looked_at(self) -> int:
+        """Elements of all windows that an element may be in."""
+        of = self.of
+        windows = (-(-size // stride) for size, stride in zip(of.size, of.stride, strict=True))
+        return math.prod(windows) * math.prod(of.size)

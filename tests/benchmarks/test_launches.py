@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 
 import pytest
 
-from benchmarks.launches import KINDS, card_plan, launches_of, launches_of_plan, main
+from benchmarks.launches import KINDS, TERMS, WITH_CUDNN, card_plan, launches_of, launches_of_plan, main
 from benchmarks.problems.deep_networks import residual_network
 from benchmarks.problems.networks import perceptron
 from benchmarks.sides import LIMITS, recorded
 from benchmarks.suite import find
 from engine import Compiler, Plan, registry
+from engine.cards.card_recipe import CardRecipe
+from engine.cards.card_table import card_recipe_for
+from engine.graph.op import Kernel
 from engine.oplib.rowwise import Rowwise
 from engine.planning.fit import compiled_within
 from engine.planning.fused import Fused
@@ -62,15 +65,26 @@ def test_there_are_fewer_launches_than_there_were() -> None:
     assert split < whole - 10
 
 
-#: the most that a run may launch
-MOST = {"W1": 1, "W2": 20, "W4": 37}
+def without(kind: type[Kernel]) -> Callable[..., CardRecipe | None]:
+    """Recipes, but for ops of a class."""
+    return lambda op, *args, **attrs: None if isinstance(op, kind) else card_recipe_for(op, *args, **attrs)
+
+
+#: the most that a run may launch; and where cuDNN is installed
+MOST = {"W1": (1, 1), "W2": (20, 20), "W4": (37, 37), "W5": (30, 23)}
 
 
 @pytest.mark.parametrize("name", MOST)
-def test_a_run_is_one_recording_of_few_launches(name: str) -> None:
-    found = launches_of(find(name)())
-    assert found.recordings == 1
-    assert found.total <= MOST[name]
+def test_a_run_is_one_recording_of_few_launches_none_of_them_cupys(name: str) -> None:
+    found = [launches_of(find(name)(), terms) for terms in (TERMS, WITH_CUDNN)]
+    assert [each.recordings for each in found] == [1, 1]
+    assert all(each.total <= most for each, most in zip(found, MOST[name], strict=True))
+    assert not any(each.by_cupy for each in found)
+
+
+def test_what_cudnn_computes_is_counted_as_one_launch_each() -> None:
+    """Two convolutions, the way back to what the second was given, and to both kernels."""
+    assert launches_of(find("W5")(), WITH_CUDNN).kinds["cuDNN's"] == 5
 
 
 def test_products_are_counted_and_none_is_cupys() -> None:
@@ -83,6 +97,7 @@ def test_what_is_not_recorded_divides_recordings(monkeypatch: pytest.MonkeyPatch
     from engine.ops.gather import Gather
 
     monkeypatch.setattr(Gather, "is_captured", False)
+    monkeypatch.setattr("benchmarks.launches.card_recipe_for", without(Gather))
     assert launches_of(perceptron(20, 16, 12, 10, batch=8)).recordings == 2
 
 

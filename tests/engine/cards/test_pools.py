@@ -120,9 +120,25 @@ def test_what_is_given_back_is_added_up_in_float32_and_rounded_once(dtype: str) 
     assert found[0, 1, 1] == np.dtype(dtype).type(2051)
 
 
+@pytest.mark.parametrize(
+    ("kernel_size", "stride", "launches"),
+    [((2, 2), (2, 2), 1), ((3, 3), (2, 2), 1), ((2, 5), (3, 5), 1), ((3, 3), (1, 1), 2), ((7, 7), (7, 7), 2)],
+)
+def test_where_few_elements_are_looked_at_each_finds_the_maxima(
+    kernel_size: tuple[int, int], stride: tuple[int, int], launches: int
+) -> None:
+    x = np.random.default_rng(4).choice(SPECIAL, (3, 14, 15))
+    of = case("max_pool2d_back", x, "apart", kernel_size=kernel_size, stride=stride)
+    recipe = recipe_of(of)
+    assert recipe is not None
+    assert len(recipe.phases) == launches
+    assert (recipe.workspace == 0) is (launches == 1)
+    assert_same_bits(made(of), of.expected())
+
+
 def test_planes_go_back_in_pieces_where_there_is_little_room() -> None:
     x = np.random.default_rng(2).normal(size=(2, 5, 7, 6))
-    of = case("max_pool2d_back", x, kernel_size=(3, 3), stride=(2, 2))
+    of = case("max_pool2d_back", x, kernel_size=(3, 3), stride=(1, 1))
     places = of.operands[0][0, 0].size * 4
     recipe = recipe_of(of, 3 * places + 2)
     assert recipe is not None
