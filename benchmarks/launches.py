@@ -84,7 +84,7 @@ class Launches(NamedTuple):
 
 def launches_of(work: Workload, terms: CardTerms = TERMS) -> Launches:
     """Of a workload's plan with all that is compiled, where there is cuBLASLt."""
-    found = [*launches_of_plan(card_plan(work), terms)]
+    found = [*launches_of_plan(card_plan(work), terms._replace(precision=work.precision))]
     kinds, by_cupy = Counter[str](), Counter[str]()
     for each in found:
         kinds[each.kind] += each.launches
@@ -96,7 +96,11 @@ def launches_of(work: Workload, terms: CardTerms = TERMS) -> Launches:
 def card_plan(work: Workload) -> Plan:
     """The plan that a card runs a workload by, once all of it is compiled."""
     program, types, asked = recorded(work)
-    plan = Compiler(LIMITS, splits_sums=CudaPlans.splits_sums).compile(program, types, asked, memory=work.memory).plan
+    plan = (
+        Compiler(LIMITS, splits_sums=CudaPlans.splits_sums)
+        .compile(program, types, asked, memory=work.memory, precision=work.precision)
+        .plan
+    )
     graph = with_compiled_bodies(
         graph_of(plan, registry()),
         microkernels=CudaPlans.has_microkernels,

@@ -7,7 +7,7 @@ when its results are complete.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -17,6 +17,10 @@ from benchmarks.sides import Prepare, Prepared, gradserve, is_installed, timed
 from benchmarks.vocabularies import autograd_ops, jax_ops, torch_ops
 from benchmarks.vocabularies_of_matrices import scipy_ops
 from benchmarks.workload import Array, Question, Unsupported, Workload
+from engine.graph.precision import IEEE, Precision
+
+#: how float32 is read on a card, on all sides, and what JAX calls it
+READ_BY_JAX: Final[Mapping[Precision, str]] = {IEEE: "highest", "tf32": "tensorfloat32"}
 
 
 def torch_eager(work: Workload, device: str) -> Prepared:
@@ -39,8 +43,7 @@ def _torch(work: Workload, device: str, side: str, made: Callable[[Any], Any]) -
 
     place = "cuda" if device == "cuda" else "cpu"
     torch.set_num_threads(len(os.sched_getaffinity(0)))
-    # On a card, float32 as the others have it: of convolutions, PyTorch's default is TF32.
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
+    read_by_torch(torch, work.precision)
     parameters = [torch.tensor(a, device=place, requires_grad=True) for a in work.parameters]
     data = [torch.tensor(a, device=place) for a in work.data]
     run = _torch_question(work.question, made, partial(work.function_for(side), torch_ops()), parameters, data)
@@ -62,6 +65,18 @@ def _torch(work: Workload, device: str, side: str, made: Callable[[Any], Any]) -
     seconds: dict[str, float] = {}
     timed("first run", seconds, call)
     return Prepared(seconds, call, list if work.from_host else read)
+
+
+def read_by_torch(torch: Any, precision: Precision) -> None:
+    """Let a card's products and convolutions read float32 so, and add float16 up in float32, as the others do.
+
+    PyTorch's defaults are TF32, of convolutions, and sums of some parts in float16. Raises Unsupported for what PyTorch
+    has no setting for.
+    """
+    if precision not in READ_BY_JAX:
+        raise Unsupported(f"reads no float32 as {precision}")
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = precision == "tf32"
+    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
 
 
 def _torch_question(
@@ -108,7 +123,7 @@ def jax(work: Workload, device: str) -> Prepared:
     import jax as library  # noqa: PLC0415 - a peer, where installed
 
     library.config.update("jax_enable_x64", True)
-    library.config.update("jax_default_matmul_precision", "highest")  # on a card, float32 as the others have it
+    library.config.update("jax_default_matmul_precision", READ_BY_JAX[work.precision])
     place = library.devices("gpu" if device == "cuda" else "cpu")[0]
     put = partial(library.device_put, device=place)
     leaves = [put(_narrow(a)) for a in work.arrays]

@@ -44,7 +44,9 @@ def measure(name: str, workers: Mapping[str, Worker], effort: Effort) -> Row:
     ready, without = _prepared(name, workers)
     ours = ready["gradserve"].results
     apart = {
-        side: largest_difference(ours, each.results, work.dtype) for side, each in ready.items() if side != "gradserve"
+        side: largest_difference(ours, each.results, work.dtype, work.precision, work.vanishing)
+        for side, each in ready.items()
+        if side != "gradserve"
     }
     times = bursts({side: workers[side].burst for side in ready}, effort.rounds, effort.seconds)
     found = {side: _found(each, times[side], times["gradserve"]) for side, each in ready.items()}

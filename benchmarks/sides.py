@@ -58,13 +58,18 @@ def timed(stage: str, seconds: dict[str, float], call: Callable[[], Any]) -> Any
 def gradserve(work: Workload, device: str) -> Prepared:
     """The engine."""
     seconds: dict[str, float] = {}
-    program, types, asked = recorded(work)
     compiler = Compiler(LIMITS, splits_sums=device == "cuda" and work.compiled)
-    plan = timed("plan", seconds, lambda: compiler.compile(program, types, asked, memory=work.memory).plan)
+    plan = timed("plan", seconds, lambda: planned(compiler, work))
     call, settle, read = engine_call(plan, work.arrays, device, compiled=work.compiled, from_host=work.from_host)
     timed("first run", seconds, call)
     timed("settle", seconds, settle)
     return Prepared(seconds, call, read)
+
+
+def planned(compiler: Compiler, work: Workload) -> Plan:
+    """The workload's plan, for the precision and within the memory that it has."""
+    program, types, asked = recorded(work)
+    return compiler.compile(program, types, asked, memory=work.memory, precision=work.precision).plan
 
 
 def engine_call(

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from engine.graph.precision import IEEE, Precision
+
 Array = np.ndarray[Any, np.dtype[Any]]
 #: `function(ops, *parameters, *data)`: `ops` has functions named as the engine's ops, and their attributes. Its loops
 #: take Python functions: `scan(step, consts, carries, sequences, length)`, where `step(ops, consts, carries, entries)`
@@ -40,7 +42,9 @@ class Workload:
     that are not asked, each with the reason. `extent` is the number of elements, nodes or examples,
     on a curve. `sides` are those that are asked at all, by default every one. `compiled` says whether the engine may
     compile kernels; else it runs by NumPy alone. `memory` is what the engine's plan may take, in bytes. `from_host`:
-    operands and results are arrays of the host, and to copy them is a part of a call.
+    operands and results are arrays of the host, and to copy them is a part of a call. `precision` is how products and
+    convolutions may read float32 on a card, on every side. `vanishing` are the numbers of results that are zero, but
+    for what is rounded on the way.
     """
 
     name: str
@@ -56,6 +60,8 @@ class Workload:
     compiled: bool = True
     memory: int | None = None
     from_host: bool = False
+    precision: Precision = IEEE
+    vanishing: tuple[int, ...] = ()
 
     @property
     def arrays(self) -> list[Array]:

@@ -74,7 +74,8 @@ def _counted(row: Row) -> Iterator[str]:
 def _bench(rows: Rows) -> str:
     head = ("workload", "ours, ms", *(f"over {NAMES[peer]}" for peer in PEERS), "target", "card", "day")
     lines = [[*_beside(name, rows[name])] for name in BENCHED if name in rows]
-    return f"Medians, the sides taking turns, all in float32; ratios are our time over theirs.\n\n{table(head, lines)}"
+    read = "all in float32, or as a title says"
+    return f"Medians, the sides taking turns, {read}; ratios are our time over theirs.\n\n{table(head, lines)}"
 
 
 def _beside(name: str, row: Row) -> Iterator[str]:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from benchmarks.card.closed import measure
 from benchmarks.peers import SIDES
+from benchmarks.problems.deep_networks import DEEP_ON_CARDS
 from benchmarks.record import ROOT
 from benchmarks.sides import is_installed
 from benchmarks.suite import find
@@ -28,7 +29,7 @@ Rows = Iterator[tuple[str, Row]]
 
 #: of a phase, at most: it is to fit where a command may take ten minutes
 MOST_SECONDS: Final = 570.0
-BENCHED: Final = ("W1", "W1-host", "W2", "W3", "W4", "W4n", "W5", "W6", "N1", "N2")
+BENCHED: Final = ("W1", "W1-host", "W2", "W3", "W4", "W4n", "W5", "W6", "N1", "N2", *DEEP_ON_CARDS)
 PEERS: Final = ("torch", "torch.compile", "jax")
 #: tests that launch kernels of ours, or have them launched
 KERNEL_TESTS: Final = ("tests/engine/executors/test_cuda.py", "tests/engine/executors/test_cuda_segments.py")

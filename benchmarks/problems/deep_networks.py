@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.workload import Array, Workload, normal
+from benchmarks.workload import Array, Maker, Workload, normal
 
 Shape = tuple[int, ...]
 
@@ -94,10 +96,18 @@ def _residual_parameters(widths: Sequence[int], blocks: int) -> _Drawn:
 
 
 def transformer(
-    layers: int = 6, *, width: int = 512, heads: int = 8, batch: int = 8, tokens: int = 256, name: str = "N2"
+    layers: int = 6,
+    *,
+    width: int = 512,
+    heads: int = 8,
+    batch: int = 8,
+    tokens: int = 256,
+    name: str = "N2",
+    dtype: str = "float32",
 ) -> Workload:
     """N2: transformer layers, each of attention and a perceptron behind norms, by composites; a mean of squares.
 
+    Of float16 the mean is that of the tokens' sums: gradients of a mean of all would be no numbers of that dtype.
     As W4n: R. Xiong et al., "On layer normalization in the transformer architecture" (2020), figure 1 (b).
     """
     shape = (batch, tokens, width)
@@ -109,10 +119,13 @@ def transformer(
             h = h + _attention(ops, given, ops.layer_norm(h, next(given), next(given)), shape, heads)
             a = ops.layer_norm(h, next(given), next(given)) @ next(given) + next(given)
             h = h + ops.gelu(a, approximate="tanh") @ next(given) + next(given)
-        return ops.mean(h * h)
+        return ops.mean(ops.sum(h * h, axes=(2,)) if dtype == "float16" else h * h)
 
     title = f"{name}: {layers} transformer layers of width {width}, {heads} heads, batch {batch}, {tokens} tokens"
-    return Workload(name, title, loss, _transformer_parameters(layers, width), [normal(1, *shape)])
+    parameters = [array.astype(dtype) for array in _transformer_parameters(layers, width)]
+    # What is added to all keys is added to all scores of a row, which softmax does not see; the value comes first.
+    of_keys = tuple(1 + _OF_A_LAYER * layer + _KEY_BIAS for layer in range(layers))
+    return Workload(name, title, loss, parameters, [normal(1, *shape, dtype=dtype)], vanishing=of_keys)
 
 
 def _attention(ops: Any, given: Iterator[Any], x: Any, shape: Shape, heads: int) -> Any:
@@ -123,6 +136,11 @@ def _attention(ops: Any, given: Iterator[Any], x: Any, shape: Shape, heads: int)
     )
     mixed = ops.reshape(ops.transpose(ops.attention(q, k, v), axes=(0, 2, 1, 3)), shape=shape)
     return mixed @ next(given) + next(given)
+
+
+#: parameters of a layer, and which of them is added to keys
+_OF_A_LAYER: Final = 16
+_KEY_BIAS: Final = 5
 
 
 def _transformer_parameters(layers: int, width: int) -> list[Array]:
@@ -137,4 +155,22 @@ def _transformer_parameters(layers: int, width: int) -> list[Array]:
     return drawn.arrays
 
 
+def in_tf32(make: Maker, name: str) -> Workload:
+    """The same, but that products and convolutions of a card may read float32 as TF32."""
+    work = make()
+    title = work.title.replace(work.name, name, 1)
+    return replace(work, name=name, title=f"{title}, in TF32", precision="tf32")
+
+
+def in_halves() -> Workload:
+    """N2 in float16."""
+    work = transformer(name="N2-half", dtype="float16")
+    return replace(work, title=f"{work.title}, in float16")
+
+
 DEEP: Final[dict[str, Callable[[], Workload]]] = {"N1": residual_network, "N2": transformer}
+#: what makes a difference on a card alone
+DEEP_ON_CARDS: Final[dict[str, Maker]] = {
+    **{f"{name}-tf32": partial(in_tf32, make, f"{name}-tf32") for name, make in DEEP.items()},
+    "N2-half": in_halves,
+}

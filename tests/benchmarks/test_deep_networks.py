@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from benchmarks.compare import largest_difference
-from benchmarks.peers import prepare
-from benchmarks.problems.deep_networks import residual_network, transformer
-from benchmarks.sides import LIMITS, is_installed, recorded
-from benchmarks.workload import Array, Question, Workload
+from benchmarks.card.phases import BENCHED
+from benchmarks.compare import Differs, largest_difference
+from benchmarks.goals import CARD_GOALS
+from benchmarks.peers import READ_BY_JAX, prepare, read_by_torch
+from benchmarks.problems.deep_networks import DEEP_ON_CARDS, residual_network, transformer
+from benchmarks.sides import LIMITS, is_installed, planned, recorded
+from benchmarks.suite import chosen, find
+from benchmarks.workload import Array, Question, Unsupported, Workload
 from engine import Compiler, open_executor
 
 SMALL = {
@@ -66,7 +70,80 @@ def test_peers_compute_the_same(name: str, peer: str) -> None:
     if not is_installed(peer):
         pytest.skip(f"{peer} is not installed")
     theirs = prepare(peer, SMALL[name])
-    largest_difference(results(SMALL[name]), theirs.read(theirs.call()), "float32")
+    work = SMALL[name]
+    largest_difference(results(work), theirs.read(theirs.call()), "float32", vanishing=work.vanishing)
+
+
+# ---------------------------------------------------------------- rows of cards
+
+
+def test_halves_are_near_what_doubles_give() -> None:
+    """And gradients are numbers of float16, of which few vanish."""
+    half = transformer(2, width=16, heads=2, batch=2, tokens=8, dtype="float16")
+    found, wanted = results(half), results(in_doubles(half))
+    assert {a.dtype.name for a in found} == {"float16"}
+    largest_difference(found, wanted, "float16", vanishing=half.vanishing)
+    assert all(
+        np.count_nonzero(g) > 0.9 * np.count_nonzero(w)
+        for k, (g, w) in enumerate(zip(found, wanted, strict=True))
+        if k not in half.vanishing
+    )
+
+
+def test_what_vanishes_is_zero_but_for_rounding() -> None:
+    work = in_doubles(SMALL["transformer"])
+    _, *gradients = results(work)
+    largest = [np.abs(g).max() for g in gradients]
+    assert [k for k, g in enumerate(largest) if g < 1e-12 * max(largest)] == [k - 1 for k in work.vanishing]
+
+
+def test_what_vanishes_is_compared_with_what_does_not() -> None:
+    one, other = [np.ones(2), np.array([1e-9])], [np.ones(2), np.array([-1e-9])]
+    assert largest_difference(one, other, "float32", vanishing=(1,)) == pytest.approx(2e-9)
+    with pytest.raises(Differs):
+        largest_difference(one, other, "float32")
+
+
+def test_rows_of_cards_say_what_they_are() -> None:
+    works = {name: make() for name, make in DEEP_ON_CARDS.items()}
+    assert [(work.name, work.dtype, work.precision) for work in works.values()] == [
+        ("N1-tf32", "float32", "tf32"),
+        ("N2-tf32", "float32", "tf32"),
+        ("N2-half", "float16", "float32"),
+    ]
+    assert all(work.title.startswith(f"{name}: ") for name, work in works.items())
+    assert {*works} <= {*BENCHED} & {*CARD_GOALS}
+    assert chosen([*works]) == dict.fromkeys(works, "cards")
+    assert not {*works} & {*chosen([])}
+    assert all(find(name)().name == name for name in works)
+
+
+def test_the_engine_is_asked_for_the_precision() -> None:
+    work = SMALL["transformer"]
+    for asked in (work, replace(work, precision="tf32")):
+        assert planned(Compiler(LIMITS), asked).precision == asked.precision
+
+
+def test_peers_read_float32_as_the_engine_does() -> None:
+    def switch() -> SimpleNamespace:
+        return SimpleNamespace(allow_tf32=None, allow_fp16_reduced_precision_reduction=None)
+
+    backends = SimpleNamespace(cuda=SimpleNamespace(matmul=switch()), cudnn=switch())
+    for precision, allowed in (("float32", False), ("tf32", True), ("float32", False)):
+        read_by_torch(SimpleNamespace(backends=backends), precision)
+        assert backends.cuda.matmul.allow_tf32 is backends.cudnn.allow_tf32 is allowed
+        assert backends.cuda.matmul.allow_fp16_reduced_precision_reduction is False
+    assert READ_BY_JAX == {"float32": "highest", "tf32": "tensorfloat32"}
+    with pytest.raises(Unsupported, match="no float32 as bfloat16"):
+        read_by_torch(SimpleNamespace(backends=backends), "bfloat16")
+
+
+def test_results_that_were_read_in_tf32_may_differ_by_more() -> None:
+    one, other = [np.array([1.0, 2.0])], [np.array([1.01, 2.0])]
+    assert largest_difference(one, other, "float32", "tf32") == pytest.approx(0.005)
+    for dtype, precision in (("float32", "float32"), ("float64", "tf32")):
+        with pytest.raises(Differs):
+            largest_difference(one, other, dtype, precision)
 
 
 @pytest.mark.slow
