@@ -6,6 +6,8 @@ What may live here: recipes of nodes for a card, and the libraries of a card by 
 CuPy, and when something is compiled, bound or recorded, which is `engine.executors`'.
 
 Files:
+    attention_products   Attention on a card as products, with whole matrices of scores in the workspace, and kernels
+                         between them
     attention_recipes    Recipes of attention in half: by cuDNN alone
     card_code            LLVM IR → machine code of a card: PTX by LLVM, from which nvJitLink assembles it. Neither needs
                          a card, or a driver

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
+from engine.cards.attention_products import attention_gradients_recipe, attention_rows_recipe
 from engine.cards.attention_recipes import gradients_card_recipe, rows_card_recipe
 from engine.cards.card_recipe import CardRecipe
 from engine.cards.card_terms import CardTerms
@@ -19,7 +20,9 @@ from engine.graph.op import Kernel
 from engine.microkernels.convolution import DirectedConvolution
 from engine.microkernels.product import Product
 from engine.microkernels.windows import DirectedPool
+from engine.oplib.attention_gradients import AttentionGradients
 from engine.oplib.attention_half import HalfGradients, HalfRows
+from engine.oplib.attention_rows import AttentionRows
 from engine.oplib.laid_products import LaidProducts
 from engine.ops.gather import Gather, ScatterAdd
 from engine.ops.segment_sum import SegmentSum
@@ -38,6 +41,8 @@ GEOMETRY_CARD_RECIPES: Final[Mapping[type, Callable[[CardTerms, Any], CardRecipe
 #: class of ops → of the terms, the result's type, the operands' and attributes: the recipe; None where there is none
 CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = MappingProxyType(
     {
+        AttentionGradients: attention_gradients_recipe,
+        AttentionRows: attention_rows_recipe,
         Gather: gather_card_recipe,
         HalfGradients: gradients_card_recipe,
         HalfRows: rows_card_recipe,

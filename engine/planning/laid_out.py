@@ -2,7 +2,8 @@
 
 A library of a card writes a product at strides, and adds a bias to it. So where products go through transposes and
 reshapes into one that would copy, or into a concatenation, or have a bias added that no loop adds, they are written
-there. And a reshape of what does not lie densely is no copy where strides can say it, and products alone read it.
+there. And a reshape of what does not lie densely is no copy where strides can say it, and products alone read it; of
+several reshapes of one such, the first is a copy, and the others see that.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ def laid_where_read(graph: Graph, looped: Container[int] = ()) -> Graph:
 
     Nodes that are `looped` are parts of loops, and stay. It computes the same; with a bias, float16 is rounded once.
     """
-    written = _reshaped_in_place(_products_in_place(graph, looped), looped)
+    written = _copied_once(_reshaped_in_place(_products_in_place(graph, looped), looped), looped)
     return graph if written is graph else dce(written)
 
 
@@ -235,6 +236,20 @@ def _reshaped_in_place(graph: Graph, looped: Container[int]) -> Graph:
         if not missed:
             return written
         refused |= missed
+
+
+def _copied_once(graph: Graph, looped: Container[int]) -> Graph:
+    """`graph` with reshapes of copies in the places of reshapes that would copy the same again."""
+    storage, readers = Storage(graph), _readers(graph)
+    nodes, copies, found = list(graph.nodes), dict[int, int](), False
+    for i, node in enumerate(nodes):
+        if isinstance(node.op, Reshape) and not storage.is_view[i] and readers[i] and i not in looped:
+            (operand,) = node.operands
+            if operand in copies:
+                nodes[i], found = node.on((copies[operand],)), True
+            else:
+                copies[operand] = i
+    return graph.rewritten(nodes, graph.outputs) if found else graph
 
 
 def _may_be_view(storage: Storage, node: Node, i: int) -> bool:

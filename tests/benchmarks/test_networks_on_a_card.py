@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks import sides
 from benchmarks.problems import networks
+from benchmarks.problems.deep_networks import transformer
 from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, open_executor
@@ -19,6 +20,7 @@ from tests.engine.executors.stand_in_card import card_in_place
 SMALL: Mapping[str, Callable[[], Workload]] = {
     "W2": lambda: networks.perceptron(20, 16, 12, 10, batch=8),
     "W4": lambda: networks.transformer_block(composites=False),
+    "N2": lambda: transformer(1, width=16, heads=2, batch=2, tokens=12),
 }
 
 
@@ -47,6 +49,7 @@ def test_a_network_is_one_launch(monkeypatch: pytest.MonkeyPatch, name: str) -> 
     """All that it launches is one graph, with what is copied there and back."""
     for size, extent in {"BATCH": 2, "TIME": 8, "WIDTH": 16, "HEADS": 2}.items():
         monkeypatch.setattr(networks, size, extent)
+    monkeypatch.setattr("engine.ops.attention.is_large", lambda *_: True)
     work = SMALL[name]()
     program, types, asked = sides.recorded(work)
     plan, feeds = Compiler(sides.LIMITS).compile(program, types, asked).plan, dict(enumerate(work.arrays))
@@ -63,3 +66,12 @@ def test_a_network_is_one_launch(monkeypatch: pytest.MonkeyPatch, name: str) -> 
         assert card.cublaslt.calls
     for one, other in zip(found, NumPyExecutor().run(plan, feeds), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_attention_of_a_network_is_by_its_recipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where scores are too large to be held."""
+    monkeypatch.setattr("engine.ops.attention.is_large", lambda *_: True)
+    program, types, asked = sides.recorded(SMALL["N2"]())
+    plan = Compiler(sides.LIMITS).compile(program, types, asked).plan
+    names = {step.op.name for step in plan.steps}
+    assert {"attention_rows", "attention_gradients"} <= names

@@ -38,10 +38,10 @@ _WHOLE: Final = "typedef F E;\n#define WIDEN(x) (x)\n#define NARROW(x) (x)\n"
 
 
 class CardRun:
-    """A recipe with its memory: operands, a result, the workspace and the flag."""
+    """A recipe with its memory: operands, results, the workspace and the flag."""
 
-    def __init__(self, recipe: CardRecipe, dtype: str, operands: Sequence[Array], result: Array) -> None:
-        self.recipe, self.dtype, self.operands, self.result = recipe, dtype, operands, result
+    def __init__(self, recipe: CardRecipe, dtype: str, operands: Sequence[Array], *results: Array) -> None:
+        self.recipe, self.dtype, self.operands, self.results = recipe, dtype, operands, results
         self._workspace = np.full(recipe.workspace + 2 * GUARD, _UNTOUCHED, np.uint8)
         self._flag = np.zeros(1, np.int32)
 
@@ -109,12 +109,12 @@ class CardRun:
         if place.kind == "workspace":
             begin = self._workspace.ctypes.data + GUARD
             return begin, begin + self.recipe.workspace
-        return byte_bounds(self.operands[place.number] if place.kind == "operand" else self.result)
+        return byte_bounds((self.operands if place.kind == "operand" else self.results)[place.number])
 
     def _address(self, place: CardPlace) -> int:
         starts = {
             "operand": lambda: self.operands[place.number].ctypes.data,
-            "result": lambda: self.result.ctypes.data,
+            "result": lambda: self.results[place.number].ctypes.data,
             "workspace": lambda: self._workspace.ctypes.data + GUARD,
             "flag": lambda: self._flag.ctypes.data,
         }

@@ -232,6 +232,17 @@ def test_what_is_handed_out_is_copied() -> None:
     assert laid_where_read(graph) is graph
 
 
+def test_what_two_reshapes_would_copy_is_copied_once() -> None:
+    to = Written()
+    x = to.leaf(4, 6).transpose()
+    graph = to.graph(x.reshape(shape=(3, 8)), x.reshape(shape=(24,)), x.reshape(shape=(2, 12)).tanh())
+    found = laid_where_read(graph)
+    assert copies(graph) == ["reshape"] * 3
+    assert copies(found) == ["reshape"]
+    for one, other in zip(to.computed(found), to.computed(graph), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_what_no_strides_say_is_copied() -> None:
     to = Written()
     graph = to.graph(to.leaf(4, 6).transpose().reshape(shape=(3, 8)) @ to.leaf(8, 2))

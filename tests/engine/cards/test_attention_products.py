@@ -1,0 +1,156 @@
+"""Attention by products and kernels between them: what its formula gives, however operands lie, and in little room."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from engine.cards.attention_products import attention_gradients_recipe, attention_rows_recipe
+from engine.cards.card_recipe import CardRecipe, LaunchPhase, ProductPhase
+from engine.cards.card_terms import CardTerms
+from engine.graph.tensor_type import Strided, TensorType
+from tests.engine.cards.running import Array, CardRun, compiled_for
+from tests.engine.loops import nvrtc
+from tests.engine.loops.c_compiler import COMPILER
+
+needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C compiler")
+PLENTY = CardTerms(workspace=1 << 22)
+TOLERANCES = {"float32": 2e-6, "float64": 1e-14}
+SCALE = 0.3
+
+
+def drawn(lead: tuple[int, ...], queries: int, keys: int, dtype: str, width: int = 5, values: int = 7) -> list[Array]:
+    """q, k, v, and the cotangent of y: queries and keys side by side with other heads, as products leave them."""
+    random = np.random.default_rng(len(lead))
+    shapes = (queries, width), (keys, width), (keys, values), (queries, values)
+    whole = [random.normal(size=(*lead[:-1], rows, *lead[-1:], columns)).astype(dtype) for rows, columns in shapes]
+    return [x.swapaxes(-2, -3) if lead else x for x in whole]
+
+
+def by_hand(q: Array, k: Array, v: Array, g: Array, *, causal: bool) -> dict[str, Array]:
+    """In doubles, by the formulas."""
+    q, k, v, g = (x.astype("float64") for x in (q, k, v, g))
+    scores = SCALE * q @ k.swapaxes(-1, -2)
+    hidden = np.triu(np.ones(scores.shape[-2:], bool), 1) if causal else np.zeros(scores.shape[-2:], bool)
+    scores[..., hidden] = -np.inf
+    lse = np.log(np.exp(scores).sum(axis=-1, keepdims=True))
+    p = np.exp(scores - lse)
+    y = p @ v
+    delta = (g * y).sum(axis=-1, keepdims=True)
+    ds = p * (g @ v.swapaxes(-1, -2) - delta)
+    dq, dk, dv = SCALE * ds @ k, SCALE * ds.swapaxes(-1, -2) @ q, p.swapaxes(-1, -2) @ g
+    return {"y": y, "lse": lse, "delta": delta, "dq": dq, "dk": dk, "dv": dv}
+
+
+def types(*arrays: Array) -> list[TensorType]:
+    return [Strided(TensorType.of(x), x.strides) for x in arrays]
+
+
+def run(recipe: CardRecipe | None, operands: list[Array], *wanted: Array, atol: float) -> None:
+    assert recipe is not None
+    results = [np.full(x.shape, np.nan, operands[0].dtype) for x in wanted]
+    CardRun(recipe, operands[0].dtype.name, operands, *results).run()
+    for found, expected in zip(results, wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=atol * max(1.0, np.abs(expected).max()))
+
+
+def check(operands: list[Array], *, causal: bool, terms: CardTerms = PLENTY) -> list[CardRecipe]:
+    """Both ways, each compared; their recipes."""
+    dtype = operands[0].dtype
+    wanted, atol = by_hand(*operands, causal=causal), TOLERANCES[dtype.name]
+    q, k, v, g = operands
+    saved = [q, k, v, wanted["lse"].astype(dtype), wanted["delta"].astype(dtype), g]
+    forth = attention_rows_recipe(terms, None, *types(q, k, v), scale=SCALE, causal=causal)
+    back = attention_gradients_recipe(terms, None, *types(*saved), scale=SCALE, causal=causal)
+    run(forth, [q, k, v], wanted["y"], wanted["lse"], atol=atol)
+    run(back, saved, *(wanted[name] for name in ("dq", "dk", "dv")), atol=4 * atol)
+    assert forth
+    assert back
+    return [forth, back]
+
+
+@needs_compiler
+@pytest.mark.parametrize("dtype", TOLERANCES)
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize(("queries", "keys"), [(6, 6), (1, 40), (70, 3), (33, 65)])
+def test_both_ways_are_their_formulas(dtype: str, causal: bool, queries: int, keys: int) -> None:
+    recipes = check(drawn((2, 3), queries, keys, dtype), causal=causal)
+    kinds = [[type(phase) for phase in recipe.phases] for recipe in recipes]
+    assert kinds[0] == [ProductPhase, LaunchPhase, ProductPhase]
+    assert kinds[1] == [ProductPhase] * 2 + [LaunchPhase] + [ProductPhase] * 3
+
+
+@needs_compiler
+@pytest.mark.parametrize("lead", [(), (4,), (2, 3)])
+@pytest.mark.parametrize("matrices", [1, 2, 3, 5])
+def test_in_little_room_matrices_come_one_after_the_other(lead: tuple[int, ...], matrices: int) -> None:
+    """Of 512 bytes each, of which the way back has two for each entry."""
+    operands = drawn(lead, 8, 8, "float64")
+    q, k, v, _ = operands
+    terms = CardTerms(workspace=2 * matrices * 512)
+    forth, back = check(operands, causal=True, terms=terms)
+    assert max(forth.workspace, back.workspace) <= terms.workspace
+    assert len(back.phases) >= 6 * -(-int(np.prod(lead)) // matrices)
+    assert attention_rows_recipe(CardTerms(workspace=511), None, *types(q, k, v), scale=1.0, causal=False) is None
+
+
+@needs_compiler
+def test_one_key_for_all_heads() -> None:
+    q, k, v, g = drawn((2, 3), 4, 6, "float64")
+    one, other = (np.broadcast_to(x[:, :1], x.shape) for x in (k, v))
+    check([q, one, other, g], causal=False)
+    recipe = attention_rows_recipe(PLENTY, None, *types(q, k[:1, 0], v), scale=SCALE, causal=False)
+    wanted = by_hand(q, np.broadcast_to(k[:1, 0], k.shape), v, g, causal=False)
+    run(recipe, [q, k[:1, 0], v], wanted["y"], wanted["lse"], atol=1e-14)
+
+
+@needs_compiler
+def test_large_scores_do_not_overflow_and_a_nan_stays_in_its_row() -> None:
+    q, k, v, _ = drawn((2,), 5, 6, "float32")
+    q[0, 1] *= np.float32(1e4)
+    q[1, 2, 0] = np.nan
+    recipe = attention_rows_recipe(PLENTY, None, *types(q, k, v), scale=SCALE, causal=False)
+    assert recipe is not None
+    y, lse = np.zeros((2, 5, 7), "float32"), np.zeros((2, 5, 1), "float32")
+    CardRun(recipe, "float32", [q, k, v], y, lse).run()
+    assert np.isnan(y[1, 2]).all()
+    assert np.isnan(lse[1, 2]).all()
+    is_number = np.ones((2, 5), bool)
+    is_number[1, 2] = False
+    assert np.isfinite(y[is_number]).all()
+    largest = (SCALE * q[0, 1].astype("float64") @ k[0].T.astype("float64")).max()
+    assert lse[0, 1, 0] == pytest.approx(largest, rel=1e-5)
+
+
+def test_a_precision_is_that_of_products() -> None:
+    q, k, v, _ = drawn((2,), 5, 6, "float32")
+    for asked, read in (("float32", "float32"), ("tf32x3", "float32"), ("tf32", "tf32"), ("bfloat16", "bfloat16")):
+        terms: Any = PLENTY._replace(precision=asked)
+        recipe = attention_rows_recipe(terms, None, *types(q, k, v), scale=SCALE, causal=False)
+        assert recipe is not None
+        assert recipe.precision == read
+        assert {p.precision for p in recipe.phases if isinstance(p, ProductPhase)} == {read}
+
+
+def test_what_is_left_to_others() -> None:
+    q, k, v, g = drawn((2,), 5, 6, "float32")
+    mask, rows = np.zeros((5, 6), "float32"), np.zeros((2, 5, 1), "float32")
+    attrs: Any = {"scale": 1.0, "causal": False}
+    assert attention_rows_recipe(PLENTY, None, *types(q, k, v, mask), **attrs) is None
+    assert attention_gradients_recipe(PLENTY, None, *types(q, k, v, rows, rows, g, mask), **attrs) is None
+    apart = np.zeros((2, 5, 2), "float32")[..., :1]
+    assert attention_gradients_recipe(PLENTY, None, *types(q, k, v, apart, rows, g), **attrs) is None
+    halves = types(*(x.astype("float16") for x in (q, k, v)))
+    assert attention_rows_recipe(PLENTY, None, *halves, **attrs) is None
+    assert attention_rows_recipe(PLENTY, None, *types(q, k[:, :0], v[:, :0]), **attrs) is None
+    assert attention_rows_recipe(PLENTY, None, *types(q[..., ::2], k[..., ::2], v), **attrs) is None
+
+
+@pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
+@pytest.mark.parametrize("dtype", TOLERANCES)
+def test_nvrtc_takes_the_kernels(dtype: str) -> None:
+    recipe = attention_rows_recipe(PLENTY, None, *types(*drawn((2,), 5, 6, dtype)[:3]), scale=SCALE, causal=True)
+    assert recipe is not None
+    assert compiled_for(recipe.text, "sm_90").startswith(b"\x7fELF")
