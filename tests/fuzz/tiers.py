@@ -28,6 +28,7 @@ from engine.planning.kernel_selection import select_microkernels
 from engine.planning.layout import BLOCK_ELEMENTS
 from engine.planning.microkernel_op import MicrokernelOp
 from engine.planning.plan import graph_of, make_plan
+from engine.planning.split_sums import split_sums
 from tests.engine.guarded import guarded
 from tests.fuzz.values import Array
 
@@ -147,11 +148,21 @@ def partly_compiled(plan: Plan, threads: int = 1) -> Plan | None:
     return within.partly([*ops][::2])
 
 
+def for_a_card(plan: Plan) -> Plan | None:
+    """The plan as a card has it: with sums in two, products that write where they are read, and late loops."""
+    graph = split_sums(graph_of(plan, registry()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("engine.planning.fuse._COSTLY", 0)
+        within = compiled_within(graph, PLENTY, 1, microkernels=False, few_launches=True)
+    return within and within.plan
+
+
 def ways() -> Sequence[Way]:
     """All of them; the first is the one that others are held against."""
     found = [
         Way("step by step", "numpy", lambda store: Interpreting(), likeness="bits", runs=1),
         Way("prepared_plan", "numpy", lambda store: NumPyExecutor(), likeness="bits"),
+        Way("as for a card", "card", partial(_kernels, 1), for_a_card),
     ]
     for n in (1, 2, 3):
         found += [
