@@ -63,14 +63,15 @@ class Grouping:
 
     Nodes that stay `apart` belong to none. In the body of a loop, `in_body`, nodes of bools alone are members, and
     reductions that join loops nowhere else. A group that only later ones read is as `late` as the first of these that
-    it can be one with: a loop less, and what it reads lives longer.
+    it can be one with: a loop less, and what it reads lives longer; and sums over rows that would each be a loop of
+    its own are one, whatever they add up.
     """
 
     def __init__(
         self, graph: Graph, least: int, apart: Container[int] = (), *, in_body: bool = False, late: bool = False
     ) -> None:
         self.graph = graph
-        self._in_body = in_body
+        self._in_body, self._late = in_body, late
         self.least = least
         #: of a domain whose rows are reduced: how many trailing axes these have
         self.row_axes = _row_axes(graph, in_body)
@@ -130,13 +131,14 @@ class Grouping:
     def _join_lone_sums(self, together: _Together) -> None:
         """Sums over rows that would each be a loop of its own, of several results of one loop, are one loop."""
         roots = [together.root(i) for i in range(len(self.members))]
-        sizes, meeting = Counter(roots), dict[tuple[Domain, int, int], int]()
+        sizes, meeting = Counter(roots), dict[tuple[Domain, int, int | None], int]()
         for i, member in enumerate(self.members):
             if member is None or member.ending != "columns" or sizes[roots[i]] > 1:
                 continue
             (operand,) = self.graph.nodes[i].operands
-            if self.members[operand] is not None:
-                together.join(meeting.setdefault((member.domain, self.stages[i], roots[operand]), i), i)
+            if self._late or self.members[operand] is not None:
+                of = None if self._late else roots[operand]
+                together.join(meeting.setdefault((member.domain, self.stages[i], of), i), i)
 
     def _stage(self, node: Node, member: Member | None) -> int:
         """One more than that of an operand that the loop of this node cannot take along."""

@@ -150,6 +150,15 @@ def test_what_an_earlier_reader_needs_is_not_late() -> None:
     assert next(names for names, _ in grouped(written, late=True)) == ["exp", "neg"]
 
 
+def test_sums_over_rows_that_are_alone_are_one() -> None:
+    """Where each of them would be a launch, whatever they add up."""
+    for columns, together in (((6, 6, 6), 3), ((6, 5, 6), 2)):
+        x = leaf(4, 6)
+        sums = [(x @ leaf_of(x, 6, n)).sum(axes=(0,)) for n in columns]
+        assert grouped(*sums) == []
+        assert grouped(*sums, late=True) == [(["sum"] * together, 1)]
+
+
 def test_what_no_loop_reads_stays_where_it_is() -> None:
     x = leaf(4, 6)
     late = (x.sin().cos() @ leaf_of(x, 6, 6)).neg().tanh()
