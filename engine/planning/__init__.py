@@ -36,6 +36,8 @@ Files:
     heaviest          Kernels that a run misses most: they are compiled first, and used before the rest is there
     kernel_selection  Selection of microkernels: nodes whose ops have some for their shapes, and memory to work in, are
                       made by these
+    known_sums        Sums that follow from others: of what is a multiple of a tensor that is added up anyway, or adds
+                      nothing to one
     laid_out          Results laid where their readers want them, for cards: products write heads side by side, parts of
                       a whole, biases
     layout            Layout of operands over the rows and columns of a loop, which the loop's strides then say

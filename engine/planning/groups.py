@@ -25,6 +25,9 @@ LONGEST_ROW: Final = 1 << 16
 #: up to here a whole tensor is one row, so that what is computed from its sum can stay in the loop
 LONGEST_WHOLE: Final = 1 << 14
 
+#: elements of loops that are joined for their launches
+MOST_OF_SMALL: Final = 1 << 13
+
 #: beyond, nothing is run; a plan may be asked for all the same
 MOST_ELEMENTS: Final = 1 << 32
 
@@ -63,8 +66,8 @@ class Grouping:
 
     Nodes that stay `apart` belong to none. In the body of a loop, `in_body`, nodes of bools alone are members, and
     reductions that join loops nowhere else. A group that only later ones read is as `late` as the first of these that
-    it can be one with: a loop less, and what it reads lives longer; and sums over rows that would each be a loop of
-    its own are one, whatever they add up.
+    it can be one with: a loop less, and what it reads lives longer; sums over rows that would each be a loop of its own
+    are one, whatever they add up; and so are loops over few elements.
     """
 
     def __init__(
@@ -107,7 +110,10 @@ class Grouping:
         return self.graph.nodes[operand].type.ndim < rank
 
     def groups(self) -> Iterator[Group]:
-        """What shares a domain and a stage, as far as it hangs together."""
+        """What shares a domain and a stage, as far as it hangs together, or each would be little by itself."""
+        return self._groups(joins_small=self._late)
+
+    def _groups(self, *, joins_small: bool) -> Iterator[Group]:
         together = _Together(len(self.members))
         meeting: dict[tuple[Domain, int, int], int] = {}
         for i, member in enumerate(self.members):
@@ -119,6 +125,8 @@ class Grouping:
                 elif self.graph.nodes[operand].type.shape == member.domain.shape:
                     together.join(meeting.setdefault((member.domain, self.stages[i], operand), i), i)
         self._join_lone_sums(together)
+        if joins_small:
+            self._join_small(together)
         found: dict[int, list[int]] = {}
         for i, member in enumerate(self.members):
             if member is not None:
@@ -140,6 +148,19 @@ class Grouping:
                 of = None if self._late else roots[operand]
                 together.join(meeting.setdefault((member.domain, self.stages[i], of), i), i)
 
+    def _join_small(self, together: _Together) -> None:
+        """Loops over few elements, as each takes no longer than its launch; but those that read what is not dense."""
+        members = {i: member for i, member in enumerate(self.members) if member is not None}
+        apart = {together.root(i) for i in members if self._reads_apart(i)}
+        meeting: dict[tuple[Domain, int], int] = {}
+        for i, (domain, *_) in members.items():
+            if math.prod(domain.shape) <= MOST_OF_SMALL and together.root(i) not in apart:
+                together.join(meeting.setdefault((domain, self.stages[i]), i), i)
+
+    def _reads_apart(self, i: int) -> bool:
+        ops = (self.graph.nodes[operand].op for operand in self.graph.nodes[i].operands)
+        return any(isinstance(op, View) and not op.reshapes for op in ops)
+
     def _stage(self, node: Node, member: Member | None) -> int:
         """One more than that of an operand that the loop of this node cannot take along."""
         return max([self.stages[operand] + self._leaves(member, operand) for operand in node.operands], default=0)
@@ -155,7 +176,9 @@ class Grouping:
         for i, node in enumerate(self.graph.nodes):
             for operand in node.operands:
                 readers[operand].append(i)
-        for group in sorted(self.groups(), key=lambda group: self.stages[group.nodes[0]], reverse=True):
+        for group in sorted(
+            self._groups(joins_small=False), key=lambda group: self.stages[group.nodes[0]], reverse=True
+        ):
             ways = [*self._ways_out(group, readers)]
             latest = min([stage for stage, _ in ways], default=0)
             if latest > self.stages[group.nodes[0]] and (latest, True) in ways:

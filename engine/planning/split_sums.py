@@ -19,6 +19,7 @@ from engine.oplib.permutation import shaped
 from engine.oplib.rowwise import Rowwise
 from engine.ops.max_min import Max, Min
 from engine.planning.groups import LONGEST_WHOLE, Domain, Grouping
+from engine.planning.known_sums import with_known_sums
 
 #: of these, a part of the whole is one of them, too, and the order is no matter
 _EXTREMES: Final = (Max, Min)
@@ -34,8 +35,10 @@ class _Axes(NamedTuple):
 def split_sums(graph: Graph) -> Graph:
     """`graph` with such sums in two where the first joins a loop that there is anyway; itself, where none does.
 
-    The order of additions is another one, and a mean is rounded once more for each row.
+    The order of additions is another one, and a mean is rounded once more for each row. Sums that follow from others
+    are written so before.
     """
+    graph = with_known_sums(graph)
     wanted = {i: axes for i, node in enumerate(graph.nodes) if (axes := _axes(graph, node)) is not None}
     wanted |= _of_all(graph)
     if not wanted:

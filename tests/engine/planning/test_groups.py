@@ -116,6 +116,9 @@ def test_what_is_seen_as_another_dtype_is_in_no_loop() -> None:
 
 # ---------------------------------------------------------------- loops as late as their readers
 
+#: so many that loops are not joined for being small
+ROWS = 2000
+
 
 def leaf_of(x: Value, *shape: int) -> Value:
     """Another one, for the same graph."""
@@ -128,8 +131,8 @@ def later(x: Value) -> Value:
 
 
 def test_a_group_is_as_late_as_a_reader_that_it_can_be_one_with() -> None:
-    x = leaf(4, 6)
-    y = leaf_of(x, 4, 6)
+    x = leaf(ROWS, 6)
+    y = leaf_of(x, ROWS, 6)
     written = y * y.exp().sum(axes=(1,), keepdims=True) + later(x).cos()
     assert grouped(written) == [(["exp", "sum", "mul"], 1), (["cos", "add"], 1)]
     assert grouped(written, late=True) == [(["exp", "sum", "mul", "cos", "add"], 1)]
@@ -137,15 +140,15 @@ def test_a_group_is_as_late_as_a_reader_that_it_can_be_one_with() -> None:
 
 def test_chains_of_groups_are_late_together() -> None:
     """The second becomes late first, and makes room for what it reads."""
-    x = leaf(4, 6)
-    y = leaf_of(x, 4, 6).exp().neg()
+    x = leaf(ROWS, 6)
+    y = leaf_of(x, ROWS, 6).exp().neg()
     written = (y + later(x)).tanh() + later(later(x)).cos()
     assert ["exp", "neg", "add", "tanh", "cos", "add"] in [names for names, _ in grouped(written, late=True)]
 
 
 def test_what_an_earlier_reader_needs_is_not_late() -> None:
-    x = leaf(4, 6)
-    y = leaf_of(x, 4, 6).exp().neg()
+    x = leaf(ROWS, 6)
+    y = leaf_of(x, ROWS, 6).exp().neg()
     written = (y + (y @ leaf_of(x, 6, 6)).cos() + later(x).cos()).tanh()
     assert next(names for names, _ in grouped(written, late=True)) == ["exp", "neg"]
 
@@ -159,7 +162,24 @@ def test_sums_over_rows_that_are_alone_are_one() -> None:
         assert grouped(*sums, late=True) == [(["sum"] * together, 1)]
 
 
-def test_what_no_loop_reads_stays_where_it_is() -> None:
+def test_loops_over_few_elements_are_one() -> None:
     x = leaf(4, 6)
+    apart = [x.sin().cos(), leaf_of(x, 4, 6).exp().neg()]
+    assert grouped(*apart) == [(["sin", "cos"], None), (["exp", "neg"], None)]
+    assert grouped(*apart, late=True) == [(["sin", "cos", "exp", "neg"], None)]
+
+
+def test_loops_over_many_elements_or_of_what_is_not_dense_stay_apart() -> None:
+    """Rows that one of them reads across would be no rows of the other."""
+    large = leaf(100, 90)
+    apart = [large.sin().cos(), leaf_of(large, 100, 90).exp().neg()]
+    assert grouped(*apart, late=True) == grouped(*apart)
+    x = leaf(4, 6)
+    turned = [x.sin().cos(), leaf_of(x, 6, 4).transpose().exp().neg()]
+    assert grouped(*turned, late=True) == grouped(*turned)
+
+
+def test_what_no_loop_reads_stays_where_it_is() -> None:
+    x = leaf(ROWS, 6)
     late = (x.sin().cos() @ leaf_of(x, 6, 6)).neg().tanh()
     assert grouped(late, late=True) == grouped(late) == [(["sin", "cos"], None), (["neg", "tanh"], None)]

@@ -1,0 +1,133 @@
+"""Sums that follow from others: of what is a multiple of a tensor that is added up anyway, or adds nothing to one.
+
+The way back through normalisation adds up what reaches the mean: a multiple of what the gradient of the bias adds up,
+and a multiple of what has its mean taken off, of which nothing is left. So it needs no pass over the tensor of its own,
+and what reads the sum, none after that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final, NamedTuple
+
+from engine.graph.dtypes import has_loops
+from engine.graph.ir import Builder, Graph, Node, Value
+from engine.graph.limits import NO_LIMITS
+from engine.graph.tensor_type import Shape
+from engine.oplib.accumulate import count
+from engine.oplib.permutation import shaped
+from engine.ops.arithmetic import Add, Div, Mul, Sub
+from engine.ops.scalar import DivScalar, MulScalar
+from engine.ops.sign import Neg
+from engine.ops.sum import Mean, Sum
+
+#: nodes that are gone back through, from a sum to another
+_MOST_BACK: Final = 16
+
+
+class _Multiple(NamedTuple):
+    """A sum that is there, and what it is multiplied by, in this order; nothing is left of one that is None."""
+
+    of: Value | None
+    by: tuple[Callable[[Value], Value], ...] = ()
+
+    def then(self, step: Callable[[Value], Value]) -> _Multiple:
+        """Times one factor more."""
+        return self if self.of is None else _Multiple(self.of, (*self.by, step))
+
+
+def with_known_sums(graph: Graph) -> Graph:
+    """`graph` with sums and means of floats that follow from earlier ones written so; itself, where none does.
+
+    They have other last bits: a factor multiplies the sum, not what it adds up.
+    """
+    if sum(isinstance(node.op, Sum | Mean) for node in graph.nodes) < 2:
+        return graph
+    writer = _Writer(graph)
+    written = Builder(graph.registry, NO_LIMITS).rewrite(graph, writer.instead)
+    return written if writer.found else graph
+
+
+class _Writer:
+    """Writer of sums, which knows those that it has written."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.found = False
+        self._nodes = graph.nodes
+        #: nodes of the graph as they were, and what they have become, as far as others have read them
+        self._values: dict[int, Value] = {}
+        #: by what is added up over which axes, the sum, as it was written
+        self._sums: dict[tuple[int, Shape], Value] = {}
+
+    def instead(self, node: Node, operands: Sequence[Value]) -> Value | None:
+        """What takes the place of a node; None of all but sums."""
+        self._values.update(zip(node.operands, operands, strict=True))
+        if not isinstance(node.op, Sum | Mean) or not has_loops(node.type.dtype):
+            return None
+        (of,), axes = node.operands, tuple(node.attrs["axes"])
+        extent = count(operands[0].shape, axes)
+        if not axes or not extent or operands[0].dtype != node.type.dtype:
+            return None
+        known = None if (of, axes) in self._sums else self._known(of, axes, _MOST_BACK)
+        if known is None or known.of is None:
+            made = operands[0].builder.copy(node, operands)
+        else:
+            self.found, total = True, known.of
+            for step in known.by:
+                total = step(total)
+            made = shaped(total / float(extent) if isinstance(node.op, Mean) else total, node.type.shape)
+        if isinstance(node.op, Sum):
+            self._sums[of, axes] = made
+        return made
+
+    def _known(self, i: int, axes: Shape, most: int) -> _Multiple | None:
+        """The sum of a node over some axes, which are kept, within so many nodes; None where it is not known."""
+        node, there = self._nodes[i], self._sums.get((i, axes))
+        if there is not None:
+            return _Multiple(shaped(there, self._kept(i, axes)))
+        if not most or any(self._nodes[k].type.dtype != node.type.dtype for k in node.operands):
+            return None
+        if isinstance(node.op, Neg | MulScalar | DivScalar):
+            found = self._known(node.operands[0], axes, most - 1)
+            return found and found.then(lambda x: x.builder.emit(node.op, (x,), node.attrs))
+        if isinstance(node.op, Add | Sub):
+            return self._of_two(node, axes, most - 1)
+        return self._of_product(node, axes, most - 1) if isinstance(node.op, Mul | Div) else None
+
+    def _of_two(self, node: Node, axes: Shape, most: int) -> _Multiple | None:
+        """Of a sum or a difference where nothing is left of one side: of two, digits that are not there might cancel."""
+        if isinstance(node.op, Sub) and self._is_mean(node.operands[1], node.operands[0], axes):
+            return _Multiple(None)
+        if any(self._nodes[i].type.shape != node.type.shape for i in node.operands):
+            return None
+        first, second = (self._known(i, axes, most) for i in node.operands)
+        if first is None or second is None or None not in (first.of, second.of):
+            return None
+        if first.of is None:
+            return second.then(lambda x: -x) if isinstance(node.op, Sub) else second
+        return first
+
+    def _of_product(self, node: Node, axes: Shape, most: int) -> _Multiple | None:
+        """Of a product with what is the same along the axes."""
+        ways = [node.operands] if isinstance(node.op, Div) else [node.operands, node.operands[::-1]]
+        for of, by in ways:
+            factor = self._values.get(by)
+            if factor is None or self._nodes[of].type.shape != node.type.shape or not self._is_same(by, of, axes):
+                continue
+            found = self._known(of, axes, most)
+            if found is not None:
+                return found.then(lambda x, factor=factor: x.builder.emit(node.op, (x, factor), node.attrs))  # type: ignore[misc]
+        return None
+
+    def _is_mean(self, i: int, of: int, axes: Shape) -> bool:
+        node = self._nodes[i]
+        return isinstance(node.op, Mean) and node.operands == (of,) and node.type.shape == self._kept(of, axes)
+
+    def _is_same(self, by: int, of: int, axes: Shape) -> bool:
+        """Whether a factor of a node has one number for all that is added up over these axes."""
+        factor, rank = self._nodes[by].type, self._nodes[of].type.ndim
+        lead = rank - factor.ndim
+        return all(axis < lead or factor.shape[axis - lead] == 1 for axis in axes)
+
+    def _kept(self, i: int, axes: Shape) -> Shape:
+        return tuple(1 if axis in axes else extent for axis, extent in enumerate(self._nodes[i].type.shape))
