@@ -95,7 +95,7 @@ class _Writer:
         return self._of_product(node, axes, most - 1) if isinstance(node.op, Mul | Div) else None
 
     def _of_two(self, node: Node, axes: Shape, most: int) -> _Multiple | None:
-        """Of a sum or a difference where nothing is left of one side: of two, digits that are not there might cancel."""
+        """Of a sum or a difference where nothing is left of one side: of two, digits might cancel."""
         if isinstance(node.op, Sub) and self._is_mean(node.operands[1], node.operands[0], axes):
             return _Multiple(None)
         if any(self._nodes[i].type.shape != node.type.shape for i in node.operands):

@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import sides
 from benchmarks.problems import networks
-from benchmarks.problems.deep_networks import transformer
+from benchmarks.problems.deep_networks import residual_network, transformer
 from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, open_executor
@@ -20,6 +20,7 @@ from tests.engine.executors.stand_in_card import card_in_place
 SMALL: Mapping[str, Callable[[], Workload]] = {
     "W2": lambda: networks.perceptron(20, 16, 12, 10, batch=8),
     "W4": lambda: networks.transformer_block(composites=False),
+    "N1": lambda: residual_network((4, 6), blocks=1, batch=3, side=24, classes=5),
     "N2": lambda: transformer(1, width=16, heads=2, batch=2, tokens=12),
 }
 
