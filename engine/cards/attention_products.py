@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product as combinations
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -76,26 +76,29 @@ scores[item] = found;
 
 
 def attention_rows_recipe(
-    terms: CardTerms, _: Any, *types: TensorType, scale: float, causal: bool
+    terms: CardTerms, out: Sequence[TensorType], *types: TensorType, scale: float, causal: bool
 ) -> CardRecipe | None:
-    """y and the logarithms of rows' sums, results 0 and 1, of q, k and v; None with a mask, or without room."""
-    if len(types) != len(("q", "k", "v")):
+    """y and the logarithms of rows' sums, results 0 and 1, of q, k and v; None with a mask, or without room.
+
+    y lies as its type says.
+    """
+    if len(types) != len(("q", "k", "v")) or not out[1].is_dense:
         return None
-    return _Attention(terms, types, scale, causal).recipe(1, _Piece.forth)
+    return _Attention(terms, types, out, scale, causal).recipe(1, _Piece.forth)
 
 
 def attention_gradients_recipe(
-    terms: CardTerms, _: Any, *types: TensorType, scale: float, causal: bool
+    terms: CardTerms, out: Sequence[TensorType], *types: TensorType, scale: float, causal: bool
 ) -> CardRecipe | None:
     """dq, dk and dv, results 0 to 2, of q, k, v, the logarithms, δ and the cotangent of y; None with a mask, or
-    without room, or where logarithms and δ do not lie densely.
+    without room, or where logarithms and δ do not lie densely. The results lie as their types say.
     """
     if len(types) != len(("q", "k", "v", "lse", "delta", "g")):
         return None
     lead = batch_axes(*types)
     if not all(type.is_dense and type.shape[:-2] == lead for type in types[3:5]):
         return None
-    return _Attention(terms, types, scale, causal).recipe(2, _Piece.back)
+    return _Attention(terms, types, out, scale, causal).recipe(2, _Piece.back)
 
 
 class _Refused(Exception):
@@ -118,14 +121,20 @@ class _Place(NamedTuple):
 
 
 class _Attention:
-    """Operands of attention, and what all pieces of it have in common."""
+    """Operands and results of attention, and what all pieces of it have in common."""
 
-    def __init__(self, terms: CardTerms, types: Sequence[TensorType], scale: float, causal: bool) -> None:
-        self.terms, self.types, self.causal = terms, types, causal
+    def __init__(
+        self,
+        terms: CardTerms,
+        types: Sequence[TensorType],
+        results: Sequence[TensorType],
+        scale: float,
+        causal: bool,
+    ) -> None:
+        self.terms, self.types, self.results, self.causal = terms, types, results, causal
         self.dtype = types[0].dtype
         self.lead: Shape = batch_axes(*types)
         self.queries, self.keys = types[0].shape[-2], types[1].shape[-2]
-        self.width, self.value_width = types[0].shape[-1], types[2].shape[-1]
         self.scale = int(np.array(scale, self.dtype).view(f"i{self.dtype.itemsize}"))
         read = terms.precision if terms.precision != "tf32x3" else IEEE
         self.precision: Precision = read if self.dtype == FLOAT32 else IEEE
@@ -182,7 +191,7 @@ class _Piece:
         yield self._product(q, k.turned, scores)
         rows = self.entries * of.queries
         yield by_items("softmax_rows", rows * WARP, _ENTRIES, *self._table(scores, self._rows("result", 1), 0))
-        yield self._product(scores, v, self._result(0, of.queries, of.value_width))
+        yield self._product(scores, v, self._result(0))
 
     def back(self) -> Iterator[Phase]:
         """dq, dk and dv of q, k, v, the logarithms, δ and g."""
@@ -193,9 +202,9 @@ class _Piece:
         yield self._product(g, v.turned, gradients)
         table = self._table(scores, self._rows("operand", 3), self._rows("operand", 4), gradients.at)
         yield by_items("score_gradients", self.entries * of.queries * of.keys, _ENTRIES, *table)
-        yield self._product(gradients, k, self._result(0, of.queries, of.width))
-        yield self._product(gradients.turned, q, self._result(1, of.keys, of.width))
-        yield self._product(scores.turned, g, self._result(2, of.keys, of.value_width))
+        yield self._product(gradients, k, self._result(0))
+        yield self._product(gradients.turned, q, self._result(1))
+        yield self._product(scores.turned, g, self._result(2))
 
     def _table(
         self, scores: _Place, lse: CardPlace, delta: CardPlace | int, gradients: CardPlace | int = 0
@@ -214,17 +223,18 @@ class _Piece:
         return ProductPhase(of, a.at, b.at, c.at, precision=self._of.precision)
 
     def _operand(self, number: int) -> _Place:
-        type = self._of.types[number]
+        return self._placed(CardPlace("operand", number), self._of.types[number])
+
+    def _result(self, number: int) -> _Place:
+        return self._placed(CardPlace("result", number), self._of.results[number])
+
+    def _placed(self, first: CardPlace, type: TensorType) -> _Place:
+        """The piece of a tensor, which begins there; along leading axes that it lacks it is repeated."""
         steps = steps_over(self._of.lead, without_matrices(type))
         at = sum(k * step for k, step in zip(self._first, steps, strict=False))
-        rows, columns = type.shape[-2:]
-        return _Place(CardPlace("operand", number, at), rows, columns, self._lying(type.strides[-2:], steps))
-
-    def _result(self, number: int, rows: int, columns: int) -> _Place:
-        type = TensorType((*self._of.lead, rows, columns), self._of.dtype)
-        steps = type.strides[:-2]
-        at = sum(k * step for k, step in zip(self._first, steps, strict=False))
-        return _Place(CardPlace("result", number, at), rows, columns, self._lying(type.strides[-2:], steps))
+        (rows, columns), (row, column) = type.shape[-2:], type.strides[-2:]
+        lying = Matrices(row, column, steps[len(steps) - len(self._extents) :])
+        return _Place(first._replace(offset=at), rows, columns, lying)
 
     def _scores(self, number: int) -> _Place:
         of = self._of
@@ -237,7 +247,3 @@ class _Piece:
         """One number a row, which lie densely."""
         steps = TensorType((*self._of.lead, self._of.queries), self._of.dtype).strides[:-1]
         return CardPlace(kind, number, sum(k * step for k, step in zip(self._first, steps, strict=False)))
-
-    def _lying(self, matrix: Shape, steps: Shape) -> Matrices:
-        row, column = matrix
-        return Matrices(row, column, steps[len(steps) - len(self._extents) :])

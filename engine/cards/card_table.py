@@ -24,6 +24,7 @@ from engine.oplib.attention_gradients import AttentionGradients
 from engine.oplib.attention_half import HalfGradients, HalfRows
 from engine.oplib.attention_rows import AttentionRows
 from engine.oplib.laid_products import LaidProducts
+from engine.oplib.laid_results import LaidResults
 from engine.ops.gather import Gather, ScatterAdd
 from engine.ops.segment_sum import SegmentSum
 from engine.ops.sum import Mean, Sum
@@ -57,7 +58,7 @@ CARD_RECIPES: Final[Mapping[type[Kernel], Callable[..., CardRecipe | None]]] = M
 def has_card_recipes(op: Kernel) -> bool:
     """Whether a card has recipes for ops of this class."""
     is_listed = of_class(GEOMETRIES, op) is not None or of_class(CARD_RECIPES, op) is not None
-    return is_listed or isinstance(op, LaidProducts)
+    return is_listed or isinstance(op, LaidProducts | LaidResults)
 
 
 def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs: Any) -> CardRecipe | None:
@@ -65,6 +66,8 @@ def card_recipe_for(op: Kernel, terms: CardTerms, out: Any, *types: Any, **attrs
 
     None where there is nothing better than the op itself, or that would work in more than it may.
     """
+    if isinstance(op, LaidResults):
+        return card_recipe_for(op.op, terms, op.lying(out), *types, **attrs)
     geometry = geometry_of(op, out, *types, **attrs)
     if geometry is not None:
         found = GEOMETRY_CARD_RECIPES[type(geometry)](terms, geometry)

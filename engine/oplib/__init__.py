@@ -58,6 +58,8 @@ Files:
                          wait to hear it
     laid_products        Products laid where their readers want them: several, with biases or without, as parts of one
                          dense result
+    laid_results         Results of an op with their axes in memory in other orders than it has them: as their readers
+                         want them
     lapack               LAPACK on one matrix after the other, in doubles, as they lie; for matrices so large that this
                          pays
     lapack_work          What LAPACK works in, by its own word: it is asked where a graph is planned, as it is with a

@@ -3,7 +3,8 @@
 A library of a card writes a product at strides, and adds a bias to it. So where products go through transposes and
 reshapes into one that would copy, or into a concatenation, or have a bias added that no loop adds, they are written
 there. And a reshape of what does not lie densely is no copy where strides can say it, and products alone read it; of
-several reshapes of one such, the first is a copy, and the others see that.
+several reshapes of one such, the first is a copy, and the others see that. Attention that holds no scores ends in
+products, too, and writes its results with their axes as what would copy them has them.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ from numpy.lib.stride_tricks import as_strided
 
 from engine.graph.dtypes import FLOATS
 from engine.graph.ir import Graph, Node
-from engine.graph.tensor_type import FLOAT16, FLOAT32, Shape, TensorType
+from engine.graph.tensor_type import FLOAT16, FLOAT32, FLOAT64, Shape, TensorType
+from engine.oplib.attention_gradients import AttentionGradients
+from engine.oplib.attention_rows import AttentionRows
 from engine.oplib.laid_products import LaidProduct, LaidProducts, operands_of
+from engine.oplib.laid_results import LaidResults, inverse
 from engine.oplib.product import is_readable
 from engine.ops.arithmetic import Add
 from engine.ops.cat import Cat
@@ -29,6 +33,11 @@ from engine.planning.storage import Storage
 
 #: dtypes that cuBLASLt adds a bias in
 _WITH_BIAS: Final = (FLOAT16, FLOAT32)
+
+
+#: ops whose recipes write at any strides, of these dtypes
+_Attention = AttentionRows | AttentionGradients
+_WITH_ATTENTION: Final = (FLOAT32, FLOAT64)
 
 
 class ReshapeInPlace(Reshape):
@@ -43,7 +52,7 @@ _IN_PLACE: Final = ReshapeInPlace()
 
 def has_products(graph: Graph) -> bool:
     """Whether there may be anything to do."""
-    return any(isinstance(node.op, MatMul) for node in graph.nodes)
+    return any(isinstance(node.op, MatMul | _Attention) for node in graph.nodes)
 
 
 def laid_where_read(graph: Graph, looped: Container[int] = ()) -> Graph:
@@ -51,7 +60,8 @@ def laid_where_read(graph: Graph, looped: Container[int] = ()) -> Graph:
 
     Nodes that are `looped` are parts of loops, and stay. It computes the same; with a bias, float16 is rounded once.
     """
-    written = _copied_once(_reshaped_in_place(_products_in_place(graph, looped), looped), looped)
+    turned, looped = _attention_in_place(graph, looped)
+    written = _copied_once(_reshaped_in_place(_products_in_place(turned, looped), looped), looped)
     return graph if written is graph else dce(written)
 
 
@@ -71,6 +81,63 @@ class _Part(NamedTuple):
 
 class _Copied(Exception):
     """Failure of a result that products cannot write as it lies."""
+
+
+def _attention_in_place(graph: Graph, looped: Container[int]) -> tuple[Graph, Container[int]]:
+    """`graph` with attention that writes results with their axes in the order of what would copy them; and `looped`."""
+    storage, readers = Storage(graph), _readers(graph)
+    orders: dict[int, Shape] = {}  # by the number of the get_output
+    for i, node in enumerate(graph.nodes):
+        if not isinstance(node.op, Transpose) or node.attrs["axes"][-1] != node.type.ndim - 1 or i in looped:
+            continue
+        (of,) = node.operands
+        is_copied = any(_copies(storage, reader) and reader not in looped for reader in readers[i])
+        if is_copied and _is_of_attention(graph, of):
+            orders.setdefault(of, node.attrs["axes"])
+    if not orders:
+        return graph, looped
+    moved, nodes = _turned(graph, orders)
+    written = graph.rewritten(nodes, [moved[i] for i in graph.outputs])
+    return written, {moved[i] for i in range(len(graph.nodes)) if i in looped}
+
+
+def _copies(storage: Storage, i: int) -> bool:
+    nodes = storage.graph.nodes
+    return i < len(nodes) and isinstance(nodes[i].op, Reshape) and not storage.is_view[i]
+
+
+def _is_of_attention(graph: Graph, i: int) -> bool:
+    """Whether a node is a result of attention for which cards have a recipe."""
+    node = graph.nodes[i]
+    made = graph.nodes[node.operands[0]] if node.op.name == "get_output" else None
+    if made is None or not isinstance(made.op, _Attention) or node.type.dtype not in _WITH_ATTENTION:
+        return False
+    return len(made.operands) == len(made.op.operands) - 1  # without a mask
+
+
+def _turned(graph: Graph, orders: Mapping[int, Shape]) -> tuple[Sequence[int], Sequence[Node]]:
+    """Where each node has gone, and all nodes, with results in these orders."""
+    moved, memory, nodes = list[int](), dict[int, int](), list[Node]()
+    makers = {graph.nodes[i].operands[0] for i in orders}
+    by_result = {(graph.nodes[i].operands[0], graph.nodes[i].attrs["index"]): order for i, order in orders.items()}
+    for i, node in enumerate(graph.nodes):
+        if isinstance(node.op, Transpose) and orders.get(node.operands[0]) == node.attrs["axes"]:
+            moved.append(memory[node.operands[0]])
+            continue
+        here = node.on(tuple(moved[operand] for operand in node.operands))
+        if i in makers:
+            each = [by_result.get((i, k), tuple(range(type.ndim))) for k, type in enumerate(node.types)]
+            op = LaidResults(node.kernel, tuple(each))
+            here = here._replace(op=op, types=op.turned(node.types))
+        elif node.op.name == "get_output" and (order := by_result.get((node.operands[0], node.attrs["index"]))):
+            memory[i] = len(nodes)
+            nodes.append(here._replace(types=(node.type.with_shape([node.type.shape[a] for a in order]),)))
+            here = Node(
+                graph.registry.ops["transpose"], (memory[i],), {"axes": inverse(order)}, node.types, node.origin
+            )
+        moved.append(len(nodes))
+        nodes.append(here)
+    return moved, nodes
 
 
 def _products_in_place(graph: Graph, looped: Container[int]) -> Graph:

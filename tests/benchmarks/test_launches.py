@@ -71,10 +71,11 @@ def without(kind: type[Kernel]) -> Callable[..., CardRecipe | None]:
 
 
 #: the most that a run may launch; and where cuDNN is installed
-MOST = {"W1": (1, 1), "W2": (20, 20), "W4": (37, 37), "W5": (30, 23)}
+MOST = {"W1": (1, 1), "W2": (20, 20), "W4": (37, 37), "W5": (30, 23), "N1": (324, 215), "N2": (255, 255)}
+SLOW = [pytest.param(name, marks=[pytest.mark.slow] * name.startswith("N")) for name in MOST]
 
 
-@pytest.mark.parametrize("name", MOST)
+@pytest.mark.parametrize("name", SLOW)
 def test_a_run_is_one_recording_of_few_launches_none_of_them_cupys(name: str) -> None:
     found = [launches_of(find(name)(), terms) for terms in (TERMS, WITH_CUDNN)]
     assert [each.recordings for each in found] == [1, 1]

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.cards.attention_products import attention_gradients_recipe, attention_rows_recipe
 from engine.cards.card_recipe import CardRecipe, LaunchPhase, ProductPhase
+from engine.cards.card_table import card_recipe_for
 from engine.cards.card_terms import CardTerms
 from engine.graph.tensor_type import Strided, TensorType
+from engine.oplib.attention_gradients import GRADIENTS
+from engine.oplib.attention_rows import ROWS
+from engine.oplib.laid_results import LaidResults
+from engine.oplib.score_op import ScoreOp
 from tests.engine.cards.running import Array, CardRun, compiled_for
 from tests.engine.loops import nvrtc
 from tests.engine.loops.c_compiler import COMPILER
@@ -48,6 +52,20 @@ def types(*arrays: Array) -> list[TensorType]:
     return [Strided(TensorType.of(x), x.strides) for x in arrays]
 
 
+def dense(terms: CardTerms, op: ScoreOp, *arrays: Array, causal: bool, scale: float) -> CardRecipe | None:
+    """The recipe into dense results."""
+    out = op.infer(*(TensorType.of(x) for x in arrays), causal=causal, scale=scale)
+    return card_recipe_for(op, terms, out, *types(*arrays), causal=causal, scale=scale)
+
+
+def forth(terms: CardTerms, *arrays: Array, causal: bool, scale: float) -> CardRecipe | None:
+    return dense(terms, ROWS, *arrays, causal=causal, scale=scale)
+
+
+def back(terms: CardTerms, *arrays: Array, causal: bool, scale: float) -> CardRecipe | None:
+    return dense(terms, GRADIENTS, *arrays, causal=causal, scale=scale)
+
+
 def run(recipe: CardRecipe | None, operands: list[Array], *wanted: Array, atol: float) -> None:
     assert recipe is not None
     results = [np.full(x.shape, np.nan, operands[0].dtype) for x in wanted]
@@ -62,13 +80,13 @@ def check(operands: list[Array], *, causal: bool, terms: CardTerms = PLENTY) -> 
     wanted, atol = by_hand(*operands, causal=causal), TOLERANCES[dtype.name]
     q, k, v, g = operands
     saved = [q, k, v, wanted["lse"].astype(dtype), wanted["delta"].astype(dtype), g]
-    forth = attention_rows_recipe(terms, None, *types(q, k, v), scale=SCALE, causal=causal)
-    back = attention_gradients_recipe(terms, None, *types(*saved), scale=SCALE, causal=causal)
-    run(forth, [q, k, v], wanted["y"], wanted["lse"], atol=atol)
-    run(back, saved, *(wanted[name] for name in ("dq", "dk", "dv")), atol=4 * atol)
-    assert forth
-    assert back
-    return [forth, back]
+    there = forth(terms, q, k, v, scale=SCALE, causal=causal)
+    here = back(terms, *saved, scale=SCALE, causal=causal)
+    run(there, [q, k, v], wanted["y"], wanted["lse"], atol=atol)
+    run(here, saved, *(wanted[name] for name in ("dq", "dk", "dv")), atol=4 * atol)
+    assert there
+    assert here
+    return [there, here]
 
 
 @needs_compiler
@@ -90,10 +108,10 @@ def test_in_little_room_matrices_come_one_after_the_other(lead: tuple[int, ...],
     operands = drawn(lead, 8, 8, "float64")
     q, k, v, _ = operands
     terms = CardTerms(workspace=2 * matrices * 512)
-    forth, back = check(operands, causal=True, terms=terms)
-    assert max(forth.workspace, back.workspace) <= terms.workspace
-    assert len(back.phases) >= 6 * -(-int(np.prod(lead)) // matrices)
-    assert attention_rows_recipe(CardTerms(workspace=511), None, *types(q, k, v), scale=1.0, causal=False) is None
+    there, here = check(operands, causal=True, terms=terms)
+    assert max(there.workspace, here.workspace) <= terms.workspace
+    assert len(here.phases) >= 6 * -(-int(np.prod(lead)) // matrices)
+    assert forth(CardTerms(workspace=511), q, k, v, scale=1.0, causal=False) is None
 
 
 @needs_compiler
@@ -101,9 +119,25 @@ def test_one_key_for_all_heads() -> None:
     q, k, v, g = drawn((2, 3), 4, 6, "float64")
     one, other = (np.broadcast_to(x[:, :1], x.shape) for x in (k, v))
     check([q, one, other, g], causal=False)
-    recipe = attention_rows_recipe(PLENTY, None, *types(q, k[:1, 0], v), scale=SCALE, causal=False)
+    recipe = forth(PLENTY, q, k[:1, 0], v, scale=SCALE, causal=False)
     wanted = by_hand(q, np.broadcast_to(k[:1, 0], k.shape), v, g, causal=False)
     run(recipe, [q, k[:1, 0], v], wanted["y"], wanted["lse"], atol=1e-14)
+
+
+@needs_compiler
+@pytest.mark.parametrize("matrices", [1, 4, 100])
+def test_results_lie_where_they_are_read(matrices: int) -> None:
+    """Heads beside one another, or one behind the other; in any room."""
+    q, k, v, g = drawn((2, 3), 8, 8, "float64")
+    wanted = by_hand(q, k, v, g, causal=False)
+    saved = [q, k, v, wanted["lse"], wanted["delta"], g]
+    orders = ((0, 2, 1, 3), (1, 2, 0, 3), (0, 1, 2, 3))
+    op = LaidResults(GRADIENTS, orders)
+    attrs = {"causal": False, "scale": SCALE}
+    out = op.infer(*(TensorType.of(x) for x in saved), **attrs)
+    recipe = card_recipe_for(op, CardTerms(workspace=2 * 512 * matrices), out, *types(*saved), **attrs)
+    expected = [wanted[name].transpose(order) for name, order in zip(("dq", "dk", "dv"), orders, strict=True)]
+    run(recipe, saved, *expected, atol=1e-13)
 
 
 @needs_compiler
@@ -111,7 +145,7 @@ def test_large_scores_do_not_overflow_and_a_nan_stays_in_its_row() -> None:
     q, k, v, _ = drawn((2,), 5, 6, "float32")
     q[0, 1] *= np.float32(1e4)
     q[1, 2, 0] = np.nan
-    recipe = attention_rows_recipe(PLENTY, None, *types(q, k, v), scale=SCALE, causal=False)
+    recipe = forth(PLENTY, q, k, v, scale=SCALE, causal=False)
     assert recipe is not None
     y, lse = np.zeros((2, 5, 7), "float32"), np.zeros((2, 5, 1), "float32")
     CardRun(recipe, "float32", [q, k, v], y, lse).run()
@@ -128,7 +162,7 @@ def test_a_precision_is_that_of_products() -> None:
     q, k, v, _ = drawn((2,), 5, 6, "float32")
     for asked, read in (("float32", "float32"), ("tf32x3", "float32"), ("tf32", "tf32"), ("bfloat16", "bfloat16")):
         terms: Any = PLENTY._replace(precision=asked)
-        recipe = attention_rows_recipe(terms, None, *types(q, k, v), scale=SCALE, causal=False)
+        recipe = forth(terms, q, k, v, scale=SCALE, causal=False)
         assert recipe is not None
         assert recipe.precision == read
         assert {p.precision for p in recipe.phases if isinstance(p, ProductPhase)} == {read}
@@ -138,19 +172,19 @@ def test_what_is_left_to_others() -> None:
     q, k, v, g = drawn((2,), 5, 6, "float32")
     mask, rows = np.zeros((5, 6), "float32"), np.zeros((2, 5, 1), "float32")
     attrs: Any = {"scale": 1.0, "causal": False}
-    assert attention_rows_recipe(PLENTY, None, *types(q, k, v, mask), **attrs) is None
-    assert attention_gradients_recipe(PLENTY, None, *types(q, k, v, rows, rows, g, mask), **attrs) is None
+    assert forth(PLENTY, q, k, v, mask, **attrs) is None
+    assert back(PLENTY, q, k, v, rows, rows, g, mask, **attrs) is None
     apart = np.zeros((2, 5, 2), "float32")[..., :1]
-    assert attention_gradients_recipe(PLENTY, None, *types(q, k, v, apart, rows, g), **attrs) is None
-    halves = types(*(x.astype("float16") for x in (q, k, v)))
-    assert attention_rows_recipe(PLENTY, None, *halves, **attrs) is None
-    assert attention_rows_recipe(PLENTY, None, *types(q, k[:, :0], v[:, :0]), **attrs) is None
-    assert attention_rows_recipe(PLENTY, None, *types(q[..., ::2], k[..., ::2], v), **attrs) is None
+    assert back(PLENTY, q, k, v, apart, rows, g, **attrs) is None
+    halves = [x.astype("float16") for x in (q, k, v)]
+    assert forth(PLENTY, *halves, **attrs) is None
+    assert forth(PLENTY, q, k[:, :0], v[:, :0], **attrs) is None
+    assert forth(PLENTY, q[..., ::2], k[..., ::2], v, **attrs) is None
 
 
 @pytest.mark.skipif(nvrtc.library() is None, reason="the wheel nvidia-cuda-nvrtc is not installed")
 @pytest.mark.parametrize("dtype", TOLERANCES)
 def test_nvrtc_takes_the_kernels(dtype: str) -> None:
-    recipe = attention_rows_recipe(PLENTY, None, *types(*drawn((2,), 5, 6, dtype)[:3]), scale=SCALE, causal=True)
+    recipe = forth(PLENTY, *drawn((2,), 5, 6, dtype)[:3], scale=SCALE, causal=True)
     assert recipe is not None
     assert compiled_for(recipe.text, "sm_90").startswith(b"\x7fELF")

@@ -10,7 +10,10 @@ import pytest
 
 from engine import Builder, Graph, Limits, TensorType, Value, open_executor, registry
 from engine.graph.tensor_type import HostArray
+from engine.oplib.attention_gradients import GRADIENTS
+from engine.oplib.attention_rows import ROWS
 from engine.oplib.laid_products import LaidProducts
+from engine.oplib.laid_results import LaidResults
 from engine.planning.fit import compiled_within
 from engine.planning.laid_out import laid_where_read
 from engine.planning.plan import make_plan
@@ -246,6 +249,71 @@ def test_what_two_reshapes_would_copy_is_copied_once() -> None:
 def test_what_no_strides_say_is_copied() -> None:
     to = Written()
     graph = to.graph(to.leaf(4, 6).transpose().reshape(shape=(3, 8)) @ to.leaf(8, 2))
+    assert laid_where_read(graph) is graph
+
+
+# ---------------------------------------------------------------- attention
+
+
+def attended(to: Written, *mask: Value) -> Sequence[Value]:
+    """y, and the logarithms of rows' sums."""
+    of = [to.leaf(2, 3, 5, 4) for _ in range(3)]
+    y = to.builder.emit(ROWS, (*of, *mask), {"scale": 0.5, "causal": False})
+    return y.output(0), y.output(1)
+
+
+def merged(y: Value) -> Value:
+    return y.transpose(axes=(0, 2, 1, 3)).reshape(shape=(10, 12))
+
+
+def orders(graph: Graph) -> list[tuple[tuple[int, ...], ...]]:
+    return [node.op.orders for node in graph.nodes if isinstance(node.op, LaidResults)]
+
+
+def test_attention_writes_heads_beside_one_another() -> None:
+    """What else reads its result sees it as it was."""
+    to = Written()
+    y, lse = attended(to)
+    graph = to.graph(merged(y) @ to.leaf(12, 3), (y * 2.0 + lse).tanh(), merged(y))
+    found = laid_where_read(graph)
+    assert not copies(found)
+    assert orders(found) == [((0, 2, 1, 3), (0, 1, 2, 3))]
+    for one, other in zip(to.computed(found), to.computed(graph), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_gradients_of_attention_are_each_as_they_are_read() -> None:
+    to = Written("float64")
+    of, rows, g = [to.leaf(2, 3, 5, 4) for _ in range(3)], [to.leaf(2, 3, 5, 1) for _ in range(2)], to.leaf(2, 3, 5, 4)
+    by = to.builder.emit(GRADIENTS, (*of, *rows, g), {"scale": 0.5, "causal": True})
+    turned = by.output(2).transpose(axes=(2, 0, 1, 3)).reshape(shape=(5, 24))
+    graph = to.graph(merged(by.output(0)), by.output(1), turned, by.output(2) * 2.0)
+    found = laid_where_read(graph)
+    assert not copies(found)
+    assert orders(found) == [((0, 2, 1, 3), (0, 1, 2, 3), (2, 0, 1, 3))]
+    for one, other in zip(to.computed(found), to.computed(graph), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_loops_are_where_they_were_behind_attention() -> None:
+    to = Written()
+    y, _ = attended(to)
+    found = compiled_within(to.graph(merged(y), (y * 2.0).tanh()), PLENTY, 1, microkernels=False, few_launches=True)
+    assert found is not None
+    names = [step.op.name for step in found.plan.steps if not step.op.is_view]
+    assert names == ["laid_results", "fused"]
+
+
+def test_attention_that_cards_have_no_recipe_for_stays() -> None:
+    masked, halved = Written(), Written("float16")
+    for to, y in ((masked, attended(masked, masked.leaf(5, 5))[0]), (halved, attended(halved)[0])):
+        graph = to.graph(merged(y))
+        assert laid_where_read(graph) is graph
+
+
+def test_columns_that_would_not_lie_side_by_side_are_copied() -> None:
+    to = Written()
+    graph = to.graph(attended(to)[0].transpose(axes=(0, 1, 3, 2)).reshape(shape=(6, 20)))
     assert laid_where_read(graph) is graph
 
 
