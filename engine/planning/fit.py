@@ -60,15 +60,16 @@ def compiled_within(
     """
     ways = _Ways(most_bytes, threads, microkernels, all_pay, few_launches)
     if not few_launches:
-        return _within(graph, ways, graph)
-    laid = _laid(graph, ways) if has_products(graph) else graph
-    found = _within(laid, ways, graph) if laid is not graph else None
-    return found or _within(graph, ways, graph) or _within(graph, ways._replace(late=False), graph)
+        return _within(graph, ways)
+    found = _laid_within(graph, ways) if has_products(graph) else None
+    return found or _within(graph, ways) or _within(graph, ways._replace(late=False))
 
 
-def _laid(graph: Graph, ways: _Ways) -> Graph:
+def _laid_within(graph: Graph, ways: _Ways) -> Compilable | None:
+    """With results that are written where they are read; None where there are none, or no memory for it."""
     loops = loops_in(graph, 0, compiled=True, threads=ways.threads, all_pay=ways.all_pay, late=ways.late)
-    return laid_where_read(graph, {i for loop in loops for i in loop.group})
+    laid = laid_where_read(graph, {i for loop in loops for i in loop.group})
+    return None if laid.graph is graph else _within(laid.graph, ways, laid.numbers)
 
 
 class _Ways(NamedTuple):
@@ -81,8 +82,11 @@ class _Ways(NamedTuple):
     late: bool
 
 
-def _within(graph: Graph, ways: _Ways, unlaid: Graph) -> Compilable | None:
-    """`graph`, which computes what `unlaid` does; None where nothing is left to be compiled, nor is laid."""
+def _within(graph: Graph, ways: _Ways, numbers: Sequence[int] | None = None) -> Compilable | None:
+    """`graph`, as far as it can be compiled; None where nothing of it can.
+
+    With `numbers`, its nodes stand for others, which its loops are told of, and it is worth it without any loop.
+    """
     most_bytes, threads, microkernels, all_pay, late = ways
     apart: set[int] = set()
     for _ in range(1 + MOST_APART):
@@ -90,9 +94,13 @@ def _within(graph: Graph, ways: _Ways, unlaid: Graph) -> Compilable | None:
         fused = with_loops(graph, loops)
         plan = make_plan(fused, NO_LIMITS, tight=True)
         if plan.peak_bytes <= most_bytes:
+            if numbers is not None:
+                loops = [loop.of_nodes(numbers) for loop in loops]
+                fused = with_loops(graph, loops)
+                plan = make_plan(fused, NO_LIMITS, tight=True)
             workspace = most_bytes - _without_workspace(plan)
             selected = select_microkernels(fused, workspace, threads, in_body=all_pay) if microkernels else fused
-            if selected is unlaid:
+            if selected is graph and numbers is None:
                 return None
             if selected is not fused:
                 plan = make_plan(selected, NO_LIMITS, tight=True)

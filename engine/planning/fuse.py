@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from typing import Final, NamedTuple
 
@@ -92,6 +93,13 @@ class WrittenLoop(NamedTuple):
     node: Node | None
     group: tuple[int, ...]
     results: tuple[int, ...]
+
+    def of_nodes(self, numbers: Sequence[int]) -> WrittenLoop:
+        """The same, whose op says that it takes the place of the nodes of these `numbers`, by those of its group."""
+        if self.node is None or not isinstance(self.node.op, Fused):
+            return self
+        op = replace(self.node.op, nodes=tuple(numbers[i] for i in self.node.op.nodes))
+        return self._replace(node=self.node._replace(op=op))
 
     def adds_up(self, k: int) -> bool:
         """Whether a result is a sum over rows."""

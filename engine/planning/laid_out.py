@@ -28,7 +28,6 @@ from engine.ops.arithmetic import Add
 from engine.ops.cat import Cat
 from engine.ops.matmul import MatMul
 from engine.ops.reshape import Reshape, Transpose
-from engine.passes.dce import dce
 from engine.planning.storage import Storage
 
 #: dtypes that cuBLASLt adds a bias in
@@ -55,14 +54,33 @@ def has_products(graph: Graph) -> bool:
     return any(isinstance(node.op, MatMul | _Attention) for node in graph.nodes)
 
 
-def laid_where_read(graph: Graph, looped: Container[int] = ()) -> Graph:
+class LaidGraph(NamedTuple):
+    """A graph whose results lie where they are read, and which node of the graph as it was each node stands for."""
+
+    graph: Graph
+    numbers: Sequence[int]
+
+
+def laid_where_read(graph: Graph, looped: Container[int] = ()) -> LaidGraph:
     """`graph` with such results written where they are read; itself, where there are none.
 
     Nodes that are `looped` are parts of loops, and stay. It computes the same; with a bias, float16 is rounded once.
     """
-    turned, looped = _attention_in_place(graph, looped)
-    written = _copied_once(_reshaped_in_place(_products_in_place(turned, looped), looped), looped)
-    return graph if written is graph else dce(written)
+    turned = _attention_in_place(graph, looped)
+    inside = {k for k, i in enumerate(turned.numbers) if i in looped}
+    written = _copied_once(_reshaped_in_place(_products_in_place(turned.graph, inside), inside), inside)
+    return turned if written is graph else _without_dead(written, turned.numbers)
+
+
+def _without_dead(graph: Graph, numbers: Sequence[int]) -> LaidGraph:
+    """Without nodes that no output depends on."""
+    readers, nodes = _readers(graph), list[Node]()
+    moved: dict[int, int] = {}
+    for i, node in enumerate(graph.nodes):
+        if readers[i]:
+            moved[i] = len(nodes)
+            nodes.append(node.on(tuple(moved[operand] for operand in node.operands)))
+    return LaidGraph(graph.rewritten(nodes, [moved[i] for i in graph.outputs]), [numbers[i] for i in moved])
 
 
 class _Place(NamedTuple):
@@ -83,8 +101,8 @@ class _Copied(Exception):
     """Failure of a result that products cannot write as it lies."""
 
 
-def _attention_in_place(graph: Graph, looped: Container[int]) -> tuple[Graph, Container[int]]:
-    """`graph` with attention that writes results with their axes in the order of what would copy them; and `looped`."""
+def _attention_in_place(graph: Graph, looped: Container[int]) -> LaidGraph:
+    """`graph` with attention that writes results with their axes in the order of what would copy them."""
     storage, readers = Storage(graph), _readers(graph)
     orders: dict[int, Shape] = {}  # by the number of the get_output
     for i, node in enumerate(graph.nodes):
@@ -94,11 +112,7 @@ def _attention_in_place(graph: Graph, looped: Container[int]) -> tuple[Graph, Co
         is_copied = any(_copies(storage, reader) and reader not in looped for reader in readers[i])
         if is_copied and _is_of_attention(graph, of):
             orders.setdefault(of, node.attrs["axes"])
-    if not orders:
-        return graph, looped
-    moved, nodes = _turned(graph, orders)
-    written = graph.rewritten(nodes, [moved[i] for i in graph.outputs])
-    return written, {moved[i] for i in range(len(graph.nodes)) if i in looped}
+    return _turned(graph, orders) if orders else LaidGraph(graph, range(len(graph.nodes)))
 
 
 def _copies(storage: Storage, i: int) -> bool:
@@ -115,9 +129,9 @@ def _is_of_attention(graph: Graph, i: int) -> bool:
     return len(made.operands) == len(made.op.operands) - 1  # without a mask
 
 
-def _turned(graph: Graph, orders: Mapping[int, Shape]) -> tuple[Sequence[int], Sequence[Node]]:
-    """Where each node has gone, and all nodes, with results in these orders."""
-    moved, memory, nodes = list[int](), dict[int, int](), list[Node]()
+def _turned(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
+    """With results in these orders."""
+    moved, memory, nodes, numbers = list[int](), dict[int, int](), list[Node](), list[int]()
     makers = {graph.nodes[i].operands[0] for i in orders}
     by_result = {(graph.nodes[i].operands[0], graph.nodes[i].attrs["index"]): order for i, order in orders.items()}
     for i, node in enumerate(graph.nodes):
@@ -131,13 +145,15 @@ def _turned(graph: Graph, orders: Mapping[int, Shape]) -> tuple[Sequence[int], S
             here = here._replace(op=op, types=op.turned(node.types))
         elif node.op.name == "get_output" and (order := by_result.get((node.operands[0], node.attrs["index"]))):
             memory[i] = len(nodes)
+            numbers.append(i)
             nodes.append(here._replace(types=(node.type.with_shape([node.type.shape[a] for a in order]),)))
             here = Node(
                 graph.registry.ops["transpose"], (memory[i],), {"axes": inverse(order)}, node.types, node.origin
             )
         moved.append(len(nodes))
         nodes.append(here)
-    return moved, nodes
+        numbers.append(i)
+    return LaidGraph(graph.rewritten(nodes, [moved[i] for i in graph.outputs]), numbers)
 
 
 def _products_in_place(graph: Graph, looped: Container[int]) -> Graph:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from engine.oplib.attention_rows import ROWS
 from engine.oplib.laid_products import LaidProducts
 from engine.oplib.laid_results import LaidResults
 from engine.planning.fit import compiled_within
+from engine.planning.fused import Fused
 from engine.planning.laid_out import laid_where_read
 from engine.planning.plan import make_plan
 from engine.planning.storage import Storage
@@ -40,6 +41,10 @@ class Written:
 
     def computed(self, graph: Graph) -> Sequence[HostArray]:
         return open_executor("cpu").run(make_plan(graph, Limits()), self.feeds)
+
+
+def laid(graph: Graph, looped: Container[int] = ()) -> Graph:
+    return laid_where_read(graph, looped).graph
 
 
 def copies(graph: Graph) -> list[str]:
@@ -102,7 +107,7 @@ def test_products_write_where_they_are_read(name: str) -> None:
     write, lying = WRITTEN[name]
     to = Written()
     graph = to.graph(write(to))
-    found = laid_where_read(graph)
+    found = laid(graph)
     assert strided(found) == lying
     assert not copies(found)
     assert not any(node.op.name in {"add", "matmul"} for node in found.nodes)
@@ -114,7 +119,7 @@ def test_a_bias_goes_with_rows_that_are_cut() -> None:
     """Heads do not keep the columns of the product: its rows cannot have them all, so that one copy is left."""
     to = Written()
     graph = to.graph(heads_with_bias(to))
-    found = laid_where_read(graph)
+    found = laid(graph)
     assert copies(found) == ["reshape"]
     assert [part.has_bias for n in found.nodes if isinstance(n.op, LaidProducts) for part in n.op.parts] == [True]
     np.testing.assert_array_equal(to.computed(found)[0], to.computed(graph)[0])
@@ -124,7 +129,7 @@ def test_a_bias_goes_with_rows_that_are_cut() -> None:
 def test_other_dtypes_are_laid_too(dtype: str) -> None:
     to = Written(dtype)
     graph = to.graph(heads_merged(to))
-    found = laid_where_read(graph)
+    found = laid(graph)
     assert strided(found)
     np.testing.assert_array_equal(to.computed(found)[0], to.computed(graph)[0])
 
@@ -176,20 +181,20 @@ REFUSED = [
 def test_what_a_product_cannot_write_stays(write: Callable[[Written], Value]) -> None:
     to = Written()
     graph = to.graph(write(to))
-    assert laid_where_read(graph) is graph
+    assert laid(graph) is graph
 
 
 def test_a_bias_in_float64_stays() -> None:
     """Nobody says that a library of a card adds one."""
     to = Written("float64")
     graph = to.graph(with_bias(to))
-    assert laid_where_read(graph) is graph
+    assert laid(graph) is graph
 
 
 def test_what_loops_add_stays_theirs() -> None:
     to = Written()
     graph = to.graph(with_bias(to).tanh())
-    assert laid_where_read(graph, {i for i, n in enumerate(graph.nodes) if n.op.name in {"add", "tanh"}}) is graph
+    assert laid(graph, {i for i, n in enumerate(graph.nodes) if n.op.name in {"add", "tanh"}}) is graph
     found = compiled_within(graph, PLENTY, 1, microkernels=False, few_launches=True)
     assert found is not None
     assert [step.op.name for step in found.plan.steps] == ["matmul", "reshape", "fused", "get_output"]
@@ -212,7 +217,7 @@ def test_a_reshape_that_products_read_is_a_view() -> None:
     to = Written()
     q, k = of_queries_and_keys(to)
     graph = to.graph(q @ k.transpose())
-    found = laid_where_read(graph)
+    found = laid(graph)
     assert copies(graph) == ["reshape"] * 2
     assert not copies(found)
     np.testing.assert_array_equal(to.computed(found)[0], to.computed(graph)[0])
@@ -222,7 +227,7 @@ def test_what_others_read_is_copied() -> None:
     to = Written()
     q, k = of_queries_and_keys(to)
     graph = to.graph(q @ k.transpose(), q.softmax(axis=3))
-    found = laid_where_read(graph)
+    found = laid(graph)
     assert copies(found) == ["reshape"]
     for one, other in zip(to.computed(found), to.computed(graph), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -232,14 +237,14 @@ def test_what_is_handed_out_is_copied() -> None:
     to = Written()
     q, _ = of_queries_and_keys(to)
     graph = to.graph(q, q @ q.transpose())
-    assert laid_where_read(graph) is graph
+    assert laid(graph) is graph
 
 
 def test_what_two_reshapes_would_copy_is_copied_once() -> None:
     to = Written()
     x = to.leaf(4, 6).transpose()
     graph = to.graph(x.reshape(shape=(3, 8)), x.reshape(shape=(24,)), x.reshape(shape=(2, 12)).tanh())
-    found = laid_where_read(graph)
+    found = laid(graph)
     assert copies(graph) == ["reshape"] * 3
     assert copies(found) == ["reshape"]
     for one, other in zip(to.computed(found), to.computed(graph), strict=True):
@@ -249,7 +254,7 @@ def test_what_two_reshapes_would_copy_is_copied_once() -> None:
 def test_what_no_strides_say_is_copied() -> None:
     to = Written()
     graph = to.graph(to.leaf(4, 6).transpose().reshape(shape=(3, 8)) @ to.leaf(8, 2))
-    assert laid_where_read(graph) is graph
+    assert laid(graph) is graph
 
 
 # ---------------------------------------------------------------- attention
@@ -275,7 +280,7 @@ def test_attention_writes_heads_beside_one_another() -> None:
     to = Written()
     y, lse = attended(to)
     graph = to.graph(merged(y) @ to.leaf(12, 3), (y * 2.0 + lse).tanh(), merged(y))
-    found = laid_where_read(graph)
+    found = laid(graph)
     assert not copies(found)
     assert orders(found) == [((0, 2, 1, 3), (0, 1, 2, 3))]
     for one, other in zip(to.computed(found), to.computed(graph), strict=True):
@@ -288,7 +293,7 @@ def test_gradients_of_attention_are_each_as_they_are_read() -> None:
     by = to.builder.emit(GRADIENTS, (*of, *rows, g), {"scale": 0.5, "causal": True})
     turned = by.output(2).transpose(axes=(2, 0, 1, 3)).reshape(shape=(5, 24))
     graph = to.graph(merged(by.output(0)), by.output(1), turned, by.output(2) * 2.0)
-    found = laid_where_read(graph)
+    found = laid(graph)
     assert not copies(found)
     assert orders(found) == [((0, 2, 1, 3), (0, 1, 2, 3), (2, 0, 1, 3))]
     for one, other in zip(to.computed(found), to.computed(graph), strict=True):
@@ -308,13 +313,13 @@ def test_attention_that_cards_have_no_recipe_for_stays() -> None:
     masked, halved = Written(), Written("float16")
     for to, y in ((masked, attended(masked, masked.leaf(5, 5))[0]), (halved, attended(halved)[0])):
         graph = to.graph(merged(y))
-        assert laid_where_read(graph) is graph
+        assert laid(graph) is graph
 
 
 def test_columns_that_would_not_lie_side_by_side_are_copied() -> None:
     to = Written()
     graph = to.graph(attended(to)[0].transpose(axes=(0, 1, 3, 2)).reshape(shape=(6, 20)))
-    assert laid_where_read(graph) is graph
+    assert laid(graph) is graph
 
 
 # ---------------------------------------------------------------- within the memory of a plan
@@ -333,6 +338,17 @@ def test_where_there_is_no_memory_for_it_plans_are_as_they_were() -> None:
     ]
     names = [{step.op.name for step in each.plan.steps} for each in within if each is not None]
     assert ["laid_products" in each for each in names] == [True, False]
+
+
+def test_loops_say_which_nodes_they_stand_for() -> None:
+    """So that what these took without kernels is theirs, and the heaviest are compiled first."""
+    to = Written()
+    y, _ = attended(to)
+    graph = to.graph((merged(y) @ to.leaf(12, 3)).exp().neg(), heads_merged(to).tanh())
+    found = compiled_within(graph, PLENTY, 1, microkernels=False, few_launches=True)
+    assert found is not None
+    names = [[graph.nodes[i].op.name for i in s.op.nodes] for s in found.plan.steps if isinstance(s.op, Fused)]
+    assert sorted(names) == [["exp", "neg"], ["tanh"]]
 
 
 def test_a_plan_for_a_processor_has_none() -> None:
