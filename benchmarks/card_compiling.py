@@ -51,7 +51,7 @@ def _small() -> CudaLoop:
 def _fused(name: str) -> list[CudaLoop]:
     program, types, asked = recorded(find(name)())
     plan = Compiler(LIMITS).compile(program, types, asked).plan
-    within = compiled_within(graph_of(plan, registry()), plan.peak_bytes, 1, microkernels=False)
+    within = compiled_within(graph_of(plan, registry()), plan.peak_bytes, 1, microkernels=False, few_launches=True)
     ops = kernel_ops(within.plan if within else plan, lambda _: False)
     return [cuda_loop(op) for op in ops if isinstance(op, Fused)]
 

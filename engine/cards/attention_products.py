@@ -26,8 +26,8 @@ from engine.microkernels.axes import steps_over, without_matrices
 from engine.microkernels.product import Matrices, Product
 from engine.oplib.score_op import batch_axes
 
-#: pieces that the leading axes may be cut into
-_MOST_PIECES: Final = 64
+#: stretches that the leading axes may be cut into
+_MOST_STRETCHES: Final = 64
 _ENTRIES: Final = 9
 #: exponential and logarithm of a dtype, as CUDA has them, and C
 _FUNCTIONS: Final = {"float32": ("expf", "logf"), "float64": ("exp", "log")}
@@ -84,7 +84,7 @@ def attention_rows_recipe(
     """
     if len(types) != len(("q", "k", "v")) or not out[1].is_dense:
         return None
-    return _Attention(terms, types, out, scale, causal).recipe(1, _Piece.forth)
+    return _Attention(terms, types, out, scale, causal).recipe(1, _Stretch.forth)
 
 
 def attention_gradients_recipe(
@@ -98,7 +98,7 @@ def attention_gradients_recipe(
     lead = batch_axes(*types)
     if not all(type.is_dense and type.shape[:-2] == lead for type in types[3:5]):
         return None
-    return _Attention(terms, types, out, scale, causal).recipe(2, _Piece.back)
+    return _Attention(terms, types, out, scale, causal).recipe(2, _Stretch.back)
 
 
 class _Refused(Exception):
@@ -106,7 +106,7 @@ class _Refused(Exception):
 
 
 class _Place(NamedTuple):
-    """Matrices of so many rows and columns along the leading axes of a piece, and the first of them."""
+    """Matrices of so many rows and columns along the leading axes of a stretch, and the first of them."""
 
     at: CardPlace
     rows: int
@@ -121,7 +121,7 @@ class _Place(NamedTuple):
 
 
 class _Attention:
-    """Operands and results of attention, and what all pieces of it have in common."""
+    """Operands and results of attention, and what all stretches of it have in common."""
 
     def __init__(
         self,
@@ -144,39 +144,39 @@ class _Attention:
         """Of the scores of one entry of all leading axes."""
         return self.queries * self.keys * self.dtype.itemsize
 
-    def recipe(self, matrices: int, phases: Callable[[_Piece], Iterator[Phase]]) -> CardRecipe | None:
-        """Pieces that work in so many `matrices` for each entry, one after the other."""
+    def recipe(self, matrices: int, phases: Callable[[_Stretch], Iterator[Phase]]) -> CardRecipe | None:
+        """Stretches that work in so many `matrices` for each entry, one after the other."""
         if self.dtype not in (FLOAT32, FLOAT64) or not math.prod((*self.lead, self.matrix_bytes)):
             return None
-        pieces = [*self._pieces(matrices)]
-        if not 0 < len(pieces) <= _MOST_PIECES:
+        stretches = [*self._stretches(matrices)]
+        if not 0 < len(stretches) <= _MOST_STRETCHES:
             return None
         try:
-            found = [phase for piece in pieces for phase in phases(piece)]
+            found = [phase for stretch in stretches for phase in phases(stretch)]
         except _Refused:
             return None
         exp, log = _FUNCTIONS[self.dtype.name]
-        most = max(piece.entries for piece in pieces)
+        most = max(stretch.entries for stretch in stretches)
         wide = is_wide(most * self.queries * max(self.keys, WARP))
         text = card_text(self.dtype.name, _ENTRIES, _KERNELS.format(exp=exp, log=log), is_wide=wide)
         return CardRecipe(tuple(found), text, matrices * aligned(most * self.matrix_bytes), self.precision)
 
-    def _pieces(self, matrices: int) -> Iterator[_Piece]:
+    def _stretches(self, matrices: int) -> Iterator[_Stretch]:
         """Some entries of one axis and all of those behind it, at each place of those before; none without room."""
-        room = self.terms.workspace // matrices // aligned(1) * aligned(1) // self.matrix_bytes
-        if room and not self.lead:
-            yield _Piece(self, (), ())
+        fitting = self.terms.workspace // matrices // aligned(1) * aligned(1) // self.matrix_bytes
+        if fitting and not self.lead:
+            yield _Stretch(self, (), ())
         behind = [math.prod(self.lead[axis + 1 :]) for axis in range(len(self.lead))]
-        axis = next((axis for axis, entries in enumerate(behind) if entries <= room), None)
+        axis = next((axis for axis, entries in enumerate(behind) if entries <= fitting), None)
         if axis is None:
             return
-        step, extent = room // behind[axis], self.lead[axis]
+        step, extent = fitting // behind[axis], self.lead[axis]
         for at in combinations(*map(range, self.lead[:axis])):
             for first in range(0, extent, step):
-                yield _Piece(self, (*at, first), (min(step, extent - first), *self.lead[axis + 1 :]))
+                yield _Stretch(self, (*at, first), (min(step, extent - first), *self.lead[axis + 1 :]))
 
 
-class _Piece:
+class _Stretch:
     """Part of the leading axes: its first entry, and its extents along the last ones of them."""
 
     def __init__(self, of: _Attention, first: Shape, extents: Shape) -> None:
@@ -229,7 +229,7 @@ class _Piece:
         return self._placed(CardPlace("result", number), self._of.results[number])
 
     def _placed(self, first: CardPlace, type: TensorType) -> _Place:
-        """The piece of a tensor, which begins there; along leading axes that it lacks it is repeated."""
+        """The stretch of a tensor, which begins there; along leading axes that it lacks it is repeated."""
         steps = steps_over(self._of.lead, without_matrices(type))
         at = sum(k * step for k, step in zip(self._first, steps, strict=False))
         (rows, columns), (row, column) = type.shape[-2:], type.strides[-2:]
