@@ -12,6 +12,7 @@ from benchmarks.sides import LIMITS, recorded
 from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, Plan, registry
+from engine.cards.candidates import NO_CHOICES, Choices
 from engine.cards.card_recipe import CudnnPhase, ProductPhase
 from engine.cards.card_table import card_recipe_for
 from engine.cards.card_terms import CardTerms, CudnnRecipes
@@ -41,7 +42,7 @@ class _EveryPlan(CudnnPlans):
     def __init__(self) -> None:
         """Without the library."""
 
-    def find(self, request: PlanRequest, *, may_plan: bool = True) -> CudnnPlan:
+    def find(self, request: PlanRequest, *, may_plan: bool = True, choices: Choices = NO_CHOICES) -> CudnnPlan:
         """One that takes no workspace."""
         return CudnnPlan(None, 0)
 
