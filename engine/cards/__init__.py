@@ -9,9 +9,13 @@ Files:
     attention_products   Attention on a card as products, with whole matrices of scores in the workspace, and kernels
                          between them
     attention_recipes    Recipes of attention in half: by cuDNN alone
+    candidates           Candidates: ways of a library to compute one thing, of which the quickest is chosen by timing,
+                         once, and kept
     card_code            LLVM IR → machine code of a card: PTX by LLVM, from which nvJitLink assembles it. Neither needs
                          a card, or a driver
     card_recipe          Card recipe: what a card launches for one node, in order, and the memory that it works in
+    card_runs            Runs of plans on a card in this process: who wants to be alone with the card asks whether there
+                         are any
     card_table           The table of card recipes: by geometry or op, what a card launches for a node in place of its
                          array module
     card_terms           Terms of a card: what recipes are made within, and cuDNN, where it is installed
@@ -30,7 +34,8 @@ Files:
     cudnn_calls          Plans of cuDNN bound to memory: calls that launch them on the stream that is current
     cudnn_library        cuDNN, where it is installed: graphs for one card, a handle for each thread, and what calls
                          raise
-    cudnn_plans          Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, kept
+    cudnn_plans          Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, or
+                         the quickest, kept
     index_reads          Reading at indices on a card: a thread for each element of the result, which reads one index
                          and one element
     index_sums           Adding at indices on a card, in the order of the indices and without atomics: so bits are those

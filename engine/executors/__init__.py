@@ -10,19 +10,27 @@ Files:
     cuda_binding        From a step to the calls that run it on a card: a compiled loop, else a card recipe, else the
                         op's own function
     cuda_capture        Calls in a row on a card: recorded once as a graph of CUDA, and launched again by one call
+    cuda_clock          A card's clock for candidates: events on a stream of its own, and memory of the pool, while no
+                        run is under way
     cuda_compiling      Compilers of kernels for a card: LLVM with nvJitLink, where both are there, and NVRTC, in all
                         cores' threads
+    cuda_exchange       What a run is fed and what it finds, in a block on either side: copied to the card by one call,
+                        and back by one
     cuda_flags          Flags on the card: faults that the kernels of one run find in their data, so that nobody waits
                         before the end
     cuda_kernels        Kernels of a card, of loops and of recipes: compiled once for its kind, kept, and launched by
                         plans
+    cuda_pinned         Pinned memory of the host, which a card reads and writes by itself, and how much of it plans may
+                        hold
     cuda_prepared_plan  A plan made ready to run on a card again and again: memory of its own, and all that it launches,
                         bound to it
     cuda_recipes        From card recipes to calls: kernels of their texts, and products by cuBLASLt, in the one
                         workspace of a worker
+    cuda_registered     Large feeds from mapped memory of the host, which the card reads by itself once it is registered
     cupy_backend        A GPU. CuPy is imported when an executor is opened, never before
     feeds               A plan runs on feeds of the types that it was made for: anything else would be broadcast or cast
                         in silence
+    host_mapping        Mapped memory of the host that says when it goes: a device may read it by itself until then
     instance_pool       Plans that are ready to run, kept while nobody runs them: those used lately, and a bounded
                         number of bytes
     interpreter         The loop that runs a plan step by step for any array module, and how compiled plans take the
