@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Hashable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
 from engine.graph.dtypes import has_loops, real_dtype
@@ -27,6 +27,10 @@ LONGEST_WHOLE: Final = 1 << 14
 
 #: elements of loops that are joined for their launches
 MOST_OF_SMALL: Final = 1 << 13
+
+#: words of the table of loops that are joined, for the addresses and strides of what they read and write: a card takes
+#: 512, and some are for other things
+MOST_WORDS: Final = 400
 
 #: beyond, nothing is run; a plan may be asked for all the same
 MOST_ELEMENTS: Final = 1 << 32
@@ -139,23 +143,37 @@ class Grouping:
     def _join_lone_sums(self, together: _Together) -> None:
         """Sums over rows that would each be a loop of its own, of several results of one loop, are one loop."""
         roots = [together.root(i) for i in range(len(self.members))]
-        sizes, meeting = Counter(roots), dict[tuple[Domain, int, int | None], int]()
+        sizes, meeting = Counter(roots), dict[Hashable, int]()
+        fitting = _Fitting(together, self._words(together) if self._late else Counter())
         for i, member in enumerate(self.members):
             if member is None or member.ending != "columns" or sizes[roots[i]] > 1:
                 continue
             (operand,) = self.graph.nodes[i].operands
             if self._late or self.members[operand] is not None:
                 of = None if self._late else roots[operand]
-                together.join(meeting.setdefault((member.domain, self.stages[i], of), i), i)
+                fitting.join(meeting, (member.domain, self.stages[i], of), i)
 
     def _join_small(self, together: _Together) -> None:
         """Loops over few elements, as each takes no longer than its launch; but those that read what is not dense."""
         members = {i: member for i, member in enumerate(self.members) if member is not None}
         apart = {together.root(i) for i in members if self._reads_apart(i)}
-        meeting: dict[tuple[Domain, int], int] = {}
+        fitting, meeting = _Fitting(together, self._words(together)), dict[Hashable, int]()
         for i, (domain, *_) in members.items():
             if math.prod(domain.shape) <= MOST_OF_SMALL and together.root(i) not in apart:
-                together.join(meeting.setdefault((domain, self.stages[i]), i), i)
+                fitting.join(meeting, (domain, self.stages[i]), i)
+
+    def _words(self, together: _Together) -> Counter[int]:
+        """By root: words of the table of a loop for what it reads and writes, at most."""
+        arrays = {(together.root(i), i) for i in self.graph.outputs}
+        for i, node in enumerate(self.graph.nodes):
+            for operand in node.operands:
+                if together.root(operand) != together.root(i):
+                    arrays |= {(together.root(i), operand), (together.root(operand), operand)}
+        found = Counter[int]()
+        for root, _ in arrays:
+            member = self.members[root]
+            found[root] += 0 if member is None else 1 + len(member.domain.shape)
+        return found
 
     def _reads_apart(self, i: int) -> bool:
         ops = (self.graph.nodes[operand].op for operand in self.graph.nodes[i].operands)
@@ -336,3 +354,21 @@ class _Together:
         """Make the sets of `i` and `j` one."""
         a, b = sorted((self.root(i), self.root(j)))
         self._parent[b] = a
+
+
+class _Fitting:
+    """Joining of sets that nothing but their launches joins, as far as a loop's table has the words for both."""
+
+    def __init__(self, together: _Together, words: Counter[int]) -> None:
+        """`words` of each set, by its root."""
+        self._together, self._words = together, words
+
+    def join(self, meeting: dict[Hashable, int], key: Hashable, i: int) -> None:
+        """Make the set of `i` one with the last of this key; or the last one itself, where that is full."""
+        first, second = self._together.root(meeting.setdefault(key, i)), self._together.root(i)
+        both = self._words[first] + self._words[second]
+        if both > MOST_WORDS:
+            meeting[key] = i
+        elif first != second:
+            self._together.join(first, second)
+            self._words[min(first, second)] = both

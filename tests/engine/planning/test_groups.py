@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType, Value, registry
+from engine.executors.cuda_kernels import cuda_loop
 from engine.graph.tensor_type import FLOAT32, UINT32
 from engine.oplib.bitcast import bitcast
+from engine.planning.fuse import loops_in
+from engine.planning.fused import Fused
 from engine.planning.groups import LONGEST_ROW, Grouping
 
 
@@ -177,6 +180,22 @@ def test_loops_over_many_elements_or_of_what_is_not_dense_stay_apart() -> None:
     x = leaf(4, 6)
     turned = [x.sin().cos(), leaf_of(x, 6, 4).transpose().exp().neg()]
     assert grouped(*turned, late=True) == grouped(*turned)
+
+
+@pytest.mark.parametrize("name", ["steps", "sums"])
+def test_loops_are_joined_as_far_as_a_card_takes_their_arguments(name: str) -> None:
+    """A plan with a kernel that it does not take has none at all."""
+    builder = Builder(registry())
+    leaves = [builder.leaf(TensorType((4, 6), np.dtype("float32")), i) for i in range(400)]
+    steps = [w - g * 0.1 for w, g in zip(leaves[::2], leaves[1::2], strict=True)]
+    graph = builder.graph(steps if name == "steps" else [x.sum(axes=(0,)) for x in leaves])
+    loops = loops_in(graph, 1, compiled=True, late=True)
+    assert 1 < len(loops) < 20
+    assert sum(len(loop.group) for loop in loops) == len(graph.nodes) - len(leaves)
+    for loop in loops:
+        assert loop.node is not None
+        assert isinstance(loop.node.op, Fused)
+        cuda_loop(loop.node.op)  # else it raises
 
 
 def test_what_no_loop_reads_stays_where_it_is() -> None:
