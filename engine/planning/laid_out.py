@@ -251,7 +251,7 @@ class _Laying:
             added = self._storage.types[bias]
             if isinstance(added, tuple) or self._nodes[of].type != type or type.dtype not in _WITH_BIAS:
                 continue
-            if added.is_dense and added.shape[-1:] == type.shape[-1:] and added.size == type.shape[-1]:
+            if added.is_dense and added.shape[-1:] == type.shape[-1:] == (added.size,):
                 return of, bias
         raise _Copied
 
