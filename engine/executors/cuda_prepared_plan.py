@@ -181,9 +181,9 @@ class CudaPreparedPlan:
         for variant in self._variants:
             if variant.key == key and variant.is_free():
                 return variant
-        self._made += 1
         del self._variants[: max(0, len(self._variants) + 1 - MOST_VARIANTS)]
         exchange = None if carries is None else self._exchange(carries)
+        self._made += 1
         self._variants.append(self._new(key, feeds, exchange))
         return self._variants[-1]
 

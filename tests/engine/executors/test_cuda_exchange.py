@@ -13,7 +13,7 @@ from engine import Builder, Limits, Plan, TensorType, Value, registry
 from engine.executors import cupy_backend
 from engine.executors.cuda_exchange import MOST_CARRIED, Exchange, carried
 from engine.executors.cuda_pinned import PinnedMemory
-from engine.executors.cuda_prepared_plan import MOST_MADE
+from engine.executors.cuda_prepared_plan import MOST_MADE, CudaPreparedPlan
 from engine.executors.cupy_backend import CuPyExecutor
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.graph.errors import DeadlineExceeded, IndexOutOfRange, MissingFeed, ShapeMismatch
@@ -404,6 +404,18 @@ def test_a_plan_that_needs_more_than_may_be_pinned_runs_without_and_drives_nobod
     assert not CARD.pinned
     assert executor.instances.held
     assert warnings(caplog) == ["one by one: plans may pin 1,000 bytes, and one needs more"]
+
+
+@on_stand_in
+def test_what_could_not_be_pinned_was_not_made() -> None:
+    """Else what is fed would be copied once more from then on, to where an earlier run looks."""
+    plan, executor = layers(), CuPyExecutor(pinned_bytes=1000)
+    there = {feed: executor.to_device(array) for feed, array in FEED.items()}
+    for _ in range(2 * MOST_MADE):
+        executor.run(plan, there)
+    ready = executor.instances.lend(plan)
+    assert isinstance(ready, CudaPreparedPlan)
+    assert not ready._copies
 
 
 @on_stand_in
