@@ -38,6 +38,9 @@ _WITH_BIAS: Final = (FLOAT16, FLOAT32)
 _Attention = AttentionRows | AttentionGradients
 _WITH_ATTENTION: Final = (FLOAT32, FLOAT64)
 
+#: nodes from a result back to the products that write it
+_MOST_BACK: Final = 64
+
 
 class ReshapeInPlace(Reshape):
     """A reshape of what does not lie densely, as a view of it: strides say where its elements are."""
@@ -206,7 +209,7 @@ class _Laying:
     ) -> list[_Part]:
         """Those that fill what lies at `place`, where `bias` is still to be added. Raises _Copied."""
         node = self._nodes[i]
-        if not is_root and (len(self._readers[i]) != 1 or i in self._looped):
+        if not is_root and (len(self._readers[i]) != 1 or i in self._looped or len(through) >= _MOST_BACK):
             raise _Copied
         through.add(i)
         if isinstance(node.op, MatMul):
@@ -236,6 +239,8 @@ class _Laying:
 
     def _parts_of_cat(self, node: Node, place: _Place, through: set[int]) -> list[_Part]:
         axis = node.attrs["axis"]
+        if any(self._nodes[operand].type.dtype != node.type.dtype for operand in node.operands):
+            raise _Copied  # it would be another product that is made in the dtype of the whole
         extents = [self._nodes[operand].type.shape[axis] for operand in node.operands]
         starts = [place.offset + place.strides[axis] * start for start in accumulate(extents, initial=0)]
         found = [

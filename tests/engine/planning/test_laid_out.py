@@ -150,6 +150,19 @@ def cast_by_cat(to: Written) -> Value:
     return joined(one, other, axis=1)
 
 
+def product_cast_by_cat(to: Written) -> Value:
+    """Whole numbers of 8 bits wrap around, and floats do not."""
+    one = to.leaf(7, 40).cast(dtype=np.dtype("int8")) @ to.leaf(40, 2).cast(dtype=np.dtype("int8"))
+    return joined(one, to.leaf(7, 4) @ to.leaf(4, 2), axis=1)
+
+
+def far_back(to: Written) -> Value:
+    y = to.leaf(1, 4) @ to.leaf(4, 2)
+    for _ in range(1000):
+        y = joined(y, to.leaf(1, 4) @ to.leaf(4, 2), axis=0)
+    return y
+
+
 def of_another(to: Written) -> Value:
     one = to.leaf(7, 4) @ to.leaf(4, 2)
     return joined(one, to.leaf(7, 2), axis=1)
@@ -178,7 +191,7 @@ def whole_numbers(to: Written) -> Value:
 
 REFUSED = [
     *(read_twice, rows_apart, cast_by_cat, of_another, sum_of_two, bias_of_rows, bias_of_several_rows),
-    *(bias_of_one_number, whole_numbers),
+    *(bias_of_one_number, whole_numbers, product_cast_by_cat),
 ]
 
 
@@ -187,6 +200,12 @@ def test_what_a_product_cannot_write_stays(write: Callable[[Written], Value]) ->
     to = Written()
     graph = to.graph(write(to))
     assert laid(graph) is graph
+
+
+def test_what_lies_far_back_is_not_looked_for() -> None:
+    """As many as Python goes into one another."""
+    to = Written()
+    laid(to.graph(far_back(to)))
 
 
 def test_a_bias_in_float64_stays() -> None:
