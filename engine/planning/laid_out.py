@@ -136,7 +136,9 @@ def _turned(graph: Graph, orders: Mapping[int, Shape]) -> LaidGraph:
     """With results in these orders."""
     moved, memory, nodes, numbers = list[int](), dict[int, int](), list[Node](), list[int]()
     makers = {graph.nodes[i].operands[0] for i in orders}
-    by_result = {(graph.nodes[i].operands[0], graph.nodes[i].attrs["index"]): order for i, order in orders.items()}
+    read = {i: (graph.nodes[i].operands[0], graph.nodes[i].attrs["index"]) for i in orders}
+    by_result = {read[i]: order for i, order in orders.items()}  # of several that read one result, the last has its way
+    orders = {i: by_result[result] for i, result in read.items()}
     for i, node in enumerate(graph.nodes):
         if isinstance(node.op, Transpose) and orders.get(node.operands[0]) == node.attrs["axes"]:
             moved.append(memory[node.operands[0]])

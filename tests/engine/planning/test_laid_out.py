@@ -324,6 +324,18 @@ def test_gradients_of_attention_are_each_as_they_are_read() -> None:
         np.testing.assert_allclose(one, other, rtol=1e-12)
 
 
+def test_of_two_orders_of_one_result_one_is_in_place() -> None:
+    to = Written()
+    of = [to.leaf(2, 3, 5, 4) for _ in range(3)]
+    y = to.builder.emit(ROWS, of, {"scale": 0.5, "causal": False})
+    turned = y.output(0).transpose(axes=(2, 0, 1, 3)).reshape(shape=(5, 24))
+    graph = to.graph(merged(y.output(0)), turned)
+    found = laid(graph)
+    assert copies(found) == ["reshape"]
+    for one, other in zip(to.computed(found), to.computed(graph), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 def test_loops_are_where_they_were_behind_attention() -> None:
     to = Written()
     y, _ = attended(to)
