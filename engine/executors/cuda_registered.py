@@ -13,7 +13,7 @@ from engine.graph.tensor_type import HostArray
 from engine.native.reasons import Reasons
 
 #: bytes of one copy: others who use the link meanwhile come in between
-PIECE: Final = 4 << 20
+COPIED_AT_ONCE: Final = 4 << 20
 #: of cudaMemcpyAsync and cudaHostRegister: host to device; for every context
 _TO_DEVICE: Final = 1
 _PORTABLE: Final = 1
@@ -44,8 +44,8 @@ class RegisteredMemory:
             return otherwise(array)
         runtime, stream = self._cupy.cuda.runtime, self._cupy.cuda.get_current_stream().ptr
         made, source = self._cupy.empty(array.shape, array.dtype), array.ctypes.data
-        for start in range(0, array.nbytes, PIECE):
-            nbytes = min(PIECE, array.nbytes - start)
+        for start in range(0, array.nbytes, COPIED_AT_ONCE):
+            nbytes = min(COPIED_AT_ONCE, array.nbytes - start)
             runtime.memcpyAsync(made.data.ptr + start, source + start, nbytes, _TO_DEVICE, stream)
         return made
 

@@ -10,7 +10,7 @@ import pytest
 
 from engine import Plan
 from engine.executors import cuda_registered
-from engine.executors.cuda_registered import PIECE, RegisteredMemory
+from engine.executors.cuda_registered import COPIED_AT_ONCE, RegisteredMemory
 from engine.executors.cupy_backend import CuPyExecutor
 from engine.executors.host_mapping import HostMapping, mapping_of
 from engine.native.reasons import Reasons
@@ -21,7 +21,7 @@ from tests.engine.executors.test_cuda_exchange import leaf, numbers, plan_of
 
 Array = np.ndarray[Any, Any]
 #: floats of a feed, in two pieces and some more
-COUNT = (2 * PIECE + 40) // 4
+COUNT = (2 * COPIED_AT_ONCE + 40) // 4
 OFFSET = 64
 
 
@@ -79,7 +79,7 @@ def test_what_comes_again_is_registered_once_and_copied_in_pieces(copied: list[i
         np.frombuffer(mapping, "float32", COUNT, OFFSET)[...] = numbers(COUNT, seed=seed)
         assert_doubled(executor.run(plan, {0: feed}), feed)
     assert CARD.registrations == before + 1
-    assert copied == 3 * [PIECE, PIECE, 40]
+    assert copied == 3 * [COPIED_AT_ONCE, COPIED_AT_ONCE, 40]
     assert CARD.registered == [mapping.address]
 
 
@@ -157,7 +157,7 @@ def test_what_another_has_registered_stays_its_own(copied: list[int]) -> None:
         found = known.copied(feed, cupy.asarray)
         CARD.arrive()
         np.testing.assert_array_equal(found.get(), feed)
-    assert copied == [PIECE, PIECE, 40]
+    assert copied == [COPIED_AT_ONCE, COPIED_AT_ONCE, 40]
 
 
 # ------------------------------------------------------------ mappings
