@@ -38,8 +38,8 @@ _WITH_BIAS: Final = (FLOAT16, FLOAT32)
 _Attention = AttentionRows | AttentionGradients
 _WITH_ATTENTION: Final = (FLOAT32, FLOAT64)
 
-#: nodes from a result back to the products that write it
-_MOST_BACK: Final = 64
+#: nodes between a result and the products that write it, or read it
+_MOST_BETWEEN: Final = 64
 
 
 class ReshapeInPlace(Reshape):
@@ -211,7 +211,7 @@ class _Laying:
     ) -> list[_Part]:
         """Those that fill what lies at `place`, where `bias` is still to be added. Raises _Copied."""
         node = self._nodes[i]
-        if not is_root and (len(self._readers[i]) != 1 or i in self._looped or len(through) >= _MOST_BACK):
+        if not is_root and (len(self._readers[i]) != 1 or i in self._looped or len(through) >= _MOST_BETWEEN):
             raise _Copied
         through.add(i)
         if isinstance(node.op, MatMul):
@@ -350,17 +350,17 @@ def _may_be_view(storage: Storage, node: Node, i: int) -> bool:
     return isinstance(operand, TensorType) and _reshaped(operand.shape, operand.strides, node.type.shape) is not None
 
 
-def _is_for_products(storage: Storage, readers: Mapping[int, Sequence[int]], i: int) -> bool:
-    """Whether products alone read a node, and can as it lies."""
+def _is_for_products(storage: Storage, readers: Mapping[int, Sequence[int]], i: int, most: int = _MOST_BETWEEN) -> bool:
+    """Whether products alone read a node, behind so many views, and can as it lies."""
     nodes, type = storage.graph.nodes, storage.types[i]
-    if not isinstance(type, TensorType):
+    if not most or not isinstance(type, TensorType):
         return False
     for reader in readers[i]:
         node = nodes[reader] if reader < len(nodes) else None
         if node is None:
             return False
         if storage.is_view[reader]:
-            if node.op.several or not _is_for_products(storage, readers, reader):
+            if node.op.several or not _is_for_products(storage, readers, reader, most - 1):
                 return False
         elif not (_multiplies(node, i) and is_readable(type, node.type.dtype)):
             return False

@@ -202,10 +202,18 @@ def test_what_a_product_cannot_write_stays(write: Callable[[Written], Value]) ->
     assert laid(graph) is graph
 
 
-def test_what_lies_far_back_is_not_looked_for() -> None:
-    """As many as Python goes into one another."""
+def views_behind_it(to: Written) -> Value:
+    y = to.leaf(4, 6).slice(starts=(0, 0), stops=(4, 4)).reshape(shape=(2, 2, 4))
+    for _ in range(1000):
+        y = y.transpose(axes=(1, 0, 2))
+    return y @ to.leaf(4, 3)
+
+
+@pytest.mark.parametrize("write", [far_back, views_behind_it])
+def test_what_is_far_away_is_not_looked_for(write: Callable[[Written], Value]) -> None:
+    """So much further than Python goes into one another."""
     to = Written()
-    laid(to.graph(far_back(to)))
+    laid(to.graph(write(to)))
 
 
 def test_a_bias_in_float64_stays() -> None:
