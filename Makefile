@@ -228,12 +228,17 @@ lock: $(VENV)/bin/python ## write deploy/lock anew: what the images are made of,
 pin: $(VENV)/.demo ## write the digest of the base image into the Dockerfile, asked of its registry (REGISTRY=host)
 	@$(BIN)/python -m deploy.pin --registry '$(REGISTRY)'
 
+FOR_CARD = $(PYTHON) -c 'import numpy, pytest, hypothesis' 2>/dev/null || \
+  { echo 'this needs numpy, pytest and hypothesis, and CuPy, in $(PYTHON): name an interpreter that has them, PYTHON=…'; exit 1; }
+
 # For a machine with a GPU: the interpreter of the system, with numpy, cupy, pytest and hypothesis in it. Where it has
 # pytest-benchmark, too, that would warn of xdist's processes, and a warning is an error here.
 test-gpu: ## run the engine's tests on the GPU, with PYTHON itself (numpy, cupy, pytest, hypothesis)
+	@$(FOR_CARD)
 	GRADSERVE_TEST_DEVICE=cuda $(PYTHON) -m pytest -q -p no:cacheprovider -p no:benchmark tests/engine tests/contract $(ARGS)
 
 card-report: ## test and time the engine on the GPU, with PYTHON itself: MINUTES=20 for all phases, or PHASE=bench for one; `make docs` writes it into docs/gpu.md
+	@$(FOR_CARD)
 	$(PYTHON) -m benchmarks.card --minutes $(or $(MINUTES),20) --phase '$(PHASE)'
 
 build/peers/.dev: pyproject.toml clients/python/pyproject.toml benchmarks/peers.txt
