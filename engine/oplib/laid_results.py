@@ -10,6 +10,7 @@ from engine.graph.dtypes import DTYPES
 from engine.graph.op import Array, Kernel, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import Shape, Strided, TensorType
+from engine.oplib.permutation import inverse
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,11 +60,6 @@ class LaidResults(Kernel):
     def lying(self, out: Sequence[TensorType]) -> tuple[TensorType, ...]:
         """The types of the op's own results, as they lie."""
         return tuple(_turned(type, inverse(order)) for type, order in zip(out, self.orders, strict=True))
-
-
-def inverse(order: Shape) -> Shape:
-    """The order that undoes another."""
-    return tuple(order.index(axis) for axis in range(len(order)))
 
 
 def _turned(type: TensorType, order: Shape) -> TensorType:

@@ -14,9 +14,14 @@ def permute(x: Value, order: Sequence[int]) -> Value:
 
 def unpermute(x: Value, order: Sequence[int]) -> Value:
     """What `permute` by `order` made x from."""
-    return permute(x, sorted(range(x.ndim), key=order.__getitem__))
+    return permute(x, inverse(order))
 
 
 def shaped(x: Value, shape: Sequence[int]) -> Value:
     """x in another shape; x itself where it has it."""
     return x if x.shape == tuple(shape) else x.reshape(shape=tuple(shape))
+
+
+def inverse(order: Sequence[int]) -> tuple[int, ...]:
+    """The order that undoes another."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))

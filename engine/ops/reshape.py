@@ -16,6 +16,7 @@ from engine.graph.tensor_type import Shape, TensorType, normalise_axes, show_sha
 from engine.oplib.batching import shift
 from engine.oplib.elementwise import unbroadcast
 from engine.oplib.operands import require_axes
+from engine.oplib.permutation import inverse
 from engine.rewrites.movement import (
     broadcast_of_broadcast,
     kept_sum,
@@ -174,7 +175,7 @@ class Transpose(View):
 
     def vjp(self, g: Value, y: Value, x: Value, *, axes: Sequence[int]) -> Sequence[Value | None]:
         """The inverse permutation."""
-        return (g.transpose(axes=tuple(sorted(range(len(axes)), key=axes.__getitem__))),)
+        return (g.transpose(axes=inverse(axes)),)
 
     def batch(self, mapped: Sequence[bool], x: Value, *, axes: Sequence[int]) -> Value:
         """N stays in front."""

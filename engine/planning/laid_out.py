@@ -22,7 +22,8 @@ from engine.graph.tensor_type import FLOAT16, FLOAT32, FLOAT64, Shape, TensorTyp
 from engine.oplib.attention_gradients import AttentionGradients
 from engine.oplib.attention_rows import AttentionRows
 from engine.oplib.laid_products import LaidProduct, LaidProducts, operands_of
-from engine.oplib.laid_results import LaidResults, inverse
+from engine.oplib.laid_results import LaidResults
+from engine.oplib.permutation import inverse
 from engine.oplib.product import is_readable
 from engine.ops.arithmetic import Add
 from engine.ops.cat import Cat
@@ -191,11 +192,9 @@ class _Laying:
         node = self._nodes[i]
         if i in self._looped or node.op.several or node.type.dtype.name not in FLOATS or not node.type.size:
             return False
-        return isinstance(node.op, Cat | Add) or any(self._copies(reader) for reader in self._readers[i])
-
-    def _copies(self, i: int) -> bool:
-        is_reshape = i < len(self._nodes) and isinstance(self._nodes[i].op, Reshape)
-        return is_reshape and not self._storage.is_view[i] and i not in self._looped
+        return isinstance(node.op, Cat | Add) or any(
+            _copies(self._storage, reader) and reader not in self._looped for reader in self._readers[i]
+        )
 
     def parts_of(self, root: int) -> tuple[Sequence[_Part], set[int]]:
         """The products that fill a result, and the nodes on the way to them; neither, where something else does."""
