@@ -17,8 +17,6 @@ from engine.graph.tensor_type import INT32, HostArray, TensorType
 MOST_CARRIED: Final = 1 << 20
 #: parts begin at multiples, as memory of CuPy's pool does: libraries choose by the alignment of what they read
 _ALIGNED: Final = 512
-#: of cudaMemcpyAsync
-_TO_DEVICE, _TO_HOST = 1, 2
 
 _Key = TypeVar("_Key", bound=Hashable)
 
@@ -64,12 +62,12 @@ class Exchange:
 
     def send(self) -> None:
         """Copy feeds to the card, and clear its flags."""
-        self._copy(self._there.ptr, self._here.ptr, self._found, _TO_DEVICE)
+        self._copy(self._there.ptr, self._here.ptr, self._found, self._cupy.cuda.runtime.memcpyHostToDevice)
 
     def fetch(self) -> None:
         """Copy flags and results to the host."""
         here, there = self._here.ptr + self._noted, self._there.ptr + self._noted
-        self._copy(here, there, self._end - self._noted, _TO_HOST)
+        self._copy(here, there, self._end - self._noted, self._cupy.cuda.runtime.memcpyDeviceToHost)
 
     def fetched(self, array: Array) -> HostArray | None:
         """Where a dense array of the card lies on the host once it has been fetched; None of one elsewhere."""

@@ -14,8 +14,7 @@ from engine.native.reasons import Reasons
 
 #: bytes of one copy: others who use the link meanwhile come in between
 COPIED_AT_ONCE: Final = 4 << 20
-#: of cudaMemcpyAsync and cudaHostRegister: host to device; for every context
-_TO_DEVICE: Final = 1
+#: of cudaHostRegister: for every context
 _PORTABLE: Final = 1
 
 _reasons = Reasons("feeds are copied to the card by way of other memory: %s")
@@ -46,7 +45,8 @@ class RegisteredMemory:
         made, source = self._cupy.empty(array.shape, array.dtype), array.ctypes.data
         for start in range(0, array.nbytes, COPIED_AT_ONCE):
             nbytes = min(COPIED_AT_ONCE, array.nbytes - start)
-            runtime.memcpyAsync(made.data.ptr + start, source + start, nbytes, _TO_DEVICE, stream)
+            to, of = made.data.ptr + start, source + start
+            runtime.memcpyAsync(to, of, nbytes, runtime.memcpyHostToDevice, stream)
         return made
 
     def _is_registered(self, mapping: HostMapping) -> bool:

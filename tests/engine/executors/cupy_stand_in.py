@@ -29,6 +29,8 @@ from engine.loops.cuda_text import cuda_definitions
 from tests.engine.cards.running import HALF_ON_HOST
 from tests.engine.executors.card_memory import (
     CARD,
+    TO_DEVICE,
+    TO_HOST,
     CUDARuntimeError,
     Event,
     Memory,
@@ -421,6 +423,8 @@ def cupy_stand_in() -> dict[str, types.ModuleType]:
                 lambda: ctypes.memset(address, value, nbytes)
             ),
             memcpyAsync=lambda to, of, nbytes, kind, stream: CARD.by_pointer[stream].copy(to, of, nbytes, kind),
+            memcpyHostToDevice=TO_DEVICE,
+            memcpyDeviceToHost=TO_HOST,
             hostRegister=CARD.register,
             hostUnregister=CARD.unregister,
         ),
