@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import groupby
 from typing import Any, Final, NamedTuple
 
-from benchmarks.sides import LIMITS, recorded
+from benchmarks.sides import LIMITS, planned
 from benchmarks.suite import find
 from benchmarks.workload import Workload
 from engine import Compiler, Plan, registry
@@ -22,10 +22,9 @@ from engine.cards.cudnn_plans import CudnnPlan, CudnnPlans, PlanRequest
 from engine.executors.cuda_binding import CudaPlans
 from engine.executors.cuda_kernels import cuda_loop
 from engine.executors.interpreter import DEVICE_WORKSPACE
+from engine.executors.tiers import compilable
 from engine.graph.op import View
 from engine.oplib.source import Source
-from engine.planning.compiled_bodies import with_compiled_bodies
-from engine.planning.fit import compiled_within
 from engine.planning.fused import Fused
 from engine.planning.plan import Step, graph_of
 from engine.planning.storage import Storage
@@ -96,26 +95,9 @@ def launches_of(work: Workload, terms: CardTerms = TERMS) -> Launches:
 
 def card_plan(work: Workload) -> Plan:
     """The plan that a card runs a workload by, once all of it is compiled."""
-    program, types, asked = recorded(work)
-    plan = (
-        Compiler(LIMITS, splits_sums=CudaPlans.splits_sums)
-        .compile(program, types, asked, memory=work.memory, precision=work.precision)
-        .plan
-    )
-    graph = with_compiled_bodies(
-        graph_of(plan, registry()),
-        microkernels=CudaPlans.has_microkernels,
-        splits_sums=CudaPlans.splits_sums,
-        few_launches=CudaPlans.few_launches,
-    )
-    within = compiled_within(
-        graph,
-        plan.peak_bytes,
-        CudaPlans.threads,
-        microkernels=CudaPlans.has_microkernels,
-        few_launches=CudaPlans.few_launches,
-    )
-    return within.plan if within else plan
+    plan = planned(Compiler(LIMITS, splits_sums=CudaPlans.few_launches), work)
+    alike, within = compilable(plan, CudaPlans)
+    return within.plan if within else alike
 
 
 def launches_of_plan(plan: Plan, terms: CardTerms = TERMS) -> Iterator[StepLaunch]:

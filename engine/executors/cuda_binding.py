@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from engine.executors.binding import Binder
 from engine.executors.cuda_kernels import CompiledCudaLoop, CudaCode, CudaKernels, CudaModule
@@ -104,10 +104,9 @@ class CudaPlans:
     """Maker of binders of plans, for `ExecutionTiers`."""
 
     #: what may take part in a loop, as it is planned
-    threads = 1
-    has_microkernels = False
-    splits_sums = True
-    few_launches = True
+    threads: ClassVar[int] = 1
+    has_microkernels: ClassVar[bool] = False
+    few_launches: ClassVar[bool] = True
 
     def __init__(self, kernels: CudaKernels, cards: CardCalls) -> None:
         self._kernels, self._cards = kernels, cards

@@ -89,7 +89,7 @@ class CuPyExecutor(Executor):
         plans = CudaPlans(self._kernels, cards)
         self._without = plans.without
         self._tiers = ExecutionTiers(plans, determinism, self.instances.retire) if compile == "on" else None
-        self.splits_sums = plans.splits_sums and self._tiers is not None
+        self.splits_sums = plans.few_launches and self._tiers is not None
 
     def _work_in(self, nbytes: int) -> Array:
         """Memory of the card for as long as this lives. Raises RuntimeError."""

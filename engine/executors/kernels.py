@@ -60,9 +60,7 @@ class Kernels:
     """
 
     has_microkernels: ClassVar[bool] = True
-    #: it would be other bits than those of sums by themselves
-    splits_sums: ClassVar[bool] = False
-    #: a launch is a call, and costs next to nothing
+    #: a launch is a call, and costs next to nothing; and sums in two would be other bits than those by themselves
     few_launches: ClassVar[bool] = False
 
     def __init__(self, store: KernelStore | None = None, threads: int = 1) -> None:

@@ -19,7 +19,7 @@ from engine.native.kernel_errors import KernelUnavailable
 from engine.native.reasons import Reasons
 from engine.ops import registry
 from engine.planning.compiled_bodies import with_compiled_bodies
-from engine.planning.fit import compiled_within
+from engine.planning.fit import Compilable, compiled_within
 from engine.planning.heaviest import first_parts, heaviest_first
 from engine.planning.looped import RunsPlans, has_long_loops
 from engine.planning.plan import Plan, graph_of, make_plan, standing_for
@@ -35,31 +35,31 @@ _LOOK_SECONDS: Final = 0.05
 _logger = logging.getLogger("gradserve.kernels")
 
 
-class LoopKernels(Protocol):
-    """Maker of the kernels of plans for one device: `engine.executors.kernels` has those of processors."""
+class LoopTerms(Protocol):
+    """Terms on which plans are written for the kernels of a device."""
 
     @property
     def threads(self) -> int:
         """What may take part in a loop."""
 
     @property
-    def compiled(self) -> int:
-        """Kernels that were compiled so far, and not found where they are kept."""
-
-    @property
     def has_microkernels(self) -> bool:
         """Whether there are kernels of their shapes for single ops, too."""
 
-    def has_recipes(self, plan: Plan) -> bool:
-        """Whether a plan has steps that are no loops, and no microkernels, for which kernels are to be compiled."""
-
-    @property
-    def splits_sums(self) -> bool:
-        """Whether sums over several axes are to be in two in bodies of loops, too."""
-
     @property
     def few_launches(self) -> bool:
-        """Whether plans are to have few steps, since each is a launch: as `compiled_within` says."""
+        """Whether plans are to have few steps, since each is a launch, as `compiled_within` and bodies of loops say."""
+
+
+class LoopKernels(LoopTerms, Protocol):
+    """Maker of the kernels of plans for one device: `engine.executors.kernels` has those of processors."""
+
+    @property
+    def compiled(self) -> int:
+        """Kernels that were compiled so far, and not found where they are kept."""
+
+    def has_recipes(self, plan: Plan) -> bool:
+        """Whether a plan has steps that are no loops, and no microkernels, for which kernels are to be compiled."""
 
     @property
     def without(self) -> Binder:
@@ -204,22 +204,13 @@ class ExecutionTiers:
         if state.rest is not None:
             self._put(plan, state, *state.rest)
             return
-        kernels = self._kernels
-        alike = _with_kernels_in_bodies(plan, kernels)
-        graph = graph_of(alike, registry())
-        within = compiled_within(
-            graph,
-            plan.peak_bytes,
-            kernels.threads,
-            microkernels=kernels.has_microkernels,
-            few_launches=kernels.few_launches,
-        )
+        alike, within = compilable(plan, self._kernels)
         whole = standing_for(within.plan if within else alike, plan)
         found = heaviest_first(whole, plan, state.seconds)
         order, parts = [op for shared in found for op in shared.ops], first_parts(found)
         if within and parts:
             self._put_by_parts(plan, state, whole, order, map(within.partly, parts))
-        elif found or within or alike is not plan or kernels.has_recipes(whole):
+        elif found or within or alike is not plan or self._kernels.has_recipes(whole):
             self._put(plan, state, whole, order)
 
     def _put_by_parts(
@@ -282,15 +273,28 @@ class ExecutionTiers:
         return self._kernels.without
 
 
-def _with_kernels_in_bodies(plan: Plan, kernels: LoopKernels) -> Plan:
+def compilable(plan: Plan, terms: LoopTerms) -> tuple[Plan, Compilable | None]:
+    """A plan with the bodies of its loops as kernels make them, and that with all else that can be compiled.
+
+    None where that is nothing, or nothing for which there is memory.
+    """
+    alike = _with_kernels_in_bodies(plan, terms)
+    within = compiled_within(
+        graph_of(alike, registry()),
+        plan.peak_bytes,
+        terms.threads,
+        microkernels=terms.has_microkernels,
+        few_launches=terms.few_launches,
+    )
+    return alike, within
+
+
+def _with_kernels_in_bodies(plan: Plan, terms: LoopTerms) -> Plan:
     """The plan with the bodies of its loops as kernels make them; itself, where it has none."""
     if not any(isinstance(step.op, RunsPlans) for step in plan.steps):
         return plan
     found = with_compiled_bodies(
-        graph_of(plan, registry()),
-        microkernels=kernels.has_microkernels,
-        splits_sums=kernels.splits_sums,
-        few_launches=kernels.few_launches,
+        graph_of(plan, registry()), microkernels=terms.has_microkernels, few_launches=terms.few_launches
     )
     return standing_for(make_plan(found, NO_LIMITS), plan)
 

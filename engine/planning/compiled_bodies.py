@@ -27,12 +27,10 @@ _FREE_BYTES: Final = 1 << 16
 CompiledOp = Fused | MicrokernelOp | PlannedScan
 
 
-def with_compiled_bodies(
-    graph: Graph, *, microkernels: bool = True, splits_sums: bool = False, few_launches: bool = False
-) -> Graph:
+def with_compiled_bodies(graph: Graph, *, microkernels: bool = True, few_launches: bool = False) -> Graph:
     """`graph` with all bodies planned for kernels, each within the memory that it was planned for; or itself.
 
-    Where it `splits_sums`, those over several axes are in two; and with `few_launches` as `compiled_within`.
+    With `few_launches` they are as `compiled_within` has them, and their sums over several axes in two.
     """
     if not any(isinstance(node.op, RunsPlans) for node in graph.nodes):
         return graph
@@ -41,10 +39,8 @@ def with_compiled_bodies(
     def compiled(plan: Plan) -> Plan:
         if plan not in made:
             body = graph_of(plan, graph.registry)
-            split = split_sums(body) if splits_sums else body
-            instead = _compiled(
-                split, plan.peak_bytes, microkernels=microkernels, splits_sums=splits_sums, few_launches=few_launches
-            )
+            split = split_sums(body) if few_launches else body
+            instead = _compiled(split, plan.peak_bytes, microkernels=microkernels, few_launches=few_launches)
             made[plan] = standing_for(instead, plan)
         return made[plan]
 
@@ -65,13 +61,11 @@ def _with_plans(node: Node, compiled: Callable[[Plan], Plan]) -> Node:
     )
 
 
-def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool, splits_sums: bool, few_launches: bool) -> Plan:
+def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool, few_launches: bool) -> Plan:
     """Written for loops, where there is memory for that: rows that lie across it are copied."""
     written = for_loops(graph)
     for each in (written, graph) if written is not graph else (graph,):
-        inner = with_compiled_bodies(
-            each, microkernels=microkernels, splits_sums=splits_sums, few_launches=few_launches
-        )
+        inner = with_compiled_bodies(each, microkernels=microkernels, few_launches=few_launches)
         within = compiled_within(
             inner,
             max(most_bytes, _FREE_BYTES),
