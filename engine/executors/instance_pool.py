@@ -40,7 +40,8 @@ class _Entry:
 
     def __init__(self, plan: weakref.ref[Plan]) -> None:
         self.plan = plan
-        self.idle: list[ReadyPlan] = []
+        #: with the bytes of each
+        self.idle: list[tuple[ReadyPlan, int]] = []
         self.nbytes = 0  # of all that are idle
         self.retired = False
 
@@ -66,8 +67,7 @@ class InstancePool:
             entry = self._entries.get(id(plan))
             if entry is None or entry.plan() is not plan or not entry.idle:
                 return None
-            ready = entry.idle.pop()
-            nbytes = ready.nbytes
+            ready, nbytes = entry.idle.pop()
             entry.nbytes -= nbytes
             self.held -= nbytes
             return ready
@@ -83,7 +83,7 @@ class InstancePool:
             entry = self._entries.get(id(plan)) or self._entry(plan)
             nbytes = ready.nbytes
             if nbytes <= self.bytes and len(entry.idle) < MOST_OF_A_PLAN and not entry.retired:
-                entry.idle.append(ready)
+                entry.idle.append((ready, nbytes))
                 entry.nbytes += nbytes
                 self.held += nbytes
             self._claims.use(id(plan), current_owner(), entry.nbytes)

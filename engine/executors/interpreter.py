@@ -171,8 +171,7 @@ class Executor(ABC):
         """The plan, or what has taken its place, run as it is made ready: by `run`, or as it runs by itself."""
         if self._tiers is None:
             return self._run_prepared(ExecutionTier(plan, self._without), feeds, deadline, run)
-        self._tiers.await_loops(plan, deadline)
-        tier = self._tiers.current(plan)
+        tier = self._tiers.current(plan, deadline)
         deadline.ran(tier.name)
         if tier.name is UNCOMPILED and self.begins_unbound and self._tiers.is_first(plan):
             results = self.interpret(plan, feeds, deadline, stopwatch := Stopwatch())

@@ -12,7 +12,7 @@ from typing import Final, Literal, NamedTuple, Protocol
 from engine.executors.binding import Binder
 from engine.executors.compiling import BackgroundCompiler
 from engine.executors.witness import witness
-from engine.graph.limits import NO_LIMITS, Deadline
+from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline
 from engine.graph.op import Kernel
 from engine.graph.run_tier import COMPILED, PARTLY_COMPILED, UNCOMPILED, RunTier
 from engine.native.kernel_errors import KernelUnavailable
@@ -133,23 +133,21 @@ class ExecutionTiers:
         self._condemned: frozenset[bytes] = frozenset()
         self._lock = Lock()
 
-    def current(self, plan: Plan) -> ExecutionTier:
-        """How to run this plan."""
+    def current(self, plan: Plan, deadline: Deadline = NO_DEADLINE) -> ExecutionTier:
+        """How to run this plan, once its kernels are there where its loops would take longer than to compile them.
+
+        Raises DeadlineExceeded.
+        """
         state = self._states.get(plan) or self._begin(plan)
         if plan.digest in self._condemned:
             return self._spared(plan, state)
         if not self._is_fast:
             return self._decided(plan, state)
+        if state.has_long_loops and state.instead is None:
+            self._await_loops(plan, state, deadline)
         return state.instead or ExecutionTier(plan, self._kernels.without)
 
-    def await_loops(self, plan: Plan, deadline: Deadline) -> None:
-        """Wait for the kernels of a plan whose loops would take long without: longer than to compile them.
-
-        Raises DeadlineExceeded.
-        """
-        state = self._states.get(plan) or self._begin(plan)
-        if not state.has_long_loops or not self._is_fast or state.instead or plan.digest in self._condemned:
-            return
+    def _await_loops(self, plan: Plan, state: _PlanState, deadline: Deadline) -> None:
         key = state, state.rest is None
         if not state.asked:
             self._ask(plan, state)

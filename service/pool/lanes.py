@@ -15,10 +15,10 @@ from typing import Final
 from engine.shares.turns import Turns
 from service.pool.accounts import Accounts
 from service.pool.cost_model import QUICK, CostModel, kind_of
-from service.pool.job_state import JobState
+from service.pool.job_state import WAITING
 from service.pool.process import WorkerProcess
 from service.pool.supervisor import Supervisor
-from service.pool.ticket import Length, Ticket
+from service.pool.ticket import DOUBTFUL, LONG, SHORT, Ticket
 
 #: short jobs in the quick worker's socket from which on others help, where they have nothing to do
 _HELP: Final = 16
@@ -69,7 +69,7 @@ class Lanes:
         """A job for the next worker that can take it."""
         if self._accounts.contended or self._in_turn:
             self._put_in_turn(ticket)
-        elif ticket.length >= Length.LONG:
+        elif ticket.length >= LONG:
             self._put_long(ticket)
         else:
             ticket.bound = QUICK
@@ -130,7 +130,7 @@ class Lanes:
         self._lane(ticket).put(ticket.account, ticket)
 
     def _wait_with_long(self, ticket: Ticket) -> None:
-        ticket.length = Length.DOUBTFUL
+        ticket.length = DOUBTFUL
         ticket.kind = kind_of(ticket.job)
         self._wait(ticket)
 
@@ -144,7 +144,7 @@ class Lanes:
 
     def hold(self, ticket: Ticket) -> None:
         """A job that a worker had waits for something else, in no lane."""
-        ticket.become(JobState.WAITING)
+        ticket.become(WAITING)
         self.charge(ticket, 0.0)
 
     def put_first(self, ticket: Ticket) -> None:
@@ -171,7 +171,7 @@ class Lanes:
                 worker.send(self._taken(self.short, owner))
         while len(self.long) and (worker := self._for_long(self.long.next_of(self.long.first()))):
             ticket = self._taken(self.long, self.long.first())
-            is_long = ticket.length >= Length.LONG
+            is_long = ticket.length >= LONG
             if is_long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
                 self.charge(ticket, 0.0)
                 self._late(ticket)
@@ -196,7 +196,7 @@ class Lanes:
             return
         served = {worker.long.account for worker in self._supervisor.general if worker.long is not None}
         try:
-            owner = self.long.first(lambda ticket: ticket.length is Length.DOUBTFUL and ticket.account not in served)
+            owner = self.long.first(lambda ticket: ticket.length is DOUBTFUL and ticket.account not in served)
         except KeyError:
             return
         quick.send(self._taken(self.long, owner))
@@ -253,7 +253,7 @@ class Lanes:
         return max(self.expected(ticket) - run, run / 10) if worker.executing is ticket else self.expected(ticket)
 
     def _lane(self, ticket: Ticket) -> Turns[Ticket]:
-        return self.short if ticket.length is Length.SHORT else self.long
+        return self.short if ticket.length is SHORT else self.long
 
     def _for_short(self) -> WorkerProcess | None:
         most, helps = (_IN_TURN, _IN_TURN) if self._in_turn else (_HELP, _HELPS)

@@ -14,7 +14,7 @@ from service.calls.estimate import Estimate
 from service.pool.accounts import Account
 from service.pool.cost_model import JobKind, kind_of
 from service.pool.pool import Done
-from service.pool.ticket import Length, Ticket
+from service.pool.ticket import LONG, Ticket
 from service.transport.body_memory import BodyAllocation
 from service.transport.job import Job
 from service.transport.job_result import Divisible
@@ -54,16 +54,13 @@ class PieceTicket(Ticket):
 
     __slots__ = ("run", "work")
 
+    is_piece = True
+
     def __init__(self, job: Job, account: Account, done: Done, abandon: Callable[..., None], run: SumRun) -> None:
         super().__init__(job, account, done, time.monotonic(), abandon)
         self.run = run
-        self.length = Length.LONG
+        self.length = LONG
         self.shared = run
-
-    @property
-    def is_piece(self) -> bool:
-        """It is one."""
-        return True
 
     def died(self) -> None:
         """Its worker has ended with it, and another one has it next."""

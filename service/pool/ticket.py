@@ -5,14 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from enum import IntEnum
-from typing import Final, Protocol
+from typing import ClassVar, Final, Protocol
 
 from engine.shares.turns import Turns
 from service.calls.estimate import Estimate
 from service.errors import Refusal
 from service.pool.accounts import Account
 from service.pool.cost_model import JobKind
-from service.pool.job_state import TRANSITIONS, ImpossibleTransition, JobState
+from service.pool.job_state import (
+    RETURNING,
+    RUNNING,
+    SENT,
+    STOPPING,
+    TRANSITIONS,
+    WAITING,
+    ImpossibleTransition,
+    JobState,
+)
 from service.pool.pool import Done
 from service.transport.body_memory import BodyAllocation
 from service.transport.claims import Claim
@@ -55,8 +64,10 @@ class Length(IntEnum):
     ALONE = 3
 
 
-_WITH_WORKER: Final = frozenset({JobState.SENT, JobState.RUNNING, JobState.RETURNING, JobState.STOPPING})
-_TOLD_TO_STOP: Final = frozenset({JobState.RETURNING, JobState.STOPPING})
+SHORT, DOUBTFUL, LONG, ALONE = Length
+
+_WITH_WORKER: Final = frozenset({SENT, RUNNING, RETURNING, STOPPING})
+_TOLD_TO_STOP: Final = frozenset({RETURNING, STOPPING})
 
 
 class Ticket:
@@ -87,6 +98,9 @@ class Ticket:
         "worker",
     )  # fmt: skip
 
+    #: whether it is a piece of another job
+    is_piece: ClassVar[bool] = False
+
     def __init__(
         self,
         job: Job,
@@ -101,8 +115,8 @@ class Ticket:
         self.account = account
         self.done = done
         self.submitted = submitted  # time.monotonic()
-        self.state = JobState.WAITING
-        self.length = Length.SHORT
+        self.state = WAITING
+        self.length = SHORT
         #: what it is known by to those like it, where it is not short
         self.kind: JobKind | None = None
         #: where its caller was charged so many seconds, which were expected of it, until it is known what it took
@@ -130,18 +144,13 @@ class Ticket:
         #: what it has to do with deaths of workers that had it
         self.deaths = 0
 
-    @property
-    def is_piece(self) -> bool:
-        """Whether it is a piece of another job."""
-        return False
-
     def died(self) -> None:
         """Its worker has ended with it, and another one has it next."""
 
     @property
     def is_wanted(self) -> bool:
         """Whether somebody waits for the reply."""
-        return self.state < JobState.STOPPING
+        return self.state < STOPPING
 
     @property
     def is_stopped(self) -> bool:
@@ -151,7 +160,7 @@ class Ticket:
     @property
     def revocable(self) -> bool:
         """Whether what is held for it may be taken back: as long as no worker has it."""
-        return self.state is JobState.WAITING
+        return self.state is WAITING
 
     def revoke(self, refusal: Refusal) -> None:
         """It waits no more; this is its reply."""
@@ -167,15 +176,15 @@ class Ticket:
 
     def sent_to(self, worker: Carrier, slot: int) -> None:
         """A worker has it from now on."""
-        self.become(JobState.SENT)
+        self.become(SENT)
         self.worker = worker
         self.slot = slot
 
     def begun(self) -> float | None:
         """When a worker began to do this, on the monotonic clock; None where none has: it is looked at now."""
         begun = None if self.worker is None else self.worker.begun(self)
-        if begun is not None and self.state is JobState.SENT:
-            self.become(JobState.RUNNING)
+        if begun is not None and self.state is SENT:
+            self.become(RUNNING)
         return begun
 
     def stop(self, state: JobState) -> float:

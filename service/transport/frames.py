@@ -52,7 +52,8 @@ class Whereabouts(NamedTuple):
 def job_frame(slot: int, job: Job, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
     """A job on its way to a worker; `graph` where the worker is known not to know it."""
     about = f"{job.call}\n{job.graph or ''}\n{job.reads or job.namespace}\n{job.subject or ''}"
-    text = f"{about}\n{job.tenant}\n{part_text(job.part)}\n{job.request_id}".encode()
+    part = "" if job.part is None else part_text(job.part)
+    text = f"{about}\n{job.tenant}\n{part}\n{job.request_id}".encode()
     flags = (_MAY_ASK if job.may_ask else 0) | (_MAY_DIVIDE if job.may_divide else 0)
     inline = b"" if place.buffer else bytes(job.body)
     model = b"" if job.model is None else job.model
@@ -86,7 +87,8 @@ def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None
     job.model = model or None
     job.may_ask = flags & _MAY_ASK != 0
     job.may_divide = flags & _MAY_DIVIDE != 0
-    job.part = read_part(part)
+    if part:
+        job.part = read_part(part)
     return slot, job, Whereabouts(buffer, nbytes), None if most == _NO_BOUND else most
 
 

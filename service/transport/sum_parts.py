@@ -59,15 +59,13 @@ SumPart: TypeAlias = Piece | PieceRequest | Total
 _KINDS: Final = (Piece, PieceRequest, Total)
 
 
-def part_text(part: SumPart | None) -> str:
-    """A part, as it travels; empty for a job that is whole."""
-    return "" if part is None else orjson.dumps([_KINDS.index(type(part)), *part]).decode()
+def part_text(part: SumPart) -> str:
+    """A part, as it travels."""
+    return orjson.dumps([_KINDS.index(type(part)), *part]).decode()
 
 
-def read_part(text: str) -> SumPart | None:
+def read_part(text: str) -> SumPart:
     """What a text of `part_text` says."""
-    if not text:
-        return None
     fields: list[Any]
     kind, *fields = orjson.loads(text)
     return _KINDS[kind](*fields)

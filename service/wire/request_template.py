@@ -38,8 +38,8 @@ class RequestTemplate:
         self._tensors = tensors
         self._residents = residents
         self._places = places
-        self._rows = [_counted(resident) for resident in residents]
-        self.starts = [None if rows is None else rows[0] for rows in self._rows]
+        self._rows = [_counted(resident) for resident in residents] if residents else ()
+        self.starts = [None if rows is None else rows[0] for rows in self._rows] if residents else ()
         self.data = [_taken(tensor) for tensor in tensors]
         self.conditions: Sequence[str | None] = [place.pop("if_match", None) for place in places] if places else ()
         self.shape = _written(fields)

@@ -30,8 +30,12 @@ _REPORTS: Final = {
 class AnswerTemplate:
     """A JSON answer without the elements of its tensors, and without the time that it took, and how it was computed."""
 
-    def __init__(self, parts: Sequence[bytes]) -> None:
-        """`parts` stand around the elements, each up to `"data":[`, and the last two around the time."""
+    def __init__(self, parts: Sequence[bytes], *, plain: bool) -> None:
+        """`parts` stand around the elements, each up to `"data":[`, and the last two around the time.
+
+        `plain`: JSON has all elements as they are, neither complex ones nor booleans.
+        """
+        self._is_plain = plain
         self._texts = [text for part in parts for text in (part, b"")][:-1]
 
     @classmethod
@@ -51,7 +55,8 @@ class AnswerTemplate:
         first, *rest = text.split(_NO_DATA)
         before, _, after = rest[-1].partition(_TIME)
         around = [first, *(b"]" + part for part in (*rest[:-1], before))]
-        return cls([*(part + b'"data":[' for part in around[:-1]), around[-1] + b'"execute_ms":', after])
+        parts = [*(part + b'"data":[' for part in around[:-1]), around[-1] + b'"execute_ms":', after]
+        return cls(parts, plain=all(t.dtype.kind not in "bc" for t in types))
 
     @property
     def nbytes(self) -> int:
@@ -66,7 +71,7 @@ class AnswerTemplate:
         stored: Sequence[Mapping[str, Any]] = (),
     ) -> AnswerBody | None:
         """The answer with these elements, and what is `stored`; None where JSON has no number for one of them."""
-        flat = list(map(numbers_of, arrays))
+        flat = [array.reshape(-1) for array in arrays] if self._is_plain else list(map(numbers_of, arrays))
         elements = orjson.dumps(flat, option=orjson.OPT_SERIALIZE_NUMPY)
         if b"n" in elements:  # null
             return None

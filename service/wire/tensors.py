@@ -115,39 +115,33 @@ def _miscounted(wanted: TensorType, expected: int, got: int, unit: str) -> Refus
     return _bad(f"must hold {needed} to be {wanted}, but holds {got}", needed, str(got))
 
 
-def _miscounted_numbers(wanted: TensorType, got: int) -> Refusal:
-    unit = "number" if wanted.is_complex else "element"
-    return _miscounted(wanted, _count(wanted), got, unit)
-
-
-def _count(wanted: TensorType) -> int:
-    """How many numbers `data` has."""
-    return 2 * wanted.size if wanted.is_complex else wanted.size
+def _miscounted_numbers(wanted: TensorType, expected: int, got: int) -> Refusal:
+    return _miscounted(wanted, expected, got, "number" if wanted.is_complex else "element")
 
 
 def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
     """`data`, once it is a list of as many numbers as elements of the type have."""
-    elements = data if stated else []
+    elements, count = data if stated else [], 2 * wanted.size if wanted.is_complex else wanted.size
     if isinstance(elements, LongList):
-        if len(elements) != _count(wanted):
-            raise _miscounted_numbers(wanted, len(elements))
+        if len(elements) != count:
+            raise _miscounted_numbers(wanted, count, len(elements))
         return elements
     if not isinstance(elements, list):
         got = json_kind(elements)
         instead = f"; {OR_LEFT_OUT}" if elements is None else ""
         raise _bad(f"has data that is {got}; a flat list of numbers is expected{instead}", "a list of numbers", got)
-    if len(elements) != _count(wanted) or not {int, float}.issuperset(map(type, elements)):
-        raise _misfit(elements, wanted)
+    if len(elements) != count or not {int, float}.issuperset(map(type, elements)):
+        raise _misfit(elements, wanted, count)
     return elements
 
 
-def _misfit(elements: list[Any], wanted: TensorType) -> Refusal:
+def _misfit(elements: list[Any], wanted: TensorType, count: int) -> Refusal:
     """What is wrong with a list. Rows are told before they are counted as elements."""
     if list in map(type, elements):
         detail = "has nested lists in data; data is one flat list of numbers, row by row (row-major)"
         return _bad(detail, "a flat list of numbers", "nested lists")
-    if len(elements) != _count(wanted):
-        return _miscounted_numbers(wanted, len(elements))
+    if len(elements) != count:
+        return _miscounted_numbers(wanted, count, len(elements))
     position = next(i for i, x in enumerate(elements) if type(x) not in (int, float))
     got = json_kind(elements[position])
     return _bad(f"has {got} at data[{position}]; data is a flat list of numbers", "a number", got)

@@ -12,6 +12,7 @@ from service.transport import frames
 from service.transport.frames import Inbox, TensorFrame, Whereabouts
 from service.transport.job import Job, Reply, Timings
 from service.transport.job_result import NeedsGraph, NotDone, TooLong, WantsTensors
+from service.transport.sum_parts import Piece, Total
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
 
 JOBS = [
@@ -19,6 +20,9 @@ JOBS = [
     Job("gradients", b"\0\xff\n" * 100, "a\nb\nö", 3600.0, 1e9, SAFETENSORS, SAFETENSORS, "graph"),
     Job("plan", b"", "", 0.001, 0.0, JSON, SAFETENSORS),
     Job("putTensor", b"{}", "a\nb", 1.0, 2.0, namespace="ä", subject="w.1", tenant="namespace ä"),
+    Job("gradients", b"{}", "id", 1.0, 2.0, may_ask=True, may_divide=True, model=b"\0{}\n"),
+    Job("gradients", b"{}", "a\nb", 1.0, 2.0, part=Piece(0, 4), may_ask=True),
+    Job("gradients", b"{}", "id", 1.0, 2.0, part=Total(3, 1, 0.5, "compiled", "tf32", 7, 24), may_divide=True),
 ]
 STORED = [
     Stored("w", "0123456789abcdef", "float64", (3, 1), "fedcba9876543210"),
@@ -36,7 +40,8 @@ REPLIES = [
 
 def compared(job: Job) -> tuple[object, ...]:
     head = job.call, job.request_id, job.timeout, job.expires, job.sent, job.accepted
-    return *head, bytes(job.body), job.graph, job.namespace, job.subject, job.tenant
+    rest = job.graph, job.namespace, job.subject, job.tenant, job.model, job.part, job.may_ask, job.may_divide
+    return *head, bytes(job.body), *rest
 
 
 @pytest.mark.parametrize("job", JOBS)
@@ -127,5 +132,5 @@ def test_frames_arrive_in_any_pieces(size: int) -> None:
             length = int.from_bytes(frame[at : at + 4], "little")
             found.append((kind, frame[at : at + length]))
     assert found == [(frame[4], frame) for frame in sent]
-    assert frames.read_note(sent[4], 0) == 9
-    assert frames.read_text(sent[5], 0) == "cpu"
+    assert frames.read_note(sent[-3], 0) == 9
+    assert frames.read_text(sent[-2], 0) == "cpu"

@@ -19,9 +19,9 @@ from service.transport.sum_parts import (
 
 
 @pytest.mark.parametrize(
-    "part", [None, Piece(0, 4), PieceRequest(4, 5), Total(3, 1, 0.5, "compiled", "tf32", 7, 24)], ids=repr
+    "part", [Piece(0, 4), PieceRequest(4, 5), Total(3, 1, 0.5, "compiled", "tf32", 7, 24)], ids=repr
 )
-def test_a_part_is_read_as_it_was_written(part: SumPart | None) -> None:
+def test_a_part_is_read_as_it_was_written(part: SumPart) -> None:
     text = part_text(part)
     assert "\n" not in text
     assert read_part(text) == part
