@@ -75,6 +75,7 @@ class ProcessPool:
         #: what jobs read that was pinned for them: the name of a set, and the set
         self._pinned: dict[Ticket, tuple[str, Mapping[str, TensorVersion]]] = {}
         self._draining = False
+        self._may_divide = False
         self._displaced = 0
         self._looks = 0
         self._ticking: asyncio.TimerHandle | None = None
@@ -90,6 +91,7 @@ class ProcessPool:
         self._sums = Sums(self, self._abandon, self.elsewhere)
         self._watch = Watch(self, self._tickets, self._supervisor, self._settings)
         self.device = await self._supervisor.start()
+        self._may_divide = self._sums.may_divide  # as many workers as there are to be are known now
         self._ticking = self._loop.call_later(_TICK, self._tick)
 
     async def close(self, grace: float) -> bool:
@@ -176,7 +178,7 @@ class ProcessPool:
             return None
         ticket = Ticket(job, account, done, now, self._abandon)
         job.may_ask = True
-        job.may_divide = job.accepted != PIECE_SUMS and self._sums.may_divide
+        job.may_divide = self._may_divide and job.accepted != PIECE_SUMS
         if job.memory is not None or len(job.body) > INLINE:
             try:
                 self._place_body(ticket)
