@@ -107,7 +107,7 @@ class _Queue:
             known = new.key in self._known or new.key in self._running or new.key in self._failed
             if known or self.closing or not self._has_thread():
                 return False
-            if len(self._waiting) >= self._most_waiting and not self._displace(owner):
+            if self._waiting.count >= self._most_waiting and not self._displace(owner):
                 return False
             self._waiting.put(owner, new)
             self._known.add(new.key)
@@ -116,7 +116,7 @@ class _Queue:
 
     def _displace(self, owner: Hashable) -> bool:
         """Drop a job of whoever has the most of them, unless that would not be fair."""
-        most = self._waiting.most() if len(self._waiting) else owner
+        most = self._waiting.most() if self._waiting.count else owner
         if self._waiting.of(most) <= self._waiting.of(owner) + 1:
             return False
         last = self._waiting.drop_last(most)
@@ -128,7 +128,7 @@ class _Queue:
         return key in self._known or key in self._running
 
     def is_idle(self) -> bool:
-        return not len(self._waiting) and not self._running
+        return not self._waiting.count and not self._running
 
     def close(self, timeout: float | None = None) -> bool:
         with self.changed:
@@ -160,7 +160,7 @@ class _Queue:
     def _run_next(self) -> bool:
         """Run one job, when there is one; False at the end. Holds on to no job while it waits."""
         with self.changed:
-            self.changed.wait_for(lambda: len(self._waiting) or self.closing)
+            self.changed.wait_for(lambda: self._waiting.count or self.closing)
             if self.closing:
                 return False
             owner = self._waiting.first()

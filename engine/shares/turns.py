@@ -33,12 +33,9 @@ class Turns(Generic[_Item]):
     def __init__(self) -> None:
         self._queues: dict[Hashable, _Queue[_Item]] = {}
         self._now = 0.0
-        self._count = 0
+        #: items that wait
+        self.count = 0
         self._sweep_at = _FEW
-
-    def __len__(self) -> int:
-        """Items that wait."""
-        return self._count
 
     def __iter__(self) -> Iterator[_Item]:
         """All of them, by owner."""
@@ -47,12 +44,12 @@ class Turns(Generic[_Item]):
     def put(self, owner: Hashable, item: _Item) -> None:
         """An item that waits behind the others of its owner."""
         self._queue(owner).items.append(item)
-        self._count += 1
+        self.count += 1
 
     def put_back(self, owner: Hashable, item: _Item) -> None:
         """An item that waits before the others of its owner."""
         self._queue(owner).items.appendleft(item)
-        self._count += 1
+        self.count += 1
 
     def first(self, suits: Callable[[_Item], bool] | None = None) -> Hashable:
         """Whose turn it is, of those whose first item suits; KeyError where there are none."""
@@ -75,7 +72,7 @@ class Turns(Generic[_Item]):
         queue = self._queues[owner]
         self._now = max(self._now, queue.begins)
         queue.begins += cost
-        self._count -= 1
+        self.count -= 1
         item = queue.items.popleft()
         if len(self._queues) > self._sweep_at:
             self._sweep()
@@ -84,11 +81,11 @@ class Turns(Generic[_Item]):
     def drop(self, owner: Hashable, item: _Item) -> None:
         """An item that nobody wants any more. Raises ValueError where it does not wait."""
         self._queues[owner].items.remove(item)
-        self._count -= 1
+        self.count -= 1
 
     def drop_last(self, owner: Hashable) -> _Item:
         """The last item of an owner who waits, which gives way."""
-        self._count -= 1
+        self.count -= 1
         return self._queues[owner].items.pop()
 
     def charge(self, owner: Hashable, cost: float) -> None:
@@ -113,7 +110,7 @@ class Turns(Generic[_Item]):
         """Nothing waits any more; what did."""
         items = list(self)
         self._queues.clear()
-        self._count = 0
+        self.count = 0
         return items
 
     def _queue(self, owner: Hashable) -> _Queue[_Item]:
@@ -126,7 +123,7 @@ class Turns(Generic[_Item]):
 
     def _sweep(self) -> None:
         """Forget those who neither wait nor are ahead of others; where nobody waits, nobody is."""
-        if not self._count:
+        if not self.count:
             self._now = max(queue.begins for queue in self._queues.values())
         for owner, queue in tuple(self._queues.items()):
             if not queue.items and queue.begins <= self._now:

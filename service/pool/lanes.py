@@ -58,7 +58,7 @@ class Lanes:
     @property
     def waiting(self) -> int:
         """Jobs that no worker has."""
-        return len(self.short) + len(self.long)
+        return self.short.count + self.long.count
 
     @property
     def has_idle(self) -> bool:
@@ -73,7 +73,7 @@ class Lanes:
             self._put_long(ticket)
         else:
             ticket.bound = QUICK
-            worker = None if len(self.short) else self._for_short()
+            worker = None if self.short.count else self._for_short()
             if worker is None:
                 self._wait(ticket)
             else:
@@ -81,7 +81,7 @@ class Lanes:
 
     def _put_long(self, ticket: Ticket) -> None:
         """To a worker that is free, whatever is expected of the job; only what waits is looked at again."""
-        worker = None if len(self.long) else self._for_long(ticket)
+        worker = None if self.long.count else self._for_long(ticket)
         if worker is None:
             self._wait(ticket)
         else:
@@ -163,13 +163,13 @@ class Lanes:
 
     def pump(self) -> None:
         """Send what waits to those that can take it."""
-        while len(self.short) and (worker := self._for_short()):
+        while self.short.count and (worker := self._for_short()):
             owner = self.short.first()
             if self._is_doubtful(self.short.next_of(owner)):
                 self._wait_with_long(self.short.take_next(owner))
             else:
                 worker.send(self._taken(self.short, owner))
-        while len(self.long) and (worker := self._for_long(self.long.next_of(self.long.first()))):
+        while self.long.count and (worker := self._for_long(self.long.next_of(self.long.first()))):
             ticket = self._taken(self.long, self.long.first())
             is_long = ticket.length >= LONG
             if is_long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
@@ -178,7 +178,7 @@ class Lanes:
             else:
                 ticket.bound = None if is_long else QUICK
                 worker.send_long(ticket)
-        if len(self.long):
+        if self.long.count:
             self._lend()
 
     def _taken(self, lane: Turns[Ticket], owner: Hashable) -> Ticket:
@@ -226,7 +226,7 @@ class Lanes:
 
     def is_idle(self, ticket: Ticket) -> bool:
         """Whether a worker has nothing to do, and may as well find out what a long job takes."""
-        return not len(self.long) and self._for_long(ticket) is not None
+        return not self.long.count and self._for_long(ticket) is not None
 
     @staticmethod
     def expected(ticket: Ticket) -> float:

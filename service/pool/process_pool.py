@@ -125,8 +125,8 @@ class ProcessPool:
     def stats(self) -> Stats:
         """What is going on now."""
         return Stats(
-            queued={"quick": len(self._lanes.short), "long": len(self._lanes.long)},
-            running=len(self._tickets) - self._lanes.waiting - self._sums.runs,
+            queued={"quick": self._lanes.short.count, "long": self._lanes.long.count},
+            running=len(self._tickets) - self._lanes.waiting - len(self._sums.runs),
             workers=self._supervisor.count(),
             restarts=dict(self._supervisor.ends),
             reserved=self._claims.held,
@@ -392,7 +392,7 @@ class ProcessPool:
         Of several that were one execution, none is to wait for it: each is done alone.
         """
         relieved = worker is not self._supervisor.quick or self._supervisor.relieve()
-        if not relieved and worker.sent == 1 and not len(self._lanes.short):
+        if not relieved and worker.sent == 1 and not self._lanes.short.count:
             return  # nobody waits for it
         executed = worker.executed
         if len(executed) > 1:

@@ -100,18 +100,14 @@ class Sums:
         self._elsewhere = elsewhere
         self._loop = asyncio.get_running_loop()
         self._filling = False
-        self._runs: dict[Ticket, SumRun] = {}
+        #: by their tickets
+        self.runs: dict[Ticket, SumRun] = {}
         self._asking: set[asyncio.Task[None]] = set()
         self._done: Counter[str] = Counter()
         #: tickets of pieces that are held
         self.tickets = 0
         #: pieces that had to be begun again, since the start
         self.repeated = 0
-
-    @property
-    def runs(self) -> int:
-        """How many there are."""
-        return len(self._runs)
 
     @property
     def done(self) -> Mapping[str, int]:
@@ -132,7 +128,7 @@ class Sums:
         count = -(-why.blocks // size)
         sums = self._host.allocate_sums(ticket, count * why.nbytes, why.response_bytes)
         ticket.wanted = [name for name, _ in why.reads]
-        ticket.shared = self._runs[ticket] = SumRun(ticket, why, size, sums)
+        ticket.shared = self.runs[ticket] = SumRun(ticket, why, size, sums)
         return True
 
     def fill(self) -> None:
@@ -144,13 +140,13 @@ class Sums:
             return
         self._filling = True
         try:
-            for run in tuple(self._runs.values()):
+            for run in tuple(self.runs.values()):
                 if not run.in_flight and run.waiting:
                     self._begin(run, run.waiting[0])
             while self._host.can_help and (found := self._next()) is not None:
                 self._begin(*found)
             if self._elsewhere is not None:
-                for run in tuple(self._runs.values()):
+                for run in tuple(self.runs.values()):
                     while run.may_ask and (piece := _for_others(run)) is not None:
                         self._send_away(run, piece)
         finally:
@@ -158,7 +154,7 @@ class Sums:
 
     def drop(self, ticket: Ticket) -> bool:
         """Nobody waits for a sum any more; whether it was being run in pieces."""
-        run = self._runs.pop(ticket, None)
+        run = self.runs.pop(ticket, None)
         if run is None:
             return False
         self._stop(run)
@@ -166,11 +162,11 @@ class Sums:
 
     def _next(self) -> tuple[SumRun, PieceWork] | None:
         """The piece that is begun next: of the sum that has the fewest on their way, or else one that is late."""
-        waiting = [run for run in self._runs.values() if run.waiting]
+        waiting = [run for run in self.runs.values() if run.waiting]
         if waiting:
             run = min(waiting, key=lambda run: len(run.in_flight))
             return run, run.waiting[0]
-        late = ((run, piece) for run in self._runs.values() if (piece := _late(run)) is not None)
+        late = ((run, piece) for run in self.runs.values() if (piece := _late(run)) is not None)
         return next(late, None)
 
     def _begin(self, run: SumRun, piece: PieceWork) -> None:
@@ -254,7 +250,7 @@ class Sums:
         self.fill()
 
     def _is_over(self, run: SumRun, piece: PieceWork) -> bool:
-        return self._runs.get(run.ticket) is not run or piece.is_done
+        return self.runs.get(run.ticket) is not run or piece.is_done
 
     def _take_over(self, run: SumRun, piece: PieceWork, reply: Reply, where: str) -> None:
         """Put the sums of a piece where those of all go."""
@@ -290,10 +286,10 @@ class Sums:
 
     def _look_again(self, run: SumRun) -> None:
         """Another piece is done: go on with the whole, once it was the last; or see when another one will be late."""
-        if self._runs.get(run.ticket) is not run:
+        if self.runs.get(run.ticket) is not run:
             return
         if run.all_done:
-            del self._runs[run.ticket]
+            del self.runs[run.ticket]
             self._stop(run)
             run.ticket.job.part = run.total()
             run.ticket.beside = run.sums
@@ -312,7 +308,7 @@ class Sums:
 
     def _fail(self, run: SumRun, reply: Reply) -> None:
         """A piece cannot be done: that is the reply to the whole."""
-        del self._runs[run.ticket]
+        del self.runs[run.ticket]
         self._stop(run)
         self._host.settle(run.ticket, reply)
 

@@ -51,13 +51,13 @@ def served(works: Sequence[Work], servers: int = 1) -> list[Done]:
     """What becomes of works: a server that is free takes the next one, and what it cost is charged when it is over."""
     turns: Turns[Work] = Turns()
     coming, running, done, now = sorted(works, key=lambda work: work.comes), list[tuple[int, int]](), list[Done](), 0
-    while coming or running or len(turns):
+    while coming or running or turns.count:
         while running and running[0][0] <= now:
             work = done[heappop(running)[1]].work
             turns.charge(work.owner, work.cost - work.expected)
         while coming and coming[0].comes <= now:
             turns.put(coming[0].owner, coming.pop(0))
-        while len(turns) and len(running) < servers:
+        while turns.count and len(running) < servers:
             owner = turns.first()
             work = turns.take_next(owner, turns.next_of(owner).expected)
             heappush(running, (now + work.cost, len(done)))
@@ -151,7 +151,7 @@ def test_who_suits() -> None:
     turns.drop("b", 2)
     with pytest.raises(ValueError, match="not in deque"):
         turns.drop("b", 2)
-    assert (len(turns), turns.of("a"), turns.of("b"), turns.of("c")) == (1, 1, 0, 0)
+    assert (turns.count, turns.of("a"), turns.of("b"), turns.of("c")) == (1, 1, 0, 0)
 
 
 def test_who_waits_for_most_gives_way() -> None:
@@ -162,7 +162,7 @@ def test_who_waits_for_most_gives_way() -> None:
     assert (turns.most(), turns.drop_last("a")) == ("a", 2)
     assert [(owner, list(items)) for owner, items in turns.lines()] == [("a", [0, 1]), ("b", [3])]
     assert turns.clear() == [0, 1, 3]
-    assert not len(turns)
+    assert not turns.count
 
 
 @pytest.mark.slow

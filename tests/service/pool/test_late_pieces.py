@@ -110,7 +110,7 @@ async def test_a_late_piece_is_begun_twice_and_the_first_reply_counts(monkeypatc
     for _ in range(7):
         now[0] += 1.0
         reply(host.begun[-1], host)
-    run = host.sums._runs[whole]
+    run = host.sums.runs[whole]
     assert (len(host.begun), host.idle) == (9, 0), "seven seconds are twice the median"
     assert host.begun[8].job.part == stuck.job.part
     assert run.repeated == 1
