@@ -19,8 +19,8 @@ import os
 import resource
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from cProfile import Profile
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -36,7 +36,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from engine import registry
-from scripts.mutants_apply import Live, NotApplied, alive, apply, changed, key_of
+from scripts.mutants_apply import FunctionKey, Live, NotApplied, alive, apply, changed, key_of
 from scripts.mutants_find import KINDS, Mutant, find_mutants
 from tests.contract.cases import forget
 
@@ -57,7 +57,7 @@ FORK = multiprocessing.get_context("fork")
 class Measured:
     """What one test calls, and the processor time it takes in seconds."""
 
-    called: set[Hashable]
+    called: set[FunctionKey]
     seconds: float
 
 
@@ -190,8 +190,11 @@ class Session:
     stream: TextIO
     tally: Tally = field(default_factory=Tally)
     items: list[pytest.Item] = field(default_factory=list)
-    measured: list[Measured] = field(default_factory=list)
+    #: the processor time of each test, in seconds
+    seconds: list[float] = field(default_factory=list)
     live: Live = field(default_factory=dict)
+    #: the numbers of the tests that call a function
+    callers: dict[FunctionKey, list[int]] = field(default_factory=dict)
     #: how many mutants of a file a test noticed
     noticed: Counter[tuple[Path, str]] = field(default_factory=Counter)
 
@@ -208,13 +211,21 @@ class Session:
         paths = [Path(str(m.__file__)) for m in modules]
         self.items, self.live = session.items, alive(paths)
         gc.freeze()
-        self.measured = measure_all(self.items, modules, self.chosen.jobs)
-        self.say(f"{len(self.items)} tests, {sum(m.seconds for m in self.measured):.0f} s")
+        self.measure(measure_all(self.items, modules, self.chosen.jobs))
+        self.say(f"{len(self.items)} tests, {sum(self.seconds):.0f} s")
         pairs = [(m, module) for module, path in zip(modules, paths, strict=True) for m in self.mutants(path)]
         works = (partial(self.killer, mutant, module) for mutant, module in pairs)
         for number, found in forked(works, self.chosen.jobs):
             self.note(pairs[number][0], found)
         return True
+
+    def measure(self, measured: Sequence[Measured]) -> None:
+        """Take over what each test calls, by what is called: every mutant asks."""
+        callers = defaultdict(list)
+        for number, each in enumerate(measured):
+            for key in each.called:
+                callers[key].append(number)
+        self.callers, self.seconds = dict(callers), [each.seconds for each in measured]
 
     def mutants(self, path: Path) -> list[Mutant]:
         """Those of a file that were asked for."""
@@ -253,13 +264,16 @@ class Session:
         What others read there calls nothing of it: tests that name it count as well.
         """
         keys, noticed, path, names = list(changed(mutant)), self.noticed, mutant.path, [*_names(mutant)]
-        pairs = [
-            (measured.seconds, item)
-            for item, measured in zip(self.items, self.measured, strict=True)
-            if (keys[-1] in measured.called if keys else _declared(item, measured, path, names))
-        ]
+        numbers = self.callers.get(keys[-1], []) if keys else self.declaring(path, names)
+        pairs = [(self.seconds[number], self.items[number]) for number in numbers]
         pairs.sort(key=lambda pair: (-noticed[path, pair[1].nodeid], _distance(pair[1].nodeid, path, names), pair[0]))
         return self.within(pairs)
+
+    def declaring(self, path: Path, names: Sequence[str]) -> set[int]:
+        """The tests that call anything of a file, that hold declarations, and that name it or one of its ops."""
+        calling = {number for key, found in self.callers.items() if key.file == str(path) for number in found}
+        ids = enumerate(item.nodeid for item in self.items)
+        return calling | {i for i, name in ids if name.startswith(DECLARATIONS) or not _distance(name, path, names)}
 
     def within(self, pairs: Sequence[tuple[float, pytest.Item]]) -> list[tuple[float, pytest.Item]]:
         """As many of the first tests as fit into the time that one mutant has."""
@@ -277,13 +291,13 @@ class Session:
 
 
 def _names(mutant: Mutant) -> Iterator[str]:
-    """What a test about it has in its name: its file, or the op that the mutated class is."""
+    """What a test about it has in its name: its file, or the op that the mutated class is; outside of one, any op."""
     yield mutant.path.stem
-    for statement in mutant.tree.body:
-        if isinstance(statement, ast.ClassDef) and statement.name in mutant.slot.scope[:1]:
-            for line in statement.body:
-                if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "name":
-                    yield str(ast.literal_eval(line.value))
+    classes = [statement for statement in mutant.tree.body if isinstance(statement, ast.ClassDef)]
+    inside = [statement for statement in classes if statement.name in mutant.slot.scope[:1]]
+    for line in (line for statement in inside or classes for line in statement.body):
+        if isinstance(line, ast.Assign) and ast.unparse(line.targets[0]) == "name":
+            yield str(ast.literal_eval(line.value))
 
 
 def _distance(test: str, path: Path, names: Sequence[str]) -> int:
@@ -291,11 +305,6 @@ def _distance(test: str, path: Path, names: Sequence[str]) -> int:
     if any(name in test for name in names):
         return 0
     return 1 if f"tests/engine/{path.parent.name}/" in test else 2
-
-
-def _declared(item: pytest.Item, measured: Measured, path: Path, names: Sequence[str]) -> bool:
-    calls = any(isinstance(key, tuple) and key[0] == str(path) for key in measured.called)
-    return calls or item.nodeid.startswith(DECLARATIONS) or not _distance(item.nodeid, path, names)
 
 
 def report(tally: Tally, explained: str) -> tuple[list[str], bool]:

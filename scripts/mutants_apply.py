@@ -10,11 +10,11 @@ import ast
 import gc
 import sys
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.graph.attributes import Attr
 from scripts.mutants_find import Mutant
@@ -24,9 +24,17 @@ class NotApplied(Exception):
     """A mistake of the runner's own: what a module raises when it is loaded with a mutant may be anything else."""
 
 
-def key_of(code: CodeType) -> Hashable:
-    """What tells functions of a program apart, two on one line as well."""
-    return code.co_filename, code.co_qualname, hash(tuple(code.co_positions()))
+class FunctionKey(NamedTuple):
+    """Key of a function: what tells those of a program apart, two on one line as well."""
+
+    file: str
+    name: str
+    places: int
+
+
+def key_of(code: CodeType) -> FunctionKey:
+    """The key of the function that has this code."""
+    return FunctionKey(code.co_filename, code.co_qualname, hash(tuple(code.co_positions())))
 
 
 def functions(code: CodeType) -> Iterator[CodeType]:
@@ -39,7 +47,7 @@ def functions(code: CodeType) -> Iterator[CodeType]:
             yield from functions(constant)
 
 
-def changed(mutant: Mutant) -> dict[Hashable, CodeType]:
+def changed(mutant: Mutant) -> dict[FunctionKey, CodeType]:
     """The function that the mutant changes, and the code that it gets.
 
     None for what is outside functions, and where two functions that were alike and shared one code are now two:
@@ -52,7 +60,7 @@ def changed(mutant: Mutant) -> dict[Hashable, CodeType]:
     return {key_of(old): new for old, new in zip(before, after, strict=True) if old != new}
 
 
-Live = dict[Hashable, list[FunctionType]]
+Live = dict[FunctionKey, list[FunctionType]]
 
 
 def alive(paths: Iterable[Path]) -> Live:

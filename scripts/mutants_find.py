@@ -14,9 +14,9 @@ from scripts.mutants_cost import cost_only
 
 KINDS = ("sign", "axis", "constant", "comparison", "operator")
 
-# What the documents and the type checker hold, and what no run can tell apart.
-LEFT_OUT_NAMES = {"cost", "temporaries", "samples", "gradient", "since", "doc"}
-LEFT_OUT_CALLS = {"Sample", "Real", "Ints", "Bools"}
+# What the documents and the type checker hold, what no run can tell apart, and what tests are made of beforehand.
+LEFT_OUT_NAMES = {"cost", "temporaries", "samples", "truths", "gradient", "since", "doc"}
+LEFT_OUT_CALLS = {"Sample", "Truth", "Real", "Ints", "Bools", "Words"}
 LEFT_OUT_ARGUMENTS = {"strict", "doc"}
 LEFT_OUT_FIELDS = {"annotation", "returns", "bases", "decorator_list"}
 
@@ -105,14 +105,41 @@ class Mutant:
 def find_mutants(path: Path) -> list[Mutant]:
     """All mutants of a module, in the order of its lines."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    results = set(_results(tree))
+    results, left_out = set(_results(tree)), only_left_out(tree)
     found = []
     for around, slot in _slots(tree, tree, (), ()):
+        if not left_out.isdisjoint((*slot.scope[:1], *(slot.targets or ()))):
+            continue
         for kind, after in [*_mistakes(slot), *(_negated(slot.node) if slot.node in results else ())]:
             before = slot.node
             located = ast.copy_location(copy.copy(after), before)  # a part of `before` keeps its own place
             found.append(Mutant(kind, path, slot, before, located, tree, _shown(slot, around, located)))
     return found
+
+
+def only_left_out(tree: ast.Module) -> set[str]:
+    """Private names of a module that nothing reads but what is left out of it, directly or not."""
+    defined = [(set(_defined(statement)), set(_read(statement))) for statement in tree.body]
+    found = {name for names, _ in defined for name in names if name.startswith("_")}
+    while read := {name for names, reads in defined if not names or not names <= found for name in reads & found}:
+        found -= read
+    return found
+
+
+def _defined(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        yield from _assigned(statement)
+    elif isinstance(statement, ast.FunctionDef) and not statement.decorator_list:  # which may put it into a table
+        yield statement.name
+
+
+def _read(node: ast.AST) -> Iterator[str]:
+    """Names that are read, but for what is left out."""
+    if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+        yield node.id
+    for child in ast.iter_child_nodes(node):
+        if not _is_left_out(child):
+            yield from _read(child)
 
 
 def _shown(slot: Slot, around: ast.AST, after: ast.AST) -> tuple[str, str]:

@@ -17,7 +17,7 @@ import pytest
 
 from engine.graph.attributes import Attr
 from scripts.mutants import EXPLAINED, ROOT, Measured, Session, Tally, forked, measure_all, options, report
-from scripts.mutants_apply import NotApplied, alive, apply, changed
+from scripts.mutants_apply import FunctionKey, NotApplied, alive, apply, changed
 from scripts.mutants_cost import only_for_costs
 from scripts.mutants_find import Mutant, find_mutants
 
@@ -81,6 +81,8 @@ def test_mistakes(tmp_path: Path, text: str, mistakes: list[str]) -> None:
         "def f(x: Literal[1]) -> Literal[2]: ...",
         "def flops():\n    return 1 + 1",
         "samples = (1, 2)",
+        "truths = (Truth([1.0], [2.0]),)",
+        "_X = 1\ndef _made(x):\n    return (x + 1,)\nclass C:\n    truths = _made(_X)",
         "case = Sample(Real(2, 3))",
         "raise ValueError(f'{n + 1} of {m}')",
         "zip(a, b, strict=True)",
@@ -91,6 +93,21 @@ def test_what_has_no_meaning_for_a_result_is_left_alone(tmp_path: Path, text: st
     path = tmp_path / "a.py"
     path.write_text(text)
     assert names(find_mutants(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("_X = 1\nclass C:\n    samples = _X\n    n = _X\n", 1),
+        ("X = 2\nclass C:\n    samples = X\n", 2),
+        ("@in_a_table\ndef _f():\n    return 3\n", 3),
+        ("def _f():\n    return 4\ndef g():\n    return _f()\n", 4),
+    ],
+)
+def test_what_others_may_read_is_not_left_out(tmp_path: Path, text: str, number: int) -> None:
+    path = tmp_path / "a.py"
+    path.write_text(text)
+    assert names(find_mutants(path)) == [f"constant: {number} → {number + 1}"]
 
 
 def test_what_costs_alone_use_is_for_the_laws_of_cost() -> None:
@@ -234,11 +251,9 @@ def test_tests_come_by_what_they_noticed_then_by_what_they_are_about_then_by_the
     ran = session("--seconds", "5")
     (called,) = changed(mutants[0])
     about = f"tests/test_{mutants[0].path.stem}.py::test_it"
-    for name, seconds in (("slow", 2.0), ("quick", 1.0), ("too slow", 4.0), (about, 1.5)):
-        ran.items.append(cast("pytest.Item", Named(name)))
-        ran.measured.append(Measured({called}, seconds))
-    ran.items.append(cast("pytest.Item", Named("calls nothing of it")))
-    ran.measured.append(Measured(set(), 0.5))
+    times = {"slow": 2.0, "quick": 1.0, "too slow": 4.0, about: 1.5}
+    ran.items = [cast("pytest.Item", Named(name)) for name in (*times, "calls nothing of it")]
+    ran.measure([*(Measured({called}, seconds) for seconds in times.values()), Measured(set(), 0.5)])
     assert [item.nodeid for _, item in ran.concerned(mutants[0])] == [about, "quick", "slow"]
     ran.note(mutants[0], "slow")
     assert [item.nodeid for _, item in ran.concerned(mutants[1])] == ["slow", about, "quick"]
@@ -249,10 +264,22 @@ def test_tests_that_name_a_file_or_its_op_come_before_those_about_its_room(load:
     (path,) = {mutant.path for mutant in mutants}
     ran, room = session(), f"tests/engine/{path.parent.name}/test_others.py::test_it"
     ids = ["tests/golden/quick", room, f"tests/golden/{path.stem}", "tests/engine/passes/slow[double]"]
-    for seconds, name in enumerate(ids, 1):
-        ran.items.append(cast("pytest.Item", Named(name)))
-        ran.measured.append(Measured({(str(path), "any")} if seconds < 4 else set(), float(seconds)))
+    ran.items = [cast("pytest.Item", Named(name)) for name in ids]
+    called = FunctionKey(str(path), "any", 0)
+    ran.measure([*(Measured({called}, seconds) for seconds in (1.0, 2.0, 3.0)), Measured(set(), 4.0)])
     assert [item.nodeid for _, item in ran.concerned(mutants[-1])] == [ids[2], ids[3], ids[1], ids[0]]
+
+
+def test_outside_of_a_class_tests_name_any_op_of_the_file(load: Load) -> None:
+    _, mutants = load(
+        'def f(x):\n    return x + 1\nclass Op:\n    name = "double"\nclass Other:\n    name = "triple"\n'
+    )
+    ran = session()
+    ran.items = [
+        cast("pytest.Item", Named(name)) for name in ("tests/quick", "tests/slow[double]", "tests/slower[triple]")
+    ]
+    ran.measure([Measured({*changed(mutants[0])}, seconds) for seconds in (1.0, 2.0, 3.0)])
+    assert [seconds for seconds, _ in ran.concerned(mutants[0])] == [2.0, 3.0, 1.0]
 
 
 def test_what_ends_a_process_is_killed_and_what_the_runner_cannot_do_is_raised(load: Load) -> None:
