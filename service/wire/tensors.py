@@ -121,7 +121,8 @@ def _miscounted_numbers(wanted: TensorType, expected: int, got: int) -> Refusal:
 
 def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
     """`data`, once it is a list of as many numbers as elements of the type have."""
-    elements, count = data if stated else [], 2 * wanted.size if wanted.is_complex else wanted.size
+    elements = data if stated else []
+    count = 2 * wanted.size if wanted.is_complex else wanted.size
     if isinstance(elements, LongList):
         if len(elements) != count:
             raise _miscounted_numbers(wanted, count, len(elements))
