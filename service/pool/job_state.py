@@ -28,37 +28,34 @@ class JobState(IntEnum):
         return state
 
 
-#: every job passes most of them: as names of a module they are found ten times as fast as in an enumeration
-WAITING, SENT, RUNNING, RETURNING, STOPPING, ANSWERED = JobState
-
 #: which state may follow, and upon what
 TRANSITIONS: Final[Mapping[JobState, Mapping[JobState, str]]] = {
-    WAITING: {
-        SENT: "a worker can be sent it",
-        ANSWERED: "refused, late, or its client has left",
+    JobState.WAITING: {
+        JobState.SENT: "a worker can be sent it",
+        JobState.ANSWERED: "refused, late, or its client has left",
     },
-    SENT: {
-        RUNNING: "seen on the worker's page",
-        RETURNING: "others are held up",
-        WAITING: "taken back, asked about, or the worker has ended",
-        STOPPING: "late, or its client has left",
-        ANSWERED: "replied",
+    JobState.SENT: {
+        JobState.RUNNING: "seen on the worker's page",
+        JobState.RETURNING: "others are held up",
+        JobState.WAITING: "taken back, asked about, or the worker has ended",
+        JobState.STOPPING: "late, or its client has left",
+        JobState.ANSWERED: "replied",
     },
-    RUNNING: {
-        RETURNING: "others are held up",
-        WAITING: "asked about, or the worker has ended",
-        STOPPING: "late, or its client has left",
-        ANSWERED: "replied",
+    JobState.RUNNING: {
+        JobState.RETURNING: "others are held up",
+        JobState.WAITING: "asked about, or the worker has ended",
+        JobState.STOPPING: "late, or its client has left",
+        JobState.ANSWERED: "replied",
     },
-    RETURNING: {
-        WAITING: "let go, or the worker has ended",
-        STOPPING: "late, or its client has left",
-        ANSWERED: "replied after all",
+    JobState.RETURNING: {
+        JobState.WAITING: "let go, or the worker has ended",
+        JobState.STOPPING: "late, or its client has left",
+        JobState.ANSWERED: "replied after all",
     },
-    STOPPING: {
-        ANSWERED: "let go, replied, or the worker has ended",
+    JobState.STOPPING: {
+        JobState.ANSWERED: "let go, replied, or the worker has ended",
     },
-    ANSWERED: {},
+    JobState.ANSWERED: {},
 }
 
 

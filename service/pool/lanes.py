@@ -15,10 +15,10 @@ from typing import Final
 from engine.shares.turns import Turns
 from service.pool.accounts import Accounts
 from service.pool.cost_model import QUICK, CostModel, kind_of
-from service.pool.job_state import WAITING
+from service.pool.job_state import JobState
 from service.pool.process import WorkerProcess
 from service.pool.supervisor import Supervisor
-from service.pool.ticket import DOUBTFUL, LONG, SHORT, Ticket
+from service.pool.ticket import Length, Ticket
 
 #: short jobs in the quick worker's socket from which on others help, where they have nothing to do
 _HELP: Final = 16
@@ -28,6 +28,8 @@ _HELPS: Final = 8
 _IN_TURN: Final = 2
 #: seconds that somebody's short job waits for somebody else's
 _PATIENCE: Final = 2 * QUICK
+#: each job is asked for it: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
+_LONG: Final = Length.LONG
 
 
 class Lanes:
@@ -69,7 +71,7 @@ class Lanes:
         """A job for the next worker that can take it."""
         if self._accounts.contended or self._in_turn:
             self._put_in_turn(ticket)
-        elif ticket.length >= LONG:
+        elif ticket.length >= _LONG:
             self._put_long(ticket)
         else:
             ticket.bound = QUICK
@@ -130,7 +132,7 @@ class Lanes:
         self._lane(ticket).put(ticket.account, ticket)
 
     def _wait_with_long(self, ticket: Ticket) -> None:
-        ticket.length = DOUBTFUL
+        ticket.length = Length.DOUBTFUL
         ticket.kind = kind_of(ticket.job)
         self._wait(ticket)
 
@@ -144,7 +146,7 @@ class Lanes:
 
     def hold(self, ticket: Ticket) -> None:
         """A job that a worker had waits for something else, in no lane."""
-        ticket.become(WAITING)
+        ticket.become(JobState.WAITING)
         self.charge(ticket, 0.0)
 
     def put_first(self, ticket: Ticket) -> None:
@@ -171,7 +173,7 @@ class Lanes:
                 worker.send(self._taken(self.short, owner))
         while self.long.count and (worker := self._for_long(self.long.next_of(self.long.first()))):
             ticket = self._taken(self.long, self.long.first())
-            is_long = ticket.length >= LONG
+            is_long = ticket.length >= _LONG
             if is_long and time.monotonic() + self.expected(ticket) > ticket.job.expires:
                 self.charge(ticket, 0.0)
                 self._late(ticket)
@@ -196,7 +198,7 @@ class Lanes:
             return
         served = {worker.long.account for worker in self._supervisor.general if worker.long is not None}
         try:
-            owner = self.long.first(lambda ticket: ticket.length is DOUBTFUL and ticket.account not in served)
+            owner = self.long.first(lambda ticket: ticket.length is Length.DOUBTFUL and ticket.account not in served)
         except KeyError:
             return
         quick.send(self._taken(self.long, owner))
@@ -253,7 +255,7 @@ class Lanes:
         return max(self.expected(ticket) - run, run / 10) if worker.executing is ticket else self.expected(ticket)
 
     def _lane(self, ticket: Ticket) -> Turns[Ticket]:
-        return self.short if ticket.length is SHORT else self.long
+        return self.short if ticket.length is Length.SHORT else self.long
 
     def _for_short(self) -> WorkerProcess | None:
         most, helps = (_IN_TURN, _IN_TURN) if self._in_turn else (_HELP, _HELPS)

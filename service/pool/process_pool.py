@@ -17,7 +17,7 @@ from service.errors import Refusal, fault, late, stopping
 from service.pool.accounts import Account, Accounts
 from service.pool.admission import Admission
 from service.pool.cost_model import MISJUDGED, QUICK, CostModel, JobKind, kind_of
-from service.pool.job_state import ANSWERED, RETURNING, STOPPING, WAITING
+from service.pool.job_state import JobState
 from service.pool.lanes import Lanes
 from service.pool.lending import Lending
 from service.pool.pool import Done
@@ -27,7 +27,7 @@ from service.pool.stats import Stats
 from service.pool.sum_run import PieceTicket
 from service.pool.sums import Elsewhere, Sums
 from service.pool.supervisor import Supervisor
-from service.pool.ticket import ALONE, LONG, Ticket
+from service.pool.ticket import Length, Ticket
 from service.pool.version_sets import VersionSets
 from service.pool.watch import GRACE, Watch, resident_bytes
 from service.settings import Settings
@@ -41,6 +41,9 @@ from service.transport.tensor_memory import TensorMemory
 from service.wire.media import PIECE_SUMS
 
 _logger = logging.getLogger("gradserve.pool")
+
+#: every job meets these: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
+_STOPPING, _ANSWERED, _LONG = JobState.STOPPING, JobState.ANSWERED, Length.LONG
 
 #: seconds between two looks at what is late, and looks between two inspections of the workers
 _TICK: Final = 0.02
@@ -214,9 +217,9 @@ class ProcessPool:
         if reply.recycle is not None:
             self._supervisor.dismiss(worker, reply.recycle)
         self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
-        if (ticket.length is LONG and ticket.beside is None) or (seconds > MISJUDGED and reply.cached):
+        if (ticket.length is _LONG and ticket.beside is None) or (seconds > MISJUDGED and reply.cached):
             self._learn(ticket, seconds, planned=not reply.cached)
-        if ticket.length >= LONG:
+        if ticket.length >= _LONG:
             self._supervisor.trim()
         self._end(ticket, reply)
         if self._lanes.waiting or self._sums.runs:
@@ -327,7 +330,7 @@ class ProcessPool:
 
     def go_on(self, ticket: Ticket) -> None:
         """A job that was held is to be done, before those that wait."""
-        ticket.length = max(ticket.length, LONG)
+        ticket.length = max(ticket.length, _LONG)
         self._lanes.put_first(ticket)
         self._pump()
 
@@ -374,7 +377,7 @@ class ProcessPool:
             else:
                 if ticket in executed:
                     ticket.died()
-                    ticket.length = max(ticket.length, ALONE if len(executed) > 1 else LONG)
+                    ticket.length = max(ticket.length, Length.ALONE if len(executed) > 1 else _LONG)
                 self._lanes.put_back(ticket)
         self._pump()
 
@@ -397,19 +400,19 @@ class ProcessPool:
         executed = worker.executed
         if len(executed) > 1:
             for each in executed:
-                each.length = ALONE
+                each.length = Length.ALONE
         else:
-            ticket.length = max(ticket.length, LONG)
+            ticket.length = max(ticket.length, _LONG)
             ticket.kind = kind_of(ticket.job)
             ticket.estimate = Estimate(2 * (time.monotonic() - worker.page.since), 0, 0)
         self._leave_alone(worker, ticket, [ticket])
         if (not relieved or len(executed) > 1) and not ticket.is_stopped:
-            self._watch.at(ticket.stop(RETURNING) + GRACE)
+            self._watch.at(ticket.stop(JobState.RETURNING) + GRACE)
         self._pump()
 
     def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Another worker does what would wait for this job, which has not been long enough to say so of its kind."""
-        ticket.length = ALONE
+        ticket.length = Length.ALONE
         self._leave_alone(worker, ticket, worker.executed)
         self._pump()
 
@@ -469,7 +472,7 @@ class ProcessPool:
 
     def _queue(self, ticket: Ticket, kind: JobKind, estimate: Estimate) -> None:
         """To the long jobs, if it can be in time behind them."""
-        ticket.length = max(ticket.length, LONG)
+        ticket.length = max(ticket.length, _LONG)
         ticket.kind = kind
         ticket.estimate = estimate
         ahead = self._lanes.ahead(ticket)
@@ -482,8 +485,8 @@ class ProcessPool:
         except Refusal as refusal:
             self._refuse(ticket, refusal)
             return
-        if ticket.state is not WAITING:
-            ticket.become(WAITING)
+        if ticket.state is not JobState.WAITING:
+            ticket.become(JobState.WAITING)
         self._lanes.put(ticket)
 
     def _promise(self, ticket: Ticket, nbytes: int) -> None:
@@ -508,13 +511,13 @@ class ProcessPool:
     def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
         """Nobody waits for a job any more, after this refusal: it leaves the queue, or is stopped."""
         reply = None if refusal is None else refused(refusal, ticket.job.request_id)
-        if ticket.state is WAITING:
+        if ticket.state is JobState.WAITING:
             if not self._sums.drop(ticket):
                 self._lanes.drop(ticket)
             self._end(ticket, reply)
             return
         begun = ticket.begun()
-        now = ticket.stop(STOPPING)
+        now = ticket.stop(_STOPPING)
         if begun is not None:
             self._charge(ticket, now - begun, MISJUDGED)
         self._watch.at(now + GRACE)
@@ -526,8 +529,8 @@ class ProcessPool:
 
     def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
         """No worker has the job any more: nothing is held for it, and whoever waits has the reply."""
-        wanted = ticket.state < STOPPING
-        ticket.become(ANSWERED)
+        wanted = ticket.state < _STOPPING
+        ticket.become(_ANSWERED)
         self._let_go(ticket)
         if wanted and reply is not None:
             ticket.done(reply)

@@ -14,7 +14,7 @@ from service.calls.estimate import Estimate
 from service.pool.accounts import Account
 from service.pool.cost_model import JobKind, kind_of
 from service.pool.pool import Done
-from service.pool.ticket import LONG, Ticket
+from service.pool.ticket import Length, Ticket
 from service.transport.body_memory import BodyAllocation
 from service.transport.job import Job
 from service.transport.job_result import Divisible
@@ -59,7 +59,7 @@ class PieceTicket(Ticket):
     def __init__(self, job: Job, account: Account, done: Done, abandon: Callable[..., None], run: SumRun) -> None:
         super().__init__(job, account, done, time.monotonic(), abandon)
         self.run = run
-        self.length = LONG
+        self.length = Length.LONG
         self.shared = run
 
     def died(self) -> None:

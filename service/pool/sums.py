@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, Protocol
 from service.errors import fault
 from service.pool.cost_model import QUICK
 from service.pool.sum_run import PieceTicket, PieceWork, SumRun, blocks_of_a_piece
-from service.pool.ticket import SHORT, Ticket
+from service.pool.ticket import Length, Ticket
 from service.transport.body_memory import BodyAllocation
 from service.transport.job import Job, Reply, refused
 from service.transport.job_result import Divisible
@@ -182,7 +182,7 @@ class Sums:
         request = PieceRequest(*piece.part)
         ticket = self._ticket(run, piece, request, lambda reply: self._request_came(run, piece, ticket, reply))
         if run.why.reading < QUICK:
-            ticket.length = SHORT
+            ticket.length = Length.SHORT
         self._host.add_piece(ticket)
 
     def _ticket(self, run: SumRun, piece: PieceWork, part: SumPart, came: Callable[[Reply], None]) -> PieceTicket:
