@@ -122,6 +122,8 @@ def _become(old: object, new: object) -> bool:
         vars(old).update(vars(new))
         return True
     if isinstance(old, dict) and isinstance(new, dict) and all(isinstance(a, Attr) for a in old.values()):
+        if old.keys() != new.keys():
+            return False
         for key in old:
             _become(old[key], new[key])
         return bool(old)
