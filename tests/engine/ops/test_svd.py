@@ -47,6 +47,14 @@ def test_values_and_vectors(shape: tuple[int, ...]) -> None:
     np.testing.assert_allclose(alone, s, 1e-13, 1e-14)
 
 
+def test_what_float16_does_not_hold_spoils_no_gradient() -> None:
+    """The larger value is 84,853."""
+    x = np.array([[60_000.0, 20_000.0], [-60_000.0, 20_000.0]])
+    by_narrow = derivatives(lambda a: parts(a)[1].sum(), x.astype("float16"))
+    assert by_narrow.dtype == np.float16
+    np.testing.assert_allclose(by_narrow, derivatives(lambda a: parts(a)[1].sum(), x), 1e-3)
+
+
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)], ids=str)
 def test_signs_change_no_gradient_of_what_does_not_depend_on_them(shape: tuple[int, int]) -> None:
     x, k = real(*shape), min(shape)
