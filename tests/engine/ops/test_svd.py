@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Value
+from engine.ops.svd import SingularValues
 from tests.engine.ops.matrices import evaluate, mirrored, real
 from tests.engine.ops.run import Array
 from tests.engine.ops.test_eigh import derivatives, ops_of
@@ -151,3 +152,20 @@ def test_a_matrix_without_an_answer_stands_alone() -> None:
 def test_what_is_unread_is_not_computed() -> None:
     assert "singular_values" in ops_of(lambda a: [parts(a)[1].sum()], real(3, 2))
     assert "svd" in ops_of(lambda a: [parts(a)[0].sum()], real(3, 2))
+
+
+@pytest.mark.parametrize("shape", [(40, 2), (2, 40)], ids=str)
+def test_what_is_0_is_told_by_the_larger_extent(shape: tuple[int, int]) -> None:
+    """Below 16 · 40 ε, a value passes nothing."""
+    for part, passes in ((320 * 2.0**-52, 0.0), (1280 * 2.0**-52, 1.0)):
+        x = np.eye(*shape)
+        x[1, 1] = part
+        slope = derivatives(lambda a: parts(a)[1].sum(), x)
+        assert abs(slope[0, 0] - 1) < 1e-12
+        assert abs(slope[1, 1] - passes) < 1e-12
+
+
+def test_values_alone_are_the_second_result_written_out() -> None:
+    x = real(3, 2)
+    (found,) = evaluate(lambda a: SingularValues().written_out(a, degenerate="nan"), x)
+    np.testing.assert_allclose(found, np.linalg.svd(x)[1], 1e-13)
