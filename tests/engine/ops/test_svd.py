@@ -165,6 +165,28 @@ def test_what_is_0_is_told_by_the_larger_extent(shape: tuple[int, int]) -> None:
         assert abs(slope[1, 1] - passes) < 1e-12
 
 
+@pytest.mark.parametrize("shape", [(2, 2, 3), (2, 3, 2), (1, 2, 2, 3)], ids=str)
+def test_a_batch_has_the_gradients_of_its_matrices(shape: tuple[int, ...]) -> None:
+    def loss(a: Value) -> Value:
+        u, s, vh = parts(a)
+        return (u @ vh).exp().sum() + (u.square() * s.reshape(shape=(*s.shape[:-1], 1, s.shape[-1]))).square().sum()
+
+    x = real(*shape)
+    each = [derivatives(loss, matrix) for matrix in x.reshape(-1, *shape[-2:])]
+    np.testing.assert_allclose(derivatives(loss, x), np.reshape(each, shape), 1e-11, 1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (2, 2)], ids=str)
+def test_of_a_matrix_of_zeros_all_vectors_are_left_out(shape: tuple[int, int]) -> None:
+    def loss(a: Value, degenerate: str) -> Value:
+        u, _, vh = parts(a, degenerate)
+        return u.sin().sum() + vh.sin().sum()
+
+    x = np.zeros(shape)
+    assert not derivatives(partial(loss, degenerate="whole"), x).any()
+    assert np.isnan(derivatives(partial(loss, degenerate="nan"), x)).any()
+
+
 def test_values_alone_are_the_second_result_written_out() -> None:
     x = real(3, 2)
     (found,) = evaluate(lambda a: SingularValues().written_out(a, degenerate="nan"), x)
