@@ -19,7 +19,7 @@ def stepwise(x: Array, **attrs: Any) -> Array:
     pytest.importorskip("llvmlite")
 
     def step(g: Writer, row: int) -> list[int]:
-        return [g.var(row, axes=[0], **attrs)]
+        return [g.var(row, **attrs)]
 
     asked = written(lambda g, x: g.scan(x, body=step, carries=0, sequences=1), x, floats=())
     plan = Compiler(Limits()).compile(asked.program, asked.types, Values.of_program(asked.program, asked.results)).plan
@@ -49,6 +49,7 @@ def test_one_element_does_not_vary() -> None:
         assert not run("var", x, axes=axes).any()
         assert np.isnan(run("var", x, axes=axes, ddof=1)).all()
     assert not stepwise(np.array([[3.0], [4.0]])).any()
+    assert not stepwise(np.array([3.0, 4.0])).any()
 
 
 @pytest.mark.parametrize("ddof", [0, 1])
