@@ -157,6 +157,15 @@ def test_a_constant_changes_where_it_was_imported(load: Load) -> None:
     assert module.f() == vars(other)["LIMIT"] == 1001
 
 
+def test_what_is_made_of_a_constant_changes_with_it(load: Load) -> None:
+    module, mutants = load(
+        "A = 2\nB = tuple(A * k for k in (1, 3))\nC = B[1] + 1\nD = [A]\ndef f():\n    return B, C\n"
+    )
+    put(module, mutants[0])
+    assert module.f() == ((3, 9), 10)
+    assert module.D == [2]
+
+
 def test_the_default_of_an_argument_changes(load: Load) -> None:
     module, (mutant,) = load("class C:\n    def f(self, n=1):\n        return n\n")
     put(module, mutant)
