@@ -136,3 +136,17 @@ def test_the_slope_by_s_at_a_few_points() -> None:
         wanted = [float(mp.zeta(mp.mpf(a), mp.mpf(b), 1)) for a, b in zip(s.tolist(), q.tolist(), strict=True)]
     _, found = derivatives("zeta", s, q, by=(0,))
     np.testing.assert_allclose(found, wanted, 1e-13)
+
+
+def test_the_slope_by_s_where_the_rest_of_the_sum_counts() -> None:
+    """By two thousand terms: what is behind them is less than 1e-100 of it."""
+    s, q = 120.0, 150.0
+    with mp.workdps(60):
+        wanted = -mp.fsum(mp.log(mp.mpf(q) + k) * (mp.mpf(q) + k) ** -mp.mpf(s) for k in range(2000))
+    _, found = derivatives("zeta", np.array([s]), np.array([q]), by=(0,))
+    np.testing.assert_allclose(found, [float(wanted)], 1e-12)
+
+
+def test_the_slope_by_s_where_the_rest_is_nothing() -> None:
+    _, found = derivatives("zeta", np.array([300.0, 1e200]), np.array([1.0, 1.0]), by=(0,))
+    np.testing.assert_allclose(found, [-math.log(2) * 2.0**-300, 0.0], 1e-12)
