@@ -261,10 +261,12 @@ class Session:
     def concerned(self, mutant: Mutant) -> list[tuple[float, pytest.Item]]:
         """The tests that call the function it changes, with their time; of a declaration, those of its module.
 
-        What others read there calls nothing of it: tests that name it count as well.
+        A function that no test calls is part of one: its module makes a constant with it, as it loads. What others
+        read there calls nothing of it: tests that name it count as well.
         """
         keys, noticed, path, names = list(changed(mutant)), self.noticed, mutant.path, [*_names(mutant)]
-        numbers = self.callers.get(keys[-1], []) if keys else self.declaring(path, names)
+        called = self.callers.get(keys[-1]) if keys else None
+        numbers = self.declaring(path, names) if called is None else called
         pairs = [(self.seconds[number], self.items[number]) for number in numbers]
         pairs.sort(key=lambda pair: (-noticed[path, pair[1].nodeid], _distance(pair[1].nodeid, path, names), pair[0]))
         return self.within(pairs)

@@ -10,7 +10,7 @@ import ast
 import gc
 import sys
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from inspect import CO_OPTIMIZED
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
@@ -95,9 +95,23 @@ def _assign(mutant: Mutant, module: ModuleType) -> int:
         old.__defaults__, old.__kwdefaults__ = new.__defaults__, new.__kwdefaults__
         return 1
     names = mutant.slot.targets or ()
-    for name in names:
+    for name in (*names, *(() if mutant.slot.scope else _made_of(mutant.tree, names, vars(new)))):
         _rebind(old, name, vars(new)[name])
     return len(names)
+
+
+def _made_of(tree: ast.Module, names: Iterable[str], values: Mapping[str, Any]) -> list[str]:
+    """Further numbers of a module, and tuples of such, that are made of those of these names, or of one another."""
+    known, found = set(names), list[str]()
+    for statement in tree.body:
+        if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            made = [target.id for target in targets if isinstance(target, ast.Name) and target.id not in known]
+            read = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
+            if read & known and all(isinstance(values[name], int | float | tuple) for name in made):
+                known.update(made)
+                found += made
+    return found
 
 
 def _inner(owner: Any, scope: tuple[str, ...]) -> Any:
@@ -122,6 +136,8 @@ def _become(old: object, new: object) -> bool:
         vars(old).update(vars(new))
         return True
     if isinstance(old, dict) and isinstance(new, dict) and all(isinstance(a, Attr) for a in old.values()):
+        if old.keys() != new.keys():
+            return False
         for key in old:
             _become(old[key], new[key])
         return bool(old)

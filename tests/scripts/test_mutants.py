@@ -157,6 +157,15 @@ def test_a_constant_changes_where_it_was_imported(load: Load) -> None:
     assert module.f() == vars(other)["LIMIT"] == 1001
 
 
+def test_what_is_made_of_a_constant_changes_with_it(load: Load) -> None:
+    module, mutants = load(
+        "A = 2\nB = tuple(A * k for k in (1, 3))\nC = B[1] + 1\nD = [A]\ndef f():\n    return B, C\n"
+    )
+    put(module, mutants[0])
+    assert module.f() == ((3, 9), 10)
+    assert module.D == [2]
+
+
 def test_the_default_of_an_argument_changes(load: Load) -> None:
     module, (mutant,) = load("class C:\n    def f(self, n=1):\n        return n\n")
     put(module, mutant)
@@ -169,6 +178,16 @@ def test_a_declaration_that_ops_share_changes(load: Load) -> None:
     )
     put(module, mutants[0])
     assert module.C.attrs["axis"] == Attr("int", 1, "one")
+
+
+def test_a_declaration_may_come_to_state_more(load: Load) -> None:
+    module, mutants = load(
+        "from engine.graph.attributes import Attr\nMORE = {'b': Attr('int')}\n"
+        "class C:\n    attrs = {'a': Attr('int'), **(MORE if False else {})}\n"
+    )
+    (mutant,) = (m for m in mutants if m.kind == "constant" and "True" in m.shown[1])
+    put(module, mutant)
+    assert sorted(module.C.attrs) == ["a", "b"]
 
 
 def test_a_mutant_leaves_the_file_and_the_tree_alone(load: Load) -> None:
@@ -280,6 +299,17 @@ def test_outside_of_a_class_tests_name_any_op_of_the_file(load: Load) -> None:
     ]
     ran.measure([Measured({*changed(mutants[0])}, seconds) for seconds in (1.0, 2.0, 3.0)])
     assert [seconds for seconds, _ in ran.concerned(mutants[0])] == [2.0, 3.0, 1.0]
+
+
+def test_what_makes_a_constant_is_for_all_tests_of_its_module(load: Load) -> None:
+    """The function is called as the module loads, and by no test."""
+    _, mutants = load("SERIES = tuple(k * k for k in range(3))\ndef f(x):\n    return -x\n")
+    (mutant,) = (m for m in mutants if m.kind == "operator")
+    ran = session()
+    ran.items = [cast("pytest.Item", Named(name)) for name in ("calls f", "calls nothing")]
+    (f,) = changed(mutants[-1])
+    ran.measure([Measured({f}, 1.0), Measured(set(), 2.0)])
+    assert [item.nodeid for _, item in ran.concerned(mutant)] == ["calls f"]
 
 
 def test_what_ends_a_process_is_killed_and_what_the_runner_cannot_do_is_raised(load: Load) -> None:

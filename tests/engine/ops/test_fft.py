@@ -113,6 +113,24 @@ def test_the_kernel_of_other_devices_leaves_them_out_too() -> None:
         np.testing.assert_allclose(out, FFT.irfftn(z, sizes, axes=axes, norm="ortho"), atol=1e-14)
 
 
+@pytest.mark.parametrize("n", [1, 2, 4, 5, 9, 12])
+def test_a_library_that_keeps_imaginary_parts_is_given_none_where_none_count(n: int) -> None:
+    class Library:
+        """Hands on what it is given."""
+
+        @staticmethod
+        def irfft(z: Array, *_: Any, **__: Any) -> Array:
+            return z
+
+    z = drawn(2, n // 2 + 1)
+    counted = np.ones(z.shape[1], bool)
+    counted[0] = False
+    if 2 * (n // 2) == n:
+        counted[n // 2] = False
+    found = InverseRealFft().transformed(Library, z, (1,), (n,), "backward")
+    np.testing.assert_array_equal(found, np.where(counted, z, z.real))
+
+
 def test_narrow_dtypes() -> None:
     half = drawn(6, dtype="float64").astype("float16")
     assert run("fft", half).dtype == run("rfft", half).dtype == np.complex64
@@ -156,8 +174,9 @@ def test_wrong_attributes(attrs: dict[str, Any], says: str) -> None:
     ],
 )
 def test_no_points(name: str, shape: tuple[int, ...], attrs: dict[str, Any], says: str) -> None:
-    with pytest.raises(ShapeMismatch, match=says):
+    with pytest.raises(ShapeMismatch, match=says) as caught:
         run(name, np.zeros(shape), **attrs)
+    assert caught.value.operand == 0
 
 
 def test_no_entries_are_padded_to_zeros() -> None:

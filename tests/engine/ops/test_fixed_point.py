@@ -114,13 +114,40 @@ def test_where_it_began_is_reached_in_one_step_and_counts() -> None:
 
 
 def test_how_much_may_change_is_relative_to_the_new_x() -> None:
-    """From 0 to 10, by 0.95 · (1 + 10): done in one step. From 10 to 0, by 0.95 · (1 + 0): in two."""
+    """From 0 to 10, by 0.95 · (1 + 10): done in one step. From 10 to 0, by 0.95 · (1 + 0): in two; so by 9, not 10."""
 
-    def write(g: Writer, k: int, x: int) -> list[int]:
-        return g.fixed_point(k, x, body=lambda g, k, x: [g.identity(k)], carries=1, tolerance=0.95, max_steps=9)
+    def write(tolerance: float) -> Write:
+        return lambda g, k, x: g.fixed_point(
+            k, x, body=lambda g, k, x: [g.identity(k)], carries=1, tolerance=tolerance, max_steps=9
+        )
 
-    assert [x.item() for x in values(write, 10.0, 0.0)] == [10.0, 1, True]
-    assert [x.item() for x in values(write, 0.0, 10.0)] == [0.0, 2, True]
+    assert [x.item() for x in values(write(0.95), 10.0, 0.0)] == [10.0, 1, True]
+    assert [x.item() for x in values(write(0.95), 0.0, 10.0)] == [0.0, 2, True]
+    assert [x.item() for x in values(write(9.0), 0.0, 10.0)] == [0.0, 2, True]
+    assert [x.item() for x in values(write(10.0), 0.0, 10.0)] == [0.0, 1, True]
+
+
+@pytest.mark.parametrize("dtypes", [("float32", "float64"), ("float16", "float64"), ("float16", "float32")])
+def test_how_far_carries_of_several_dtypes_have_moved_is_told_in_a_wide_one(dtypes: tuple[str, str]) -> None:
+    """1e30 and 1e300 are infinite in the narrow ones, and what is not finite ends it."""
+    narrow, wide = (np.ones((), dtype) for dtype in dtypes)
+    large = wide * (1e300 if dtypes[1] == "float64" else 1e30)
+
+    def write(g: Writer, x: int, y: int) -> list[int]:
+        step = lambda g, x, y: [g.mul_scalar(x, scalar=0.0), g.mul_scalar(y, scalar=0.5)]
+        return g.fixed_point(x, y, body=step, carries=2, tolerance=2.0, max_steps=9)[2:]
+
+    assert [found.item() for found in values(write, narrow, large)] == [1, True]
+
+
+def test_a_batch_of_what_has_no_const() -> None:
+    """cos(x) = x, from two places."""
+
+    def write(g: Writer, x: int) -> list[int]:
+        return g.fixed_point(x, body=lambda g, x: [g.cos(x)], carries=1, tolerance=1e-15, max_steps=200)[:1]
+
+    found = batch(written(write, np.array([0.2, 1.0])), [0], differentiated=False)
+    same(found, [np.full(2, 0.7390851332151607)], 1e-14)
 
 
 def test_without_a_step_it_is_unfinished_and_x_as_it_came() -> None:

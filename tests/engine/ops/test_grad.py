@@ -15,3 +15,8 @@ def test_a_cotangent_of_another_shape() -> None:
 def test_integers_are_not_differentiated() -> None:
     assert error("grad", np.zeros(2, int), np.zeros(3)).operand == 0
     assert error("grad", np.zeros(2), np.zeros(3, int)).operand == 1
+
+
+def test_a_complex_result_needs_a_cotangent() -> None:
+    refused = error("grad", np.zeros(2, complex), np.zeros(3))
+    assert (refused.code, refused.operand) == ("dtype_mismatch", 0)

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import DTYPES
+from engine import DTYPES, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
+from engine.graph.run_context import RunContext
+from engine.ops.leaves import Constant
 from tests.engine.ops.run import error, grads, run
 
 
@@ -90,6 +92,35 @@ def test_cast_moves_the_gradient_between_floats_only() -> None:
     np.testing.assert_array_equal(gradient, [1, 2, 0])
     np.testing.assert_array_equal(run("cast", x, dtype="int8"), np.array([1, -1, 0], "int8"))
     np.testing.assert_array_equal(run("cast", x, dtype="bool"), [True, True, False])
+
+
+def test_a_constant_is_handed_out_as_it_lies_unless_it_has_gaps() -> None:
+    op, run_context, value = Constant(), RunContext(np), np.arange(6.0).reshape(2, 3)
+    assert op.tensor(run_context, TensorType.of(value), value=value) is value
+    turned = op.tensor(run_context, TensorType.of(value.T), value=value.T)
+    assert turned.flags.c_contiguous
+    np.testing.assert_array_equal(turned, value.T)
+
+
+def fed(x: Any, **declared: Any) -> str | None:
+    """The code of the error that an input ends in which declares this, and is fed x."""
+    try:
+        program = Program(registry(), [Statement(registry().ops["input"], (), declared)])
+        Compiler(Limits()).forward(program, {0: TensorType.of(np.asarray(x))})
+    except EngineError as refused:
+        return refused.code
+    return None
+
+
+def test_a_feed_is_what_its_leaf_declares() -> None:
+    x = np.zeros((2, 3), "float32")
+    fitting: list[dict[str, Any]] = [{"shape": [2, 3]}, {"shape": [-1, 3]}, {"shape": [-1, -1]}, {"dtype": "float32"}]
+    assert [fed(x, **declared) for declared in fitting] == [None] * 4
+    for shape in ([3, 3], [2], [2, -1, 3], [-1, 0]):
+        assert fed(x, shape=shape) == "shape_mismatch"
+    assert fed(x, shape=[-2, 3]) == "bad_attribute"
+    assert fed(x, dtype="float64") == "dtype_mismatch"
+    assert (fed(x, zero_d=True), fed(1.0, zero_d=True)) == ("shape_mismatch", None)
 
 
 WRONG = [

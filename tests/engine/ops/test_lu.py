@@ -8,6 +8,7 @@ import pytest
 from engine import Builder, Limits, TensorType, Value, registry
 from engine.ops import lu
 from engine.planning.plan import make_plan
+from engine.transforms.vjp import vjp
 from tests.contract.cases import assert_planned_peak_holds
 from tests.engine.ops.matrices import evaluate, real
 from tests.engine.ops.run import Array
@@ -74,6 +75,36 @@ def test_a_system_that_it_solves_has_the_gradient_of_solve() -> None:
     for order in (1, 2):
         found, wanted = (derivatives(write, x, order) for write in (by_triangles, directly))
         np.testing.assert_allclose(found, wanted, 1e-7)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (3, 1), (1, 2, 5, 3), (1, 2, 3, 5), (3, 2, 4), (2, 1, 4, 4)], ids=str)
+def test_their_product_is_x_and_has_its_gradient(shape: tuple[int, ...]) -> None:
+    """Of l u = x[permutation], weighted entry by entry: the weights, each row where it came from."""
+    x, weights = real(*shape), real(*shape)
+
+    def weighted(a: Value) -> Value:
+        _, lower, upper = parts(a)
+        return ((lower @ upper) * a.builder.constant(weights)).sum()
+
+    rows = evaluate(parts, x)[0]
+    wanted = np.empty(shape)
+    np.put_along_axis(wanted, rows[..., None], weights, -2)
+    np.testing.assert_allclose(derivatives(weighted, x), wanted, 1e-10, 1e-11)
+
+
+def test_what_float16_does_not_hold_spoils_no_gradient() -> None:
+    """u₂₂ is 80,000."""
+    x = np.array([[40_000.0, 40_000.0], [-40_000.0, 40_000.0]])
+    by_narrow = derivatives(lambda a: parts(a)[2].sum(), x.astype("float16"))
+    assert by_narrow.dtype == np.float16
+    np.testing.assert_array_equal(by_narrow, derivatives(lambda a: parts(a)[2].sum(), x))
+
+
+@pytest.mark.parametrize("result", [1, 2])
+def test_no_entries_are_connected_to_their_triangles(result: int) -> None:
+    x = Builder(registry()).leaf(TensorType((2, 0), np.dtype(float)), 0)
+    y = parts(x)[result]
+    assert [g is not None for g in vjp(x.builder, [(y, y.full_like(1.0))], [x])] == [True]
 
 
 @pytest.mark.parametrize("count", [1, 40])

@@ -68,6 +68,9 @@ def test_what_does_not_fit_is_refused() -> None:
         both("nonzero", x, k=1)
     with pytest.raises(ShapeMismatch, match=r"operand 1 \(mask\) must have shape \[2\], one for each entry of axis 1"):
         both("compress", x, mask, k=1, axis=1)
+    with pytest.raises(ShapeMismatch, match="needs at least 1 axis to pick from, but the operand has 0") as caught:
+        both("compress", np.zeros(()), mask, k=1)
+    assert caught.value.operand == 0
     with pytest.raises(BadAttribute, match="k must be a whole number of at least 0"):
         both("nonzero", mask, k=-1)
     with pytest.raises(BadAttribute, match="fill must be a whole number that int8 holds"):

@@ -11,7 +11,7 @@ from tests.engine.ops.run import grads, run
 
 
 @pytest.mark.parametrize("k", [0, 1, 2, 3, 7, 12, 100, -1, -2, -5])
-@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (1, 1), (0, 0), (0, 2, 2)], ids=str)
+@pytest.mark.parametrize("shape", [(3, 3), (2, 3, 3), (1, 2, 3, 3), (1, 1), (0, 0), (0, 2, 2)], ids=str)
 def test_it_is_numpys(shape: tuple[int, ...], k: int) -> None:
     x = real(*shape) / 2 + np.eye(shape[-1])
     wanted = np.linalg.matrix_power(x, k)
@@ -59,4 +59,6 @@ def test_dtypes() -> None:
     assert small.dtype == np.float16
     np.testing.assert_array_equal(small, np.array([[1 / 9e4, 0], [0, 1]], "float16"))
     assert run("matrix_power", np.eye(2, dtype="int8"), k=3).dtype == np.float64
+    whole = np.array([[100, 1], [0, -100]], "int8")
+    np.testing.assert_array_equal(run("matrix_power", whole, k=3), np.linalg.matrix_power(whole.astype(float), 3))
     assert run("matrix_power", np.eye(2, dtype="bool"), k=0).dtype == np.float64

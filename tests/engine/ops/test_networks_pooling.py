@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine.ops.pooling import _planes
 from tests.engine.ops.run import Array, error, grads, run
 
 RNG = np.random.default_rng(0)
@@ -200,3 +201,10 @@ def test_wrong_uses(name: str, x: Array, attrs: dict[str, Any], code: str, sente
     found = error(name, x, **attrs)
     assert found.code == code
     assert found.detail == f"node 1 ({name}): {sentence}"
+
+
+def test_planes_are_looked_at_some_at_a_time_and_each_once() -> None:
+    x = np.broadcast_to(0.0, (100, 1024, 1024))
+    parts = list(_planes(x))
+    assert len(parts) > 1
+    assert [i for part in parts for i in range(len(x))[part]] == list(range(100))

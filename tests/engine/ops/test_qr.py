@@ -50,6 +50,14 @@ def test_signs_change_no_gradient_of_what_does_not_depend_on_them(shape: tuple[i
             np.testing.assert_allclose(derivatives(partial(loss, signs=signs), x, order), plain, tolerance, tolerance)
 
 
+def test_what_float16_does_not_hold_spoils_no_gradient() -> None:
+    """|r₁₁| is 67,082."""
+    x = np.array([[60_000.0, 1000.0], [-30_000.0, 60_000.0]])
+    by_narrow = derivatives(lambda a: parts(a)[1].sum(), x.astype("float16"))
+    assert by_narrow.dtype == np.float16
+    np.testing.assert_allclose(by_narrow, derivatives(lambda a: parts(a)[1].sum(), x), 1e-3)
+
+
 def test_the_gradient_of_a_projector_onto_columns() -> None:
     """d(q qᵀ) = (1 − p) dx x⁺ and its transpose, of p = x x⁺; G. Golub, V. Pereyra (1973)."""
     x, weights = real(5, 3), real(5, 5)

@@ -7,12 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine.graph.errors import IndexOutOfRange
+from engine.graph.errors import IndexOutOfRange, ShapeMismatch
+from engine.ops.scan import CountedScan
 from tests.engine.looping import (
     Write,
     Writer,
     agree,
     agree_in_batches,
+    batch,
     everything,
     gradients,
     lost,
@@ -421,3 +423,58 @@ def test_of_no_step_no_index_is_looked_at() -> None:
     assert values(write(0), np.array([9]), np.ones(2), 0.5) == [0.5]
     with pytest.raises(IndexOutOfRange):
         values(write(1), np.array([9]), np.ones(2), 0.5)
+
+
+def test_none_may_be_stated() -> None:
+    x = np.array([0.2, 0.5])
+    through = values(lambda g, x: g.scan(x, body=lambda g, x: [g.exp(x)], carries=0, sequences=1), x)
+    same(through, [np.exp(x)], 1e-15)
+    twice = values(lambda g, x: g.scan(x, body=lambda g, x: [g.add(x, x)], carries=1, sequences=0, length=2), x)
+    same(twice, [4 * x], 0)
+
+
+def test_a_batch_of_entries_with_axes_of_their_own() -> None:
+    x = random(2, 3, 2, 4)
+    through = written(lambda g, x: g.scan(x, body=lambda g, x: [g.exp(x)], carries=0, sequences=1), x)
+    same(batch(through, [0], differentiated=False), [np.exp(x)], 1e-15)
+
+
+@pytest.mark.parametrize("mapped", [0, 1, 2, 3])
+def test_the_way_back_through_a_while_in_a_batch(mapped: int) -> None:
+    """x becomes kⁿx, n the steps from i to 3: of the total, sin(zkⁿx + 0.3), the gradient by hand."""
+
+    def write(g: Writer, k: int, i: int, x: int, z: int) -> list[int]:
+        y = g.while_(
+            k,
+            i,
+            x,
+            condition=lambda g, k, i, x: [g.less(i, g.number(3.0))],
+            body=lambda g, k, i, x: [g.add_scalar(i, scalar=1.0), g.mul(k, x)],
+            carries=2,
+            max_steps=6,
+        )[1]
+        return [g.mul(z, y)]
+
+    examples = [np.array([0.4, 1.2]), np.array([0.0, 2.0]), np.array([[0.3, 0.7], [-0.5, 0.9]]), np.array([0.5, 2.0])]
+    single = [np.array(0.8), np.array(1.0), np.array([0.3, 0.7]), np.array(1.5)]
+    feeds = [examples[j] if j == mapped else single[j] for j in range(4)]
+    found = batch(written(write, *feeds), [mapped], differentiated=True)
+    for e in range(2):
+        k, i, x, z = (feeds[j][e] if j == mapped else feeds[j] for j in range(4))
+        n = 3 - i
+        slope = np.cos(z * k**n * x + 0.3)
+        by_k, by_z = np.sum(slope * z * n * k ** (n - 1) * x), np.sum(slope * k**n * x)
+        same([y[e] for y in found[1:]], [by_k, np.zeros(()), slope * z * k**n, by_z], 1e-13)
+
+
+def test_a_sequence_of_another_length_is_named_by_its_operand() -> None:
+    def write(g: Writer, *given: int) -> list[int]:
+        return g.scan(*given, body=lambda g, k, h, x, z: [g.add(h, g.mul(k, g.mul(x, z)))], carries=1, sequences=2)
+
+    with pytest.raises(ShapeMismatch, match=r"operand 3, .* 2 entries, as the entries of operand 2 says") as caught:
+        values(write, 0.3, 0.5, np.zeros(2), np.zeros(3))
+    assert caught.value.operand == 3
+
+
+def test_a_counted_scan_is_for_the_engine_alone() -> None:
+    assert CountedScan.internal

@@ -14,6 +14,7 @@ from engine.passes.pipeline import optimise
 from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp_or_zeros
 from engine.transforms.vmap import vmap
+from tests.engine.looping import batch, written
 from tests.engine.ops.run import EXECUTOR, Array, error, grads, run
 
 RNG = np.random.default_rng(12)
@@ -330,3 +331,37 @@ def test_errors_of_topk(x: Array, attrs: dict[str, Any], sentence: str) -> None:
 
 def test_a_huge_number_of_segments_is_refused_before_it_is_made() -> None:
     assert error("segment_sum", np.zeros(0), np.zeros(0, int), segments=2**62).code == "over_budget"
+
+
+# ---------------------------------------------------------------- segment_max, segment_min, segment_prod, segment_mean
+
+REDUCTIONS = ["segment_max", "segment_min", "segment_prod", "segment_mean"]
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_there_may_be_no_segment(op: str) -> None:
+    assert run(op, np.ones((0, 2)), np.zeros(0, int), segments=0).shape == (0, 2)
+    assert error(op, np.ones(2), np.zeros(2, int), segments=-1).code == "bad_attribute"
+
+
+@pytest.mark.parametrize("op", REDUCTIONS)
+def test_segment_ids_are_the_second_operand(op: str) -> None:
+    refused = error(op, np.ones(2), np.array([0, 2]), segments=2)
+    assert (refused.code, refused.operand) == ("index_out_of_range", 1)
+    refused = error(op, np.ones((2, 3)), np.zeros(3, int), segments=2)
+    assert (refused.code, refused.operand) == ("shape_mismatch", 1)
+
+
+@pytest.mark.parametrize("op", REDUCTIONS[:3])
+def test_segment_ids_outside_in_a_batch_are_the_second_operand(op: str) -> None:
+    x, ids = np.ones(2), np.array([[0, 1], [2, 0]])
+    graph = written(lambda g, x, ids: [getattr(g, op)(x, ids, segments=2)], x, ids)
+    with pytest.raises(IndexOutOfRange) as caught:
+        batch(graph, [1], differentiated=False)
+    assert caught.value.operand == 1
+
+
+def test_means_of_integers_are_those_of_floats() -> None:
+    """2⁶² + 2⁶² is no int64, and 200 rows are no int8."""
+    assert run("segment_mean", np.full(2, 2**62), np.zeros(2, int), segments=1).tolist() == [2.0**62]
+    assert run("segment_mean", np.full(200, 100, "int8"), np.zeros(200, int), segments=1).tolist() == [100.0]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from engine import Value
+from engine.ops.svd import SingularValues
 from tests.engine.ops.matrices import evaluate, mirrored, real
 from tests.engine.ops.run import Array
 from tests.engine.ops.test_eigh import derivatives, ops_of
@@ -45,6 +46,14 @@ def test_values_and_vectors(shape: tuple[int, ...]) -> None:
         np.testing.assert_allclose(q, np.broadcast_to(np.eye(k), (*shape[:-2], k, k)), 1e-12, 1e-12)
     (alone,) = evaluate(lambda a: [parts(a)[1]], x)
     np.testing.assert_allclose(alone, s, 1e-13, 1e-14)
+
+
+def test_what_float16_does_not_hold_spoils_no_gradient() -> None:
+    """The larger value is 84,853."""
+    x = np.array([[60_000.0, 20_000.0], [-60_000.0, 20_000.0]])
+    by_narrow = derivatives(lambda a: parts(a)[1].sum(), x.astype("float16"))
+    assert by_narrow.dtype == np.float16
+    np.testing.assert_allclose(by_narrow, derivatives(lambda a: parts(a)[1].sum(), x), 1e-3)
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (5, 3), (3, 5)], ids=str)
@@ -143,3 +152,42 @@ def test_a_matrix_without_an_answer_stands_alone() -> None:
 def test_what_is_unread_is_not_computed() -> None:
     assert "singular_values" in ops_of(lambda a: [parts(a)[1].sum()], real(3, 2))
     assert "svd" in ops_of(lambda a: [parts(a)[0].sum()], real(3, 2))
+
+
+@pytest.mark.parametrize("shape", [(40, 2), (2, 40)], ids=str)
+def test_what_is_0_is_told_by_the_larger_extent(shape: tuple[int, int]) -> None:
+    """Below 16 · 40 ε, a value passes nothing."""
+    for part, passes in ((320 * 2.0**-52, 0.0), (1280 * 2.0**-52, 1.0)):
+        x = np.eye(*shape)
+        x[1, 1] = part
+        slope = derivatives(lambda a: parts(a)[1].sum(), x)
+        assert abs(slope[0, 0] - 1) < 1e-12
+        assert abs(slope[1, 1] - passes) < 1e-12
+
+
+@pytest.mark.parametrize("shape", [(2, 2, 3), (2, 3, 2), (1, 2, 2, 3)], ids=str)
+def test_a_batch_has_the_gradients_of_its_matrices(shape: tuple[int, ...]) -> None:
+    def loss(a: Value) -> Value:
+        u, s, vh = parts(a)
+        return (u @ vh).exp().sum() + (u.square() * s.reshape(shape=(*s.shape[:-1], 1, s.shape[-1]))).square().sum()
+
+    x = real(*shape)
+    each = [derivatives(loss, matrix) for matrix in x.reshape(-1, *shape[-2:])]
+    np.testing.assert_allclose(derivatives(loss, x), np.reshape(each, shape), 1e-11, 1e-12)
+
+
+@pytest.mark.parametrize("shape", [(3, 2), (2, 3), (2, 2)], ids=str)
+def test_of_a_matrix_of_zeros_all_vectors_are_left_out(shape: tuple[int, int]) -> None:
+    def loss(a: Value, degenerate: str) -> Value:
+        u, _, vh = parts(a, degenerate)
+        return u.sin().sum() + vh.sin().sum()
+
+    x = np.zeros(shape)
+    assert not derivatives(partial(loss, degenerate="whole"), x).any()
+    assert np.isnan(derivatives(partial(loss, degenerate="nan"), x)).any()
+
+
+def test_values_alone_are_the_second_result_written_out() -> None:
+    x = real(3, 2)
+    (found,) = evaluate(lambda a: SingularValues().written_out(a, degenerate="nan"), x)
+    np.testing.assert_allclose(found, np.linalg.svd(x)[1], 1e-13)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.engine.ops.run import run
+from tests.engine.ops.run import grads, run
 
 A = np.arange(-13, 14)
 B = np.array([-5, -3, -1, 1, 2, 7])
@@ -39,3 +39,11 @@ def test_by_zero(op: str) -> None:
     found = run(op, np.array([3.0, 0.0, -3.0]), np.array(0.0))
     expected = [math.nan] * 3 if op == "rem" else [math.inf, math.nan, -math.inf]
     np.testing.assert_array_equal(found, expected)
+
+
+def test_a_remainder_has_the_slopes_of_its_pieces() -> None:
+    """a − b · t, where t is a / b without its fraction: 1 by a, −t by b."""
+    a, b = np.array([7.5, -7.5, 7.5, -7.5, 0.5]), np.array([2.0, 2.0, -2.0, -2.0, 2.0])
+    _, (by_a, by_b) = grads("rem", a, b)
+    np.testing.assert_array_equal(by_a, np.ones(5))
+    np.testing.assert_array_equal(by_b, [-3.0, 3.0, 3.0, -3.0, 0.0])

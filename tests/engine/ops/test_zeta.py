@@ -115,3 +115,38 @@ def test_narrow_floats_are_rounded_once() -> None:
     with np.errstate(over="ignore"):
         wanted = run("zeta", s.astype("float64"), q.astype("float64")).astype("float32")
     np.testing.assert_array_equal(run("zeta", s, q), wanted)
+
+
+def test_below_0_it_is_that_above_0_and_the_terms_up_to_there() -> None:
+    special = pytest.importorskip("scipy.special")
+    s, q = (a.ravel() for a in np.meshgrid([2.0, 3.0, 4.0], [-0.3, -0.5, -1.7, -2.5, -6.25]))
+    wanted = special.zeta(s, q + 7) + sum((q + k) ** -s for k in range(7))
+    np.testing.assert_allclose(run("zeta", s, q), wanted, 1e-13)
+    whole = np.array([0.0, -1.0, -2.0])
+    for exponent, expected in ((2.0, INF), (1.5, INF), (1.0, INF), (0.5, NAN)):
+        np.testing.assert_array_equal(run("zeta", np.full(3, exponent), whole), [expected] * 3)
+    np.testing.assert_array_equal(
+        run("zeta", np.array([2.5, 2.5]), np.array([-0.5, 0.5])), [NAN, special.zeta(2.5, 0.5)]
+    )
+
+
+def test_the_slope_by_s_at_a_few_points() -> None:
+    s, q = np.array([1.5, 2.0, 4.0, 9.0, 25.0]), np.array([0.5, 1.0, 3.0, 9.0, 20.0])
+    with mp.workdps(40):
+        wanted = [float(mp.zeta(mp.mpf(a), mp.mpf(b), 1)) for a, b in zip(s.tolist(), q.tolist(), strict=True)]
+    _, found = derivatives("zeta", s, q, by=(0,))
+    np.testing.assert_allclose(found, wanted, 1e-13)
+
+
+def test_the_slope_by_s_where_the_rest_of_the_sum_counts() -> None:
+    """By two thousand terms: what is behind them is less than 1e-100 of it."""
+    s, q = 120.0, 150.0
+    with mp.workdps(60):
+        wanted = -mp.fsum(mp.log(mp.mpf(q) + k) * (mp.mpf(q) + k) ** -mp.mpf(s) for k in range(2000))
+    _, found = derivatives("zeta", np.array([s]), np.array([q]), by=(0,))
+    np.testing.assert_allclose(found, [float(wanted)], 1e-12)
+
+
+def test_the_slope_by_s_where_the_rest_is_nothing() -> None:
+    _, found = derivatives("zeta", np.array([300.0, 1e200]), np.array([1.0, 1.0]), by=(0,))
+    np.testing.assert_allclose(found, [-math.log(2) * 2.0**-300, 0.0], 1e-12)
