@@ -244,3 +244,15 @@ def test_a_derivative_that_is_not_linear_has_no_forward_mode() -> None:
     assert caught.value.node == 1
     with pytest.raises(NotDifferentiable):
         hvp(asked)
+
+
+def test_the_nodes_of_a_body_count_wherever_it_is_called() -> None:
+    """Of a cond, they count once."""
+    g = Writer()
+    body = g.function(lambda g, x: [g.sin(g.sin(x))], 1)
+    twice = g.function(lambda g, x: g.call(*g.call(x, body=body), body=body), 1)
+    either = g.function(lambda g, p, x: g.cond(p, x, then=body, otherwise=body), 2)
+    inputs, calls, gets = 1, 2, 2
+    assert g.functions[body].weight == inputs + 2
+    assert g.functions[twice].weight == inputs + calls + gets + 2 * g.functions[body].weight
+    assert g.functions[either].weight == 2 + 1 + 1
