@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine import Batch, Compiler, EngineError
+from engine import EngineError
 from tests.engine.looping import (
     Writer,
     agree,
@@ -216,15 +216,3 @@ def test_a_predicate_is_one_bool(predicate: np.ndarray, code: str) -> None:
     with pytest.raises(EngineError) as caught:
         values(lambda g, p: g.cond(p, then=lambda g: [g.number(2.0)], otherwise=lambda g: [g.number(3.0)]), predicate)
     assert (caught.value.code, caught.value.operand) == (code, 0)
-
-
-def test_examples_that_choose_for_themselves_run_both_functions_in_its_place() -> None:
-    def write(g: Writer, p: int, x: int) -> list[int]:
-        return g.cond(p, x, then=lambda g, x: [g.sort(x, axis=0)], otherwise=lambda g, x: [g.cumsum(x, axis=0)])
-
-    asked = written(write, np.array([True, False]), random(3), floats=())
-    call = Batch.of_program(asked.program, asked.types, [0], outputs=asked.results)
-    steps = Compiler(asked.program.limits).compile(asked.program, asked.types, call).plan.steps
-    names = {step.op.name for step in steps}
-    assert {"sort", "cumsum"} <= names
-    assert "call" not in names
