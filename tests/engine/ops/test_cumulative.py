@@ -26,10 +26,10 @@ def test_what_is_minus_infinity_so_far_takes_no_gradient() -> None:
 
 
 def test_infinities_so_far_share_the_gradient() -> None:
-    x = np.array([0.0, INF, 1.0, INF])
-    value, (gradient,) = grads("cumlogsumexp", x, axis=0, cotangent=[1.0, 2.0, 4.0, 8.0])
-    np.testing.assert_array_equal(value, [0, INF, INF, INF])
-    np.testing.assert_allclose(gradient, [1, 2 + 4 + 8 / 2, 0, 8 / 2], 1e-15)
+    x = np.array([[0.0, INF, 1.0, INF, -1.0]])
+    value, (gradient,) = grads("cumlogsumexp", x, axis=1, cotangent=[[1.0, 2.0, 4.0, 8.0, 16.0]])
+    np.testing.assert_array_equal(value, [[0, INF, INF, INF, INF]])
+    np.testing.assert_allclose(gradient, [[1, 2 + 4 + 8 / 2 + 16 / 2, 0, 8 / 2 + 16 / 2, 0]], 1e-15)
 
 
 @pytest.mark.parametrize("op", ["cumprod", "cumlogsumexp", "cummax", "cummin"])
