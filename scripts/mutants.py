@@ -264,7 +264,8 @@ class Session:
         What others read there calls nothing of it: tests that name it count as well.
         """
         keys, noticed, path, names = list(changed(mutant)), self.noticed, mutant.path, [*_names(mutant)]
-        numbers = self.callers.get(keys[-1], []) if keys else self.declaring(path, names)
+        calling = self.callers.get(keys[-1]) if keys else None  # a generator of a constant ran before all tests
+        numbers = self.declaring(path, names) if calling is None else calling
         pairs = [(self.seconds[number], self.items[number]) for number in numbers]
         pairs.sort(key=lambda pair: (-noticed[path, pair[1].nodeid], _distance(pair[1].nodeid, path, names), pair[0]))
         return self.within(pairs)

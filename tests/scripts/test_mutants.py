@@ -282,6 +282,16 @@ def test_outside_of_a_class_tests_name_any_op_of_the_file(load: Load) -> None:
     assert [seconds for seconds, _ in ran.concerned(mutants[0])] == [2.0, 3.0, 1.0]
 
 
+def test_what_a_constant_is_generated_by_is_for_the_tests_of_its_module(load: Load) -> None:
+    """No test calls the generator, which has run by then."""
+    _, mutants = load("def f(x):\n    return x + 1\nTWICE = tuple(k * 2 for k in range(3))\n")
+    ran = session()
+    ran.items = [cast("pytest.Item", Named("tests/calls_f"))]
+    ran.measure([Measured({*changed(mutants[0])}, 1.0)])
+    assert all(changed(mutant) for mutant in mutants if mutant.shown[0] == "k * 2")
+    assert all(ran.concerned(mutant) for mutant in mutants)
+
+
 def test_what_ends_a_process_is_killed_and_what_the_runner_cannot_do_is_raised(load: Load) -> None:
     _, (mutant,) = load("y = 1\n")
     ran = session()
