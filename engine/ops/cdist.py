@@ -72,12 +72,11 @@ class CDist(Formula):
         last = (apart.ndim - 1,)
         if p == 2:
             return apart.norm(axes=last)
-        total = _powered(apart.abs(), p).sum(axes=last)
-        return total if p == 1 else _powered(total, 1 / p)
+        return _powered(_powered(apart.abs(), p).sum(axes=last), 1 / p)
 
 
 def _powered(x: Value, exponent: float) -> Value:
     if exponent == 1:
         return x
-    is_there = x > 0
-    return is_there.where(is_there.where(x, 1.0) ** exponent, 0.0)
+    is_zero = x.equal(0.0)
+    return is_zero.where(0.0, is_zero.where(1.0, x) ** exponent)

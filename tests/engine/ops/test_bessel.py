@@ -108,3 +108,16 @@ def test_at_0_and_at_the_ends() -> None:
     np.testing.assert_array_equal(derivatives("i1", x, by=0)[1], [0.5, 0.5, INF, INF, NAN, INF, INF])
     np.testing.assert_array_equal(derivatives("i0e", x, by=0)[1][:5], [0, 0, 0, 0, NAN])
     np.testing.assert_array_equal(derivatives("i1e", x, by=0)[1][:5], [0.5, 0.5, 0, 0, NAN])
+
+
+def test_derivatives_next_to_1_where_the_series_ends() -> None:
+    """Of order 1 and 2, as SciPy has them."""
+    ivp = pytest.importorskip("scipy.special").ivp
+    x = np.array([-1.25, -0.9, 0.25, 0.75, 1.0, 1.5])
+    value, first, second = (ivp(1, x, order) for order in range(3))
+    for found, wanted in zip(derivatives("i1", x), (value, first, second), strict=True):
+        np.testing.assert_allclose(found, wanted, 1e-14)
+    sign, shrunk = np.sign(x), np.exp(-np.abs(x))
+    scaled_ones = value, first - sign * value, second - 2 * sign * first + value
+    for found, wanted in zip(derivatives("i1e", x), scaled_ones, strict=True):
+        np.testing.assert_allclose(found, shrunk * wanted, 1e-13, 1e-15)

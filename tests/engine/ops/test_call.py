@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine import Batch, Compiler
 from engine.graph.errors import NotDifferentiable
 from tests.engine.looping import (
     Writer,
@@ -244,3 +245,29 @@ def test_a_derivative_that_is_not_linear_has_no_forward_mode() -> None:
     assert caught.value.node == 1
     with pytest.raises(NotDifferentiable):
         hvp(asked)
+
+
+def test_the_nodes_of_a_body_count_wherever_it_is_called() -> None:
+    """Of a cond, they count once."""
+    g = Writer()
+    body = g.function(lambda g, x: [g.sin(g.sin(x))], 1)
+    twice = g.function(lambda g, x: g.call(*g.call(x, body=body), body=body), 1)
+    either = g.function(lambda g, p, x: g.cond(p, x, then=body, otherwise=body), 2)
+    inputs, calls, gets = 1, 2, 2
+    assert g.functions[body].weight == inputs + 2
+    assert g.functions[twice].weight == inputs + calls + gets + 2 * g.functions[body].weight
+    assert g.functions[either].weight == 2 + 1 + 1
+
+
+def test_what_the_engine_calls_stands_in_its_place() -> None:
+    """As both functions of a cond whose examples choose for themselves."""
+
+    def write(g: Writer, p: int, x: int) -> list[int]:
+        return g.cond(p, x, then=lambda g, x: [g.sort(x, axis=0)], otherwise=lambda g, x: [g.cumsum(x, axis=0)])
+
+    asked = written(write, np.array([True, False]), random(3), floats=())
+    call = Batch.of_program(asked.program, asked.types, [0], outputs=asked.results)
+    steps = Compiler(asked.program.limits).compile(asked.program, asked.types, call).plan.steps
+    names = {step.op.name for step in steps}
+    assert {"sort", "cumsum"} <= names
+    assert "call" not in names

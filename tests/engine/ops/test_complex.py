@@ -343,3 +343,10 @@ def test_nan_in_either_part_is_nan() -> None:
     assert not run("is_finite", z).any()
     assert not run("equal", z, z).any()
     assert run("not_equal", z, z).all()
+
+
+def test_a_real_number_has_no_imaginary_part() -> None:
+    x = np.array([1.5, -2.0, np.inf])
+    for dtype in ("float16", "float64"):
+        np.testing.assert_array_equal(run("imag", x.astype(dtype)), np.zeros(3, dtype))
+        np.testing.assert_array_equal(run("real", x.astype(dtype)), x.astype(dtype))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from engine import EngineError
 from tests.engine.looping import (
     Writer,
     agree,
@@ -204,3 +205,14 @@ def test_conds_within_conds_within_conds() -> None:
     for x in (-0.5, 0.15, 0.35, 0.9):
         agree(at(3), plain, x, 0.7)
     agree_in_batches(at(3), plain, 0.3, 0.7, mapped=[[0], [1], [0, 1]])
+
+
+@pytest.mark.parametrize(
+    ("predicate", "code"),
+    [(np.float64(1), "dtype_mismatch"), (np.array([True]), "shape_mismatch")],
+    ids=["a number", "an axis"],
+)
+def test_a_predicate_is_one_bool(predicate: np.ndarray, code: str) -> None:
+    with pytest.raises(EngineError) as caught:
+        values(lambda g, p: g.cond(p, then=lambda g: [g.number(2.0)], otherwise=lambda g: [g.number(3.0)]), predicate)
+    assert (caught.value.code, caught.value.operand) == (code, 0)

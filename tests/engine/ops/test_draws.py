@@ -206,3 +206,16 @@ def test_draws_of_another_dtype_and_of_no_shape_are_refused() -> None:
     assert "attribute k must be a whole number of at least 0" in str(error("random_split", KEY, k=-1))
     assert error("random_categorical", KEY, np.zeros((2, 0))).code == "shape_mismatch"
     assert error("random_uniform", KEY, shape=[2**40], dtype="float32").code == "over_budget"
+
+
+def test_bernoulli_is_less_than_and_not_as_much_as_its_probability() -> None:
+    for dtype in ("float32", "float64"):
+        p = drawn("random_uniform", shape=[50], dtype=dtype)
+        assert not run("random_bernoulli", KEY, p).any()
+        assert run("random_bernoulli", KEY, np.nextafter(p, np.ones((), dtype))).all()
+
+
+def test_only_an_op_that_batches_have_put_axes_before_is_the_engines_own() -> None:
+    for op in (draws.RandomKey, draws.RandomBits, draws.RandomPermutation):
+        assert (op().batches, op().internal) == (0, False)
+        assert (op(2).batches, op(2).internal) == (2, True)

@@ -235,3 +235,26 @@ def test_a_matrix_that_is_refused_alone_has_no_answer(monkeypatch: pytest.Monkey
     for y, other in zip(found, wanted, strict=True):
         assert np.isnan(y[1]).all()
         np.testing.assert_array_equal(y[[0, 2]], other[[0, 2]])
+
+
+def test_gradients_of_float16_are_computed_in_a_wider_one() -> None:
+    """Where its own eigenvalues, 2⁻⁶ apart, would be taken for equal: 1 / gap is 64."""
+    x = np.diag([1.0, 1 + 2**-6]).astype("float16")
+    found = derivatives(lambda a: (both(a)[1] * a.builder.constant(np.float16([[0, 0.5], [0, 0]]))).sum(), x)
+    assert found.dtype == np.float16
+    np.testing.assert_array_equal(np.abs(found), np.array([[0, 16], [16, 0]]))
+
+
+def test_what_is_equal_depends_on_the_extent_of_matrices_and_of_nothing_else() -> None:
+    """Of 2 × 2 ones what is closer than 32 ε, however many there are."""
+    x = np.broadcast_to(np.diag([1.0, 1 + 64 * 2.0**-52]), (8, 8, 2, 2))
+    assert np.isfinite(derivatives(lambda a: both(a)[1].sum(), x)).all()
+
+
+def test_eigenvalues_alone_are_written_out_as_those_of_both() -> None:
+    x = even(3, 3)
+    builder = Builder(registry())
+    narrowed = optimise(builder.graph([both(builder.leaf(TensorType.of(x), 0))[0]]))
+    (node,) = (node for node in narrowed.nodes if node.op.name == "eigh_values")
+    (found,) = evaluate(lambda a: node.op.written_out(a, **node.attrs), x)
+    np.testing.assert_allclose(found, np.linalg.eigvalsh(x), 1e-13)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, TensorType, registry
+from engine.ops import attention
 from engine.ops.attention import is_large
 from engine.transforms.vmap import vmap
 from tests.contract.cases import LIMITS, run_graph
@@ -197,3 +198,59 @@ def test_wrong_uses(operands: tuple[Array, ...], code: str, sentence: str) -> No
     found = error("attention", *operands)
     assert found.code == code
     assert found.detail == f"node {len(operands)} (attention): {sentence}"
+
+
+def many_heads(*mask: int) -> list[Array]:
+    """q of four heads, k and v of two, and a mask of a shape, if any."""
+    rng = np.random.default_rng(1)
+    return [rng.normal(size=shape) for shape in [(4, 3, 2), (2, 5, 2), (2, 5, 3), *([mask] if mask else [])]]
+
+
+@pytest.mark.parametrize("shape", [(), (5,), (3, 5), (1, 3, 5), (4, 3, 5), (4, 1, 1)], ids=str)
+def test_each_head_of_k_and_v_serves_neighbours_of_q(shape: tuple[int, ...]) -> None:
+    q, k, v, *mask = many_heads(*shape)
+    full = np.broadcast_to(mask[0] if mask else 0.0, (4, 3, 5))
+    wanted = np.stack([attend(q[i], k[i // 2], v[i // 2], full[i]) for i in range(4)])
+    np.testing.assert_allclose(run("attention", q, k, v, *mask, grouped=True), wanted, 1e-12)
+
+
+@pytest.mark.parametrize(
+    ("operand", "shape", "sentence"),
+    [
+        (0, (3, 2), "operand 0 (q) must have at least 3 axes, the first of the last three of heads"),
+        (1, (3, 5, 2), "operand 1 (k) must have a divisor of 4 heads, those of q, on its axis -3"),
+        (1, (0, 5, 2), "operand 1 (k) must have a divisor of 4 heads, those of q, on its axis -3"),
+        (2, (4, 5, 3), "operand 2 (v) must have extent 2 on axis -3 (the heads of k)"),
+        (3, (2, 3, 5), "operand 3 (mask) must have 1 or 4 heads, those of q, on its axis -3"),
+        (3, (1, 2, 3, 5), "operand 3 (mask) must have 1 or 4 heads, those of q, on its axis -3"),
+    ],
+)
+def test_heads_that_do_not_go_together(operand: int, shape: tuple[int, ...], sentence: str) -> None:
+    operands = many_heads(4, 3, 5)
+    operands[operand] = np.zeros(shape)
+    found = error("attention", *operands, grouped=True)
+    assert (found.code, found.operand) == ("shape_mismatch", operand)
+    assert found.detail == f"node 4 (attention): {sentence}, but has shape {list(shape)}"
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_one_tensor_without_axes(place: int) -> None:
+    operands = [Q, K, V]
+    operands[place] = np.array(1.0)
+    assert (found := error("attention", *operands)).code == "shape_mismatch"
+    assert found.operand == place
+
+
+def test_scores_that_are_not_held_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a mask, of operands of several dtypes, and of halves, which have an op of their own."""
+    monkeypatch.setattr(attention, "SCORES_HELD", 0)
+    monkeypatch.setattr(attention, "OUTWEIGHED", 0)
+    np.testing.assert_allclose(run("attention", Q, K, V, BIAS), attend(Q, K, V, BIAS), 1e-12)
+    narrow = Q.astype("float32")
+    mixed = run("attention", narrow, K, V)
+    assert mixed.dtype == np.float64
+    np.testing.assert_allclose(mixed, attend(narrow.astype("float64"), K, V), 1e-12)
+    q, k, v = (np.random.default_rng(2).normal(size=(n, 8)).astype("float16") for n in (4, 5, 5))
+    halves = run("attention", q, k, v)
+    assert halves.dtype == np.float16
+    np.testing.assert_allclose(halves, attend(*(x.astype("float64") for x in (q, k, v))), 2**-9, 2**-11)

@@ -1,0 +1,42 @@
+"""Casts that make complex numbers of real ones, and those that are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from engine import Builder, TensorType, registry
+from tests.contract.cases import run_graph
+from tests.engine.ops.run import error, run
+
+REALS = ("float16", "float32", "float64", "int64", "bool")
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("source", REALS)
+def test_a_real_number_has_no_imaginary_part(source: str, dtype: str) -> None:
+    x = np.array([1, 0, 3], source)
+    found = run("cast", x, dtype=dtype)
+    assert found.dtype == dtype
+    np.testing.assert_array_equal(found, x.astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128", "float64", "int64"])
+@pytest.mark.parametrize("source", [*REALS, "complex64"])
+def test_in_elements_it_is_the_same_or_not_written(source: str, dtype: str) -> None:
+    if source == "complex64" and not dtype.startswith("complex"):
+        return
+    x, builder = np.array([1, 0, 3], source), Builder(registry())
+    leaf = builder.leaf(TensorType.of(x), 0)
+    y = registry().ops["cast"].in_elements(leaf, dtype=np.dtype(dtype))  # type: ignore[attr-defined]
+    assert (y is not None) == ((source, dtype) in {("float32", "complex64"), ("float64", "complex128")})
+    if y is not None:
+        (found,) = run_graph(builder.graph([y]), {0: x})
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, x.astype(dtype))
+
+
+def test_a_complex_number_does_not_become_real() -> None:
+    found = error("cast", np.array([1j]), dtype="float64")
+    assert (found.code, found.operand) == ("dtype_mismatch", 0)
+    assert "operand 0 (x) is complex128, which cast does not make float64: use real, imag or abs" in found.detail
