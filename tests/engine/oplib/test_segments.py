@@ -36,7 +36,7 @@ def test_segments_are_what_their_rows_say(op: str, shape: tuple[int, ...]) -> No
 
 
 @pytest.mark.parametrize("ufunc", ["maximum", "minimum", "multiply"])
-@pytest.mark.parametrize("shape", [(37, 3), (1,), (0, 2)])
+@pytest.mark.parametrize("shape", [(37, 3), (32,), (1,), (0, 2)])
 def test_the_way_of_other_devices_gives_the_same(ufunc: str, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)
     x, ids = rng.normal(size=shape), rng.integers(0, 5, shape[0])
