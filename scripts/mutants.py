@@ -263,7 +263,9 @@ class Session:
 
         What others read there calls nothing of it: tests that name it count as well.
         """
-        keys, noticed, path, names = list(changed(mutant)), self.noticed, mutant.path, [*_names(mutant)]
+        # what ran as the module was loaded, as a generator there does, is called by no test
+        keys = [key for key in changed(mutant) if key in self.live]
+        noticed, path, names = self.noticed, mutant.path, [*_names(mutant)]
         numbers = self.callers.get(keys[-1], []) if keys else self.declaring(path, names)
         pairs = [(self.seconds[number], self.items[number]) for number in numbers]
         pairs.sort(key=lambda pair: (-noticed[path, pair[1].nodeid], _distance(pair[1].nodeid, path, names), pair[0]))

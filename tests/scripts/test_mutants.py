@@ -251,6 +251,7 @@ def test_tests_come_by_what_they_noticed_then_by_what_they_are_about_then_by_the
     _, mutants = load("def f(a, b):\n    return -(a * b)\n")
     ran = session("--seconds", "5")
     (called,) = changed(mutants[0])
+    ran.live = {called: []}
     about = f"tests/test_{mutants[0].path.stem}.py::test_it"
     times = {"slow": 2.0, "quick": 1.0, "too slow": 4.0, about: 1.5}
     ran.items = [cast("pytest.Item", Named(name)) for name in (*times, "calls nothing of it")]
@@ -271,11 +272,23 @@ def test_tests_that_name_a_file_or_its_op_come_before_those_about_its_room(load:
     assert [item.nodeid for _, item in ran.concerned(mutants[-1])] == [ids[2], ids[3], ids[1], ids[0]]
 
 
+def test_what_ran_as_a_module_was_loaded_is_for_tests_that_name_the_file(load: Load) -> None:
+    """A generator there is gone: no test calls it, though what it made is read."""
+    _, mutants = load("THIRDS = tuple(i / 3 for i in range(4))\n")
+    (path,) = {mutant.path for mutant in mutants}
+    ran = session()
+    ran.items = [cast("pytest.Item", Named(name)) for name in ("tests/others", f"tests/{path.stem}")]
+    ran.measure([Measured(set(), 1.0), Measured(set(), 2.0)])
+    for mutant in mutants:
+        assert [item.nodeid for _, item in ran.concerned(mutant)] == [f"tests/{path.stem}"]
+
+
 def test_outside_of_a_class_tests_name_any_op_of_the_file(load: Load) -> None:
     _, mutants = load(
         'def f(x):\n    return x + 1\nclass Op:\n    name = "double"\nclass Other:\n    name = "triple"\n'
     )
     ran = session()
+    ran.live = {called: [] for called in changed(mutants[0])}
     ran.items = [
         cast("pytest.Item", Named(name)) for name in ("tests/quick", "tests/slow[double]", "tests/slower[triple]")
     ]

@@ -6,12 +6,19 @@ import numpy as np
 import pytest
 
 from engine import TensorType
-from engine.oplib.lapack_work import lapack_bytes, qr_length
+from engine.oplib.lapack_work import _taken, lapack_bytes, qr_length
 
 lapack = pytest.importorskip("scipy.linalg").lapack
 
 REAL, COMPLEX = np.dtype("float64"), np.dtype("complex128")
 NAMES = ["eigh", "eigvalsh", "svd", "svdvals", "qr"]
+
+
+@pytest.fixture(autouse=True)
+def anew() -> None:
+    """Nothing is known from before."""
+    qr_length.cache_clear()
+    _taken.cache_clear()
 
 
 def taken(name: str, *shape: int, dtype: str = "float64") -> int:
