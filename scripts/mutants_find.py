@@ -244,7 +244,7 @@ def _negated(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
 def _constants(slot: Slot, value: object) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(value, bool):
         yield "constant", ast.Constant(not value)
-    elif isinstance(value, int | float):
+    elif isinstance(value, int | float) and value + 1 != value:  # of 1e30, one more is no mistake
         yield "constant", ast.Constant(value + 1)
         if _names_an_axis(slot):
             yield "axis", ast.Constant(value - 1)

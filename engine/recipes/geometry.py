@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -100,13 +101,9 @@ def _on_three_axes(x: TensorType) -> Tensor:
     return Tensor((*x.shape[:2], *[1] * more, *x.shape[2:]), (*steps[:2], *[0] * more, *steps[2:]))
 
 
-def _pooled(direction: PoolDirection) -> GeometryOf:
+def _pooled(direction: PoolDirection, out: TensorType, x: TensorType, **attrs: Any) -> DirectedPool | None:
     """The geometry of what gives something for each window."""
-
-    def made(out: TensorType, x: TensorType, **attrs: Any) -> DirectedPool | None:
-        return DirectedPool(_pool(out, x, **attrs), direction) if _are_alike(x) else None
-
-    return made
+    return DirectedPool(_pool(out, x, **attrs), direction) if _are_alike(x) else None
 
 
 def _max_back(_: TensorType, g: TensorType, x: TensorType, **attrs: Any) -> DirectedPool | None:
@@ -140,13 +137,13 @@ def _are_alike(*types: TensorType) -> bool:
 #: class of ops → what makes the geometry of their nodes
 GEOMETRIES: Final[Mapping[type[Kernel], GeometryOf]] = MappingProxyType(
     {
-        AvgPool2D: _pooled("avg"),
+        AvgPool2D: partial(_pooled, "avg"),
         Correlation: _forward,
         KernelGradient: _by_kernel,
         MatMul: product_geometry,
-        MaxPool2D: _pooled("max"),
+        MaxPool2D: partial(_pooled, "max"),
         MaxPool2DBack: _max_back,
-        MaxPool2DIndices: _pooled("max_indices"),
+        MaxPool2DIndices: partial(_pooled, "max_indices"),
         TransposedConvolution: _adjoint,
     }
 )

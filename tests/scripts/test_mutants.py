@@ -87,6 +87,7 @@ def test_mistakes(tmp_path: Path, text: str, mistakes: list[str]) -> None:
         "raise ValueError(f'{n + 1} of {m}')",
         "zip(a, b, strict=True)",
         "if TYPE_CHECKING:\n    n = 1",
+        "most = 1e30",
     ],
 )
 def test_what_has_no_meaning_for_a_result_is_left_alone(tmp_path: Path, text: str) -> None:

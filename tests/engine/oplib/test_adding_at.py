@@ -9,7 +9,7 @@ import pytest
 
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
-from engine.oplib.adding_at import add_elements, add_rows, add_rows_bytes
+from engine.oplib.adding_at import add_at, add_elements, add_rows, add_rows_bytes
 from tests.engine.oplib.values import allocated
 
 RNG = np.random.default_rng(5)
@@ -40,7 +40,7 @@ def assert_same(found: np.ndarray[Any, Any], wanted: np.ndarray[Any, Any]) -> No
 @pytest.mark.parametrize("dtype", SUMS)
 @pytest.mark.parametrize("index", ["int64", "int32", "uint8"])
 @pytest.mark.parametrize(
-    "shape", [(50_000,), (30_000, 8), (40, 900), (3, 50_000), (7, 2, 5), (5, 0), (0, 4), (1, 1)], ids=str
+    "shape", [(50_000,), (30_000, 8), (40, 900), (3, 50_000), (6, 2), (7, 2, 5), (5, 0), (0, 4), (1, 1)], ids=str
 )
 def test_rows(shape: tuple[int, ...], index: str, dtype: str) -> None:
     rows, places = drawn(shape, dtype), RNG.integers(0, 9, shape[0]).astype(index)
@@ -80,3 +80,30 @@ def test_rows_take_no_more_memory_than_is_said(shape: tuple[int, ...], dtype: st
     rows, places, found = np.ones(shape, dtype), np.zeros(shape[0], "int64"), np.zeros((9, *shape[1:]))
     most = add_rows_bytes(TensorType.of(found), TensorType.of(rows))
     assert allocated(lambda: add_rows(RunContext(np), found, places, rows)) <= most + 20_000
+
+
+class Atomic:
+    """NumPy, which adds neither to signed numbers of 64 bits, as CUDA, nor any others than these together."""
+
+    asarray = staticmethod(np.asarray)
+
+    class add:  # noqa: N801 - as NumPy's
+        @staticmethod
+        def at(target: np.ndarray[Any, Any], index: tuple[Any, ...], updates: Any) -> None:
+            assert target.dtype == np.asarray(updates).dtype != "int64"
+            np.add.at(target, index, updates)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "int32", "float32", "float64"])
+def test_a_gpu_adds_whole_numbers_of_64_bits_as_unsigned_ones(dtype: str) -> None:
+    """Of negative numbers the same bits; a number alone counts as one of these."""
+    updates, places = drawn((40,), dtype), RNG.integers(0, 9, 40)
+    found = drawn((9,), dtype)
+    wanted = found.copy()
+    with np.errstate(invalid="ignore"):
+        add_at(RunContext(Atomic, device="cuda"), found, (places,), updates)
+        np.add.at(wanted, (places,), updates)
+    assert_same(found, wanted)
+    add_at(RunContext(Atomic, device="cuda"), found, (places,), found.dtype.type(-3))
+    np.add.at(wanted, (places,), -3)
+    assert_same(found, wanted)

@@ -7,7 +7,9 @@ import pytest
 
 from engine import Builder, TensorType, registry
 from engine.graph.errors import IndexOutOfRange
+from engine.graph.limits import NO_LIMITS
 from engine.oplib.apart import apart
+from engine.transforms.vmap import vmap
 from tests.contract.cases import run_graph
 
 
@@ -32,3 +34,24 @@ def test_what_is_of_another_example_is_refused(entry: int) -> None:
     made = apart(builder.leaf(TensorType((2, 1), np.dtype("int64")), 0), 100, 1)
     with pytest.raises(IndexOutOfRange, match=r"operand 1 .* in \[0, 100\)"):
         run_graph(builder.graph([made]), {0: np.array([[3], [entry]])})
+
+
+def test_the_examples_come_first_unless_an_axis_is_said() -> None:
+    """Also where none of them has anything to index: the first operand of its node."""
+    builder = Builder(registry())
+    x, nothing = (builder.leaf(TensorType(shape, np.dtype("int8")), shape) for shape in ((2, 3), (2, 0)))
+    found, empty = run_graph(
+        builder.graph([apart(x, 10, 0), apart(nothing, 0, 0)]),
+        {(2, 3): np.zeros((2, 3), "int8"), (2, 0): np.zeros((2, 0), "int8")},
+    )
+    assert found.tolist() == [[0, 0, 0], [10, 10, 10]]
+    assert empty.shape == (2, 0)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_batched_the_examples_lie_along_the_next_axis(axis: int) -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((2, 3), np.dtype("int64")), "x")
+    index = np.arange(24).reshape(4, 2, 3)
+    (found,) = run_graph(vmap(builder.graph([apart(x, 100, 0, axis)]), {"x"}, 4, NO_LIMITS), {"x": index})
+    np.testing.assert_array_equal(found, index + 100 * np.indices((4, 2, 3))[axis + 1])

@@ -12,6 +12,7 @@ from engine.graph.ir import Value
 from engine.oplib.attention_gradients import GRADIENTS, MASK_GRADIENT
 from engine.oplib.attention_rows import AttentionRows
 from engine.oplib.score_op import ScoreOp, batch_axes
+from engine.transforms.vjp import vjp
 from tests.contract.cases import run_graph
 
 Array = np.ndarray[Any, Any]
@@ -46,6 +47,27 @@ def test_kernels_are_their_formulas(mask: Array | None, causal: bool) -> None:
         found, wanted = both(op, back, scale=0.6, causal=causal)
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_allclose(a, b, 1e-11, 1e-12)
+
+
+@pytest.mark.parametrize("of_y", [False, True])
+@pytest.mark.parametrize("mask", [None, SHOWN, ADDED], ids=["no mask", "bool", "float"])
+def test_the_logarithms_have_derivatives(mask: Array | None, of_y: bool) -> None:
+    """Alone, and beside those of y: those of a row's are its probabilities."""
+    g, by_lse = RNG.normal(size=(2, 5, 4)) * of_y, RNG.normal(size=(2, 5, 1))
+    arrays = [Q, K, V, *([] if mask is None else [mask]), g, by_lse]
+    builder = Builder(registry())
+    *operands, gs, by = (builder.leaf(TensorType.of(a), i) for i, a in enumerate(arrays))
+    made = builder.emit(AttentionRows(), operands, {"scale": 0.6, "causal": False})
+    seeds = [(made.output(1), by), *([(made.output(0), gs)] if of_y else [])]
+    gradients = [x for x in vjp(builder, seeds, operands) if x is not None]
+    found = run_graph(builder.graph(gradients), dict(enumerate(arrays)))
+    p = np.exp(0.6 * Q @ K.swapaxes(-1, -2) + (ADDED if mask is ADDED else 0.0)) * (SHOWN if mask is SHOWN else 1.0)
+    p /= p.sum(-1, keepdims=True)
+    dp = g @ V.swapaxes(-1, -2)
+    ds = p * (dp - (p * dp).sum(-1, keepdims=True) + by_lse)
+    wanted = [0.6 * ds @ K, 0.6 * ds.swapaxes(-1, -2) @ Q, p.swapaxes(-1, -2) @ g]
+    for a, b in zip(found, [*wanted, ds] if mask is ADDED else wanted, strict=True):
+        np.testing.assert_allclose(a, b, 1e-11, 1e-12)
 
 
 def test_axes_of_batches_broadcast() -> None:

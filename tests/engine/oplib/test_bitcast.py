@@ -25,7 +25,7 @@ def seen(x: Any, dtype: str, *, turned: bool = False) -> tuple[Plan, Any]:
     return plan, found
 
 
-@pytest.mark.parametrize(
+SEEN = pytest.mark.parametrize(
     ("shape", "dtype", "wanted"),
     [
         ((4, 6), "float32", (4, 6)),
@@ -36,6 +36,15 @@ def seen(x: Any, dtype: str, *, turned: bool = False) -> tuple[Plan, Any]:
         ((0, 2), "float64", (0,)),
     ],
 )
+
+
+@SEEN
+def test_a_type_says_how_elements_are_seen(shape: tuple[int, ...], dtype: str, wanted: tuple[int, ...]) -> None:
+    value = bitcast(Builder(registry()).leaf(TensorType(shape, X.dtype), 0), np.dtype(dtype))
+    assert value.type == TensorType(wanted, np.dtype(dtype))
+
+
+@SEEN
 def test_elements_are_as_numpy_sees_the_memory(shape: tuple[int, ...], dtype: str, wanted: tuple[int, ...]) -> None:
     x = X[: int(np.prod(shape))].reshape(shape)
     plan, found = seen(x, dtype)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
+import numpy as np
+import pytest
+
+from engine.graph.ir import Value
 from engine.oplib import cofactors
 from engine.oplib.cofactors import Cofactors
+from engine.transforms.vjp import vjp
 from tests.engine.ops.matrices import evaluate, regular
+
+Array = np.ndarray[Any, Any]
 
 
 def test_products_of_others() -> None:
@@ -15,9 +22,25 @@ def test_products_of_others() -> None:
     assert cofactors._products_of_others(np, np.array([[4.0]])) == 1
 
 
-def test_they_are_written_out_by_the_inverse() -> None:
-    x = regular(2, 3, 3)
+@pytest.mark.parametrize("is_complex", [False, True])
+def test_they_are_written_out_by_the_inverse(is_complex: bool) -> None:
+    x = regular(2, 3, 3) + (1j * regular(2, 3, 3) if is_complex else 0)
     found, written = evaluate(lambda a: [cofactors.cofactors(a), *Cofactors().written_out(a)], x)
     np.testing.assert_allclose(found, written, 1e-12, 1e-13)
     wanted = np.linalg.det(x)[:, None, None] * np.linalg.inv(x).swapaxes(-1, -2)
     np.testing.assert_allclose(found, wanted, 1e-12, 1e-13)
+
+
+def test_their_derivative_is_the_difference() -> None:
+    """Of several matrices, along a direction."""
+    x, g, way = regular(2, 3, 3), regular(2, 3, 3)[::-1], np.cos(np.arange(18.0)).reshape(2, 3, 3)
+
+    def gradient(a: Value, c: Value) -> list[Value]:
+        return [found for found in vjp(a.builder, [(cofactors.cofactors(a), c)], [a]) if found is not None]
+
+    def total(at: Array) -> Array:
+        return (g * np.linalg.det(at)[:, None, None] * np.linalg.inv(at).swapaxes(-1, -2)).sum((-1, -2))
+
+    (found,) = evaluate(gradient, x, g)
+    difference = (total(x + 1e-5 * way) - total(x - 1e-5 * way)) / 2e-5
+    np.testing.assert_allclose((found * way).sum((-1, -2)), difference, 1e-7)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine import TensorType
+from engine import Builder, TensorType, registry
 from engine.graph.errors import ShapeMismatch
-from engine.oplib.decomposition import chunk_workspace, matrix_type
+from engine.oplib.decomposition import Decomposition, chunk_workspace, matrix_type
+from engine.transforms.vmap import vmap
+from tests.contract.cases import run_graph
 
 
 @pytest.mark.parametrize(("dtype", "wanted"), [("int8", "float64"), ("bool", "float64"), ("float16", "float16")])
@@ -19,6 +21,18 @@ def test_whole_numbers_are_computed_in_float64(dtype: str, wanted: str) -> None:
 def test_what_holds_no_matrices_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ShapeMismatch, match=r"operand 1 \(b\) must hold matrices on its last two axes, but has shape"):
         matrix_type(TensorType(shape, np.dtype(float)), 1, "b")
+    with pytest.raises(ShapeMismatch, match=r"operand 0 \(x\) must hold") as caught:
+        matrix_type(TensorType(shape, np.dtype(float)))
+    assert caught.value.operand == 0
+
+
+def test_examples_are_one_more_axis_of_matrices() -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((2, 2), np.dtype(float)), "x")
+    assert isinstance(x.det().node.op, Decomposition)
+    many = np.array([[[3.0, 0.0], [0.0, 2.0]], [[0.0, 5.0], [4.0, 0.0]], [[1.0, 0.0], [0.0, 0.0]]])
+    (found,) = run_graph(vmap(builder.graph([x.det()]), {"x"}, 3), {"x": many})
+    np.testing.assert_allclose(found, [6, -20, 0], 1e-15)
 
 
 def test_room_is_for_a_piece_and_once_for_what_one_matrix_takes() -> None:

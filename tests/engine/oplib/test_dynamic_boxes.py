@@ -57,7 +57,7 @@ def test_the_way_of_other_devices_gives_the_same(sizes: tuple[int, ...]) -> None
 @pytest.mark.parametrize("sizes", SIZES)
 def test_each_example_has_its_own(sizes: tuple[int, ...]) -> None:
     starts = np.array(STARTS)
-    updates = -np.ones(sizes)
+    updates = -1.0 - np.arange(np.prod(sizes)).reshape(sizes)
     for op, operands in (("slice_at", [X, starts]), ("update_slice_at", [X, updates, starts])):
         ops, n = registry().ops, len(operands)
         attrs = {"sizes": list(sizes)} if op == "slice_at" else {}

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import LATEST, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
+from engine import LATEST, Builder, Compiler, EngineError, Limits, Program, Statement, TensorType, registry
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.graph.errors import BadAttribute, IndexOutOfRange
-from engine.oplib.from_end import listed_from_front
+from engine.oplib.from_end import from_front, listed_from_front, within_extent
+from tests.contract.cases import run_graph
 
 Array = np.ndarray[Any, Any]
 X = np.arange(12.0).reshape(4, 3)
@@ -68,3 +69,30 @@ def test_the_first_opset_has_no_such_attribute_and_says_who_has(op: str) -> None
 
 def test_a_list_is_counted_from_the_front() -> None:
     assert listed_from_front([-1, 0, 2, -4, -5, 4], 4) == (3, 0, 2, 0, -5, 4)
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64"])
+@pytest.mark.parametrize("from_end", [False, True])
+def test_an_index_within_its_extent_is_int64_and_what_it_is_written_out_as(dtype: str, from_end: bool) -> None:
+    """Zero and the last are; so are negative ones where they count from the end, and else they are refused."""
+    has_negative = from_end and dtype != "uint8"
+    index = np.array([0, 3, -1, -4] if has_negative else [0, 3, 1, 2], dtype)
+    builder = Builder(registry())
+    x = builder.leaf(TensorType.of(index), 0)
+    made = within_extent(x, 4, 1, from_end)
+    (public,) = made.node.op.written_out(x, **made.node.attrs)
+    for found in run_graph(builder.graph([made, public]), {0: index}):
+        assert found.dtype == "int64"
+        np.testing.assert_array_equal(found, np.arange(4)[index])
+    if dtype != "uint8" and not from_end:
+        with pytest.raises(IndexOutOfRange, match=r"in \[0, 4\)"):
+            run_graph(builder.graph([made]), {0: np.array([0, 3, -1, 2], dtype)})
+
+
+def test_what_cannot_be_negative_is_left_as_it_is() -> None:
+    builder = Builder(registry())
+    x, y = (builder.leaf(TensorType((2,), np.dtype(dtype)), dtype) for dtype in ("int64", "uint8"))
+    assert from_front(x, 4, 1, False) is x
+    assert from_front(y, 4, 1, True) is y
+    assert from_front(y, 4, 1, False) is y
+    assert from_front(x, 4, 1, True).node.op.name == "from_end"

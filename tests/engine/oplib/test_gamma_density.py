@@ -7,10 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine.oplib.gamma_density import LARGE_SHAPE, gamma_density, log_quotient, slope_by_shape, stirling_rest
-from tests.engine.oplib.values import come_to
+from engine.graph.ir import Value
+from engine.oplib.gamma_density import (
+    _DIGAMMA,
+    LARGE_SHAPE,
+    _exp_rest,
+    gamma_density,
+    log_quotient,
+    slope_by_shape,
+    stirling_rest,
+)
+from engine.oplib.power_series import power_series
+from engine.transforms.vjp import vjp
+from tests.engine.oplib.values import come_to, written
 
 mp = pytest.importorskip("mpmath")
+special = pytest.importorskip("scipy.special")
 
 Array = np.ndarray[Any, Any]
 
@@ -37,6 +49,29 @@ def test_the_density_at_the_ends() -> None:
     np.testing.assert_array_equal(come_to(gamma_density, a, x), [np.inf, 1.0, 0.0, 0.0, 0.0])
 
 
+def test_the_slope_is_the_sum_of_what_distributions_are_apart() -> None:
+    """P(a, x) = Σ xᵏ⁺ᵃ exp(−x) / Γ(a + k + 1), k from 0 (DLMF 8.7.1), differentiated term by term."""
+    a, x = np.meshgrid(
+        [0.02, 0.7, 1.0, 3.3, 9.9, 10.0, 11.0, 45.0], [1e-8, 0.02, 0.5, 1.0, 1.001, 1.1035, 1.8, 4.0, 10.0, 30.0]
+    )
+    k = np.arange(400.0)
+    each = a[..., None] + k
+    logs = np.log(x)[..., None]
+    terms = np.exp(each * logs - x[..., None] - special.gammaln(each + 1)) * (logs - special.digamma(each + 1))
+    wanted, lost = terms.sum(-1), np.abs(terms).sum(-1)
+    found = come_to(slope_by_shape, a, x)
+    assert (np.abs(found - wanted) <= 1e-11 * np.abs(wanted) + 1e-13 * lost).all()
+
+
+def test_the_series_of_the_digamma_function_is_what_is_left_of_the_logarithm() -> None:
+    """Of log a − ψ(a), when 1 / 2a is taken away: from a = 10 on to the thirteenth digit."""
+    a = np.array([LARGE_SHAPE, 17.5, 100.0])
+    with mp.workdps(40):
+        wanted = [float((mp.log(s) - mp.digamma(s) - 1 / (2 * s)) * s**2) for s in map(mp.mpf, a.tolist())]
+    found = come_to(lambda v: power_series(_DIGAMMA, v.reciprocal().square()), a)
+    np.testing.assert_allclose(found, wanted, rtol=1e-13)
+
+
 @pytest.mark.slow
 def test_the_slope_is_the_difference_of_distribution_functions() -> None:
     a, x = shapes_and_places()
@@ -58,6 +93,35 @@ def test_a_quotient_next_to_1_keeps_its_digits() -> None:
     with mp.workdps(40):
         wanted = [float(mp.log(mp.mpf(at))) for at in x.tolist()]
     np.testing.assert_allclose(come_to(log_quotient, x, np.ones_like(x)), wanted, rtol=2e-15)
+    a = np.full_like(x, 3.7)
+    x = a * x
+    with mp.workdps(40):
+        wanted = [float(mp.log(mp.mpf(at) / mp.mpf(3.7))) for at in x.tolist()]
+    np.testing.assert_allclose(come_to(log_quotient, x, a), wanted, rtol=2e-15)
+
+
+def test_what_is_left_of_an_exponential() -> None:
+    """exp(z) − 1 − z keeps its digits next to 0."""
+    z = np.array([-30.0, -1.4, -0.51, -0.49, -1e-9, 0.0, 1e-5, 0.3, 0.5, 0.7, 1.4, 20.0])
+    with mp.workdps(40):
+        wanted = [float(mp.expm1(at) - at) for at in map(mp.mpf, z.tolist())]
+    np.testing.assert_allclose(come_to(_exp_rest, z), wanted, rtol=5e-15)
+
+
+def test_where_the_slope_is_0_it_does_not_change() -> None:
+    """Nor is a derivative NaN, as that of a logarithm of 0 would be."""
+
+    def changes(a: Value, x: Value) -> list[Value]:
+        y = slope_by_shape(a, x)
+        return [g for g in vjp(a.builder, [(y, y.full_like(1.0))], [a, x]) if g is not None]
+
+    by_a, by_x = written(changes, np.array([2.0, 3.5]), np.zeros(2))[1]
+    np.testing.assert_array_equal((by_a, by_x), np.zeros((2, 2)))
+
+
+def test_the_slope_is_0_where_no_density_is_left() -> None:
+    a = np.array([1e300, 1e6, 2.0, 1e3])
+    np.testing.assert_array_equal(come_to(slope_by_shape, a, np.array([2.0, 10.0, 1e300, 1e250])), np.zeros(4))
 
 
 def test_stirlings_rest_is_what_is_left_of_the_logarithm() -> None:

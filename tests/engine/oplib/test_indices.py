@@ -8,7 +8,8 @@ import pytest
 from engine.graph.errors import DtypeMismatch, IndexOutOfRange
 from engine.graph.tensor_type import TensorType
 from engine.oplib.index_notes import INDEX_NOTES
-from engine.oplib.indices import check_indices, grid, is_repeated, picks_slices, require_integer
+from engine.oplib.indices import check_indices, grid, is_repeated, outside, picks_slices, read_at, require_integer
+from tests.engine.oplib.values import come_to
 
 
 @pytest.mark.parametrize("dtype", ["float64", "bool"])
@@ -67,3 +68,14 @@ def test_a_list_that_is_repeated_picks_slices_of_what_is_as_wide() -> None:
     assert is_repeated(np.array([[1], [0]]), 0)
     assert picks_slices(np.empty((4, 5)), listed, 0)
     assert not picks_slices(np.empty((4, 6)), listed, 0)
+
+
+@pytest.mark.parametrize("axis", range(3))
+def test_slices_are_read_along_their_axis(axis: int) -> None:
+    x, places = np.arange(24.0).reshape(2, 3, 4), np.array([1, 0, 1, 1, 0])
+    np.testing.assert_array_equal(come_to(lambda a, p: read_at(a, p, axis), x, places), x.take(places, axis))
+
+
+def test_what_is_outside_is_so_of_the_axis_from_its_front() -> None:
+    error = outside(4, 2)
+    assert (error.operand, error.expected, error.got) == (2, "in [0, 4)", "an entry outside")

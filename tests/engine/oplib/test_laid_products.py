@@ -8,6 +8,7 @@ import pytest
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import HostArray, TensorType
 from engine.oplib.laid_products import LaidProduct, LaidProducts
+from tests.engine.oplib.values import allocated
 
 
 def computed(shape: tuple[int, ...], parts: list[LaidProduct], *arrays: HostArray) -> HostArray:
@@ -55,3 +56,15 @@ def test_what_it_works_in_is_stated(dtype: str, strides: tuple[int, int], expect
     op = LaidProducts(type, [LaidProduct((5, 6), 0, strides, has_bias=True)])
     assert op.workspace(type, a, b, TensorType((6,), a.dtype)) == expected
     assert op.flops(type, a, b) == 30 * (2 * 3 + 1)
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_it_takes_no_more_than_is_stated(step: int) -> None:
+    """Nothing, where a product is written as it lies."""
+    a, b, out = whole(300, 200), whole(200, 300), np.zeros((300, 300 * step))
+    op = LaidProducts(TensorType.of(out), [LaidProduct((300, 300), 0, (300 * step, step))])
+    assert op.internal
+    stated = op.workspace(TensorType.of(out), TensorType.of(a), TensorType.of(b))
+    assert stated == (step - 1) * 8 * 300 * 300
+    assert allocated(lambda: op.forward(RunContext(np), a, b, out=out)) <= stated + 20_000
+    np.testing.assert_array_equal(out[:, ::step], a @ b)

@@ -6,12 +6,19 @@ import numpy as np
 import pytest
 
 from engine import TensorType
-from engine.oplib.lapack_work import lapack_bytes, qr_length
+from engine.oplib.lapack_work import _taken, lapack_bytes, qr_length
 
 lapack = pytest.importorskip("scipy.linalg").lapack
 
 REAL, COMPLEX = np.dtype("float64"), np.dtype("complex128")
 NAMES = ["eigh", "eigvalsh", "svd", "svdvals", "qr"]
+
+
+@pytest.fixture(autouse=True)
+def anew() -> None:
+    """Nothing is known from before."""
+    qr_length.cache_clear()
+    _taken.cache_clear()
 
 
 def taken(name: str, *shape: int, dtype: str = "float64") -> int:
@@ -29,6 +36,36 @@ def test_it_is_what_the_documents_say_at_least(n: int) -> None:
     assert taken("svd", n, n, dtype="complex128") >= 16 * (3 * square + square + 3 * n) + 8 * (5 * square + 5 * n)
     assert taken("svdvals", n, n) >= 8 * (square + n + 3 * n + 7 * n)
     assert taken("qr", n, n) >= 8 * (square + n + n)
+
+
+@pytest.mark.parametrize(("m", "n"), [(30, 30), (90, 20), (20, 90), (1, 1)])
+@pytest.mark.parametrize("vectors", [0, 1])
+def test_singular_values_take_what_numpy_allocates(m: int, n: int, vectors: int) -> None:
+    """For gesdd: the matrix, its factors, LWORK as asked for, or that of documents, and their LRWORK and LIWORK."""
+    k, name = min(m, n), "svd" if vectors else "svdvals"
+    least = (4 * k * k + 7 * k) * vectors
+    factors = (m + n) * k * vectors
+    lwork, _ = lapack.dgesdd_lwork(m, n, compute_uv=vectors, full_matrices=0)
+    assert taken(name, m, n) == 8 * (m * n + factors + max(int(lwork), least) + k + 8 * k)
+    lwork, _ = lapack.zgesdd_lwork(m, n, compute_uv=vectors, full_matrices=0)
+    reals = 5 * k * k + 5 * k if vectors else 7 * k
+    numbers = m * n + factors + max(int(lwork.real), least)
+    assert taken(name, m, n, dtype="complex128") == 16 * numbers + 8 * (k + reals + 8 * k)
+
+
+@pytest.mark.parametrize("vectors", [0, 1])
+def test_eigenvalues_take_what_is_asked_for(vectors: int) -> None:
+    """For syevd and heevd; beyond 32 bits, what their documents say."""
+    n, name = 30, "eigh" if vectors else "eigvalsh"
+    lwork, liwork, _ = lapack.dsyevd_lwork(n, compute_v=vectors)
+    assert taken(name, n, n) == 8 * (n * n + int(lwork) + n + liwork)
+    lwork, liwork, lrwork, _ = lapack.zheevd_lwork(n, compute_v=vectors)
+    assert taken(name, n, n, dtype="complex128") == 16 * (n * n + int(lwork.real)) + 8 * (n + int(lrwork) + liwork)
+    if vectors:
+        n = 50_000
+        for dtype, size in (("float64", 8 * 3), ("complex128", 16 * 2 + 8 * 2)):
+            found = taken(name, n, n, dtype=dtype)
+            assert size * n * n <= found < size * n * n + 8 * 100 * n
 
 
 @pytest.mark.parametrize("name", NAMES)

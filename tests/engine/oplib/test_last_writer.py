@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 from engine import Builder, TensorType, registry
+from engine.graph.errors import IndexOutOfRange
+from engine.graph.limits import NO_LIMITS
 from engine.graph.run_context import RunContext
 from engine.oplib import last_writer as module
 from engine.oplib.last_writer import last_writer
+from engine.transforms.vmap import vmap
 from tests.contract.cases import run_graph
 
 
@@ -27,3 +32,35 @@ def test_the_last_in_order_stands(count: int) -> None:
     there = np.full(50, -1)
     module._write_largest.general(RunContext(np), index, there)
     np.testing.assert_array_equal(there, expected)
+
+
+def batched(index: np.ndarray[Any, Any], extent: int) -> np.ndarray[Any, Any]:
+    """Of each row by itself."""
+    builder = Builder(registry())
+    x = builder.leaf(TensorType(index.shape[1:], index.dtype), "x")
+    graph = vmap(builder.graph([last_writer(x, extent)]), {"x"}, len(index), NO_LIMITS)
+    (found,) = run_graph(graph, {"x": index})
+    return found
+
+
+def test_each_example_counts_its_own_entries() -> None:
+    found = batched(np.array([[1, 1, 0], [2, 0, 2]]), 4)
+    assert found.tolist() == [[2, 1, -1, -1], [1, -1, 2, -1]]
+    assert found.dtype == "int64"
+
+
+def test_there_may_be_no_places() -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((0,), np.dtype("int64")), 0)
+    (found,) = run_graph(builder.graph([last_writer(x, 0)]), {0: np.zeros(0, "int64")})
+    assert found.shape == (0,)
+
+
+@pytest.mark.parametrize("entry", [-1, 4])
+def test_what_lies_outside_is_refused_as_the_first_operand(entry: int) -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((2,), np.dtype("int64")), 0)
+    with pytest.raises(IndexOutOfRange, match=r"operand 0 .* in \[0, 4\)"):
+        run_graph(builder.graph([last_writer(x, 4)]), {0: np.array([0, entry])})
+    with pytest.raises(IndexOutOfRange, match=r"operand 0 .* in \[0, 4\)"):
+        batched(np.array([[0, 0], [0, entry]]), 4)

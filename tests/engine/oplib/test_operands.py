@@ -29,8 +29,9 @@ def test_extents() -> None:
 
 def test_axes() -> None:
     require_axes(X, 2, "to transpose")
-    with pytest.raises(ShapeMismatch, match=r"needs at least 3 axes to transpose, but the operand has 2"):
+    with pytest.raises(ShapeMismatch, match=r"needs at least 3 axes to transpose, but the operand has 2") as caught:
         require_axes(X, 3, "to transpose")
+    assert (caught.value.operand, caught.value.expected, caught.value.got) == (0, "at least 3 axes", "2 axes")
 
 
 def test_words_and_shapes() -> None:

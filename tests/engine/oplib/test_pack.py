@@ -42,6 +42,8 @@ def test_of_a_batch_all_have_the_axis(builder: Builder) -> None:
     both = bundled(builder, [x, y])
     many = vmap(builder.graph([both.output(0).identity(), both.output(1).identity()]), {"x"}, 5)
     assert [many.nodes[i].type.shape for i in many.outputs] == [(5, 3), (5, 3)]
+    alone = PACK.batch([True], builder.leaf(TensorType((5, 3), VECTOR.dtype), "alone"))
+    assert [type.shape for type in alone.node.types] == [(5, 3)]
     both = PACK.batch([True, False], builder.leaf(TensorType((5, 3), VECTOR.dtype), "many"), y)
     assert [type.shape for type in both.node.types] == [(5, 3), (5, 3)]
 

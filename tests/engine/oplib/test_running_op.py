@@ -11,7 +11,9 @@ import pytest
 
 from engine import Builder, TensorType, registry
 from engine.oplib.running_op import shifted
+from engine.transforms.vmap import vmap
 from tests.contract.cases import run_graph
+from tests.engine.oplib.values import come_to
 from tests.engine.ops.run import grads, run
 
 Array = np.ndarray[Any, Any]
@@ -72,3 +74,27 @@ def test_what_is_moved_leaves_room(by: int, expected: list[float]) -> None:
     x = builder.leaf(TensorType((3,), np.dtype("float64")), 0)
     found = run_graph(builder.graph([shifted(x, 0, by, fill=9.0)]), {0: np.array([1.0, 2.0, 3.0])})[0]
     np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("by", [-9, -2, -1, 0, 1, 2, 9])
+@pytest.mark.parametrize("axis", range(3))
+def test_what_is_moved_leaves_zeros_behind(axis: int, by: int) -> None:
+    x = np.random.default_rng(3).normal(size=(2, 3, 4))
+    moved = np.moveaxis(np.zeros(x.shape), axis, 0)
+    for i, row in enumerate(np.moveaxis(x, axis, 0)):
+        if 0 <= i + by < len(moved):
+            moved[i + by] = row
+    np.testing.assert_array_equal(come_to(lambda v: shifted(v, axis, by), x), np.moveaxis(moved, 0, axis))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_examples_run_along_the_next_axis(axis: int, reverse: bool) -> None:
+    x = np.random.default_rng(4).normal(size=(5, 2, 3))
+    builder = Builder(registry())
+    value = builder.leaf(TensorType((2, 3), x.dtype), "x")
+    graph = vmap(builder.graph([value.cumsum(axis=axis, reverse=reverse)]), {"x"}, 5)
+    (found,) = run_graph(graph, {"x": x})
+    turned = np.flip(x, axis + 1) if reverse else x
+    expected = np.cumsum(turned, axis + 1)
+    np.testing.assert_allclose(found, np.flip(expected, axis + 1) if reverse else expected, 1e-14)

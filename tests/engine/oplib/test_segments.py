@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def test_segments_are_what_their_rows_say(op: str, shape: tuple[int, ...]) -> No
 
 
 @pytest.mark.parametrize("ufunc", ["maximum", "minimum", "multiply"])
-@pytest.mark.parametrize("shape", [(37, 3), (1,), (0, 2)])
+@pytest.mark.parametrize("shape", [(37, 3), (32,), (1,), (0, 2)])
 def test_the_way_of_other_devices_gives_the_same(ufunc: str, shape: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)
     x, ids = rng.normal(size=shape), rng.integers(0, 5, shape[0])
@@ -44,6 +44,27 @@ def test_the_way_of_other_devices_gives_the_same(ufunc: str, shape: tuple[int, .
     reduce_segments(RunContext(np), ufunc, x, ids, here)
     reduce_segments.general(RunContext(np), ufunc, x, ids, there)
     np.testing.assert_allclose(there, here, 1e-13)
+
+
+class Watched:
+    """NumPy, which tells what was found."""
+
+    found: ClassVar[list[Array]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(np, name)
+
+    def flatnonzero(self, x: Array) -> Array:
+        self.found.append(np.flatnonzero(x))
+        return self.found[-1]
+
+
+def test_other_devices_write_each_segment_once() -> None:
+    """Which of several writings is the last, they do not say."""
+    ids, out = np.array([3, 1, 1, 4, 3, 3]), np.zeros(6)
+    reduce_segments(RunContext(Watched(), device="new"), "maximum", np.arange(6.0), ids, out)
+    np.testing.assert_array_equal(out, [0, 2, 0, 5, 3, 0])
+    assert [len(lasts) for lasts in Watched.found] == [3]
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32"])

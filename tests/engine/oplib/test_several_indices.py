@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import TensorType
 from engine.graph.errors import BadAttribute, IndexOutOfRange, OperandCount, ShapeMismatch
-from engine.oplib.several_indices import IndexedAxes
+from engine.oplib.several_indices import IndexedAxes, axes_of
 from tests.engine.ops.run import grads, run
 
 Array = np.ndarray[Any, Any]
@@ -96,3 +97,10 @@ def test_what_does_not_fit_is_refused() -> None:
         run("index_add", X, i, np.zeros(3))
     with pytest.raises(OperandCount):
         run("index_add", X, i)
+
+
+def test_without_axes_indices_are_of_the_first_ones_up_to_all() -> None:
+    x = TensorType((3, 4), np.dtype(float))
+    assert [axes_of(None, count, x) for count in (1, 2)] == [(0,), (0, 1)]
+    with pytest.raises(OperandCount, match="takes at most 2 indices, one an axis of x, but got 3 indices"):
+        axes_of(None, 3, x)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from engine import registry
-from engine.graph.errors import BadAttribute
+from engine.graph.errors import BadAttribute, DtypeMismatch
 from engine.graph.run_context import RunContext
 from engine.graph.tensor_type import TensorType
-from engine.oplib.source import Source, check_representable, is_integral, is_representable, whole_limits
+from engine.oplib.source import Source, check_representable, is_integral, is_representable, require_real, whole_limits
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64"])
@@ -18,10 +18,23 @@ def test_whole_numbers_have_limits(dtype: str) -> None:
     low, high = whole_limits(kind)
     assert np.array([low, high]).astype(kind).tolist() == ([False, True] if dtype == "bool" else [low, high])
     assert is_representable(low, kind)
+    assert is_representable(high, kind)
+    assert not is_representable(high + 1, kind)
     assert not is_representable(low - 1 if low > -(2**60) else -(2.0**64), kind)
     assert not is_representable(0.5, kind)
     with pytest.raises(BadAttribute, match=rf"fill must be a whole number that {dtype} holds, but is 0\.5"):
         check_representable(0.5, kind)
+
+
+def test_of_truths_there_are_two() -> None:
+    assert whole_limits(np.dtype("bool")) == (0, 1)
+
+
+def test_complex_numbers_are_refused_where_they_are_not_meant() -> None:
+    for dtype in ("float64", "int8", "bool"):
+        require_real(np.dtype(dtype))
+    with pytest.raises(DtypeMismatch, match="dtype must be a dtype that is not complex, but is complex64"):
+        require_real(np.dtype("complex64"))
 
 
 def test_floats_round_whatever_their_size() -> None:

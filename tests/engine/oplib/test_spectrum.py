@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from engine import Value
-from engine.oplib.spectrum import hermitian_part, inverse_gaps, off_diagonal_gaps, scaled_columns, tolerance
+from engine import Builder, TensorType, Value, registry
+from engine.graph.ir import ancestors
+from engine.oplib.spectrum import hermitian_part, inverse_gaps, of_nothing, off_diagonal_gaps, scaled_columns, tolerance
 from engine.transforms.vjp import vjp_or_zeros
 from tests.engine.ops.matrices import evaluate, slope
 
@@ -61,3 +62,32 @@ def test_parts_and_columns() -> None:
     np.testing.assert_array_equal(even, [[1, 3], [3, 8]])
     (scaled,) = evaluate(lambda v, by: [scaled_columns(v, by)], x, np.array([1.0, 10.0]))
     np.testing.assert_array_equal(scaled, [[1, 20], [4, 80]])
+
+
+def test_of_several_spectra_each_has_gaps() -> None:
+    """Of other numbers of values than of spectra, along one more axis."""
+    values = np.array([[[1.0, 2.0]], [[3.0, 7.0]], [[0.0, -4.0]]])
+    (found,) = evaluate(lambda v: [off_diagonal_gaps(v, tolerance(v, 2), "nan")], values)
+    between = 1 / (values[..., 1] - values[..., 0])
+    np.testing.assert_array_equal(found[..., 0, 1], between)
+    np.testing.assert_array_equal(found[..., 1, 0], -between)
+    (scaled,) = evaluate(lambda v, by: [scaled_columns(v, by)], np.ones((3, 1, 4, 2)), values)
+    np.testing.assert_array_equal(scaled, np.broadcast_to(values[..., None, :], (3, 1, 4, 2)))
+
+
+def test_nothing_depends_on_what_has_arrived() -> None:
+    """A cotangent of no elements: zeros, of a graph that reads all that has arrived; without any, none."""
+    x, first, second = np.ones((0, 2)), np.full(3, 2.0), np.full((), 5.0)
+    found = evaluate(lambda v, a, b: [of_nothing(v, [None, a, None, b]) or v], x, first, second)
+    assert found[0].shape == (0, 2)
+    builder = Builder(registry())
+    v, a, b = (builder.leaf(TensorType.of(each), i) for i, each in enumerate((x, first, second)))
+    made = of_nothing(v, [a, None, b])
+    assert made is not None
+    assert {a.index, b.index} <= set(ancestors([made.index], lambda i: builder.nodes[i].operands))
+    assert of_nothing(v, [None, None]) is None
+    # what is not empty shows that it is zero times their sum
+    (zeros,) = evaluate(lambda v, a: [of_nothing(v, [a]) or v], np.ones(2), np.array([1.0, np.inf]))
+    assert np.isnan(zeros).all()
+    (zeros,) = evaluate(lambda v, a: [of_nothing(v, [a]) or v], np.ones(2), np.array([1.0, 2.0]))
+    np.testing.assert_array_equal(zeros, [0.0, 0.0])

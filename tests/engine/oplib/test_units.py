@@ -10,11 +10,11 @@ from engine.planning.plan import make_plan
 
 
 def test_a_direction_has_length_1_and_zero_has_none() -> None:
-    x = np.array([3 + 4j, -2j, 0, -0.0])
+    x = np.array([3 + 4j, -2j, 0, -0.0, 1j])
     builder = Builder(registry())
     value = builder.leaf(TensorType.of(x), "x")
     size = value.abs()
     graph = builder.graph([unit_of(value, size), without_zeros(size)])
     found, sizes = open_executor("cpu").run(make_plan(graph, Limits()), {"x": x})
-    np.testing.assert_allclose(found, [0.6 + 0.8j, -1j, 0, 0], rtol=1e-15)
-    assert sizes.tolist() == [5, 2, 1, 1]
+    np.testing.assert_allclose(found, [0.6 + 0.8j, -1j, 0, 0, 1j], rtol=1e-15)
+    assert sizes.tolist() == [5, 2, 1, 1, 1]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Builder, registry
+from engine import Builder, TensorType, registry
 from engine.graph.errors import BadAttribute, ShapeMismatch
-from engine.oplib.window_axes import adaptive_ranges
+from engine.oplib.window_axes import adaptive_ranges, regular_places
 from tests.contract.cases import run_graph
 from tests.engine.ops.run import grads, run
 
@@ -107,3 +107,16 @@ def test_what_does_not_fit_is_refused() -> None:
         run("avg_pool3d", x, kernel_size=[1, 1, 1])
     with pytest.raises(BadAttribute, match="sizes must have 1 to 2 entries, but has 3 entries"):
         run("adaptive_avg_pool", x, sizes=[1, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("count", "taps", "stride", "dilation"), [(4, 3, 2, 1), (1, 3, 2, 3), (3, 1, 1, 2), (2, 4, 5, 4)]
+)
+def test_taps_lie_at_multiples_of_the_stride_and_of_the_dilation(
+    count: int, taps: int, stride: int, dilation: int
+) -> None:
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((9,), np.dtype(float)), 0)
+    made = regular_places(x, count, taps, stride, dilation)
+    (found,) = run_graph(builder.graph([made]), {0: np.zeros(9)})
+    np.testing.assert_array_equal(found, stride * np.arange(count)[:, None] + dilation * np.arange(taps))

@@ -57,6 +57,9 @@ CHOSEN: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
     ("sum", (typed((16, 32, 32)),), {"axes": (2,)}, False),
     ("identity", (BACKWARDS,), {}, True),
     ("identity", (typed((4, 40)),), {}, False),
+    ("identity", (typed((40,), strides=(-8,)),), {}, True),
+    ("identity", (typed((4, 5, 40), strides=(1600, 320, -8)),), {}, True),
+    ("identity", (typed((4, 40, 5), strides=(1600, -8, 320)),), {}, False),
     ("max_pool2d", (PLANE,), {"kernel_size": (2, 2)}, True),
     ("max_pool2d", (typed((2, 3, 60, 60)),), {"kernel_size": (50, 50)}, False),
     ("max_pool2d", (typed((2, 20, 20), "int32"),), {"kernel_size": (2, 2)}, False),
@@ -106,6 +109,8 @@ LARGE, HALF = typed((64, 64)), typed((3, 3), "float16")
 IN_BODIES: list[tuple[str, tuple[TensorType, ...], dict[str, Any], bool]] = [
     ("add", (FEW, FEW), {}, True),
     ("add", (FEW, SMALL), {}, False),
+    ("mod", (FEW, FEW), {}, False),  # more than its ufunc
+    ("relu", (SMALL,), {}, False),  # no ufunc
     ("argmax", (SMALL,), {"axis": 0}, True),
     ("argmax", (HALF,), {"axis": 0}, False),
     ("atan2", (SMALL, SMALL), {}, True),
@@ -146,6 +151,13 @@ def test_what_has_kernels_in_bodies(
 ) -> None:
     assert has_recipe(op, *types, in_body=True, **attrs) == wanted
     assert not has_recipe(op, *types, **attrs)
+
+
+def test_outside_of_bodies_is_what_is_meant_where_nothing_is_said() -> None:
+    op = OPS["exp"]
+    assert isinstance(op, Kernel)
+    assert recipe_for(op, "cpu", SMALL, SMALL) is None
+    assert recipe_for(op, "cpu", SMALL, SMALL, in_body=True) is not None
 
 
 def test_every_op_of_the_table_of_bodies_is_tried_here_both_ways() -> None:

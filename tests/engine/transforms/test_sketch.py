@@ -166,6 +166,19 @@ def test_where_a_rule_gives_what_no_cotangent_is_in_none_is_counted_twice(
     assert sweep.mapped() == 0
 
 
+@pytest.mark.parametrize(("how", "most"), [({}, 1), ({"swept": False}, 1), ({"swept": True}, 2)])
+def test_a_product_counts_once_more_where_it_is_swept(how: dict[str, bool], most: int) -> None:
+    """That with an exponential, which is all that its rule writes."""
+    builder = Builder(registry())
+    x = builder.leaf(TensorType((3,), F64), "x")
+    y = x.exp()
+    seed = builder.leaf(y.type, "seed")
+    total, pairs = len(builder.nodes) + most, [(y.index, seed.index)]
+    Sketch(registry(), Limits(nodes=total), NO_DEADLINE, builder.nodes).count(pairs, [x.index], **how)
+    with pytest.raises(TooManyNodes):
+        Sketch(registry(), Limits(nodes=total - 1), NO_DEADLINE, builder.nodes).count(pairs, [x.index], **how)
+
+
 def test_what_a_rule_refuses_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise BadAttribute("no derivative")

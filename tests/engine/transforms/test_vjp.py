@@ -60,3 +60,13 @@ def test_a_node_that_is_read_twice_is_gone_through_once() -> None:
     assert len(builder.nodes) - start < 250
     assert gradient is not None
     assert run(gradient) == [[2.0**80] * 3]
+
+
+def test_what_has_operands_and_no_derivative_ends_a_path() -> None:
+    """Nothing is written for what reads it, as for a leaf that nothing is asked of."""
+    builder = built()
+    x = builder.leaf(VECTOR, "x")
+    y = x.square().stop_gradient().exp()
+    start = len(builder.nodes)
+    assert vjp(builder, [(y, x)], [x]) == [None]
+    assert len(builder.nodes) == start
