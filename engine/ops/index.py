@@ -92,6 +92,10 @@ class WritesAtIndices(Composite):
         """x, an index and updates at least."""
         return 3, math.inf
 
+    def operand_name(self, i: int) -> str:
+        """The last one cannot be told by its place."""
+        return "x" if i == 0 else "indices and updates"
+
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """The axis of each index. Raises BadAttribute, OperandCount."""
         return {**attrs, "axes": axes_of(attrs["axes"], len(types) - 2, types[0])}
