@@ -17,7 +17,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from engine.graph.attributes import Attr
-from scripts.mutants_find import Mutant
+from scripts.mutants_find import Mutant, assigned
 
 
 class NotApplied(Exception):
@@ -105,8 +105,7 @@ def _made_of(tree: ast.Module, names: Iterable[str], values: Mapping[str, Any]) 
     known, found = set(names), list[str]()
     for statement in tree.body:
         if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value is not None:
-            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-            made = [target.id for target in targets if isinstance(target, ast.Name) and target.id not in known]
+            made = [name for name in assigned(statement) if name not in known]
             read = {node.id for node in ast.walk(statement.value) if isinstance(node, ast.Name)}
             if read & known and all(isinstance(values[name], int | float | tuple) for name in made):
                 known.update(made)

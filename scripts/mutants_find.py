@@ -128,7 +128,7 @@ def only_left_out(tree: ast.Module) -> set[str]:
 
 def _defined(statement: ast.stmt) -> Iterator[str]:
     if isinstance(statement, ast.Assign | ast.AnnAssign):
-        yield from _assigned(statement)
+        yield from assigned(statement)
     elif isinstance(statement, ast.FunctionDef) and not statement.decorator_list:  # which may put it into a table
         yield statement.name
 
@@ -163,7 +163,7 @@ def _slots(node: ast.AST, around: ast.AST, scope: tuple[str, ...], targets: tupl
     if isinstance(node, ast.ClassDef | ast.FunctionDef):
         scope, targets = (*scope, node.name), () if isinstance(node, ast.ClassDef) else None
     elif isinstance(node, ast.Assign | ast.AnnAssign) and targets is not None:
-        targets = tuple(_assigned(node))
+        targets = tuple(assigned(node))
     for name, value in ast.iter_fields(node):
         if name in LEFT_OUT_FIELDS:
             continue
@@ -186,7 +186,8 @@ def _context(child: ast.expr, around: ast.AST) -> ast.AST:
     return child
 
 
-def _assigned(statement: ast.Assign | ast.AnnAssign) -> Iterator[str]:
+def assigned(statement: ast.Assign | ast.AnnAssign) -> Iterator[str]:
+    """The names that it assigns."""
     targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
     for target in targets:
         yield from (part.id for part in ast.walk(target) if isinstance(part, ast.Name))
@@ -196,7 +197,7 @@ def _is_left_out(node: ast.AST) -> bool:
     if isinstance(node, ast.FunctionDef):
         return node.name in cost_only()
     if isinstance(node, ast.Assign | ast.AnnAssign):
-        return bool(LEFT_OUT_NAMES & set(_assigned(node)))
+        return bool(LEFT_OUT_NAMES & set(assigned(node)))
     if isinstance(node, ast.Call):
         return isinstance(node.func, ast.Name) and node.func.id in LEFT_OUT_CALLS
     if isinstance(node, ast.keyword):
