@@ -15,7 +15,7 @@ from engine.graph.run_report import RunReport
 from engine.graph.run_tier import RunTier
 from engine.graph.tensor_type import dtype_name
 from service.wire.answers import AnswerBody, RunStats, result_fields
-from service.wire.tensors import numbers_of
+from service.wire.tensors import has_plain_numbers, numbers_of
 
 #: bytes of the numbers of an answer, up to which it is put together from texts: beyond, copies cost more than is saved
 MOST_ELEMENT_BYTES: Final = 1 << 16
@@ -33,7 +33,7 @@ class AnswerTemplate:
     def __init__(self, parts: Sequence[bytes], *, plain: bool) -> None:
         """`parts` stand around the elements, each up to `"data":[`, and the last two around the time.
 
-        `plain`: JSON has all elements as they are, neither complex ones nor booleans.
+        `plain`: all tensors have plain numbers.
         """
         self._is_plain = plain
         self._texts = [text for part in parts for text in (part, b"")][:-1]
@@ -56,7 +56,7 @@ class AnswerTemplate:
         before, _, after = rest[-1].partition(_TIME)
         around = [first, *(b"]" + part for part in (*rest[:-1], before))]
         parts = [*(part + b'"data":[' for part in around[:-1]), around[-1] + b'"execute_ms":', after]
-        return cls(parts, plain=all(t.dtype.kind not in "bc" for t in types))
+        return cls(parts, plain=all(map(has_plain_numbers, types)))
 
     @property
     def nbytes(self) -> int:

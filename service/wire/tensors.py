@@ -62,6 +62,11 @@ def encode(array: HostArray, encoding: str) -> dict[str, Any]:
     return tensor | {"data": np.ascontiguousarray(numbers_of(array))}
 
 
+def has_plain_numbers(t: TensorType) -> bool:
+    """Whether the elements are as JSON has them: what `numbers_of` gives is then the array, flat."""
+    return t.dtype.kind not in "bc"
+
+
 def numbers_of(array: HostArray) -> HostArray:
     """The elements as JSON has them, flat: bool as 0 and 1, and of complex ones the real part, then the imaginary."""
     flat, kind = array.reshape(-1), array.dtype.kind
