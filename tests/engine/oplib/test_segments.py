@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +49,8 @@ def test_the_way_of_other_devices_gives_the_same(ufunc: str, shape: tuple[int, .
 class Watched:
     """NumPy, which tells what was found."""
 
-    found: ClassVar[list[Array]] = []
+    def __init__(self) -> None:
+        self.found: list[Array] = []
 
     def __getattr__(self, name: str) -> Any:
         return getattr(np, name)
@@ -61,10 +62,10 @@ class Watched:
 
 def test_other_devices_write_each_segment_once() -> None:
     """Which of several writings is the last, they do not say."""
-    ids, out = np.array([3, 1, 1, 4, 3, 3]), np.zeros(6)
-    reduce_segments(RunContext(Watched(), device="new"), "maximum", np.arange(6.0), ids, out)
+    watched, ids, out = Watched(), np.array([3, 1, 1, 4, 3, 3]), np.zeros(6)
+    reduce_segments(RunContext(watched, device="new"), "maximum", np.arange(6.0), ids, out)
     np.testing.assert_array_equal(out, [0, 2, 0, 5, 3, 0])
-    assert [len(lasts) for lasts in Watched.found] == [3]
+    assert [len(lasts) for lasts in watched.found] == [3]
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "int64", "float16", "float32"])
