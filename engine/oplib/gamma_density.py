@@ -24,7 +24,7 @@ _DIGAMMA: Final = (1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1
 #: of r² for |r| < 1/3: (artanh(r) − r) / r³; and of z for |z| < 1/2: (exp(z) − 1 − z) / z²
 _ATANH: Final = tuple(1.0 / (2 * k + 3) for k in range(17))
 _EXP: Final = tuple(1.0 / math.factorial(k + 2) for k in range(14))
-#: terms of the series up to x = 1, and points of the integral beyond: to 1e-13
+#: terms of the series up to x = 2.5, and points of the integral beyond: to 1e-13
 _TERMS, _POINTS, _ENDS = 24, 96, (-3.7, 3.8)
 
 
@@ -51,14 +51,14 @@ def stirling_rest(a: Value) -> Value:
 
 def slope_by_shape(a: Value, x: Value) -> Value:
     """The derivative of P(a, x) by a, which is never positive; 0 at x = 0 and at infinity."""
-    is_near = x <= 1.0
-    # beyond, with x ≤ 1, nothing is left of it, and products would overflow
-    found = is_near.where(_by_series(a.clamp(max=1e30), is_near.where(x, 1.0)), _by_integral(a, is_near.where(2.0, x)))
+    is_near = x <= 2.5
+    # beyond, with x ≤ 2.5, nothing is left of it, and products would overflow
+    found = is_near.where(_by_series(a.clamp(max=1e30), is_near.where(x, 1.0)), _by_integral(a, is_near.where(3.0, x)))
     return x.equal(0.0).where(0.0, found)
 
 
 def _by_series(a: Value, x: Value) -> Value:
-    """For x ≤ 1: xᵃ / Γ(a + 1) (L + Σ (−x)ⁿ / n! (a L + n / (a + n)) / (a + n)), with L = log x − ψ(a + 1).
+    """For x ≤ 2.5: xᵃ / Γ(a + 1) (L + Σ (−x)ⁿ / n! (a L + n / (a + n)) / (a + n)), with L = log x − ψ(a + 1).
 
     It is the derivative of DLMF 8.7.1, with what cancels for small a taken out.
     """
@@ -74,7 +74,7 @@ def _by_series(a: Value, x: Value) -> Value:
 
 
 def _by_integral(a: Value, x: Value) -> Value:
-    """For x > 1: ∫ (log t − ψ(a)) tᵃ⁻¹ exp(−t) dt / Γ(a), from 0 to x or from x to ∞.
+    """For x > 2.5: ∫ (log t − ψ(a)) tᵃ⁻¹ exp(−t) dt / Γ(a), from 0 to x or from x to ∞.
 
     Of both, the one where log t − ψ(a) does not change its sign; as t = x exp(± s), with the double exponential formula
     for s (H. Takahasi and M. Mori, Publ. RIMS 9 (1974) 721), whose points are as close as the integrand is narrow.

@@ -52,7 +52,8 @@ def test_the_density_at_the_ends() -> None:
 def test_the_slope_is_the_sum_of_what_distributions_are_apart() -> None:
     """P(a, x) = Σ xᵏ⁺ᵃ exp(−x) / Γ(a + k + 1), k from 0 (DLMF 8.7.1), differentiated term by term."""
     a, x = np.meshgrid(
-        [0.02, 0.7, 1.0, 3.3, 9.9, 10.0, 11.0, 45.0], [1e-8, 0.02, 0.5, 1.0, 1.001, 1.1035, 1.8, 4.0, 10.0, 30.0]
+        [0.02, 0.7, 1.0, 1.25, 3.3, 9.9, 10.0, 11.0, 45.0],
+        [1e-8, 0.02, 0.5, 1.0, 1.1, 2.499, 2.5, 2.501, 3.5, 4.0, 10.0, 30.0],
     )
     k = np.arange(400.0)
     each = a[..., None] + k
@@ -60,7 +61,7 @@ def test_the_slope_is_the_sum_of_what_distributions_are_apart() -> None:
     terms = np.exp(each * logs - x[..., None] - special.gammaln(each + 1)) * (logs - special.digamma(each + 1))
     wanted, lost = terms.sum(-1), np.abs(terms).sum(-1)
     found = come_to(slope_by_shape, a, x)
-    assert (np.abs(found - wanted) <= 1e-11 * np.abs(wanted) + 1e-13 * lost).all()
+    assert (np.abs(found - wanted) <= 2e-13 * np.abs(wanted) + 1e-13 * lost).all()
 
 
 def test_the_series_of_the_digamma_function_is_what_is_left_of_the_logarithm() -> None:
