@@ -36,6 +36,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from engine import registry
+from engine.graph.memory import Memory
 from scripts.mutants_apply import FunctionKey, Live, NotApplied, alive, apply, changed, key_of
 from scripts.mutants_find import KINDS, Mutant, find_mutants
 from tests.contract.cases import forget
@@ -152,12 +153,29 @@ def passes(item: pytest.Item) -> bool:
     return not failures.count
 
 
+def remembering(modules: Sequence[ModuleType]) -> list[Callable[[], None]]:
+    """What lets go of what rules have made for tests before: it would keep a test from calling them, and from being
+    known to.
+
+    A rule's memory is the process's; a function of `modules` may have one of its own.
+    """
+    names = {module.__name__ for module in modules}
+    objects = gc.get_objects()
+    own = [o.cache_clear for o in objects if isinstance(o, type(cache(len))) and o.__module__ in names]
+    return [*own, *(o.forget for o in objects if isinstance(o, Memory))]
+
+
 def measure(items: Sequence[pytest.Item], modules: Sequence[ModuleType]) -> list[Measured]:
     """Run each test once. Raises AssertionError that names those which fail without any mutant."""
     files = {module.__file__ for module in modules}
     key = cache(key_of)  # one object for all tests: a function is called by thousands
     found, failing = [], []
+    gc.unfreeze()  # what is frozen is not told
+    lets_go = remembering(modules)
+    gc.freeze()
     for item in items:
+        for let_go in lets_go:
+            let_go()
         start = time.process_time()
         # written in C: a function of Python's that is told of each call takes longer than most of the calls
         with Profile(subcalls=False, builtins=False) as profile:

@@ -68,9 +68,13 @@ class Memory(Generic[_Made]):
         if known is None:
             known = self._make(op, types, attrs)
             if len(self._known) >= (self._most or MOST_REMEMBERED):
-                self._known.clear()  # what is in use is soon there again, at what it costs without
+                self.forget()  # what is in use is soon there again, at what it costs without
             self._known[number] = known
         return known
+
+    def forget(self) -> None:
+        """What was made is made anew when it is asked for."""
+        self._known.clear()
 
 
 def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:

@@ -15,7 +15,9 @@ from typing import cast
 
 import pytest
 
+from engine import registry
 from engine.graph.attributes import Attr
+from engine.graph.memory import Memory
 from scripts.mutants import EXPLAINED, ROOT, Measured, Session, Tally, forked, measure_all, options, report
 from scripts.mutants_apply import FunctionKey, NotApplied, alive, apply, changed
 from scripts.mutants_cost import only_for_costs
@@ -264,6 +266,16 @@ def test_tests_that_fail_without_a_mutant_are_named(monkeypatch: pytest.MonkeyPa
     assert [m.called for m in measure_all(items[1:2], [], 1)] == [set()]
     with pytest.raises(AssertionError, match="one, two: failing as it is"):
         measure_all(items, [], 1)
+
+
+def test_what_a_test_before_has_had_made_is_made_again(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    module, mutants = load("from functools import cache\n@cache\ndef f(x):\n    return x + 1\n")
+    shapes = Memory(lambda op, types, attrs: module.f(len(types)))
+    monkeypatch.setattr("scripts.mutants.passes", lambda item: shapes(registry().ops["sin"], (), {}) == module.f(0))
+    items = [cast("pytest.Item", Named(name)) for name in ("first", "again")]
+    assert [m.called for m in measure_all(items, [module], 1)] == [set(changed(mutants[0]))] * 2
+    monkeypatch.setattr("scripts.mutants.remembering", lambda modules: [])
+    assert measure_all(items, [module], 1)[1].called == set()
 
 
 def test_tests_come_by_what_they_noticed_then_by_what_they_are_about_then_by_their_time(load: Load) -> None:

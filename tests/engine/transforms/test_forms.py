@@ -76,3 +76,12 @@ def test_a_cotangent_of_another_type_is_cast_and_no_other() -> None:
     cast, same = forms.written[forms.pull(number, (True,))].given
     assert forms.forms[cast.cast].node.op.name == "cast"
     assert same.cast == NO_CAST != cast.cast
+
+
+def test_of_an_operand_of_several_results_a_cotangent_is_given_for_those_that_have_one() -> None:
+    builder = Builder(registry(), NO_LIMITS)
+    logarithm = builder.leaf(TensorType((2, 2), np.dtype("float64")), "x").slogdet().output(1)
+    forms = Forms(registry())
+    number = forms.of_all(builder.nodes)[logarithm.index]
+    (given,) = forms.written[forms.pull(number, (True,))].given
+    assert (given.operand, given.result, given.number) == (0, 1, 0)
