@@ -11,13 +11,13 @@ RNG = np.random.default_rng(0)
 
 
 @pytest.mark.parametrize("features", [(), (2,), (7, 3)], ids=str)
-@pytest.mark.parametrize("row", [4, -1])
+@pytest.mark.parametrize("row", [4, -1, -5])
 def test_the_padding_row_is_read_and_gets_no_gradient(row: int, features: tuple[int, ...]) -> None:
     weight, indices = RNG.normal(size=(5, *features)), np.array([[4, 0, 4], [1, 0, 3]])
     g = RNG.normal(size=(2, 3, *features))
     wanted = np.zeros_like(weight)
     np.add.at(wanted, indices, g)
-    wanted[4] = 0
+    wanted[row] = 0
     value, (gradient,) = grads("embedding", weight, indices, cotangent=g, padding_idx=row)
     np.testing.assert_array_equal(value, weight[indices])
     np.testing.assert_allclose(gradient, wanted, 1e-15)

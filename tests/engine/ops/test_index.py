@@ -33,3 +33,7 @@ def test_the_first_of_the_updates_is_written_too() -> None:
     written = X.copy()
     written[ROWS] = [[7.0, 8.0], [9.0, 10.0]]
     np.testing.assert_array_equal(run("index_set", X, ROWS, written[ROWS]), written)
+
+
+def test_operands_are_named_by_their_place_where_it_tells_them() -> None:
+    assert [IndexAdd().operand_name(i) for i in range(3)] == ["x", "indices and updates", "indices and updates"]
