@@ -2,8 +2,8 @@
 
 The tests are collected once, by pytest in this process. Each is run once to see which functions it calls. Then each
 mutant gets a fork of this process, in which the tests run that call what it changed, until one fails: those first
-that noticed other mistakes in its file, then those that name it or its op, then those about its room, then the quick
-ones. Nothing is written: a mutant exists in the memory of its process only.
+that noticed other mistakes in its file, for half of the time, then those that name it or its op, then those about its
+room, then the quick ones. Nothing is written: a mutant exists in the memory of its process only.
 
 Prints every mutant that no test noticed. Ends with status 1 where too few were killed, or where docs/mutants.md does
 not say why one lives.
@@ -282,12 +282,16 @@ class Session:
         A function that no test calls is part of one: its module makes a constant with it, as it loads. What others
         read there calls nothing of it: tests that name it count as well.
         """
-        keys, noticed, path, names = list(changed(mutant)), self.noticed, mutant.path, [*_names(mutant)]
+        keys, path, names = list(changed(mutant)), mutant.path, [*_names(mutant)]
         called = self.callers.get(keys[-1]) if keys else None
         numbers = self.declaring(path, names) if called is None else called
         pairs = [(self.seconds[number], self.items[number]) for number in numbers]
-        pairs.sort(key=lambda pair: (-noticed[path, pair[1].nodeid], _distance(pair[1].nodeid, path, names), pair[0]))
-        return self.within(pairs)
+        pairs.sort(key=lambda pair: (_distance(pair[1].nodeid, path, names), pair[0]))
+        noticed = {name: times for (of, name), times in self.noticed.items() if of == path}
+        sharp = sorted((pair for pair in pairs if pair[1].nodeid in noticed), key=lambda pair: -noticed[pair[1].nodeid])
+        first = _within(sharp, self.chosen.seconds / 2)  # what is about it has its turn, whatever noticed others
+        taken = {id(item) for _, item in first}
+        return _within([*first, *(pair for pair in pairs if id(pair[1]) not in taken)], self.chosen.seconds)
 
     def declaring(self, path: Path, names: Sequence[str]) -> set[int]:
         """The tests that call anything of a file, that hold declarations, and that name it or one of its ops."""
@@ -295,19 +299,19 @@ class Session:
         ids = enumerate(item.nodeid for item in self.items)
         return calling | {i for i, name in ids if name.startswith(DECLARATIONS) or not _distance(name, path, names)}
 
-    def within(self, pairs: Sequence[tuple[float, pytest.Item]]) -> list[tuple[float, pytest.Item]]:
-        """As many of the first tests as fit into the time that one mutant has."""
-        total, kept = 0.0, []
-        for pair in pairs:
-            total += pair[0]
-            if total > self.chosen.seconds:
-                break
-            kept.append(pair)
-        return kept
-
     def say(self, line: str) -> None:
         """Print at once: a run takes long."""
         print(line, file=self.stream, flush=True)
+
+
+def _within(pairs: Iterable[tuple[float, pytest.Item]], most: float) -> list[tuple[float, pytest.Item]]:
+    """Tests, as they come, that fit into this time of one mutant."""
+    total, kept = 0.0, []
+    for pair in pairs:
+        if total + pair[0] <= most:
+            total += pair[0]
+            kept.append(pair)
+    return kept
 
 
 def _names(mutant: Mutant) -> Iterator[str]:

@@ -291,6 +291,19 @@ def test_tests_come_by_what_they_noticed_then_by_what_they_are_about_then_by_the
     assert [item.nodeid for _, item in ran.concerned(mutants[1])] == ["slow", about, "quick"]
 
 
+def test_tests_that_noticed_others_come_first_for_half_of_the_time(load: Load) -> None:
+    _, mutants = load("def f(a, b):\n    return -(a * b)\n")
+    ran = session("--seconds", "5")
+    (called,) = changed(mutants[0])
+    about = f"tests/test_{mutants[0].path.stem}.py::test_it"
+    times = {"sharp": 1.5, "sharp, too": 1.5, "quick": 1.0, about: 1.4}
+    ran.items = [cast("pytest.Item", Named(name)) for name in times]
+    ran.measure([Measured({called}, seconds) for seconds in times.values()])
+    for noticed in ("sharp", "sharp", "sharp, too"):
+        ran.note(mutants[0], noticed)
+    assert [item.nodeid for _, item in ran.concerned(mutants[1])] == ["sharp", about, "quick"]
+
+
 def test_tests_that_name_a_file_or_its_op_come_before_those_about_its_room(load: Load) -> None:
     _, mutants = load('class Op:\n    name = "double"\n    factor = 2\n')
     (path,) = {mutant.path for mutant in mutants}
