@@ -2,47 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from engine import Builder, Limits, TensorType, Value, open_executor, registry
-from engine.graph.body import Body
+from engine import TensorType, Value
 from engine.graph.tensor_type import FLOAT64
 from engine.ops.scan import CountedScan
-from engine.passes.allowance import Allowance
-from engine.planning.bodies import runnable
-from engine.planning.plan import make_plan
 from engine.transforms.vjp import vjp
 from engine.transforms.vmap import vmap_onto
+from tests.engine.ops.internal import body_of, compute
 
-EXECUTOR, LIMITS = open_executor("cpu"), Limits()
 PAIR = TensorType((2,), FLOAT64)
-Array = np.ndarray[Any, Any]
-
-
-def body(types: Sequence[TensorType], write: Callable[..., Sequence[Value]]) -> Body:
-    """A body that is written by a function of its inputs."""
-    builder = Builder(registry())
-    return Body(builder.graph(write(*[builder.leaf(type, i) for i, type in enumerate(types)])), types)
-
-
-def run(arrays: Sequence[Any], write: Callable[..., Sequence[Value | None]]) -> list[Array]:
-    """What is written on these operands, computed."""
-    fed = {i: np.asarray(array) for i, array in enumerate(arrays)}
-    builder = Builder(registry(), LIMITS)
-    found = write(*[builder.leaf(TensorType.of(array), i) for i, array in fed.items()])
-    graph = builder.graph([y for y in found if y is not None])
-    return EXECUTOR.run(make_plan(runnable(graph, LIMITS, Allowance(LIMITS.flops)), LIMITS), fed)
 
 
 @pytest.mark.parametrize(("count", "wanted"), [(0, [1.0, 1.0]), (2, [0.0, 0.0])])
 def test_a_carry_that_each_step_makes_anew_keeps_its_gradient_where_there_is_none(
     count: int, wanted: list[float]
 ) -> None:
-    forgets = body([PAIR, PAIR], lambda k, h: [k.sin()])
+    forgets = body_of([PAIR, PAIR], lambda k, h: [k.sin()])
     attrs = {"body": forgets, "carries": 1, "sequences": 0, "length": 3, "reverse": False}
 
     def write(k: Value, h: Value, n: Value) -> Sequence[Value | None]:
@@ -50,12 +29,12 @@ def test_a_carry_that_each_step_makes_anew_keeps_its_gradient_where_there_is_non
         return vjp(k.builder, [(last, last.full_like(1.0))], [h])
 
     same, other = np.array([0.5, -2.0]), np.array([3.0, 4.0])
-    np.testing.assert_array_equal(run([same, other, count], write), [wanted])
+    np.testing.assert_array_equal(compute([same, other, count], write), [wanted])
 
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_of_stacks_alone_each_example_has_zeros_beyond_its_own_count(reverse: bool) -> None:
-    step = body([PAIR], lambda x: [x.exp(), x.greater(0.0)])
+    step = body_of([PAIR], lambda x: [x.exp(), x.greater(0.0)])
     attrs = {"body": step, "carries": 0, "sequences": 1, "length": 4, "reverse": reverse}
 
     def write(x: Value, one: Value, counts: Value, x_of_many: Value) -> Sequence[Value]:
@@ -64,6 +43,6 @@ def test_of_stacks_alone_each_example_has_zeros_beyond_its_own_count(reverse: bo
 
     many, counts = np.random.default_rng(0).normal(size=(3, 4, 2)), np.array([2, 0, 4])
     there = (np.arange(4) < counts[:, None])[..., None]
-    exponentials, positive = run([many[0], 0, counts, many], write)
+    exponentials, positive = compute([many[0], 0, counts, many], write)
     np.testing.assert_allclose(exponentials, np.where(there, np.exp(many), 0.0), 1e-15)
     np.testing.assert_array_equal(positive, there & (many > 0))

@@ -8,7 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from engine import TensorType, Value, registry
 from engine.graph.errors import IndexOutOfRange
+from engine.graph.tensor_type import BOOL, FLOAT64
+from engine.ops.while_loop import StackingWhile
+from engine.transforms.vmap import vmap_onto
 from tests.engine.looping import (
     Write,
     Writer,
@@ -24,6 +28,9 @@ from tests.engine.looping import (
     values,
     written,
 )
+from tests.engine.ops.internal import body_of, compute
+
+SCALAR = TensorType((), FLOAT64)
 
 
 def grows(g: Writer, k: int, x: int) -> list[int]:
@@ -353,3 +360,34 @@ def test_without_a_step_no_index_is_looked_at() -> None:
     same(gradients(write, np.array([9]), np.ones(2), 0.5, floats=[0]), [np.zeros(2), np.asarray(np.cos(0.8))], 1e-15)
     with pytest.raises(IndexOutOfRange):
         values(write, np.array([9]), np.ones(2), -0.5)
+
+
+def test_stacks_of_a_batch_are_zeros_where_no_step_of_an_example_came_to() -> None:
+    """x is halved while it is above 1: of 8, 1 and 3, three times, not at all and twice."""
+    above = body_of([SCALAR], lambda x: [x.greater(1.0)])
+    halved = body_of([SCALAR], lambda x: [x * 0.5, x + 10.0])
+    attrs = {"condition": above, "body": halved, "carries": 1, "max_steps": 5}
+
+    def write(x: Value, many: Value) -> list[Value]:
+        loop = x.builder.emit(StackingWhile(), (x,), attrs)
+        return vmap_onto(x.builder, [loop.output(k) for k in range(4)], {x: many}, 3)
+
+    last, steps, finished, stacked = compute([0.0, [8.0, 1.0, 3.0]], write)
+    np.testing.assert_array_equal(last, [1.0, 1.0, 0.75])
+    np.testing.assert_array_equal(steps, [3, 0, 2])
+    np.testing.assert_array_equal(finished, [True] * 3)
+    np.testing.assert_array_equal(stacked, [[18, 14, 12, 0, 0], [0] * 5, [13, 11.5, 0, 0, 0]])
+
+
+def test_a_batch_whose_end_no_example_says_takes_as_many_steps_together() -> None:
+    always, halved = body_of([SCALAR], lambda x: [x.builder.full((), 1, BOOL)]), body_of([SCALAR], lambda x: [x * 0.5])
+    attrs = {"condition": always, "body": halved, "carries": 1, "max_steps": 3}
+
+    def write(x: Value, many: Value) -> list[Value]:
+        loop = x.builder.emit(registry().ops["while"], (x,), attrs)
+        return vmap_onto(x.builder, [loop.output(k) for k in range(3)], {x: many}, 2)
+
+    last, steps, finished = compute([0.0, [8.0, 1.0]], write)
+    np.testing.assert_array_equal(last, [1.0, 0.125])
+    np.testing.assert_array_equal(steps, [3, 3])
+    np.testing.assert_array_equal(finished, [False, False])

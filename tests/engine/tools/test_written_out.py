@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from engine import Builder, Limits, TensorType, Value, open_executor, registry
-from engine.graph.body import Body
+from engine import TensorType, Value, registry
 from engine.graph.op import Definition
 from engine.graph.tensor_type import FLOAT64, INT64
 from engine.oplib.kernel_gradient import KERNEL_GRADIENT
 from engine.ops.map import SummingMap
 from engine.ops.scan import CountedScan
 from engine.ops.while_loop import StackingWhile
-from engine.passes.allowance import Allowance
-from engine.planning.bodies import runnable
-from engine.planning.plan import make_plan
 from engine.tools.written_out import body_written_out
+from tests.engine.ops.internal import body_of, compute
 
 Array = np.ndarray[Any, Any]
-EXECUTOR, LIMITS = open_executor("cpu"), Limits()
 NUMBER, PAIR = TensorType((), FLOAT64), TensorType((2,), FLOAT64)
 X, K, SEQUENCE = np.array([0.5, -2.0]), np.array(0.75), np.arange(10.0).reshape(5, 2)
 
@@ -30,16 +26,10 @@ IMAGES = np.random.default_rng(0).normal(size=(2, 4, 6, 5))  # of which the last
 RESULTS = np.random.default_rng(1).normal(size=(2, 6, 3, 3))
 
 
-def body(types: Sequence[TensorType], write: Callable[..., Sequence[Value]]) -> Body:
-    """A body that is written by a function of its inputs."""
-    builder = Builder(registry())
-    return Body(builder.graph(write(*[builder.leaf(type, i) for i, type in enumerate(types)])), types)
-
-
-STEP = body([NUMBER, PAIR], lambda k, x: [x * k, x.sin()])
-STEP_ON_SEQUENCE = body([NUMBER, PAIR, PAIR], lambda k, x, s: [x * k + s, x.sin(), s * x])
-LARGE = body([NUMBER, PAIR], lambda k, x: [x.abs().sum().greater(k)])
-SUMS = body([NUMBER, PAIR], lambda k, s: [k * s.sum(), s.cos(), s * k])
+STEP = body_of([NUMBER, PAIR], lambda k, x: [x * k, x.sin()])
+STEP_ON_SEQUENCE = body_of([NUMBER, PAIR, PAIR], lambda k, x, s: [x * k + s, x.sin(), s * x])
+LARGE = body_of([NUMBER, PAIR], lambda k, x: [x.abs().sum().greater(k)])
+SUMS = body_of([NUMBER, PAIR], lambda k, s: [k * s.sum(), s.cos(), s * k])
 
 
 def counted(length: int, reverse: bool, sequences: int = 1) -> dict[str, Any]:
@@ -47,6 +37,8 @@ def counted(length: int, reverse: bool, sequences: int = 1) -> dict[str, Any]:
     return {"body": step, "carries": 1, "sequences": sequences, "length": length, "reverse": reverse}
 
 
+ENDS = body_of([PAIR], lambda x: [x.abs().sum().greater(0.5)])
+HALVES = body_of([PAIR], lambda x: [x * 0.5, x.sin()])
 STACKING = {"condition": LARGE, "body": STEP, "carries": 1, "max_steps": 12}
 #: an op, its operands and its attributes
 CASES: dict[str, tuple[Definition, list[Array], dict[str, Any]]] = {
@@ -61,6 +53,7 @@ CASES: dict[str, tuple[Definition, list[Array], dict[str, Any]]] = {
     "a while": (StackingWhile(), [K, X], STACKING),
     "a while that does not begin": (StackingWhile(), [np.array(9.0), X], STACKING),
     "a while that is ended": (StackingWhile(), [np.array(-1.0), X], STACKING),
+    "a while of one operand": (StackingWhile(), [X], {**STACKING, "condition": ENDS, "body": HALVES}),
     "sums": (SummingMap(), [K, SEQUENCE], {"body": SUMS, "sequences": 1, "at_once": None, "sums": 1}),
     "a kernel's gradient": (
         KERNEL_GRADIENT,
@@ -71,29 +64,20 @@ CASES: dict[str, tuple[Definition, list[Array], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def run(arrays: Sequence[Array], write: Callable[[Builder, list[Value]], Sequence[Value]]) -> list[Array]:
-    """What is written on these operands, computed."""
-    builder = Builder(registry(), LIMITS)
-    leaves = [builder.leaf(TensorType.of(array), i) for i, array in enumerate(arrays)]
-    graph = builder.graph(write(builder, leaves))
-    plan = make_plan(runnable(graph, LIMITS, Allowance(LIMITS.flops)), LIMITS)
-    return EXECUTOR.run(plan, dict(enumerate(arrays)))
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_it_computes_the_same(case: str) -> None:
     op, arrays, attrs = CASES[case]
 
-    def as_it_is(builder: Builder, operands: list[Value]) -> Sequence[Value]:
-        made = builder.emit(op, operands, attrs)
+    def as_it_is(*operands: Value) -> Sequence[Value]:
+        made = operands[0].builder.emit(op, operands, attrs)
         return [made.output(k) for k in range(len(made.node.types))] if op.several else [made]
 
-    def written(builder: Builder, operands: list[Value]) -> Sequence[Value]:
+    def written(*operands: Value) -> Sequence[Value]:
         results = op.written_out(*operands, **attrs)
-        assert not [node.op for node in builder.nodes if node.op.internal]
+        assert not [node.op for node in operands[0].builder.nodes if node.op.internal]
         return results
 
-    for found, wanted in zip(run(arrays, written), run(arrays, as_it_is), strict=True):
+    for found, wanted in zip(compute(arrays, written), compute(arrays, as_it_is), strict=True):
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
         np.testing.assert_allclose(found, wanted, rtol=1e-14)
 
@@ -106,7 +90,7 @@ def test_so_are_bodies() -> None:
         loop = k.builder.emit(CountedScan(), (k, x, n), attrs)
         return [loop.output(1), loop.output(0)]
 
-    outer = body([NUMBER, PAIR, count], write)
+    outer = body_of([NUMBER, PAIR, count], write)
     public = body_written_out(outer)
     assert public.outputs == outer.outputs
     assert {node.op.name for node in outer.graph.nodes} >= {"counted_scan"}
