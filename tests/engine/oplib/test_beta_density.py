@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from engine.graph.ir import Value
-from engine.oplib.beta_density import beta_density, slope_by_first
+from engine.oplib.beta_density import _log, _times_log, beta_density, slope_by_first
 from engine.transforms.vjp import vjp
 from tests.engine.oplib.values import come_to, written
 
@@ -130,3 +130,11 @@ def test_the_density_s_derivatives_are_its_own_times_those_of_its_logarithm() ->
 def test_the_density_of_large_shapes_is_0_at_both_ends() -> None:
     a = np.array([20.0, 20.0])
     np.testing.assert_array_equal(come_to(beta_density, a, 2 * a, np.array([0.0, 1.0])), [0.0, 0.0])
+
+
+def test_logarithms_next_to_1_are_of_what_is_missing_there() -> None:
+    """1 − x has digits that x has lost: a logarithm of x would be off by a tenth, or 0."""
+    rest, x = np.array([1e-15, 3e-18, 0.5, 0.75]), np.array([1.0 - 1e-15, 1.0, 0.5, 0.25])
+    wanted = np.log1p(-rest)
+    np.testing.assert_allclose(come_to(_log, x, rest), wanted, rtol=1e-15)
+    np.testing.assert_allclose(come_to(_times_log, np.full(4, 3.0), x, rest), 3.0 * wanted, rtol=1e-15)
