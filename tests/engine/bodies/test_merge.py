@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from engine import HVP, Compiler, Gradients, Limits, TensorType
+from engine import HVP, Builder, Compiler, Gradients, Limits, TensorType, registry
+from engine.bodies.merge import merge
+from engine.graph.tensor_type import FLOAT64
+from engine.ops.while_loop import StackingWhile
 from engine.planning.looped import RunsPlans
 from engine.planning.plan import Plan
 from tests.engine.looping import Write, Writer, random, written
+from tests.engine.ops.internal import body_of
 
 
 def curve(g: Writer, k: int, x: int) -> list[int]:
@@ -65,3 +69,16 @@ def test_loops_over_other_values_stay_apart() -> None:
     asked = written(write, 0.7, random(3), np.ones(3), floats=())
     plan = Compiler(Limits()).forward(asked.program, asked.types, asked.results).plan
     assert names(plan) == ["scan"] * 3
+
+
+def test_stacks_of_whiles_stand_behind_what_is_beside_the_carries() -> None:
+    number = TensorType((), FLOAT64)
+    above = body_of([number], lambda x: [x.greater(1.0)])
+    halved = [body_of([number], lambda x, ahead=ahead: [x * 0.5, x + ahead]) for ahead in (1.0, 2.0)]
+    builder = Builder(registry())
+    x = builder.leaf(number, "x")
+    attrs = {"condition": above, "carries": 1, "max_steps": 5}
+    loops = [builder.emit(StackingWhile(), (x,), {**attrs, "body": body}) for body in halved]
+    merged = merge(builder.graph([loop.output(k) for loop in loops for k in range(4)]))
+    assert [node.op.name for node in merged.nodes].count("stacking_while") == 1
+    assert [merged.nodes[o].attrs["index"] for o in merged.outputs] == [0, 1, 2, 3, 0, 1, 2, 4]
