@@ -42,8 +42,9 @@ def typed(*shape: int) -> TensorType:
     ],
 )
 def test_errors_say_which_operand_and_what_was_wanted(a: tuple[int, ...], b: tuple[int, ...], said: str) -> None:
-    with pytest.raises(ShapeMismatch, match=said):
+    with pytest.raises(ShapeMismatch, match=said) as caught:
         product_type(typed(*a), typed(*b))
+    assert said.startswith(f"operand {caught.value.operand} ")
 
 
 X = np.zeros((4, 6, 8))
