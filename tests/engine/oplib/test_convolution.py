@@ -25,6 +25,7 @@ from engine.oplib.convolution import (
 from engine.oplib.windows import Windows
 from engine.ops.conv import Conv2D
 from tests.engine.oplib.values import Array, come_to, written
+from tests.engine.ops.run import grads
 
 RNG = np.random.default_rng(15)
 CONV = cast("Conv2D", registry().ops["conv2d"])
@@ -138,3 +139,12 @@ def test_defaults_place_windows_side_by_side(rank: int) -> None:
 def test_a_result_has_the_operands_common_dtype() -> None:
     narrow, wide = (TensorType((1,), np.dtype(dtype)) for dtype in ("float32", "float64"))
     assert typed([2, 3], narrow, None, wide) == TensorType((2, 3), np.dtype("float64"))
+
+
+def test_of_one_image_of_one_channel_its_axes_stay() -> None:
+    """The gradient by x on one axis is by way of two, of which one alone goes again."""
+    x, kernel = np.array([[[1.0, 2.0, 4.0]]]), np.array([[[3.0]]])
+    value, by = grads("conv1d", x, kernel)
+    np.testing.assert_array_equal(value, 3 * x)
+    np.testing.assert_array_equal(by[0], np.full_like(x, 3.0))
+    np.testing.assert_array_equal(by[1], [[[7.0]]])

@@ -29,7 +29,7 @@ def test_results_are_those_of_the_op_with_their_axes_in_order() -> None:
 def test_it_takes_what_the_op_takes_and_says_how_its_results_lie() -> None:
     types = [TensorType((2, 3, 5, 4), np.dtype("float32"))] * 3
     op = LaidResults(ROWS, ORDERS)
-    assert op.several and op.internal, "no op of the opset"
+    assert (op.several, op.internal) == (True, True), "no op of the opset"
     out, plain = op.infer(*types, **ATTRS), ROWS.infer(*types, **ATTRS)
     assert op.flops(out, *types, **ATTRS) == ROWS.flops(plain, *types, **ATTRS)
     assert op.workspace(out, *types, **ATTRS) == ROWS.workspace(plain, *types, **ATTRS)
