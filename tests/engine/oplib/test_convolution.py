@@ -25,7 +25,6 @@ from engine.oplib.convolution import (
 from engine.oplib.windows import Windows
 from engine.ops.conv import Conv2D
 from tests.engine.oplib.values import Array, come_to, written
-from tests.engine.ops.run import grads
 
 RNG = np.random.default_rng(15)
 CONV = cast("Conv2D", registry().ops["conv2d"])
@@ -99,8 +98,10 @@ def test_values_spread_by_the_adjoint_and_are_gathered_by_the_convolution(
     assert float((back * x).sum()) == pytest.approx(float((g * y).sum()))
 
 
-def test_of_one_axis_values_spread_by_way_of_two() -> None:
-    x, kernel, windows = RNG.normal(size=(2, 2, 8)), RNG.normal(size=(3, 2, 2)), Windows((2,), (3,), (1,), (2,))
+@pytest.mark.parametrize(("images", "channels"), [(2, 2), (1, 1)])
+def test_of_one_axis_values_spread_by_way_of_two(images: int, channels: int) -> None:
+    x, kernel = RNG.normal(size=(images, channels, 8)), RNG.normal(size=(3, channels, 2))
+    windows = Windows((2,), (3,), (1,), (2,))
     y = come_to(lambda wide, k: correlated(wide, k, (3,), windows, 1), x, kernel)
     g = RNG.normal(size=y.shape)
     back = come_to(lambda narrow, k: spread_values(narrow, k, (8,), windows, 1), g, kernel)
@@ -139,12 +140,3 @@ def test_defaults_place_windows_side_by_side(rank: int) -> None:
 def test_a_result_has_the_operands_common_dtype() -> None:
     narrow, wide = (TensorType((1,), np.dtype(dtype)) for dtype in ("float32", "float64"))
     assert typed([2, 3], narrow, None, wide) == TensorType((2, 3), np.dtype("float64"))
-
-
-def test_of_one_image_of_one_channel_its_axes_stay() -> None:
-    """The gradient by x on one axis is by way of two, of which one alone goes again."""
-    x, kernel = np.array([[[1.0, 2.0, 4.0]]]), np.array([[[3.0]]])
-    value, by = grads("conv1d", x, kernel)
-    np.testing.assert_array_equal(value, 3 * x)
-    np.testing.assert_array_equal(by[0], np.full_like(x, 3.0))
-    np.testing.assert_array_equal(by[1], [[[7.0]]])
