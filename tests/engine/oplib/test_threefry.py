@@ -65,6 +65,17 @@ def test_threefry_draws_the_same_in_blocks_of_any_size(
             assert [int(w[0]) for w in mixed((key[:1], key[1:]), words((0, i)))] == pair.tolist()
 
 
+def test_behind_so_many_elements_counters_need_both_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a row of 2³³ + 5 elements, the last five: memory that is one element, over and over."""
+    monkeypatch.setattr(threefry, "_blocks", lambda *_: [(0, 2**33)])
+    row = np.lib.stride_tricks.as_strided(np.zeros(1, WORD), (1, 2**33 + 5), (4, 0))
+    seen: list[WordPair] = []
+    threefry.draw(RUN, np.array([[7, 9]], WORD), row, lambda drawn, _: seen.append(drawn))
+    ((first, second),) = seen
+    for i in range(5):
+        assert [first[0, i], second[0, i]] == [word[0] for word in mixed(words((7, 9)), words((2, i)))]
+
+
 def test_uniform_numbers_take_the_upper_bits() -> None:
     """All ones are the largest below 1, by 23 and by 52 bits; of the lower bits nothing is seen."""
     for dtype, mantissa in (("float32", 23), ("float64", 52)):
