@@ -79,6 +79,7 @@ def line(size: int, stride: int, padding: int, dilation: int) -> Windows:
 def test_a_window_that_just_fits_moves_by_one() -> None:
     assert line(3, 2**61, 0, 1).least((3,)) == line(3, 1, 0, 1)
     assert line(2, 2**61, 1, 3).least((2,)) == line(2, 1, 1, 3)
+    assert line(3, 7, 1, 1).least((5,)) == line(3, 5, 1, 1)  # so that a second one does not fit
     assert line(1, 5, 2**57, 2**61).least((2,)) == line(1, 5, 2**57, 1)  # there are two and more
 
 
