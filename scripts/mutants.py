@@ -162,7 +162,7 @@ def remembering(modules: Sequence[ModuleType]) -> list[Callable[[], None]]:
     names = {module.__name__ for module in modules}
     objects = gc.get_objects()
     own = [o.cache_clear for o in objects if isinstance(o, type(cache(len))) and o.__module__ in names]
-    return [*own, *(o.forget for o in objects if isinstance(o, Memory))]
+    return [*own, *(o.known.clear for o in objects if isinstance(o, Memory))]
 
 
 def measure(items: Sequence[pytest.Item], modules: Sequence[ModuleType]) -> list[Measured]:

@@ -53,10 +53,11 @@ class Memory(Generic[_Made]):
         """It holds at most so many; None: MOST_REMEMBERED."""
         self._make = make
         self._most = most
-        self._known: dict[Hashable, _Made] = {}
+        #: what was made; it is made anew where it is not here
+        self.known: dict[Hashable, _Made] = {}
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self.known)
 
     def __call__(self, op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> _Made:
         """What was made, now or before. Raises what `make` raises."""
@@ -64,17 +65,13 @@ class Memory(Generic[_Made]):
         if said is None or op.several or len(types) > LONGEST_REMEMBERED or tuple in map(type, types):
             return self._make(op, types, attrs)
         number = op, types, said
-        known = self._known.get(number)
+        known = self.known.get(number)
         if known is None:
             known = self._make(op, types, attrs)
-            if len(self._known) >= (self._most or MOST_REMEMBERED):
-                self.forget()  # what is in use is soon there again, at what it costs without
-            self._known[number] = known
+            if len(self.known) >= (self._most or MOST_REMEMBERED):
+                self.known.clear()  # what is in use is soon there again, at what it costs without
+            self.known[number] = known
         return known
-
-    def forget(self) -> None:
-        """What was made is made anew when it is asked for."""
-        self._known.clear()
 
 
 def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:

@@ -268,7 +268,7 @@ def test_memory_that_is_not_declared_is_asked_for(
     monkeypatch.setattr(sys.modules[__name__], "LARGE", LARGE + LARGE // 50)  # a size of which nothing is remembered
     for attribute, value in changed.items():
         monkeypatch.setattr(type(case.op), attribute, value)
-    monkeypatch.setattr(work, "_known", {})  # what it took before
+    monkeypatch.setattr(work, "known", {})  # what it took before
     wanted = rf"bytes are allocated .* and 0 declared; state them in `{member}` of class \w+ \(engine/ops/{name}\.py\)"
     with pytest.raises(AssertionError, match=wanted):
         measure(case, "dense")
