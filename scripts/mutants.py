@@ -2,8 +2,9 @@
 
 The tests are collected once, by pytest in this process. Each is run once to see which functions it calls. Then each
 mutant gets a fork of this process, in which the tests run that call what it changed, until one fails: those first
-that noticed other mistakes in its file, for half of the time, then those that name it or its op, then those about its
-room, then the quick ones. Nothing is written: a mutant exists in the memory of its process only.
+that noticed other mistakes in its file, for half of the time, then those in the file of tests about it, those that name
+it or its op, those about its room, and the quick ones. Nothing is written: a mutant exists in the memory of its process
+only.
 
 Prints every mutant that no test noticed. Ends with status 1 where too few were killed, or where docs/mutants.md does
 not say why one lives.
@@ -297,7 +298,7 @@ class Session:
         """The tests that call anything of a file, that hold declarations, and that name it or one of its ops."""
         calling = {number for key, found in self.callers.items() if key.file == str(path) for number in found}
         ids = enumerate(item.nodeid for item in self.items)
-        return calling | {i for i, name in ids if name.startswith(DECLARATIONS) or not _distance(name, path, names)}
+        return calling | {i for i, name in ids if name.startswith(DECLARATIONS) or _distance(name, path, names) < 2}
 
     def say(self, line: str) -> None:
         """Print at once: a run takes long."""
@@ -325,10 +326,12 @@ def _names(mutant: Mutant) -> Iterator[str]:
 
 
 def _distance(test: str, path: Path, names: Sequence[str]) -> int:
-    """0 of a test that is by its name about a mutant, 1 where it stands with those about its room, 2 of others."""
-    if any(name in test for name in names):
+    """0 of a test in the file that is about a mutant's, 1 where its name is about it, 2 about its room, 3 of others."""
+    if f"/test_{path.stem}.py::" in test:
         return 0
-    return 1 if f"tests/engine/{path.parent.name}/" in test else 2
+    if any(name in test for name in names):
+        return 1
+    return 2 if f"tests/engine/{path.parent.name}/" in test else 3
 
 
 def report(tally: Tally, explained: str) -> tuple[list[str], bool]:

@@ -308,11 +308,12 @@ def test_tests_that_name_a_file_or_its_op_come_before_those_about_its_room(load:
     _, mutants = load('class Op:\n    name = "double"\n    factor = 2\n')
     (path,) = {mutant.path for mutant in mutants}
     ran, room = session(), f"tests/engine/{path.parent.name}/test_others.py::test_it"
-    ids = ["tests/golden/quick", room, f"tests/golden/{path.stem}", "tests/engine/passes/slow[double]"]
+    own = f"tests/golden/test_{path.stem}.py::test_it"
+    ids = ["tests/golden/quick", room, f"tests/golden/{path.stem}", "tests/engine/passes/slow[double]", own]
     ran.items = [cast("pytest.Item", Named(name)) for name in ids]
     called = FunctionKey(str(path), "any", 0)
-    ran.measure([*(Measured({called}, seconds) for seconds in (1.0, 2.0, 3.0)), Measured(set(), 4.0)])
-    assert [item.nodeid for _, item in ran.concerned(mutants[-1])] == [ids[2], ids[3], ids[1], ids[0]]
+    ran.measure([*(Measured({called}, seconds) for seconds in (1.0, 2.0, 3.0)), *[Measured(set(), 4.0)] * 2])
+    assert [item.nodeid for _, item in ran.concerned(mutants[-1])] == [own, ids[2], ids[3], ids[1], ids[0]]
 
 
 def test_outside_of_a_class_tests_name_any_op_of_the_file(load: Load) -> None:
