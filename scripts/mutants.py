@@ -155,8 +155,7 @@ def passes(item: pytest.Item) -> bool:
 
 
 def remembering(modules: Sequence[ModuleType]) -> list[Callable[[], None]]:
-    """What lets go of what rules have made for tests before: it would keep a test from calling them, and from being
-    known to.
+    """What lets go of what rules have made for tests before, so that a test calls them, and is known to.
 
     A rule's memory is the process's; a function of `modules` may have one of its own.
     """

@@ -18,7 +18,8 @@ from engine.executors.numpy_backend import NumPyExecutor
 from engine.executors.prepared_plan import CALL_BYTES
 from engine.graph.op import Definition, NoGradient
 from engine.graph.sample import Sample
-from engine.passes.pipeline import optimise
+from engine.passes.allowance import Allowance
+from engine.planning.bodies import runnable
 from engine.planning.plan import Plan, make_plan
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.vjp import vjp_or_zeros
@@ -156,8 +157,8 @@ def is_of_no_meaning(y: Value) -> bool:
 
 
 def run_graph(graph: Graph, feeds: Mapping[Any, Array]) -> list[Array]:
-    """The outputs of a graph, by way of the passes and a plan."""
-    plan = make_plan(optimise(graph), LIMITS)
+    """The outputs of a graph, by way of the passes and plans of it and of its bodies."""
+    plan = make_plan(runnable(graph, LIMITS, Allowance(LIMITS.flops)), LIMITS)
     return EXECUTOR.run(plan, feeds)
 
 

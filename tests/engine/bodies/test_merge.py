@@ -11,7 +11,7 @@ from engine.ops.while_loop import StackingWhile
 from engine.planning.looped import RunsPlans
 from engine.planning.plan import Plan
 from tests.engine.looping import Write, Writer, random, written
-from tests.engine.ops.internal import body_of
+from tests.engine.oplib.values import body_of
 
 
 def curve(g: Writer, k: int, x: int) -> list[int]:

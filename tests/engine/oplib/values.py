@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import Builder, TensorType, registry
+from engine.graph.body import Body
 from engine.graph.ir import Value
 from tests.contract.cases import run_graph
 
@@ -23,9 +24,20 @@ def written(write: Callable[..., Value | Sequence[Value]], *arrays: Array) -> tu
     return values, run_graph(builder.graph(values), dict(enumerate(arrays)))
 
 
+def results_of(write: Callable[..., Sequence[Value]], *arrays: Array) -> list[Array]:
+    """What several values come to."""
+    return written(write, *arrays)[1]
+
+
 def come_to(write: Callable[..., Value], *arrays: Array) -> Array:
     """What one value comes to."""
     return written(write, *arrays)[1][0]
+
+
+def body_of(types: Sequence[TensorType], write: Callable[..., Sequence[Value]]) -> Body:
+    """A body that is written by a function of its inputs."""
+    builder = Builder(registry())
+    return Body(builder.graph(write(*[builder.leaf(type, i) for i, type in enumerate(types)])), types)
 
 
 def allocated(work: Callable[[], object]) -> int:

@@ -30,7 +30,7 @@ from tests.engine.looping import (
     values,
     written,
 )
-from tests.engine.ops.internal import body_of, compute
+from tests.engine.oplib.values import body_of, results_of
 
 PAIR = TensorType((2,), FLOAT64)
 
@@ -496,12 +496,12 @@ def test_a_carry_that_each_step_makes_anew_keeps_its_gradient_where_there_is_non
     forgets = body_of([PAIR, PAIR], lambda k, h: [k.sin()])
     attrs = {"body": forgets, "carries": 1, "sequences": 0, "length": 3, "reverse": False}
 
-    def write(k: Value, h: Value, n: Value) -> Sequence[Value | None]:
+    def write(k: Value, h: Value, n: Value) -> Sequence[Value]:
         last = k.builder.emit(CountedScan(), (k, h, n), attrs).output(0)
-        return vjp(k.builder, [(last, last.full_like(1.0))], [h])
+        return [g for g in vjp(k.builder, [(last, last.full_like(1.0))], [h]) if g is not None]
 
     same, other = np.array([0.5, -2.0]), np.array([3.0, 4.0])
-    np.testing.assert_array_equal(compute([same, other, count], write), [wanted])
+    np.testing.assert_array_equal(results_of(write, same, other, np.array(count)), [wanted])
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -515,6 +515,6 @@ def test_of_stacks_alone_each_example_has_zeros_beyond_its_own_count(reverse: bo
 
     many, counts = np.random.default_rng(0).normal(size=(3, 4, 2)), np.array([2, 0, 4])
     there = (np.arange(4) < counts[:, None])[..., None]
-    exponentials, positive = compute([many[0], 0, counts, many], write)
+    exponentials, positive = results_of(write, many[0], np.array(0), counts, many)
     np.testing.assert_allclose(exponentials, np.where(there, np.exp(many), 0.0), 1e-15)
     np.testing.assert_array_equal(positive, there & (many > 0))

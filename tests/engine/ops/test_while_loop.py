@@ -28,7 +28,7 @@ from tests.engine.looping import (
     values,
     written,
 )
-from tests.engine.ops.internal import body_of, compute
+from tests.engine.oplib.values import body_of, results_of
 
 SCALAR = TensorType((), FLOAT64)
 
@@ -372,7 +372,7 @@ def test_stacks_of_a_batch_are_zeros_where_no_step_of_an_example_came_to() -> No
         loop = x.builder.emit(StackingWhile(), (x,), attrs)
         return vmap_onto(x.builder, [loop.output(k) for k in range(4)], {x: many}, 3)
 
-    last, steps, finished, stacked = compute([0.0, [8.0, 1.0, 3.0]], write)
+    last, steps, finished, stacked = results_of(write, np.zeros(()), np.array([8.0, 1.0, 3.0]))
     np.testing.assert_array_equal(last, [1.0, 1.0, 0.75])
     np.testing.assert_array_equal(steps, [3, 0, 2])
     np.testing.assert_array_equal(finished, [True] * 3)
@@ -387,7 +387,7 @@ def test_a_batch_whose_end_no_example_says_takes_as_many_steps_together() -> Non
         loop = x.builder.emit(registry().ops["while"], (x,), attrs)
         return vmap_onto(x.builder, [loop.output(k) for k in range(3)], {x: many}, 2)
 
-    last, steps, finished = compute([0.0, [8.0, 1.0]], write)
+    last, steps, finished = results_of(write, np.zeros(()), np.array([8.0, 1.0]))
     np.testing.assert_array_equal(last, [1.0, 0.125])
     np.testing.assert_array_equal(steps, [3, 3])
     np.testing.assert_array_equal(finished, [False, False])

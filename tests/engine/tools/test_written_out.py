@@ -16,7 +16,7 @@ from engine.ops.map import SummingMap
 from engine.ops.scan import CountedScan
 from engine.ops.while_loop import StackingWhile
 from engine.tools.written_out import body_written_out
-from tests.engine.ops.internal import body_of, compute
+from tests.engine.oplib.values import body_of, results_of
 
 Array = np.ndarray[Any, Any]
 NUMBER, PAIR = TensorType((), FLOAT64), TensorType((2,), FLOAT64)
@@ -77,7 +77,7 @@ def test_it_computes_the_same(case: str) -> None:
         assert not [node.op for node in operands[0].builder.nodes if node.op.internal]
         return results
 
-    for found, wanted in zip(compute(arrays, written), compute(arrays, as_it_is), strict=True):
+    for found, wanted in zip(results_of(written, *arrays), results_of(as_it_is, *arrays), strict=True):
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)
         np.testing.assert_allclose(found, wanted, rtol=1e-14)
 
