@@ -1,112 +1,137 @@
-"""The keys that are good now: those of the file, which is looked at again and again, and the one of the environment."""
+"""Key ring: the keys that are valid now, those of the key file, which may change, and the key of the environment."""
 
 from __future__ import annotations
 
-import hmac
 import logging
 import os
+import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
-from typing import Final, NamedTuple
+from subprocess import SubprocessError
+from typing import Final
+
+import orjson
 
 from service.keys.caller import Caller, KeyScope
 from service.keys.credential import digest_of
-from service.keys.key_file import read_keys
+from service.keys.key_index import KeyIndex, index_keys, is_small
 from service.keys.keyholder import Keyholder
-from service.keys.record import KEPT_LIMITS, KeyRecord
 
 #: seconds between two looks at the file
 LOOK: Final = 1.0
 #: what the environment's key is called; no key of a file can be
 OF_THE_ENVIRONMENT: Final = "(environment)"
+_UNUSABLE: Final = (OSError, ValueError, SubprocessError)
 
 _logger = logging.getLogger("gradserve")
 
 
-class _Held(NamedTuple):
-    """A key: its digest, what is written of it, and who holds it. The environment's is written nowhere."""
-
-    digest: bytes
-    record: KeyRecord | None
-    holder: Keyholder
-
-
 class KeyRing:
-    """Finder of who holds a key, by its digest. For one thread."""
+    """Finder of who holds a key, by its digest. For one thread.
+
+    A file that has changed is read at once where it is small. A large one is read by a process of its own, which a
+    thread waits for; until it is done, the earlier keys stay valid.
+    """
 
     def __init__(self, file: Path | None, key: str | None) -> None:
-        """The keys of a file, and one beside them that may do everything. Raises RuntimeError as one sentence."""
+        """Read the keys of a file; `key` is one beside them that may do everything. Raises RuntimeError."""
         self._file = file
-        self._own: list[_Held] = [] if key is None else [_of_the_environment(key)]
-        self._held = {held.digest: held for held in self._own}
-        self._stated: dict[tuple[str, str], int] = {}
+        self._own = None if key is None else digest_of(key)
+        self._index = KeyIndex.of()
+        #: who has come since the start, with their records
+        self._holders: dict[bytes, tuple[bytes, Keyholder]] = {}
+        self._limits: dict[str, Mapping[str, int]] = {}
         self._due = 0.0
         self._seen: object = None
+        self._reading: Future[KeyIndex] | None = None
+        if self._own is not None:
+            caller = Caller(OF_THE_ENVIRONMENT, "", frozenset(KeyScope))
+            self._holders[self._own] = b"", Keyholder(caller)
         if file is not None:
             self._seen = _signature(file)
             try:
-                self._hold(read_keys(file))
-            except (OSError, ValueError) as error:
+                self._index = index_keys(file)
+            except _UNUSABLE as error:
                 raise RuntimeError(f"the file of keys {file} cannot be used: {_reason(error)}") from None
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._index) + (self._own is not None)
 
     def find(self, digest: bytes) -> Keyholder | None:
-        """Whoever holds the key of this digest, if it is good now.
+        """Return whoever holds the key of this digest, if it is valid now.
 
-        What decides how long that takes is a hash of the key, so it tells nothing of how a key begins.
+        The search compares digests: how long it takes tells nothing of how a key begins.
         """
-        if self._file is not None and time.monotonic() >= self._due:
+        if self._file is not None and (self._reading is not None or time.monotonic() >= self._due):
             self._look(self._file)
-        found = self._held.get(digest)
-        return found.holder if found is not None and hmac.compare_digest(found.digest, digest) else None
+        if (known := self._holders.get(digest)) is not None:
+            return known[1]
+        record = self._index.record(digest)
+        if record is None:
+            return None
+        fields = orjson.loads(record)
+        caller = Caller(fields["name"], fields["namespace"], frozenset(map(KeyScope, fields["scopes"])))
+        holder = Keyholder(caller, fields.get("rate"), fields.get("concurrency"))
+        self._holders[digest] = record, holder
+        return holder
 
     def stated(self, namespace: str, limit: str) -> int | None:
-        """The most that a key of this namespace states for one of `KEPT_LIMITS`; None where none does."""
-        return self._stated.get((namespace, limit))
+        """Return the most that a key of this namespace states for one of `KEPT_LIMITS`; None where none does."""
+        if namespace not in self._limits:
+            self._limits[namespace] = self._index.limits(namespace)
+        return self._limits[namespace].get(limit)
 
     def _look(self, file: Path) -> None:
-        """Read the file if it has changed. What cannot be read changes nothing: the keys of before stand."""
-        self._due = time.monotonic() + LOOK
-        seen = _signature(file)
-        if seen == self._seen:
+        """Take up the file if it has changed. One that cannot be read changes nothing: the earlier keys stay valid."""
+        if self._reading is None:
+            self._due = time.monotonic() + LOOK
+            signature = _signature(file)
+            if signature == self._seen:
+                return
+            self._seen = signature
+            self._reading = _begin_reading(file)
+        if not self._reading.done():
             return
-        self._seen = seen
+        reading, self._reading = self._reading, None
         try:
-            self._hold(read_keys(file))
-        except (OSError, ValueError) as error:
+            self._hold(reading.result())
+        except _UNUSABLE as error:
             said = "the file of keys %s cannot be used, so its earlier keys stay good: %s"
             _logger.error(said, file, _reason(error))  # noqa: TRY400 - the sentence says it all
         else:
             _logger.info("the file of keys %s has changed; keys that are good: %d", file, len(self))
 
-    def _hold(self, records: Iterable[KeyRecord]) -> None:
-        """Replace the keys of the file. Who is the same as before goes on with the share that is left."""
-        before, self._held = self._held, {held.digest: held for held in self._own}
-        for record in records:
-            digest = bytes.fromhex(record.sha256)
-            known = before.get(digest)
-            if known is None or known.record != record:
-                known = _Held(digest, record, Keyholder(record.caller, record.rate, record.concurrency))
-            self._held.setdefault(digest, known)
-        self._stated = _largest(held.record for held in self._held.values() if held.record is not None)
+    def _hold(self, index: KeyIndex) -> None:
+        """Replace the keys of the file. A holder whose record is the same keeps what is left of its rate."""
+        self._index, self._limits = index, {}
+        self._holders = {
+            digest: (record, holder)
+            for digest, (record, holder) in self._holders.items()
+            if digest == self._own or index.record(digest) == record
+        }
 
 
-def _largest(records: Iterable[KeyRecord]) -> dict[tuple[str, str], int]:
-    """For each namespace and limit, the most that one of its keys states."""
-    found: dict[tuple[str, str], int] = {}
-    for record in records:
-        for limit in KEPT_LIMITS:
-            stated = getattr(record, limit)
-            if stated is not None:
-                found[record.namespace, limit] = max(stated, found.get((record.namespace, limit), 0))
-    return found
+def _begin_reading(file: Path) -> Future[KeyIndex]:
+    """Read a file, a large one on a thread."""
+    reading: Future[KeyIndex] = Future()
 
+    def read() -> None:
+        try:
+            reading.set_result(index_keys(file))
+        except Exception as error:  # noqa: BLE001 - whoever looks at the future raises it
+            reading.set_exception(error)
 
-def _of_the_environment(key: str) -> _Held:
-    return _Held(digest_of(key), None, Keyholder(Caller(OF_THE_ENVIRONMENT, "", frozenset(KeyScope))))
+    try:
+        small = is_small(file)
+    except OSError:
+        small = True
+    if small:
+        read()
+    else:
+        threading.Thread(target=read, name="keys", daemon=True).start()
+    return reading
 
 
 def _signature(file: Path) -> object:

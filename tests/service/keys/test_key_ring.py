@@ -76,7 +76,7 @@ class TestTheFile:
 
     def test_it_is_not_read_where_it_is_the_same(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ring = KeyRing(write(tmp_path / "keys.json", [record("alice", KEY)]), None)
-        monkeypatch.setattr("service.keys.key_ring.read_keys", None)
+        monkeypatch.setattr("service.keys.key_ring.index_keys", None)
         assert name_of(ring, KEY) == "alice"
 
     def test_it_is_looked_at_once_a_second(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
