@@ -59,6 +59,7 @@ class Supervisor:
         self._alive: dict[WorkerProcess, int] = {}
         self._unreaped: set[asyncio.Future[None]] = set()
         self._first: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+        self._complete: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self.quick: WorkerProcess | None = None
         self.general: list[WorkerProcess] = []
         self.spare: WorkerProcess | None = None
@@ -68,23 +69,27 @@ class Supervisor:
         self.ends: Counter[str] = Counter()
 
     async def start(self) -> str:
-        """Start workers, and wait for the first; the others follow one by one, so as not to slow the first requests.
+        """Start workers, and wait until one of each kind is ready: a call goes to a kind, and would wait for it.
 
-        Returns the device. Raises RuntimeError when it cannot be had.
+        The spare and the other general workers follow one by one, so as not to slow the first requests. Returns the
+        device. Raises RuntimeError when it cannot be had.
         """
         if self._settings.device == "cpu" or (self._settings.device == "auto" and not machine.cards()):
             self._topology = topology_for(self._settings, "cpu")
-        self._spawn()
+        for _ in range(1 + self._topology.quick):
+            self._spawn()
         try:
             device = await self._first
+            self._topology = topology_for(self._settings, device)
+            if (first := self.quick) is not None and not self._topology.quick:
+                self.quick = None
+                self.general.append(first)
+            self._fill()
+            self._note_complete()
+            await self._complete
         except BaseException:
             await self.close(0)
             raise
-        self._topology = topology_for(self._settings, device)
-        if (first := self.quick) is not None and not self._topology.quick:
-            self.quick = None
-            self.general.append(first)
-        self._fill()
         return device
 
     @property
@@ -119,6 +124,7 @@ class Supervisor:
         if not self._first.done():
             self._first.set_result(worker.device)
         if self._place(worker):
+            self._note_complete()
             self._callbacks.has_capacity()
         else:
             worker.finish("surplus")
@@ -242,6 +248,11 @@ class Supervisor:
         else:
             return False
         return True
+
+    def _note_complete(self) -> None:
+        """Note that a worker of each kind is ready, once that is so for the first time."""
+        if self.general and (self.quick is not None or not self._topology.quick) and not self._complete.done():
+            self._complete.set_result(None)
 
     def _remove(self, worker: WorkerProcess) -> None:
         if worker is self.quick:

@@ -23,6 +23,7 @@ from tests.service.pool.puppets import Puppet, puppets
 
 __all__ = ["puppets"]
 PLAN = "ab" * 32
+PATIENCE = 30.0
 
 
 class Heard:
@@ -71,21 +72,22 @@ def settings(workers: int = 2, **stated: Any) -> Settings:
 
 
 async def started(puppets: list[Puppet], device: str = "cpu", **stated: Any) -> tuple[Supervisor, Heard]:
-    """One whose first worker is ready."""
+    """One of which a worker of each kind is ready: on processors a quick and a general one, on cards one."""
     heard = Heard()
     wanted = "cpu" if device == "cpu" else "auto"
     supervisor = Supervisor(settings(device=wanted, **stated), cast("SupervisorCallbacks", heard), ["worker"])
     starting = asyncio.create_task(supervisor.start())
     await asyncio.sleep(0)
-    puppets[0].come(device)
-    assert await starting == device
+    for puppet in puppets[: 2 if device == "cpu" else 1]:
+        puppet.come(device)
+    assert await asyncio.wait_for(starting, PATIENCE) == device
     return supervisor, heard
 
 
 async def whole(puppets: list[Puppet], **stated: Any) -> tuple[Supervisor, Heard]:
     """One whose workers are all ready: quick, two general ones, and the spare."""
     found = await started(puppets, **stated)
-    for each in (1, 2, 3):
+    for each in (2, 3):
         puppets[each].come()
     return found
 
@@ -98,9 +100,28 @@ def places(supervisor: Supervisor, puppets: list[Puppet]) -> tuple[int | None, l
 
 
 @running
+async def test_start_waits_for_a_worker_of_each_kind(puppets: list[Puppet], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that only general workers take would wait for the start of one, after a 200 of /health/ready."""
+    supervisor = Supervisor(settings(), cast("SupervisorCallbacks", Heard()), ["worker"])
+    starting = asyncio.create_task(supervisor.start())
+    await asyncio.sleep(0)
+    assert len(puppets) == 2
+    later = Later(monkeypatch)
+    puppets[0].come()
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert not starting.done(), "there is no general worker yet"
+    puppets[1].end()
+    later.do()
+    puppets[2].come()
+    assert await asyncio.wait_for(starting, PATIENCE) == "cpu"
+    assert places(supervisor, puppets) == (0, [2], None)
+
+
+@running
 async def test_workers_are_started_one_by_one_and_take_the_place_that_is_missed_most(puppets: list[Puppet]) -> None:
     supervisor, heard = await started(puppets)
-    for count in (1, 2, 3):
+    for count in (2, 3):
         assert supervisor.ready == heard.told == count
         assert len(puppets) == count + 1
         puppets[count].come()
@@ -129,7 +150,7 @@ async def test_the_environment_says_what_is_permitted_and_how_much_memory_is_its
     for puppet in puppets:
         assert int(puppet.environment[SHARE]) > 0
         assert (CONFINED_TO in puppet.environment) == (confine == "on")
-    assert len([*supervisor]) == 2
+    assert len([*supervisor]) == 3
 
 
 @running
@@ -168,7 +189,7 @@ async def test_where_the_first_worker_fails_the_start_does(puppets: list[Puppet]
     puppets[0].end()
     with pytest.raises(RuntimeError, match="there is no such device"):
         await starting
-    assert len(puppets) == 1
+    assert len(puppets) == 2
 
 
 @running
@@ -213,7 +234,6 @@ async def test_where_nobody_is_left_nobody_waits_for_a_breath(
 ) -> None:
     await started(puppets)
     Later(monkeypatch)
-    puppets[1].come()
     puppets[2].end()
     puppets[1].end()
     assert len(puppets) == 3
@@ -293,9 +313,9 @@ async def test_of_a_plan_that_has_ended_two_workers_all_are_told_also_those_who_
         assert puppets[0].frames == []
         supervisor.signalled(puppets[0], signal.SIGSEGV, LastWords(PLAN, "", "sum"))
     condemned = [frames.text(frames.CONDEMNED, PLAN)]
-    assert [puppet.frames for puppet in puppets] == [condemned, []], "the other is not ready"
-    puppets[1].come()
-    assert puppets[1].frames == condemned
+    assert [puppet.frames for puppet in puppets] == [condemned, condemned, []], "the last one is not ready"
+    puppets[2].come()
+    assert puppets[2].frames == condemned
     assert supervisor.incidents.counts == {"SIGSEGV": 2}
 
 
