@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from service.observe.tally import Holdings
 from service.pool.pool import Done, Pool
 from service.settings import Settings
 from service.state.changes import Change, new_tensor
-from service.state.commits import CommitCallback, Commits, Proposal
+from service.state.commits import CommitCallback, Commits, Completion, Proposal
 from service.state.conditions import ALWAYS, Condition, of_store
 from service.state.graphs import GraphStore, Registered
 from service.state.idempotency import AnswerTable, Repetition
@@ -30,6 +31,7 @@ from service.transport.offload import offload
 _logger = logging.getLogger("gradserve")
 
 _T = TypeVar("_T")
+_Settle = Callable[[Job, Caller, Reply, Done, Condition, Sequence[Change]], None]
 _Copies = Sequence[tuple[memoryview, bytes | memoryview]]
 
 
@@ -173,21 +175,30 @@ class StoreService:
         done: Done,
         condition: Condition = ALWAYS,
         more: Sequence[Change] = (),
+        complete: Completion | None = None,
     ) -> None:
         """Call `done` with a reply once what it has for keeping is kept, and `more` with it; or with a refusal instead.
 
         Tensors are kept upon the conditions that they have themselves, and `condition`. A reply that rests on what is
-        kept waits until that is known to be what there is.
+        kept waits until that is known to be what there is. `complete` is called with the versions that are replaced,
+        before anything is written, and returns `more` again, filled in.
         """
         if reply.stored:
-            self._keep(job, caller, reply, done, condition, more)
+            self._keep(job, caller, reply, done, condition, more, complete)
         elif reply.consulted and not self.is_current:
             self._when_current(job, reply, done)
         else:
             done(reply)
 
     def _keep(
-        self, job: Job, caller: Caller, reply: Reply, done: Done, condition: Condition, more: Sequence[Change]
+        self,
+        job: Job,
+        caller: Caller,
+        reply: Reply,
+        done: Done,
+        condition: Condition,
+        more: Sequence[Change],
+        complete: Completion | None,
     ) -> None:
         changes: list[Change] = []
         answered = False  # before it is known what comes of it
@@ -216,6 +227,8 @@ class StoreService:
         durable = any(stored.durable for stored in reply.stored)
         # The answer first: who had the call at another server as well gets that one's, whatever it has changed since.
         proposal = Proposal([*more, *changes], finish, durable, job.expires, job.timeout, unsure)
+        if complete is not None:
+            proposal.complete = lambda replaced: [*complete(replaced[len(more) :]), *changes]
         copies = [(change.value.memory.view, data) for change, data in zip(changes, reply.kept, strict=True)]
         _when_copied(copies, lambda: self.commits.submit(proposal), finish)
 
@@ -243,26 +256,36 @@ class StoreService:
 
         looking.add_done_callback(looked)
 
-    async def commit(self, changes: Sequence[Change], expires: float, seconds: float) -> None:
+    async def commit(
+        self, changes: Sequence[Change], expires: float, seconds: float, complete: Completion | None = None
+    ) -> None:
         """Return when all of these are made. Raises Refusal where none is.
 
-        Where that is not known when the time of so many seconds `expires`, it raises unconfirmed.
+        `complete` fills in an answer that tells what they replace, see `Proposal`. Where the outcome is not known when
+        the time of so many seconds `expires`, it raises unconfirmed.
         """
         found: asyncio.Future[Refusal | None] = asyncio.get_running_loop().create_future()
 
         def done(refusal: Refusal | None) -> None:
             _set(found, refusal)
 
-        self.commits.submit(Proposal(changes, done, True, expires, seconds, done))
+        self.commits.submit(Proposal(changes, done, True, expires, seconds, done, complete))
         refusal = await outcome(found)
         if refusal is not None:
             raise refusal
 
     async def settled(
-        self, job: Job, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
+        self,
+        job: Job,
+        caller: Caller,
+        reply: Reply,
+        condition: Condition = ALWAYS,
+        more: Sequence[Change] = (),
+        complete: Completion | None = None,
     ) -> Reply:
         """As `settle`, and return what `done` would get."""
-        return await outcome(settling(self, job, caller, reply, condition, more))
+        settle = partial(self.settle, complete=complete)
+        return await outcome(settling(settle, job, caller, reply, condition, more))
 
     def _change_of(self, namespace: str, stored: Stored, nbytes: int, condition: Condition) -> Change:
         """The change that a stored tensor is, with memory for its elements."""
@@ -272,16 +295,16 @@ class StoreService:
 
 
 def settling(
-    store: StateStore, job: Job, caller: Caller, reply: Reply, condition: Condition, more: Sequence[Change]
+    settle: _Settle, job: Job, caller: Caller, reply: Reply, condition: Condition, more: Sequence[Change]
 ) -> asyncio.Future[Reply]:
-    """What `store.settle` calls `done` with."""
+    """Return a future of the reply that `settle` calls `done` with."""
     found: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
     def done(reply: Reply) -> None:
         if not _set(found, reply):
             reply.give_back()
 
-    store.settle(job, caller, reply, done, condition, more)
+    settle(job, caller, reply, done, condition, more)
     return found
 
 

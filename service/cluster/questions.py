@@ -81,7 +81,7 @@ class Questions:
         job = Job("proposal", b"", asked["request_id"], asked["timeout"], expires, namespace=namespace)
         caller = Caller("", namespace, frozenset([KeyScope.WRITE]))
         reply = Reply(200, JSON, [b""], stored=stored, kept=kept)
-        result = await settling(store, job, caller, reply, ALWAYS, changes)
+        result = await settling(store.settle, job, caller, reply, ALWAYS, changes)
         if result is reply:
             return {"kept": True}, ()
         return {"kept": False, "status": result.status, "headers": result.headers}, result.parts

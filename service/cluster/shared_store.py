@@ -174,7 +174,7 @@ class SharedStore:
         self, job: Job, caller: Caller, reply: Reply, condition: Condition = ALWAYS, more: Sequence[Change] = ()
     ) -> Reply:
         """As `StateStore` has it."""
-        return await outcome(settling(self, job, caller, reply, condition, more))
+        return await outcome(settling(self.settle, job, caller, reply, condition, more))
 
     def drain(self) -> None:
         """As `StateStore` has it: every shard is left to others, so that they need not wait."""
@@ -218,7 +218,7 @@ class SharedStore:
 
         async def here(store: StoreService) -> Reply:
             changes = [new_answer(store.answers, record) for record in records]
-            return await settling(store, job, caller, reply, condition, changes)
+            return await settling(store.settle, job, caller, reply, condition, changes)
 
         async def there(address: str) -> Reply:
             return await self._proposed(address, job, reply, records)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from service.errors import Refusal, fault, late, stopping
 from service.state.changes import Change
@@ -28,6 +28,8 @@ from service.state.writes import Name, Write, commit_of
 
 _logger = logging.getLogger("gradserve")
 
+#: (value that each change replaces) → the changes, with the record of the answer filled in
+Completion = Callable[[Sequence[Any]], Sequence[Change]]
 #: told of each proposal's outcome, and of how many seconds it took
 CommitCallback = Callable[[str, float], None]
 WRITTEN: Final = "written"
@@ -39,6 +41,10 @@ class Proposal:
 
     `expires` is when, on the monotonic clock, a proposal that was not begun is too late; `timeout` what that was
     agreed to be. Where it was begun by then and may yet be kept, `unsure` is called, and `done` when that is known.
+
+    An answer that tells what a write replaced is filled in by `complete`, at the moment of the decision: anything read
+    earlier may have been replaced since. It gets the value that each change replaces, None where there is none, and
+    returns the same changes, with the record of the answer filled in.
     """
 
     changes: Sequence[Change]
@@ -47,6 +53,7 @@ class Proposal:
     expires: float = float("inf")
     timeout: float = 0.0
     unsure: Callable[[Refusal], None] | None = None
+    complete: Completion | None = None
     submitted: float = 0.0
     timer: asyncio.TimerHandle | None = None
     is_answered: bool = False
@@ -224,7 +231,10 @@ class Commits:
                 raise self.lost
             if proposal.expires <= self._clock():
                 raise late(proposal.timeout)
-            needed = [change for change in proposal.changes if change.check(change.table.latest(change.key))]
+            replaced = [change.table.latest(change.key) for change in proposal.changes]
+            checks = [change.check(value) for change, value in zip(proposal.changes, replaced, strict=True)]
+            changes = proposal.changes if proposal.complete is None else proposal.complete(replaced)
+            needed = [change for change, is_needed in zip(changes, checks, strict=True) if is_needed]
             for table in {id(change.table): change.table for change in needed}.values():
                 table.admit({change.key: change.value for change in needed if change.table is table})
         except Refusal as refusal:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import dropwhile, islice
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -11,7 +12,7 @@ from starlette.responses import Response
 
 from service.errors import Refusal
 from service.pool.pool import awaited
-from service.state.changes import end_of_graph, new_graph
+from service.state.changes import Change, end_of_graph, new_graph
 from service.state.graphs import Registered
 from service.state.idempotency import Repetition
 from service.store import StoreService
@@ -64,12 +65,18 @@ async def _registered(store: StoreService, job: Job, reply: Reply, repetition: R
     await store.commits.fence.passed(job.expires)
     key = (job.namespace, graph.graph_id)
     location = (("Location", f"{GRAPHS}/{graph.graph_id}"),)
-    if store.graphs.find(key) is None:
-        new = Reply(201, JSON, [graph.record], location)
-        changes = [new_graph(store.graphs, key, graph), *recorded(store.answers, repetition, new)]
-        await store.commit(changes, job.expires, job.timeout)
-    there = store.graphs.find(key) or graph
-    return Reply(201 if there is graph else 200, JSON, [there.record], location)
+    if (known := store.graphs.find(key)) is not None:
+        return Reply(200, JSON, [known.record], location)
+    change, answer = new_graph(store.graphs, key, graph), Reply(201, JSON, [graph.record], location)
+
+    def complete(replaced: Sequence[Any]) -> Sequence[Change]:
+        if (first := replaced[0]) is not None:
+            answer.status, answer.parts = 200, [first.record]
+        return [change, *recorded(store.answers, repetition, answer)]
+
+    changes = [change, *recorded(store.answers, repetition, answer)]
+    await store.commit(changes, job.expires, job.timeout, complete)
+    return answer
 
 
 @graph_router.get(GRAPHS, operation_id="listGraphs", tags=["graphs"])

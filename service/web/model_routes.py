@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final, cast
+from collections.abc import Sequence
+from typing import Any, Final, cast
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -10,7 +11,7 @@ from starlette.responses import Response
 
 from service.errors import Refusal
 from service.pool.pool import awaited
-from service.state.changes import end_of_model, new_model
+from service.state.changes import Change, end_of_model, new_model
 from service.state.conditions import Condition
 from service.state.idempotency import Repetition
 from service.state.models import KeptModel, graph_of_request
@@ -77,11 +78,16 @@ async def _kept(request: Request, job: Job, reply: Reply, condition: Condition, 
     store, model, key = store_of(request), KeptModel.of(reply.body), (job.namespace, job.subject or "")
     reply.give_back()
     await store.commits.fence.passed(job.expires)
-    status = 201 if store.models.latest(key) is None else 200
-    kept = Reply(status, JSON, [model.record], tuple(etag_header(model.etag).items()))
+    answer = Reply(201, JSON, [model.record], tuple(etag_header(model.etag).items()))
     change = new_model(store.models, store.graphs, key, model, condition)
-    await store.commit([change, *recorded(store.answers, repetition, kept)], job.expires, job.timeout)
-    return kept
+
+    def complete(replaced: Sequence[Any]) -> Sequence[Change]:
+        answer.status = 201 if replaced[0] is None else 200
+        return [change, *recorded(store.answers, repetition, answer)]
+
+    changes = [change, *recorded(store.answers, repetition, answer)]
+    await store.commit(changes, job.expires, job.timeout, complete)
+    return answer
 
 
 @model_router.get(_MODEL, operation_id="getModel", tags=["models"])

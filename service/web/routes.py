@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -15,7 +15,6 @@ from service.calls import calls
 from service.errors import Refusal
 from service.pool.pool import awaited
 from service.state.changes import Change
-from service.state.conditions import ALWAYS, Condition
 from service.state.graphs import no_graph
 from service.state.idempotency import KEY_HEADER, Repetition
 from service.store import StateStore
@@ -24,7 +23,7 @@ from service.web.jobs import job_of_upload, tenant_of_request
 from service.web.query import timeout_of
 from service.web.repetition import once, recorded
 from service.web.responses import answer, from_reply
-from service.web.state import current, deadline_of, state_of, store_of
+from service.web.state import deadline_of, state_of, store_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
 
@@ -80,31 +79,32 @@ async def kept(
     job: Job,
     reply: Reply,
     repetition: Repetition | None,
-    condition: Condition = ALWAYS,
 ) -> Reply:
-    """The reply, once what it has for keeping is kept by `store`; or the refusal that takes its place."""
+    """Return the reply once `store` keeps what it has for keeping, or the refusal that takes its place."""
     try:
         more = recorded(store.answers, repetition, reply) if reply.stored else ()
     except BaseException:
         reply.give_back()
         raise
-    return await store.settled(job, request.state.caller, reply, condition, more)
+    return await store.settled(job, request.state.caller, reply, more=more)
 
 
 async def ended(request: Request, change: Change, told: Callable[[Any], bytes]) -> Response:
-    """The answer to a deletion, once it is written: what is `told` of what there was.
+    """Answer a deletion once it is written: `told` writes the body from the value that it deletes.
 
     What uses it at the time goes on. Raises what `change.check` does, and what a commit does.
     """
     store = store_of(request)
 
     async def answered(repetition: Repetition | None) -> Response:
-        await current(request)
-        change.check(gone := change.table.find(change.key))
-        assert gone is not None, "or the check had raised"
-        reply = Reply(200, JSON, [told(gone)])
+        reply = Reply(200, JSON, [])
+
+        def complete(replaced: Sequence[Any]) -> Sequence[Change]:
+            reply.parts = [told(replaced[0])]
+            return [change, *recorded(store.answers, repetition, reply)]
+
         changes = [change, *recorded(store.answers, repetition, reply)]
-        await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000)
+        await store.commit(changes, deadline_of(request), state_of(request).settings.timeout_ms / 1000, complete)
         return from_reply(reply)
 
     return await once(request, store, answered)

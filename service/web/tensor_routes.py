@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, cast
+from typing import Any, Final, cast
 
 import orjson
 from fastapi import APIRouter
@@ -12,20 +13,20 @@ from starlette.responses import Response
 
 from service.pool.pool import awaited
 from service.settings import Settings
-from service.state.changes import end_of_tensor
+from service.state.changes import Change, end_of_tensor
 from service.state.idempotency import Repetition
 from service.state.tensor_names import checked_name
 from service.state.tensors import TensorVersion
 from service.state.values import Stored, TensorWrite
 from service.store import StoreService
-from service.transport.job import Job, Reply
+from service.transport.job import Reply
 from service.web.head import Media
 from service.web.jobs import Asker, job_of, job_of_upload, tenant_of_request
 from service.web.paging import names_of_page, page_of
 from service.web.query import TIME, choice_in, parameters_of, timeout_in
-from service.web.repetition import once
+from service.web.repetition import once, recorded
 from service.web.responses import answer, etag_header, from_reply, not_modified
-from service.web.routes import ended, kept
+from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
@@ -55,9 +56,16 @@ async def put_tensor(request: Request) -> Response:
 
     async def answered(repetition: Repetition | None) -> Response:
         reply = await awaited(state.pool, job)
-        if reply.stored:
-            _describe(reply, store, state.settings, job, durable=durable)
-        return from_reply(await kept(request, store, job, reply, repetition, condition))
+        if not reply.stored:
+            return from_reply(reply)
+        _describe(reply, state.settings, durable=durable)
+
+        def complete(replaced: Sequence[Any]) -> Sequence[Change]:
+            reply.status = 201 if replaced[0] is None else 200
+            return recorded(store.answers, repetition, reply)
+
+        more = recorded(store.answers, repetition, reply)
+        return from_reply(await store.settled(job, request.state.caller, reply, condition, more, complete))
 
     return await once(request, store, answered, upload, job.timeout)
 
@@ -115,11 +123,10 @@ def _name(request: Request) -> str:
     return checked_name(request.path_params["name"], "the name of a tensor")
 
 
-def _describe(reply: Reply, store: StoreService, settings: Settings, job: Job, *, durable: bool) -> None:
+def _describe(reply: Reply, settings: Settings, *, durable: bool) -> None:
     """Have a worker's reply say what is kept, and how."""
     stored = replace(reply.stored[0], durable=durable)
     reply.stored = [stored]
-    reply.status = 201 if store.tensors.latest((job.namespace, stored.name)) is None else 200
     reply.headers = tuple(etag_header(stored.etag).items())
     reply.parts = [orjson.dumps(summary(stored, None if durable else settings.write_behind_ms))]
 

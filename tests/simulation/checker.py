@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 REGISTERS = ("x", "y")
 FOREVER = float("inf")
+#: what an answer may tell of the value that was there before: nothing, or that there was one
+UNTOLD, SOMETHING = "untold", "something"
 #: situations that the search looks at
 _MOST = 100_000
 
@@ -25,7 +27,7 @@ class Operation:
 
     `kind`: read, write, delete (of the registers that `writes` has), or begin. `answer`: what was read; `ok`; `412`
     where `match` does not hold; `404` where nothing is there to delete; `refused` where nothing was to come of it; None
-    where nobody knows.
+    where nobody knows. `replaced`: the value that the answer says was there before, `SOMETHING` or `UNTOLD`.
     """
 
     kind: str
@@ -36,6 +38,7 @@ class Operation:
     durable: bool = True
     returned: float = FOREVER
     answer: object = None
+    replaced: object = UNTOLD
 
     def after(self, state: Registers) -> list[Registers]:
         """The states that it may lead to; none, where it would have been answered otherwise."""
@@ -54,7 +57,10 @@ class Operation:
             holds &= all(now[name] is not None for name in self.writes)
         if self.answer == "412":
             return [] if holds else [state]
-        return [self._written(state)] if holds else []
+        return [self._written(state)] if holds and all(map(self._may_replace, map(now.get, self.writes))) else []
+
+    def _may_replace(self, value: int | None) -> bool:
+        return self.replaced in (UNTOLD, value) or (self.replaced == SOMETHING and value is not None)
 
     def _written(self, state: Registers) -> Registers:
         return tuple(

@@ -9,7 +9,7 @@ from typing import Final
 
 from tests.simulation.checker import Operation
 from tests.simulation.member import Member
-from tests.simulation.server import Request, Server
+from tests.simulation.server import DELETED, Request, Server
 from tests.simulation.store import Store
 from tests.simulation.virtual import World
 
@@ -162,6 +162,8 @@ class _Run:
             operation.called = self.world.now
             self.operations.append(operation)
             answer = yield from self._asked(Request(operation, key, chance.choice([0.3, 1.0, 3.0])))
+            if isinstance(answer, str) and answer.startswith(DELETED):
+                answer, operation.replaced = "ok", int(answer.removeprefix(DELETED))
             if operation.kind == "read" and isinstance(answer, tuple):
                 seen.update(zip(operation.names, answer, strict=True))
             elif answer == "ok":
@@ -177,7 +179,7 @@ class _Run:
         doubtful = False
         for _ in range(TRIES):
             answer = yield from self._once(request)
-            if isinstance(answer, tuple) or answer in _ANSWERS:
+            if isinstance(answer, tuple) or answer in _ANSWERS or str(answer).startswith(DELETED):
                 return answer
             certain = answer in _CERTAIN
             doubtful |= not certain

@@ -28,7 +28,19 @@ from service.state.shards import ShardObjects
 from service.store import StoreService
 from service.transport.job import Job, Reply
 from service.web.repetition import recorded
-from tests.simulation.server import BEHIND, GRACE, LINGERS, SETTINGS, TIDY, Pool, Request, code_of, etag_of, stored_of
+from tests.simulation.server import (
+    BEHIND,
+    GRACE,
+    LINGERS,
+    SETTINGS,
+    TIDY,
+    Pool,
+    Request,
+    code_of,
+    delete,
+    etag_of,
+    stored_of,
+)
 from tests.simulation.store import Remote, Store
 from tests.simulation.virtual import Process, World
 
@@ -157,10 +169,7 @@ async def _delete(store: StoreService, head: Mapping[str, Any], expires: float) 
         await store.commits.fence.passed(expires)
         condition = Condition() if head["match"] is None else Condition(match=(etag_of(head["match"]),))
         change = end_of_tensor(store.tensors, ("", head["name"]), condition)
-        change.check(store.tensors.find(change.key))
-        more = recorded(store.answers, asked, Reply(200, "text/plain", [b"ok"]))
-        await store.commit([change, *more], expires, head["seconds"])
-        return "ok"
+        return await delete(store, change, asked, expires, head["seconds"])
     finally:
         if asked is not None:
             store.end(asked)

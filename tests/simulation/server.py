@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from service.errors import Refusal
 from service.keys.caller import ANYONE
 from service.settings import Settings
-from service.state.changes import end_of_tensor
+from service.state.changes import Change, end_of_tensor
 from service.state.commits import Commits
 from service.state.conditions import Condition
 from service.state.fence import Fence
@@ -36,6 +36,8 @@ GRACE: Final = 3.0
 TIDY: Final = Tidiness(dead_objects=1, dead_bytes=1 << 30, worn_bytes=4096, small_objects=6, small_bytes=1 << 20)
 #: seconds for which a server can be asked when it has ended
 LINGERS: Final = 0.8
+#: what the answer to a deletion begins with; the value that was there follows
+DELETED: Final = "ok "
 SETTINGS: Final = Settings(state="memory")
 
 
@@ -136,16 +138,14 @@ class Server:
 
     async def _changed(self, request: Request, asked: Repetition | None, expires: float) -> object:
         store, operation = self.store, request.operation
-        reply = Reply(200, "text/plain", [b"ok"])
-        more = recorded(store.answers, asked, reply)
         if operation.kind == "delete":
             (name,) = operation.writes
             match = operation.match.get(name)
             condition = Condition(match=(etag_of(match),)) if match is not None else Condition()
             change = end_of_tensor(store.tensors, ("", name), condition)
-            change.check(store.tensors.find(("", name)))
-            await store.commit([change, *more], expires, request.seconds)
-            return "ok"
+            return await delete(store, change, asked, expires, request.seconds)
+        reply = Reply(200, "text/plain", [b"ok"])
+        more = recorded(store.answers, asked, reply)
         reply.stored = [stored_of(operation, name) for name in operation.writes]
         reply.kept = [b"\0" for _ in reply.stored]
         job = Job("forward", b"", "request", request.seconds, expires)
@@ -156,6 +156,18 @@ class Server:
         key: TableKey = ("", name)
         found = self.store.tensors.find(key)
         return None if found is None else int(found.etag, 16)
+
+
+async def delete(store: StoreService, change: Change, asked: Repetition | None, expires: float, seconds: float) -> str:
+    """Delete as a route does, and return what the answer tells: the value that was there."""
+    reply = Reply(200, "text/plain", [])
+
+    def complete(replaced: Sequence[Any]) -> Sequence[Change]:
+        reply.parts = [f"{DELETED}{int(replaced[0].etag, 16)}".encode()]
+        return [change, *recorded(store.answers, asked, reply)]
+
+    await store.commit([change, *recorded(store.answers, asked, reply)], expires, seconds, complete)
+    return reply.body.decode()
 
 
 def stored_of(operation: Operation, name: str) -> Stored:
