@@ -40,6 +40,8 @@ PROMISES: Final[Mapping[str, str]] = {
     "every other is told.",
     "18": "Servers that share a state, or take it from each other, are linearizable in each namespace, whatever "
     "is done to them; what one owned is kept again in 6 s.",
+    "19": "Once `/health/ready` answers 200, no call waits for the start of a worker.",
+    "20": "What an answer tells of a tensor is what was there when the call took effect, whoever else writes it.",
 }
 Row = Mapping[str, Any]
 Kept = Mapping[str, Mapping[str, Row]]

@@ -9,6 +9,7 @@ from typing import Final
 
 import orjson
 
+from service.keys.credential import mask_keys
 from service.settings import Settings
 
 _OURS: Final = "gradserve"
@@ -30,8 +31,16 @@ def begin_log_of_ours(settings: Settings) -> None:
 
 def _to_stderr(settings: Settings) -> logging.Handler:
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if settings.log_format == "json" else logging.Formatter(_TEXT))
+    handler.setFormatter(JsonLines() if settings.log_format == "json" else TextLines(_TEXT))
     return handler
+
+
+class TextLines(logging.Formatter):
+    """One line of text, with the traceback below it, where there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """Return the line, without its end."""
+        return mask_keys(super().format(record))
 
 
 class JsonLines(logging.Formatter):
@@ -42,7 +51,8 @@ class JsonLines(logging.Formatter):
         more = {"request_id": vars(record)["request_id"]} if "request_id" in vars(record) else {}
         if record.exc_info:
             more["traceback"] = _encodable(self.formatException(record.exc_info))
-        return json_line(record.created, record.levelname, record.name, message=_encodable(record.getMessage()), **more)
+        message = _encodable(record.getMessage())
+        return mask_keys(json_line(record.created, record.levelname, record.name, message=message, **more))
 
 
 def json_line(at: float, level: str, logger: str, **more: str | float) -> str:

@@ -15,6 +15,8 @@ _BYTES: Final = 32
 #: RFC 6750, 2.1; the scheme's case does not matter (RFC 9110, 11.1)
 _BEARER: Final = re.compile(rb"bearer +([A-Za-z0-9._~+/-]+=*)", re.IGNORECASE)
 _FORM: Final = "Authorization: Bearer KEY"
+#: a key wherever it stands: somebody may have put it into a path, or into the id of a request
+_ANYWHERE: Final = re.compile(rf"{KEY_PREFIX}[A-Za-z0-9_-]{{16,}}")
 
 
 class Credential(NamedTuple):
@@ -27,6 +29,11 @@ class Credential(NamedTuple):
 def new_key() -> str:
     """A key that nobody can guess."""
     return KEY_PREFIX + secrets.token_urlsafe(_BYTES)
+
+
+def mask_keys(text: str) -> str:
+    """Replace keys in a text that is to be logged or traced, wherever they stand, by `gs_…`."""
+    return _ANYWHERE.sub(f"{KEY_PREFIX}…", text) if KEY_PREFIX in text else text
 
 
 def digest_of(key: str) -> bytes:

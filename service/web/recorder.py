@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from engine import printable
 from service.facades.known import facade_name_of, foreign_call_of
+from service.keys.credential import mask_keys
 from service.observe.answered import Answered
 from service.observe.request_log import RequestLog
 from service.observe.tally import Tally
@@ -59,13 +60,13 @@ def _answered(finished: Finished) -> Answered:
     if not route and order is not None:
         route = f"/v1/{order.call}" if order.graph is None else f"/v1/graphs/{{graph_id}}/{order.call}"
     return Answered(
-        finished.request_id,
+        mask_keys(finished.request_id),
         finished.caller,
         _UNREAD if head is None else head.method,
-        _UNREAD if head is None else head.path,
+        _UNREAD if head is None else mask_keys(head.path),
         route,
         _call_of(order, route),
-        "" if order is None else printable(order.graph or ""),
+        "" if order is None else mask_keys(printable(order.graph or "")),
         finished.status,
         finished.received,
         finished.sent,

@@ -13,6 +13,9 @@ from service.web.request_ids import HEADER
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 CLOSE: Final = b"connection: close\r\n"
 _ID: Final = HEADER.lower().encode()
+#: a browser is to take no answer for a page or a script, whatever its bytes look like
+NO_SNIFFING: Final = ("x-content-type-options", "nosniff")
+_NO_SNIFFING: Final = (NO_SNIFFING[0].encode(), NO_SNIFFING[1].encode())
 _LINES: Final = {status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\ndate: ".encode() for status in HTTPStatus}
 
 
@@ -26,7 +29,10 @@ class Dated:
         """Look at the clock."""
         date = formatdate(usegmt=True).encode()
         self._begun = {status: line + date + b"\r\n" for status, line in _LINES.items()}
-        self._ok = self._begun[200] + b"content-length: %d\r\ncontent-type: %b\r\n" + _ID + b": %b\r\n%b\r\n"
+        self._ok = b"".join((
+            self._begun[200], b"content-length: %d\r\ncontent-type: %b\r\n", _ID, b": %b\r\n",
+            b"%b: %b\r\n" % _NO_SNIFFING, b"%b\r\n",
+        ))  # fmt: skip
 
     def of(self, status: int, fields: Iterable[tuple[bytes, bytes]], *, closes: bool) -> bytes:
         """The head with these fields."""
@@ -41,5 +47,5 @@ class Dated:
         if reply.status == 200 and not reply.headers:
             return self._ok % (length, kind, named, ending)
         fields = [(name.lower().encode(), value.encode()) for name, value in reply.headers]
-        fields += [(b"content-length", b"%d" % length), (b"content-type", kind), (_ID, named)]
+        fields += [(b"content-length", b"%d" % length), (b"content-type", kind), (_ID, named), _NO_SNIFFING]
         return self.of(reply.status, fields, closes=closes)

@@ -6,7 +6,10 @@ import json
 import logging
 import sys
 
-from service.logs import JsonLines
+import pytest
+
+from service.keys.credential import new_key
+from service.logs import JsonLines, TextLines
 
 
 def record(message: str, *arguments: object) -> logging.LogRecord:
@@ -39,3 +42,15 @@ def test_a_traceback_is_a_part_of_its_line() -> None:
     found = json.loads(line)
     assert (found["message"], found["request_id"]) == ("request abc failed", "abc")
     assert found["traceback"].endswith("KeyError: 'lost'")
+
+
+@pytest.mark.parametrize("lines", [JsonLines(), TextLines("%(message)s")], ids=["json", "text"])
+def test_keys_are_masked(lines: logging.Formatter) -> None:
+    """Wherever they stand: in a message, in its arguments, and in a traceback."""
+    key = new_key()
+    try:
+        raise KeyError(f"/v1/tensors/{key}")
+    except KeyError:
+        written = lines.format(record(f"{key}: %s", key))
+    assert key[3:] not in written
+    assert written.count("gs_…") >= 3

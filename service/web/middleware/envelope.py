@@ -12,6 +12,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.errors import Refusal, fault
 from service.web.request_ids import HEADER, new_id, sane
+from service.web.response_head import NO_SNIFFING
 from service.web.responses import report
 
 _logger = logging.getLogger("gradserve")
@@ -44,7 +45,7 @@ class Envelope:
 
 
 class _Outgoing:
-    """`send`, with the request's id in the headers; remembers whether an answer has begun."""
+    """`send`, with the headers that every answer has; remembers whether an answer has begun."""
 
     def __init__(self, request_id: str, send: Send) -> None:
         self._request_id = request_id
@@ -54,7 +55,9 @@ class _Outgoing:
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.begun = True
-            MutableHeaders(scope=message)[HEADER] = self._request_id
+            headers = MutableHeaders(scope=message)
+            headers[HEADER] = self._request_id
+            headers.setdefault(*NO_SNIFFING)
         await self._send(message)
 
 

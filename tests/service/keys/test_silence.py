@@ -87,6 +87,14 @@ def test_nothing_of_a_key_is_told(running: Running) -> None:
         assert 'gradserve_requests_total{call="gradients",facade="",status="401"}' in metrics.text
         assert 'gradserve_requests_denied_total{reason="unauthenticated"}' in metrics.text
         answers += [metrics.content, client.get("/openapi.json").content]
+    with httpx.Client(base_url=running.url, headers={"Authorization": f"Bearer {KEY}"}) as client:
+        for path in (
+            f"/v1/graphs/{KEY}",
+            f"/v1/graphs/{KEY}/forward",
+            f"/v1/tensors/{OWN}",
+            f"/{OTHER}/%67s%5f{KEY[3:]}",
+        ):
+            assert client.get(path, headers={"X-Request-Id": OWN}).status_code in (404, 405), "the sender may see it"
     running.file.write_text('{"format": 1, "keys": [{"name": "eve", "sha256": "' + KEY + '"}]}', encoding="ascii")
     assert not [found for answer in answers for found in traces(answer)]
     shown = processes(running.process.pid)
@@ -96,6 +104,7 @@ def test_nothing_of_a_key_is_told(running: Running) -> None:
     assert "caller=alice method=POST path=/v1/gradients status=200" in told
     assert "caller=(environment) method=GET path=/metrics status=200" in told
     assert "status=401" in told
+    assert "path=/v1/tensors/gs_… status=404" in told
     assert not traces(told)
 
 

@@ -322,3 +322,13 @@ class TestBrowsers:
         response = shared.request("OPTIONS", "/v1/gradients", headers=asking)
         problem(response, 403, "forbidden")
         assert "access-control-allow-origin" not in response.headers
+
+
+@pytest.mark.parametrize("path", ["/", "/docs", "/openapi.json", "/v1/ops", "/health/live", "/metrics", "/nowhere"])
+def test_browsers_do_not_guess_the_type_of_an_answer(client: Client, path: str) -> None:
+    assert client.get(path).headers.get_list("X-Content-Type-Options") == ["nosniff"]
+
+
+@pytest.mark.parametrize("body", [SQUARES, {}], ids=["answer", "report"])
+def test_browsers_do_not_guess_the_type_of_a_calls_answer(client: Client, body: dict[str, object]) -> None:
+    assert client.post("/v1/gradients", json=body).headers.get_list("X-Content-Type-Options") == ["nosniff"]
