@@ -11,8 +11,6 @@ ROOT = Path(__file__).parents[2]
 PACKAGES = ("engine", "schemas", "service")
 EVERYTHING = (*PACKAGES, "clients", "tests", "examples", "scripts", "benchmarks", "deploy")
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef
-
 
 def files(*folders: str) -> list[Path]:
     """The Python files of these folders, in a stable order; not what is built of a client beside it."""
@@ -29,20 +27,6 @@ def name(path: Path) -> str:
 def parsed(path: Path) -> ast.Module:
     """The file's syntax tree."""
     return ast.parse(path.read_text(encoding="utf-8"))
-
-
-@cache
-def functions(path: Path) -> list[Function]:
-    """Every function and method, nested ones included."""
-    return [node for node in ast.walk(parsed(path)) if isinstance(node, Function)]
-
-
-def length(function: Function) -> int:
-    """Lines from `def` to the end, the docstring aside."""
-    lines = (function.end_lineno or function.lineno) - function.lineno + 1
-    first = function.body[0]
-    has_docstring = ast.get_docstring(function, clean=False) is not None
-    return lines - ((first.end_lineno or first.lineno) - first.lineno + 1 if has_docstring else 0)
 
 
 @cache

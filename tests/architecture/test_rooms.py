@@ -1,10 +1,9 @@
-"""The rooms of the packages: imports between them point one way, and no two things have one name."""
+"""The rooms of the packages: imports between them point one way, without cycles."""
 
 from __future__ import annotations
 
 import ast
 import sys
-from collections import defaultdict
 from collections.abc import Iterator
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -43,9 +42,9 @@ SERVICE = (
     "parent",
     "prefix",
     "sizes",
-    "keys",
     "spelling",
     "settings",
+    "keys",
     "logs",
     "state",
     "wire",
@@ -129,29 +128,3 @@ def test_no_file_has_the_name_of_a_module_elsewhere() -> None:
     taken |= {"orjson", "httpx", "starlette", "safetensors", "hypothesis", "pytest", "jax", "torch"}
     own = [path for path in files(*PACKAGES) if path.stem in taken and path.stem not in ("__init__", "__main__")]
     assert not [name(path) for path in own]
-
-
-def test_no_public_name_means_two_things() -> None:
-    """Messages are named for what they carry, so `schemas` is left out."""
-    places: dict[str, list[str]] = defaultdict(list)
-    for path in files("engine", "service"):
-        for defined in public(parsed(path)):
-            places[defined].append(name(path))
-    assert not {defined: where for defined, where in places.items() if len(where) > 1}
-
-
-def public(module: ast.Module) -> Iterator[str]:
-    """Names that a module defines, and does not mark as its own."""
-    for node in module.body:
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
-        found = [node.name] if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) else []
-        found += [part.id for target in targets for part in named(target)]
-        yield from (defined for defined in found if defined != "main" and not defined.startswith("_"))
-
-
-def named(target: ast.expr) -> list[ast.Name]:
-    """The names that an assignment binds."""
-    parts = target.elts if isinstance(target, ast.Tuple) else [target]
-    return [part for part in parts if isinstance(part, ast.Name)]

@@ -79,32 +79,3 @@ def public(scope: ast.Module | ast.ClassDef) -> list[ast.ClassDef | ast.Function
         and not any(isinstance(each, ast.Name) and each.id == "overload" for each in node.decorator_list)
     ]
     return here + [inner for node in here if isinstance(node, ast.ClassDef) for inner in public(node)]
-
-
-#: what a class does, where it says so in place of what it is; no word that is a noun as well
-VERBS = {
-    "Allocates", "Asks", "Binds", "Collects", "Compare", "Compares", "Do", "Does", "Find", "Finds", "Give",
-    "Gives", "Keep", "Keeps", "Looks", "Make", "Makes", "Opens", "Parses", "Put", "Puts", "Reads", "Refuses",
-    "Remembers", "Say", "Send", "Sends", "Serves", "Take", "Takes", "Tell", "Tells", "Wraps", "Write",
-}  # fmt: skip
-#: what begins no noun phrase that names a thing
-OTHERS = {
-    "As", "At", "By", "For", "From", "How", "In", "It", "Of", "On", "So", "There", "To", "What", "When", "Where",
-    "Whether", "Which", "Who", "Whose", "Why", "With",
-}  # fmt: skip
-#: what the OpenAPI document has from docstrings stays as clients know it
-SHOWN = ("schemas/", "service/calls/plan.py PlanCall")
-
-
-@pytest.mark.parametrize("package", PACKAGES)
-def test_what_has_a_name_is_said_by_a_noun(package: str) -> None:
-    said = {
-        f"{name(path)} {node.name}": (ast.get_docstring(node) or "").split()[:1]
-        for path in files(package)
-        for node in ast.walk(parsed(path))
-        if isinstance(node, ast.ClassDef)
-    }
-    assert said
-    assert not {place: words for place, words in said.items() if VERBS.intersection(words)}
-    hidden = {place: words for place, words in said.items() if not place.startswith(SHOWN)}
-    assert not {place: words for place, words in hidden.items() if OTHERS.intersection(words)}
