@@ -10,25 +10,6 @@ a new op or dtype is no change here, and a new call one file in `schemas/calls`.
 
 Messages are TypedDicts, not model classes: an absent field stays absent where a class would invent a null, and a
 graph of 100,000 nodes is validated in place.
-
-Files:
-    calls/      The messages of the calls: a file for each call, with its request and, where no other call has the same,
-                its answer
-    answer      What answers have in common. Nothing here is ever validated: the server writes it
-    catalogue   The op catalogue, as clients and porting tools read it
-    document    The messages as JSON Schema: the components of the OpenAPI document
-    graph       A computation graph on the wire: a list of nodes, each referring to earlier ones by index
-    listings    What a server keeps, page by page
-    models      Models: registered graphs with names for what goes in and comes out, as they are put and as they are
-                answered
-    precision   How products and convolutions read float32 operands on a GPU: as a request asks for it, and as an answer
-                tells it
-    problem     What went wrong, by RFC 9457, with the fields that say where in a graph
-    registered  Graphs that a server keeps, and requests that name one in place of sending it
-    request     What requests have in common. Unknown fields are refused: a misspelt option must not be ignored
-    resident    Tensors that stay with the server, under a name: as a request speaks of them, and as an answer does
-    scalars     Numbers with a stated width, and the ways in which a message may be open to what a later release has
-    tensor      A tensor on the wire
 """
 
 from __future__ import annotations

@@ -317,7 +317,6 @@ def pages() -> dict[Path, str]:
     """Every generated page, by path."""
     rows = describe(registry())
     systems = tomllib.loads(NOTES.read_text(encoding="utf-8"))
-    of_rooms = rooms.pages()
     return {
         DOCS / "ops.md": ops_page(rows),
         DOCS / "porting.md": porting_page(rows, systems),
@@ -330,8 +329,7 @@ def pages() -> dict[Path, str]:
         equal_eigenvalues_picture.PICTURE: equal_eigenvalues_picture.picture(),
         LOOPS: loop_picture.with_loops(LOOPS.read_text(encoding="utf-8")),
         **haproxy_files.pages(),
-        **of_rooms,
-        rooms.PAGE: job_states.with_states(of_rooms[rooms.PAGE]),
+        rooms.PAGE: job_states.with_states(rooms.page()),
     }
 
 

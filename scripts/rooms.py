@@ -1,7 +1,6 @@
-"""The rooms of the packages as their files say them: a map in each docstring, and what architecture.md has of it.
+"""The map of the packages in architecture.md, made from first lines of docstrings, and from imports.
 
-A room is a folder with an `__init__.py`, or a module that stands alone in a package. The map has the first line of each
-file's docstring, so that it says what the file says; and the drawing has the imports that there are.
+A room is a folder with an `__init__.py`, or a module that stands alone in a package.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from textwrap import wrap
 from typing import Final, NamedTuple
 
 from scripts.written_part import rewritten
@@ -21,45 +19,11 @@ PAGE: Final = ROOT / "docs" / "architecture.md"
 PACKAGES: Final = ("service", "schemas", "engine")
 START: Final = "<!-- rooms: written by `make docs` from the docstrings and the imports of the packages -->"
 END: Final = "<!-- end of the rooms -->"
-#: where the map begins in a docstring, whose last part it is
-_FILES: Final = "\n\nFiles:\n"
-_WIDTH: Final = 120
 
 
-def pages() -> dict[Path, str]:
-    """The `__init__.py` of each room with its map, and architecture.md."""
-    found = {place / "__init__.py": _mapped(place) for place in folders()}
-    page = PAGE.read_text(encoding="utf-8")
-    return found | {PAGE: rewritten(page, START, END, _listed(), "the rooms")}
-
-
-def folders() -> list[Path]:
-    """The packages, and the rooms that are folders."""
-    return [path.parent for package in PACKAGES for path in sorted((ROOT / package).rglob("__init__.py"))]
-
-
-def _mapped(room: Path) -> str:
-    """The text of its `__init__.py`, the map in its docstring written anew."""
-    text = (room / "__init__.py").read_text(encoding="utf-8")
-    said = ast.parse(text).body[0]
-    assert isinstance(said, ast.Expr)
-    assert isinstance(said.value, ast.Constant)
-    old = '"""' + str(said.value.value) + '"""'
-    before = str(said.value.value).partition(_FILES)[0].rstrip()
-    lines = list(_map(room))
-    new = f'"""{before}{_FILES}{chr(10).join(lines)}\n"""' if lines else f'"""{before}\n"""'
-    return text.replace(old, new, 1)
-
-
-def _map(room: Path) -> Iterator[str]:
-    """A line for each file and each folder, or more where it says more."""
-    files = {path.stem: path for path in sorted(room.glob("*.py")) if path.stem != "__init__"}
-    found = {f"{path.parent.name}/": path for path in sorted(room.glob("*/__init__.py"))} | files
-    width = max(map(len, found), default=0)
-    for shown, path in found.items():
-        first, *rest = wrap(_summary(path), _WIDTH - width - 6)
-        yield f"    {shown:{width}}  {first}"
-        yield from (f"    {'':{width}}  {line}" for line in rest)
+def page() -> str:
+    """Return architecture.md with its map written anew."""
+    return rewritten(PAGE.read_text(encoding="utf-8"), START, END, _listed(), "the rooms")
 
 
 def _summary(path: Path) -> str:

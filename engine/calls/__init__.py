@@ -3,17 +3,6 @@
 A call is data: it can be compared and hashed, and a plan is cached under it. It knows node numbers and types, no
 arrays. What may live here: the calls' defaults and checks, in terms of the transforms. What may not: rules of
 differentiation (`engine.transforms`), execution, anything of the wire.
-
-Files:
-    batch                 One graph on many examples: values and derivatives of each by itself, in one execution
-    batch_sum             One graph on many examples: the sums of its values over them, and the derivatives of a sum,
-                          which is one node
-    call                  The contract of a call, and the place where it writes its results
-    gradient_or_jacobian  The derivative of one node: its gradients where it has one element, and else its Jacobian
-    keeping               A call that also says what some nodes are, and gradients by some, to whoever keeps that
-    matrices              Whole Jacobians and Hessians
-    products              Products with the Jacobian, from either side, and with the Hessian
-    values                Values, and gradients: the two calls that most clients need
 """
 
 from __future__ import annotations

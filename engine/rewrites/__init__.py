@@ -6,12 +6,4 @@ transposed, for the last digits. None drops a factor that could be infinite or N
 
 What may live here: rules that look at a node, its operands and what made these. What may not: walks over graphs, or
 the definition of an op.
-
-Files:
-    arithmetic  Rules of simplification for numbers: neutral elements, factors and signs
-    matching    Patterns that rules of simplification look at, and nodes that they write: nothing that changes nothing
-    movement    Rules of simplification for what moves or repeats elements
-    products    Rules of simplification for products of matrices: a sum of one need not make all of it, nor a transpose
-                move it
-    spans       A rule of simplification for tensors that are zero but for spans along one axis: gradients of slices are
 """

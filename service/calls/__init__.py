@@ -5,24 +5,6 @@
 
 What may live here: what a call takes, asks of the engine and answers, and what is said about it. What may not: HTTP
 (`service.web`), the shape of messages (`schemas`), or lists of calls.
-
-Files:
-    batch           One graph on many examples
-    cached_request  A request that comes again with other numbers: all that its shape decides was decided the first time
-    check           A certificate for gradients
-    computing       Base of the calls that run a graph: one engine call each, and answers of one form
-    definition      The contract of a call: all of it but its messages, in one file
-    differentiate   The gradient as a graph
-    estimate        Estimate of what a task takes, before it is done
-    forward         Values of nodes
-    gradients       Values, and the gradients of one node
-    hessian         Whole Hessians
-    hvp             The Hessian times vectors
-    jacobian        Whole Jacobians
-    jvp             The Jacobian times tangents
-    plan            What a request would take
-    sample          The graph that the examples of all calls share: a mean of squares
-    vjp             Cotangents times the Jacobian
 """
 
 from __future__ import annotations

@@ -2,18 +2,6 @@
 
 What may live here: what a value is, and how it is written, found by walking this package. What may not: attributes of
 ops, which name kinds, or what several values have to do with each other.
-
-Files:
-    dtype          Dtypes: of a result that its operands do not tell
-    function       Functions of a graph: stated by their index, bound to one that is typed
-    kind           The base of all kinds: what is asked of the values of an attribute, wherever these go
-    number         Numbers that an op computes with as floats, whatever its operands are
-    tensor         Tensors that are part of a graph
-    truth_value    Truth values: what an op does or leaves
-    typed_number   Numbers of the dtype of the op that they are for: an integer dtype is given every digit that was sent
-    whole_number   Whole numbers: axes, counts, positions
-    whole_numbers  Lists of whole numbers: shapes, axes, indices
-    word           Words: the name of a variant, or an equation
 """
 
 from __future__ import annotations

@@ -2,12 +2,6 @@
 
 The protocol: https://github.com/kserve/open-inference-protocol, with the binary extension of
 https://github.com/triton-inference-server/server/blob/main/docs/protocol/extension_binary_data.md
-
-Files:
-    datatypes  Datatypes of Open Inference, and which dtypes of ours they are
-    infer      An inference: inputs by name, as JSON or as bytes behind it; outputs, and gradients by the inputs, by
-               name
-    metadata   What Open Inference tells of a model without running it
 """
 
 from __future__ import annotations

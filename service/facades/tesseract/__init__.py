@@ -1,13 +1,6 @@
 """Tesseract over HTTP: models as functions of named arrays, at a path of its own each, with a document of its own.
 
 The protocol: https://docs.pasteurlabs.ai/projects/tesseract-core
-
-Files:
-    arrays    Arrays of Tesseract, read and written: their elements as JSON, or as base64 of their bytes
-    calls     The calls of Tesseract, read and answered: arrays by the names of a model's inputs and outputs
-    document  The document of one model, by which clients of Tesseract learn its arrays; and whether it is well
-    errors    Errors as Tesseract has them: 422 with a list such as pydantic's, since its clients make that into an
-              exception
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """UM-Bridge 1.0 over HTTP: models as functions of flat vectors, with gradients, Jacobians and Hessians applied.
 
 The protocol: https://um-bridge-benchmarks.readthedocs.io/en/docs/umbridge/protocol.html
-
-Files:
-    calls   The calls of UM-Bridge, read and answered: vectors of float64, in the order of a model's inputs and outputs
-    errors  Errors as UM-Bridge has them: a type and a message, with 400 unless the status itself says what to do
 """
 
 from __future__ import annotations
