@@ -124,7 +124,7 @@ format: $(VENV)/.dev ## format the code and repair what the linter can repair
 coverage: $(VENV)/.dev ## run all tests; fail where they leave too many branches untried
 	$(BIN)/python -m pytest $(TESTS) --cov --cov-report=term $(ARGS)
 
-mutants: $(VENV)/.dev ## make small mistakes in ops and transforms, one at a time; fail where the tests miss too many
+mutants: $(VENV)/.dev ## make small mistakes in the code, one at a time, and count those that the tests notice
 	$(BIN)/python -m scripts.mutants $(ARGS)
 
 bench: $(BENCH)/.dev ## time gradients beside the peers that are installed, and calls to a server; PEERS=1 installs peers

@@ -18,7 +18,7 @@ import pytest
 from engine import registry
 from engine.graph.attributes import Attr
 from engine.graph.memory import Memory
-from scripts.mutants import EXPLAINED, ROOT, Measured, Session, Tally, forked, measure_all, options, report
+from scripts.mutants import Measured, Session, Tally, forked, measure_all, options, report
 from scripts.mutants_apply import FunctionKey, NotApplied, alive, apply, changed
 from scripts.mutants_cost import only_for_costs
 from scripts.mutants_find import Mutant, find_mutants
@@ -357,28 +357,6 @@ def tally(mutant: Mutant, killed: int, survived: int) -> Tally:
     return counted
 
 
-def test_the_report_wants_enough_killed_and_a_reason_for_each_survivor(load: Load) -> None:
+def test_report_counts_what_was_killed(load: Load) -> None:
     _, (mutant,) = load("y = 1\n")
-    assert report(tally(mutant, 20, 0), "")[1]
-    assert report(tally(mutant, 19, 1), f"- {mutant}: equivalent")[1]
-    assert not report(tally(mutant, 18, 2), f"- {mutant}: equivalent")[1]
-    lines, well = report(tally(mutant, 19, 1), "")
-    assert not well
-    assert lines[-1] == f"without a reason in docs/mutants.md: {mutant}"
-    assert "all               20      19   95.0%" in lines
-
-
-@pytest.mark.slow
-def test_every_survivor_that_is_explained_is_still_a_mutant() -> None:
-    files = [
-        path
-        for part in ("ops", "oplib", "recipes", "transforms")
-        for path in sorted((ROOT / "engine" / part).glob("*.py"))
-    ]
-    known = {str(mutant) for path in files for mutant in find_mutants(path)}
-    listed = {
-        line.removeprefix("- ")
-        for line in EXPLAINED.read_text().splitlines()
-        if line.startswith(("- ops/", "- oplib/", "- recipes/", "- transforms/"))
-    }
-    assert listed <= known
+    assert "all               20      19   95.0%" in report(tally(mutant, 19, 1))
