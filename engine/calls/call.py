@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
@@ -19,7 +19,6 @@ from engine.graph.faults import Faults
 from engine.graph.ir import Builder, Origin, Value
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType, require_type, show_shape
-from engine.transforms.sketch import Sketch, look_ahead
 
 FeedTypes = Mapping[int, TensorType]
 #: tensors that a call takes for nodes beside the feeds of leaves
@@ -184,10 +183,6 @@ class Scope:
             raise self.program.statements[of].located(NonScalarOutput(detail, expected="one element", got=shape), of)
         self.begin(of)
         return value.full_like(1.0)
-
-    def look_ahead(self, sweeps: int, look: Callable[[Sketch], object]) -> None:
-        """Look at what so many sweeps of the graph will write, before it is written. Raises TooManyNodes."""
-        look_ahead(self.builder, sweeps * len(self.builder.nodes), look)
 
     def begin(self, node: int) -> None:
         """What is written from here on counts as the backward pass of `node`."""

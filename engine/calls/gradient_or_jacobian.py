@@ -11,7 +11,7 @@ from engine.calls.values import Gradients
 from engine.graph.errors import NonScalarOutput
 from engine.graph.opset import OPSET
 from engine.graph.tensor_type import show_shape
-from engine.transforms.jacobian import count_jacobian, jacobian
+from engine.transforms.jacobian import jacobian
 
 #: of complex numbers there is no one matrix
 _A_PART: Final = "a matrix is of real numbers: differentiate its real or its imag"
@@ -43,8 +43,6 @@ class GradientOrJacobian(Gradients):
         nodes = scope.real_nodes("wrt", self.wrt, BY_PARTS)  # first, as of a gradient
         of = scope.real_node("of", self.of, _A_PART)
         _require_matrices(scope, self.of)
-        by = [x.index for x in nodes]
-        scope.look_ahead(1, lambda sketch: count_jacobian(sketch, of.index, by))
         scope.begin(self.of)
         found = jacobian(scope.builder, of, nodes, scope.chunk_bytes)
         blocks = [

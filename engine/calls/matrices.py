@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final, Self
 
 from engine.calls.call import Derivative, Label, Results, Scope, last, outputs_of, parameters
@@ -12,8 +11,7 @@ from engine.calls.values import Gradients
 from engine.graph.ir import Value
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
-from engine.transforms.jacobian import count_jacobian, count_rows, jacobian, jacobian_rows
-from engine.transforms.sketch import Sketch
+from engine.transforms.jacobian import jacobian, jacobian_rows
 from engine.transforms.vjp import Dependence
 
 #: of complex numbers there is no one matrix: two real ones say what four real ones, or two complex ones, would
@@ -43,7 +41,6 @@ class Jacobian(Derivative):
         nodes = scope.real_nodes("wrt", self.wrt, BY_PARTS)
         blocks, known = _Blocks("jacobian", self.wrt, nodes), Dependence()
         outputs = scope.real_nodes("outputs", self.outputs, _IN_PARTS)
-        scope.look_ahead(len(outputs), partial(_count_each, outputs, nodes))
         for i, y in zip(self.outputs, outputs, strict=True):
             scope.begin(i)
             blocks.add(i, y, jacobian(scope.builder, y, nodes, scope.chunk_bytes, known))
@@ -72,22 +69,6 @@ class Hessian(Gradients):
             scope.begin(self.of)
             blocks.add(row, g, jacobian_rows(scope.builder, g, nodes, scope.chunk_bytes, known))
         return Results([*first.results, *blocks.results], first.disconnected)
-
-    @property
-    def sweeps(self) -> int:
-        """The gradients, and the rows of each."""
-        return 1 + len(self.wrt)
-
-    def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> None:
-        """As its parent."""
-        for g in sketch.vjp([(of, seed)], wrt):
-            if g is not None:
-                count_rows(sketch, g, wrt)
-
-
-def _count_each(outputs: Sequence[Value], wrt: Sequence[Value], sketch: Sketch) -> None:
-    for y in outputs:
-        count_jacobian(sketch, y.index, [x.index for x in wrt])
 
 
 class _Blocks:

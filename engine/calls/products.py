@@ -26,7 +26,6 @@ from engine.graph.ir import Value
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
 from engine.transforms.jvp import jvp
-from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import or_zeros, vjp
 from engine.transforms.vmap import vmap_onto
 
@@ -80,8 +79,6 @@ class VJP(Derivative):
         ]
         scope.begin(self.outputs[-1])
         pairs = [(y, one) for y, (one, _) in zip(outputs, seeds, strict=True)]
-        ys, xs = [(y.index, one.index) for y, one in pairs], [x.index for x in nodes]
-        scope.look_ahead(1, lambda sketch: sketch.count(ys, xs))
         found = vjp(scope.builder, pairs, nodes)
         whole = or_zeros(nodes, found)
         if count is not None:
@@ -155,8 +152,6 @@ class JVP(Call):
             for x, (node, type) in zip(leaves, self.tangents, strict=True)
         ]
         scope.begin(self.outputs[-1])
-        ys, xs = [y.index for y in outputs], [x.index for x in leaves]
-        scope.look_ahead(2, lambda sketch: sketch.jvp(ys, xs))
         found = jvp(scope.builder, outputs, moves)
         whole = or_zeros(outputs, found)
         return Results([*scope.values(self.outputs), *labelled("tangents", self.outputs, whole)])
@@ -202,16 +197,6 @@ class HVP(Gradients):
         found = jvp(scope.builder, gradients, moves)
         whole = or_zeros(nodes, found)
         return Results([*first.results, *labelled("hvp", self.wrt, whole)], first.disconnected)
-
-    @property
-    def sweeps(self) -> int:
-        """The gradients, and their derivatives."""
-        return 3
-
-    def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> None:
-        """As its parent."""
-        found = sketch.vjp([(of, seed)], wrt)
-        sketch.jvp([g for g in found if g is not None], wrt)
 
 
 def _one_for_each(field: str, of: str, nodes: tuple[int, ...], given: GivenTypes) -> GivenTypes:

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Self
 
 from engine.calls.call import Call, Results, Scope, checked, labelled, last, outputs_of, parameters
 from engine.graph.ir import Value
 from engine.graph.program import Program
 from engine.graph.tensor_type import TensorType
-from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import or_zeros, vjp
 
 #: the role that cotangents are fed under: ("cotangents", node)
@@ -89,17 +87,7 @@ class Gradients(Call):
         nodes = self.nodes(scope)  # first: an integer among them is to blame for an integer `of`
         of, seed = scope.differentiable_node("of", self.of), self._seed(scope)
         scope.begin(self.of)
-        scope.look_ahead(self.sweeps, partial(self.sketch, of.index, seed.index, [x.index for x in nodes]))
         return vjp(scope.builder, [(of, seed)], nodes)
-
-    @property
-    def sweeps(self) -> int:
-        """How often the graph is gone through backwards, at least."""
-        return 1
-
-    def sketch(self, of: int, seed: int, wrt: Sequence[int], sketch: Sketch) -> None:
-        """Count in a sketch what `write_graph` writes, or some of it."""
-        sketch.count([(of, seed)], wrt)
 
     def _seed(self, scope: Scope) -> Value:
         if self.cotangent is None:

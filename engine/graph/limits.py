@@ -41,8 +41,8 @@ class Limits:
     def of_graph(self, sent: int) -> Limits:
         """The budgets of a graph of which `sent` nodes were sent.
 
-        Gradients of gradients may multiply with each level. What they come to is looked at before it is written, and
-        both take time in proportion to this.
+        Gradients of gradients may multiply with each level. Nodes of gradients are counted while they are written, so
+        the time and the memory of a refusal are in proportion to this.
         """
         return replace(self, nodes=min(self.nodes, FREE_NODES + self.expansion * sent))
 

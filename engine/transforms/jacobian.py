@@ -14,7 +14,6 @@ from engine.graph.ir import Builder, Value
 from engine.graph.tensor_type import TensorType
 from engine.oplib.permutation import shaped
 from engine.transforms.jvp import Push, linearise
-from engine.transforms.sketch import Sketch
 from engine.transforms.vjp import Dependence, vjp
 from engine.transforms.vmap import dependents, vmap_onto
 
@@ -34,20 +33,6 @@ def jacobian(
         return jacobian_rows(builder, y, wrt, chunk_bytes, known)
     push = linearise(builder, [y], wrt, known)
     return [_columns(builder, y, x, push, chunk_bytes) for x in wrt]
-
-
-def count_jacobian(sketch: Sketch, y: int, wrt: Sequence[int]) -> None:
-    """Count what `jacobian` appends, at least. Raises TooManyNodes."""
-    size = sum(sketch.type(x).size for x in wrt)
-    if sketch.type(y).size <= size:
-        count_rows(sketch, y, wrt)
-    else:
-        sketch.count([(y, sketch.leaf(y))], wrt)
-
-
-def count_rows(sketch: Sketch, y: int, wrt: Sequence[int]) -> None:
-    """Count what `jacobian_rows` appends, at least: the product, and the first chunk of its sweep."""
-    sketch.count([(y, sketch.leaf(y))], wrt, swept=sketch.type(y).size > 1)
 
 
 def jacobian_rows(
