@@ -4,11 +4,11 @@
  */
 
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
-import { defaultKeymap, history, historyKeymap } from "@codemirror/commands";
+import { defaultKeymap, history, historyKeymap, invertedEffects, isolateHistory } from "@codemirror/commands";
 import { json } from "@codemirror/lang-json";
 import { bracketMatching, HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import { type Diagnostic, linter, lintGutter, lintKeymap, setDiagnostics } from "@codemirror/lint";
-import { EditorState, type Extension } from "@codemirror/state";
+import { EditorState, type Extension, StateEffect, StateField, Transaction } from "@codemirror/state";
 import { drawSelection, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
 import { EditorView } from "codemirror";
 import { tags } from "@lezer/highlight";
@@ -23,6 +23,8 @@ export interface Asked {
   /** what is wrong with a text, which is asked when nothing was typed for a while */
   readonly faults: (text: string) => Promise<readonly Diagnostic[]>;
   readonly catalogue: () => Catalogue | undefined;
+  /** called after each change of the text */
+  readonly changed: () => void;
   readonly run: () => void;
 }
 
@@ -50,6 +52,17 @@ const THEME = EditorView.theme({
   ".cm-matchingBracket, &.cm-focused .cm-matchingBracket": { backgroundColor: "var(--selection)" },
 });
 
+const setFromLink = StateEffect.define<boolean>();
+/** Whether the text came from a link and has not been run. Undo and redo restore it together with the text. */
+const fromLink = StateField.define<boolean>({
+  create: () => false,
+  update: (value, { effects }) => effects.findLast((effect) => effect.is(setFromLink))?.value ?? value,
+  provide: (field) =>
+    invertedEffects.of(({ effects, startState }) =>
+      effects.some((effect) => effect.is(setFromLink)) ? [setFromLink.of(startState.field(field))] : [],
+    ),
+});
+
 export class Editor {
   readonly #view: EditorView;
 
@@ -62,9 +75,21 @@ export class Editor {
     return this.#view.state.doc.toString();
   }
 
-  /** Another text in place of this one. It can be undone. */
-  set text(text: string) {
-    this.#view.dispatch({ changes: { from: 0, to: this.#view.state.doc.length, insert: text } });
+  /** Replace the text. This is one step of undo. */
+  replace(text: string, isFromLink: boolean): void {
+    const changes = { from: 0, to: this.#view.state.doc.length, insert: text };
+    const annotations = isolateHistory.of("full");
+    this.#view.dispatch({ changes, effects: setFromLink.of(isFromLink), annotations });
+  }
+
+  /** Whether the text, edited or not, came from a link and has not been released. */
+  get isFromLink(): boolean {
+    return this.#view.state.field(fromLink);
+  }
+
+  /** Treat the text as the user's own. */
+  release(): void {
+    this.#view.dispatch({ effects: setFromLink.of(false), annotations: Transaction.addToHistory.of(false) });
   }
 
   /** Have these places marked, and the first of them shown. */
@@ -81,7 +106,7 @@ export class Editor {
   }
 }
 
-function extensionsOf({ faults, catalogue, run }: Asked): Extension {
+function extensionsOf({ faults, catalogue, changed, run }: Asked): Extension {
   const started = {
     key: "Mod-Enter",
     run: () => {
@@ -92,6 +117,10 @@ function extensionsOf({ faults, catalogue, run }: Asked): Extension {
   return [
     lineNumbers(),
     history(),
+    fromLink,
+    EditorView.updateListener.of(({ docChanged }) => {
+      if (docChanged) changed();
+    }),
     drawSelection(),
     highlightActiveLine(),
     bracketMatching(),

@@ -1,4 +1,10 @@
-/** The page: what is typed is looked at by `plan` and drawn; what is run is asked of the server that the page is from. */
+/**
+ * The page: draws the request in the editor, plans it while the user types, and runs it on the server of the page.
+ *
+ * Any web page can open this one with a fragment of its choice. A request in a fragment is therefore drawn in the
+ * browser alone, and sent once the user runs it. What runs by itself is an example of the gallery, whose request is
+ * taken from the gallery and not from the editor.
+ */
 
 import { type JsonObject, parse, parseUnique } from "../../clients/typescript/src/json.js";
 import { type Catalogue, catalogueOf } from "./catalogue.js";
@@ -8,10 +14,10 @@ import { laidOut } from "./layout-json.js";
 import { marksOf, placesOf, told } from "./marks.js";
 import { placeOf } from "./places.js";
 import { PROGRAMS } from "./programs.js";
-import { wholeRequest } from "./requests.js";
+import { storedNames, wholeRequest } from "./requests.js";
 import { Server } from "./server.js";
 import { Session } from "./session.js";
-import { fragmentOf, LONGEST_FRAGMENT, type Mode, MODES, sharedOf } from "./share.js";
+import { fragmentOf, LONGEST_FRAGMENT, type Mode, MODES, type Shared, sharedOf } from "./share.js";
 import { View } from "./view.js";
 import { graphOf } from "./wire.js";
 
@@ -37,10 +43,11 @@ class Page {
     this.#editor = new Editor(element("editor"), {
       faults: (text) => this.#looked(text),
       catalogue: () => this.#catalogue,
-      run: () => void this.#run(),
+      changed: () => this.#showStored(),
+      run: () => this.#run(),
     });
     this.#view = new View(element("drawings"), element("tables"), element("part"), (node) => this.#toText(node));
-    element("run").addEventListener("click", () => void this.#run());
+    element("run").addEventListener("click", () => this.#run());
     element("share").addEventListener("click", () => void this.#share());
     element("copy").addEventListener("click", () => void this.#copy());
     element("key").addEventListener("change", () => void this.#learn());
@@ -48,7 +55,7 @@ class Page {
       this.#open((event.target as HTMLSelectElement).value);
     });
     for (const mode of element("modes").querySelectorAll("input")) {
-      mode.addEventListener("change", () => void this.#run());
+      mode.addEventListener("change", () => this.#switched());
     }
     addEventListener("hashchange", () => void this.#read());
   }
@@ -100,9 +107,7 @@ class Page {
     const [, name] = /^gallery=(.+)$/.exec(fragment) ?? [];
     try {
       if (name !== undefined || !fragment) return this.#open(name ?? this.#gallery[0]?.name ?? "");
-      const { mode, text } = await sharedOf(fragment);
-      this.#mode = mode;
-      this.#set(text);
+      this.#receive(await sharedOf(fragment));
     } catch (error) {
       this.#say(told(error), true);
     }
@@ -114,12 +119,55 @@ class Page {
     element<HTMLSelectElement>("example").value = name;
     element("about").textContent = found.paragraph;
     this.#mode = found.mode;
-    this.#set(laidOut(found.request));
+    this.#editor.replace(laidOut(found.request), false);
+    void this.#send(found.request);
   }
 
-  #set(text: string): void {
-    this.#editor.text = text;
-    void this.#run();
+  /** Show the request of a link, without sending anything. */
+  #receive({ mode, text }: Shared): void {
+    this.#ending.abort();
+    this.#refused = undefined;
+    this.#mode = mode;
+    this.#editor.replace(text, true);
+    let stated: JsonObject;
+    try {
+      stated = requestIn(text);
+    } catch (error) {
+      return this.#failed(error, text, undefined);
+    }
+    this.#drawUnsent(stated);
+    this.#say("the request from the link has not been sent: press Run to send it");
+  }
+
+  #drawUnsent(stated: JsonObject): void {
+    this.#ran = undefined;
+    this.#view.show({ graph: graphOf(stated["graph"]), facts: new Map(), marks: [] });
+  }
+
+  /** Run again after a change of mode, unless the user has to press Run first. */
+  #switched(): void {
+    this.#showStored();
+    if (!this.#editor.isFromLink && !this.#stored.length) return this.#run();
+    this.#ending.abort();
+    this.#say("the request has not been sent: press Run to send it");
+  }
+
+  /** The names of the resident tensors that Run would write. */
+  get #stored(): readonly string[] {
+    const text = this.#editor.text;
+    // This is asked at each keystroke, and parsing is slow: without escapes, the name stands in the text as it is.
+    if (!/"store"|\\/.test(text)) return [];
+    try {
+      return storedNames(this.#mode, requestIn(text));
+    } catch {
+      return [];
+    }
+  }
+
+  #showStored(): void {
+    const [names, notice] = [this.#stored, element("stores")];
+    notice.hidden = !names.length;
+    notice.textContent = `Run writes these resident tensors and overwrites what they hold: ${names.join(", ")}`;
   }
 
   #session(): Session {
@@ -129,7 +177,7 @@ class Page {
     return new Session(new Server(HOME, this.#key), new Set(several), this.#ending.signal);
   }
 
-  /** What is wrong with a text that was typed; what is right is drawn, with the shapes that `plan` tells. */
+  /** The faults of a text that was typed. Draws it, with the shapes from `plan` unless it came from a link. */
   async #looked(text: string): Promise<readonly Diagnostic[]> {
     if (text === this.#refused?.text) return this.#refused.places;
     if (`${this.#mode} ${text}` === this.#ran) return [];
@@ -138,6 +186,10 @@ class Page {
       stated = requestIn(text);
     } catch (error) {
       return [{ ...faultIn(text), severity: "error", message: told(error) }];
+    }
+    if (this.#editor.isFromLink) {
+      this.#drawUnsent(stated);
+      return [];
     }
     try {
       const { graph, facts } = await this.#session().looked(this.#mode, stated);
@@ -150,17 +202,29 @@ class Page {
     }
   }
 
-  /** Run what is written, and show what comes of it. */
-  async #run(): Promise<void> {
+  /** Run the text in the editor. */
+  #run(): void {
+    const text = this.#editor.text;
+    this.#editor.release();
+    let stated: JsonObject;
+    try {
+      stated = requestIn(text);
+    } catch (error) {
+      this.#ending.abort();
+      return this.#failed(error, text, undefined);
+    }
+    void this.#send(stated);
+  }
+
+  /** Send a request, which the editor shows, and show its answer. */
+  async #send(stated: JsonObject): Promise<void> {
     const [text, mode] = [this.#editor.text, this.#mode];
     this.#ran = `${mode} ${text}`;
     this.#refused = undefined;
-    let stated: JsonObject | undefined;
     const session = this.#session();
     const { signal } = this.#ending;
     this.#say("running …");
     try {
-      stated = requestIn(text);
       const { graph, facts, said } = await session.run(mode, stated);
       if (signal.aborted) return;
       this.#editor.mark([]);

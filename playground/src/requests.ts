@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject } from "../../clients/typescript/src/json.js";
 import type { Mode } from "./share.js";
-import { listOf, objectOf } from "./wire.js";
+import { listOf, objectOf, textOf } from "./wire.js";
 
 const COMPUTING = ["graph", "feeds", "encoding", "memory_budget", "precision"];
 const DERIVING = ["of", "wrt"];
@@ -20,6 +20,11 @@ const KNOWN = new Set(Object.values(TAKEN).flat());
 export function requestOf(call: Mode | "plan", stated: JsonObject): JsonObject {
   const taken = new Set(TAKEN[call]);
   return Object.fromEntries(Object.entries(stated).filter(([name]) => taken.has(name) || !KNOWN.has(name)));
+}
+
+/** The names of the resident tensors that a call writes. */
+export function storedNames(call: Mode, stated: JsonObject): readonly string[] {
+  return listOf(requestOf(call, stated)["store"]).map((entry) => textOf(objectOf(entry)["tensor_id"])).filter(Boolean);
 }
 
 /** The types of a feed's tensor; undefined where it is none that stands in the request. */

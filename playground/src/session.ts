@@ -57,13 +57,14 @@ export class Session {
     return { graph: graphOf(stated["graph"]), facts: known, said: "" };
   }
 
-  /** The types of the feeds. Where one of them is none, the request is sent as it is: the server says why. */
+  /** The types of the feeds. If one has none, the request is sent without `store`, so that the server says why. */
   async #types(mode: Mode, stated: JsonObject): Promise<readonly Json[]> {
     if (stated["types"] !== undefined) return listOf(stated["types"]);
     const types = await Promise.all(listOf(stated["feeds"]).map((feed) => this.#typed(feed)));
     const found = types.filter((each) => each !== undefined);
     if (found.length < types.length) {
-      await this.server.call(mode === "differentiate" ? "gradients" : mode, requestOf("gradients", stated), this.ending);
+      const fields = requestOf("gradients", without(stated, "store"));
+      await this.server.call(mode === "differentiate" ? "gradients" : mode, fields, this.ending);
     }
     return found;
   }

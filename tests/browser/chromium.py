@@ -54,22 +54,30 @@ class Traffic:
     """What a page asked for, and what came of it."""
 
     asked: list[str]
+    #: methods and addresses of requests other than GET
+    sent: list[str]
     failed: list[str]
     refused: list[str]
 
 
 def traffic(opened: Chrome) -> Traffic:
-    """All requests since the last time this was asked: addresses, failures, and refusals."""
+    """Return all requests since the last call: addresses, failures, and refusals."""
     events = [json.loads(entry["message"])["message"] for entry in opened.get_log("performance")]
     asked = {
         event["requestId"]: event["request"]["url"]
         for event in of_kind(events, "requestWillBeSent")
         if not event["documentURL"].startswith("chrome:")  # the browser's own first page
     }
+    sent = [
+        f"{event['request']['method']} {event['request']['url']}"
+        for event in of_kind(events, "requestWillBeSent")
+        if event["request"]["method"] != "GET"
+    ]
     ended = {event["requestId"]: event["errorText"] for event in of_kind(events, "loadingFailed")}
     statuses = {event["requestId"]: event["response"]["status"] for event in of_kind(events, "responseReceived")}
     return Traffic(
         asked=list(asked.values()),
+        sent=sent,
         failed=[f"{ended[request]} {url}" for request, url in asked.items() if request in ended],
         refused=[f"{statuses[request]} {url}" for request, url in asked.items() if statuses.get(request, 200) >= 400],
     )

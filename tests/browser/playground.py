@@ -39,9 +39,10 @@ class Playground:
         self.settled()
 
     def open_with(self, request: Json | str, mode: str = "gradients") -> str:
-        """The same with a request; what the page says of it."""
+        """Open a link to a request, run it, and return the status."""
         self.open(fragment(request, mode))
-        return self.status
+        self.element("run").click()
+        return self.settled()
 
     def element(self, name: str) -> WebElement:
         """An element by its id."""
@@ -93,6 +94,10 @@ class Playground:
     def run(self) -> None:
         """Press Ctrl and Enter where the focus is."""
         ActionChains(self.page).key_down(Keys.CONTROL).send_keys(Keys.ENTER).key_up(Keys.CONTROL).perform()
+
+    def undo(self) -> None:
+        """Press Ctrl and Z where the focus is."""
+        ActionChains(self.page).key_down(Keys.CONTROL).send_keys("z").key_up(Keys.CONTROL).perform()
 
     def press(self, *keys: str) -> None:
         """Press keys where the focus is."""

@@ -1,10 +1,13 @@
-"""What a page from elsewhere gets from a server on this machine, in a real browser: nothing."""
+"""Attacks of a web page on a server on this machine, in a real browser: requests, and links to the playground."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import httpx
 import pytest
@@ -12,8 +15,9 @@ from selenium.webdriver import Chrome
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.wait import WebDriverWait
 
-from tests.browser.chromium import browser
+from tests.browser.chromium import browser, traffic
 from tests.browser.hostile import ATTEMPTS, elsewhere
+from tests.browser.playground import Playground, fragment
 from tests.conftest import RunningServer
 
 pytestmark = pytest.mark.slow
@@ -114,3 +118,197 @@ def test_no_page_frames_it(page: Chrome, server: RunningServer, port: int) -> No
     page.switch_to.frame("frame")
     assert not page.find_elements(By.CSS_SELECTOR, "#swagger-ui")
     page.switch_to.default_content()
+
+
+def storing(name: str, fill: float = 7) -> dict[str, object]:
+    """Return a request that stores a tensor, and whose first node has this name."""
+    tensor = {"dtype": "float64", "shape": [2], "data": [fill, fill]}
+    return {
+        "graph": {"nodes": [{"op": "parameter", "name": name}, {"op": "sum", "operands": [0]}]},
+        "feeds": [{"node": 0, "tensor": tensor}],
+        "store": [{"node": 0, "tensor_id": "weights"}],
+    }
+
+
+OWN = {key: field for key, field in storing("own").items() if key != "store"}
+LINKED = storing("linked")
+
+
+@dataclass(frozen=True)
+class Target:
+    """A server that keeps the tensor `weights`, and the key it asks for, or an empty string."""
+
+    url: str
+    key: str
+
+    def keep(self) -> str:
+        """Store the tensor, and return its etag."""
+        tensor = {"dtype": "float64", "shape": [2], "data": [1, 2]}
+        return str(self.ask("PUT", json=tensor).json()["etag"])
+
+    def kept(self) -> tuple[str, list[float]]:
+        """Return etag and elements of the tensor."""
+        answer = self.ask("GET").json()
+        return answer["etag"], answer["tensor"]["data"]
+
+    def ask(self, method: str, **options: object) -> httpx.Response:
+        """Send a request about the tensor."""
+        headers = {"Authorization": f"Bearer {self.key}"} if self.key else {}
+        response = httpx.request(method, f"{self.url}/v1/tensors/weights", headers=headers, **options)  # type: ignore[arg-type]
+        response.raise_for_status()
+        return response
+
+
+@pytest.fixture(scope="module", params=["without keys", "with a key"])
+def target(
+    request: pytest.FixtureRequest, start_server: Callable[..., RunningServer], tmp_path_factory: pytest.TempPathFactory
+) -> Target:
+    if request.param == "without keys":
+        return Target(start_server().url, "")
+    file = tmp_path_factory.mktemp("keys") / "keys.json"
+    command = [sys.executable, "-m", "service", "keys", "add", "--keys-file", str(file), "page"]
+    made = subprocess.run(command, capture_output=True, text=True, check=True)
+    key = next(word for word in made.stdout.split() if len(word) > 30)
+    return Target(start_server("--keys-file", str(file)).url, key)
+
+
+def enter_key(playground: Playground, target: Target) -> None:
+    """Type the key into its field."""
+    playground.element("key").send_keys(target.key)
+
+
+def run_own(playground: Playground, target: Target) -> None:
+    """Run a request of the user's own with the key, so that the page is in full use."""
+    playground.open(fragment(OWN, "forward"))
+    enter_key(playground, target)
+    playground.element("run").click()
+    playground.once(" ms on cpu")
+    playground.until_drawn("own")
+    traffic(playground.page)
+
+
+def assert_unsent(playground: Playground, target: Target, etag: str) -> None:
+    """Check that the link's request is shown with its notice, and that neither it nor an edit of it is sent."""
+    playground.until_drawn("linked")
+    assert (traffic(playground.page).sent, target.kept()[0]) == ([], etag)
+    assert playground.element("stores").text.endswith("overwrites what they hold: weights")
+    playground.type(json.dumps(storing("edited")))
+    playground.until_drawn("edited")  # so the linter, which plans other texts, has seen this one
+    playground.element("mode-check").click()
+    assert not playground.element("stores").is_displayed(), "check stores nothing"
+    playground.element("mode-forward").click()
+    assert playground.element("stores").text.endswith(": weights")
+    assert (traffic(playground.page).sent, target.kept()[0]) == ([], etag)
+
+
+def assert_run_stores(playground: Playground, target: Target, etag: str) -> None:
+    """Click Run, and check that the tensor is overwritten."""
+    playground.element("run").click()
+    playground.once(" ms on cpu")
+    new_etag, data = target.kept()
+    assert (new_etag != etag, data) == (True, [7, 7])
+
+
+@pytest.mark.parametrize("mode", ["forward", "gradients", "check", "differentiate"])
+def test_a_link_from_a_page_sends_nothing_before_run(page: Chrome, target: Target, port: int, mode: str) -> None:
+    etag = target.keep()
+    page.get(f"http://127.0.0.1:{port}/")
+    traffic(page)
+    page.execute_script("location = arguments[0]", f"{target.url}/#{fragment(LINKED, mode)}")
+    playground = Playground(page, target.url)
+    playground.until_drawn("linked")
+    assert (traffic(page).sent, target.kept()[0]) == ([], etag)
+    assert playground.element("stores").is_displayed() == (mode in ("forward", "gradients"))
+    playground.element("mode-forward").click()
+    enter_key(playground, target)
+    assert_unsent(playground, target, etag)
+    assert_run_stores(playground, target, etag)
+
+
+def test_a_link_in_an_open_tab_sends_nothing_before_run(page: Chrome, target: Target) -> None:
+    etag = target.keep()
+    playground = Playground(page, target.url)
+    run_own(playground, target)
+    page.get(f"{target.url}/#{fragment(LINKED, 'forward')}")
+    assert playground.element("key").get_attribute("value") == target.key, "the page has not been loaded again"
+    assert_unsent(playground, target, etag)
+    assert_run_stores(playground, target, etag)
+
+
+def test_a_page_cannot_change_the_link_of_a_window_that_it_opened(page: Chrome, target: Target, port: int) -> None:
+    etag = target.keep()
+    page.get(f"http://127.0.0.1:{port}/")
+    hostile = page.current_window_handle
+    page.execute_script(
+        "const b = document.createElement('button'); b.id = 'open'; b.textContent = 'open'; "
+        "b.onclick = () => { window.opened = open(arguments[0]) }; document.body.prepend(b)", target.url
+    )  # fmt: skip
+    page.find_element(By.ID, "open").click()
+    WebDriverWait(page, PATIENCE).until(lambda driver: len(driver.window_handles) == 2, "no window is open")
+    (window,) = set(page.window_handles) - {hostile}
+    try:
+        page.switch_to.window(window)
+        playground = Playground(page, target.url)
+        run_own(playground, target)
+        address = page.current_url
+        page.switch_to.window(hostile)
+        link = f"{target.url}/#{fragment(LINKED, 'forward')}"
+        assert page.execute_script("opened.location = arguments[0]; return opened.closed", link) is True
+        page.switch_to.window(window)
+        assert page.current_url == address
+        assert "own" in " ".join(playground.drawn())
+        page.execute_script("location.hash = arguments[0]", fragment(LINKED, "forward"))
+        assert_unsent(playground, target, etag)
+    finally:
+        page.switch_to.window(window)
+        page.close()
+        page.switch_to.window(hostile)
+
+
+def test_going_back_to_a_link_sends_nothing(page: Chrome, target: Target) -> None:
+    """Within the page, to the page from another one, and by loading it again."""
+    etag = target.keep()
+    playground = Playground(page, target.url)
+    run_own(playground, target)
+    page.get(f"{target.url}/#{fragment(LINKED, 'forward')}")
+    playground.until_drawn("linked")
+    page.back()
+    playground.until_drawn("own")
+    page.forward()
+    playground.until_drawn("linked")
+    page.get("about:blank")
+    page.back()
+    playground.until_drawn("linked")
+    page.refresh()
+    playground.until_drawn("linked")
+    enter_key(playground, target)
+    assert_unsent(playground, target, etag)
+
+
+def test_undoing_back_to_a_link_sends_nothing(page: Chrome, target: Target) -> None:
+    """The example that replaced it runs by itself; undo brings back a text that has not been run."""
+    etag = target.keep()
+    playground = Playground(page, target.url)
+    run_own(playground, target)
+    page.get(f"{target.url}/#{fragment(LINKED, 'forward')}")
+    playground.until_drawn("linked")
+    page.get(f"{target.url}/#gallery=himmelblau")
+    playground.once(" ms on cpu")
+    assert not playground.element("stores").is_displayed()
+    page.execute_script("arguments[0].focus()", playground.content)
+    traffic(page)
+    playground.undo()
+    playground.until_drawn("linked")
+    assert_unsent(playground, target, etag)
+    assert_run_stores(playground, target, etag)
+
+
+def test_a_name_in_a_link_is_drawn_as_text(page: Chrome, target: Target) -> None:
+    """Also if escapes hide the field of the request that has it."""
+    name = "<img src=x><b>weights</b>"
+    request = json.dumps({**LINKED, "store": [{"node": 0, "tensor_id": name}]})
+    playground = Playground(page, target.url)
+    playground.open(fragment(request.replace('"store"', r'"st\u006fre"'), "forward"))
+    notice = playground.element("stores")
+    assert notice.text.endswith(f": {name}")
+    assert not notice.find_elements(By.CSS_SELECTOR, "*")

@@ -194,6 +194,31 @@ def test_the_switch_runs_again(playground: Playground) -> None:
     assert not [line for line in playground.drawn() if "∂" in line]
 
 
+def test_only_run_stores_tensors(playground: Playground, server: RunningServer) -> None:
+    """Neither planning while one types nor a change of the mode stores anything, even if a feed has no type yet."""
+    playground.open_with(REQUEST)
+    record = (
+        "window.stored = []; const send = fetch; window.fetch = async (input, init) => {"
+        "const body = init?.body ? await new Response(init.body).text() : '';"
+        "if (body.includes('kept')) stored.push(body); return send(input, init) }"
+    )
+    playground.page.execute_script(record)
+    feeds = [FEEDS[0], {"node": 1, "tensor_id": "absent"}]
+    playground.type(json.dumps({**REQUEST, "feeds": feeds, "store": [{"node": 3, "tensor_id": "kept"}]}))
+    assert playground.element("stores").text.endswith("overwrites what they hold: kept")
+    assert [each.text for each in playground.in_editor(".cm-lintRange-error")], "it has been planned"
+    stored = {"graph": REQUEST["graph"], "feeds": FEEDS, "store": [{"node": 3, "tensor_id": "kept"}]}
+    playground.type(json.dumps(stored))
+    playground.until_drawn("float64[2]")
+    playground.element("mode-forward").click()
+    assert "press Run" in playground.status
+    assert playground.page.execute_script("return stored") == []
+    playground.element("run").click()
+    playground.once(" ms on cpu")
+    assert len(playground.page.execute_script("return stored")) == 1
+    assert httpx.get(f"{server.url}/v1/tensors/kept").json()["tensor"]["shape"] == [2]
+
+
 def test_functions_are_drawn_and_marked(playground: Playground) -> None:
     step = {"name": "half", "outputs": [1], "nodes": [{"op": "input"}, {"op": "mul_scalar", "operands": [0]}]}
     nodes = [NODES[1], {"op": "call", "operands": [0], "attrs": {"body": 0}}]
@@ -240,8 +265,10 @@ def test_a_request_is_shared_by_a_link(playground: Playground, server: RunningSe
     playground.page.get("about:blank")
     traffic(playground.page)
     playground.page.get(link)
-    assert playground.settled().startswith("passed: ")
+    assert "press Run" in playground.settled()
     assert json.loads(playground.text) == REQUEST
+    playground.element("run").click()
+    playground.once("passed: ")
     assert not [url for url in traffic(playground.page).asked if "check=" in url.partition("#")[0]]
 
 
@@ -309,7 +336,7 @@ def test_a_key_is_kept_in_the_page_alone(
     made = subprocess.run(command, capture_output=True, text=True, check=True)
     key = next(word for word in made.stdout.split() if len(word) > 30)
     locked = Playground(page, start_server("--keys-file", str(file)).url)
-    locked.open(fragment(REQUEST))
+    locked.open_with(REQUEST)
     assert locked.once("unauthenticated: ")
     field = locked.element("key")
     field.send_keys(key)

@@ -30,6 +30,7 @@ def test_what_an_example_says(name: str) -> None:
     assert set(example) == MEMBERS
     assert example["drawing"] == f"docs/gallery/{name}.svg"
     assert example["mode"] in ("forward", "gradients")
+    assert set(example["request"]) <= {"graph", "feeds", "of", "wrt", "outputs"}, "it runs by itself: it writes nothing"
     assert example["expected"]["source"]
     assert 0 < example["expected"]["within"] <= 1e-7
     titles = [other["title"] for other in GALLERY.values()]
