@@ -44,7 +44,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 files = $(shell find $(1) -type f -not -path '*/__pycache__/*')
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo serve test test-all test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service bench-cluster check format coverage mutants cluster-test cluster-demo cluster-chaos test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
+.PHONY: help setup demo serve test test-all test-fast test-printers test-bounds fuzz guarantees chaos soak simulation bench-service bench-cluster check format coverage mutants learn cluster-test cluster-demo cluster-chaos test-clients test-generated test-bridges test-importers test-facades clients-package bench docs lint-api browser-test container-check lock pin runner test-gpu card-report clean playground drawings gallery
 
 help: ## explain every target (this text)
 	@echo "gradserve: send a computation graph, get gradients back."
@@ -126,6 +126,9 @@ coverage: $(VENV)/.dev ## run all tests; fail where they leave too many branches
 
 mutants: $(VENV)/.dev ## make small mistakes in the code, one at a time, and count those that the tests notice
 	$(BIN)/python -m scripts.mutants $(ARGS)
+
+learn: $(VENV)/.dev ## count how much there is to learn: files, splinters, imports, and the files that a request passes
+	$(BIN)/python -m scripts.learn
 
 bench: $(BENCH)/.dev ## time gradients beside the peers that are installed, and calls to a server; PEERS=1 installs peers
 	$(BENCH)/bin/python -m benchmarks.report $(ARGS)
