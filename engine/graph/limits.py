@@ -59,15 +59,22 @@ class Limits:
                 got=f"at least {counted(count, 'node')}",
             )
 
-    def admit_type(self, type: TensorType) -> None:
-        """Raise OverBudget when one tensor alone is over the rank or byte limit."""
-        if len(type.shape) > self.rank:
+    def admit_rank(self, rank: int) -> None:
+        """Raise OverBudget when a tensor has more axes than it may.
+
+        Check it before a `TensorType` is made of a stated shape: the product of many large extents takes minutes.
+        """
+        if rank > self.rank:
             most = counted(self.rank, "axis", "axes")
             raise OverBudget(
-                f"a tensor may have at most {most}, but this one has {type.ndim}",
+                f"a tensor may have at most {most}, but this one has {rank}",
                 expected=f"at most {most}",
-                got=counted(type.ndim, "axis", "axes"),
+                got=counted(rank, "axis", "axes"),
             )
+
+    def admit_type(self, type: TensorType) -> None:
+        """Raise OverBudget when one tensor alone is over the rank or byte limit."""
+        self.admit_rank(type.ndim)
         if type.span > self.bytes:
             self.admit_bytes(type.span)
 

@@ -110,6 +110,7 @@ def type_of(tensor: Tensor | NodeType, limits: Limits) -> TensorType:
         raise _bad(f"has the dtype “{got}”; {known} is expected", known, got)
     if shape and min(shape) < 0:
         raise _bad("has a negative extent in its shape", "extents of 0 or more", str(min(shape)))
+    limits.admit_rank(len(shape))
     t = TensorType(tuple(shape), np.dtype(dtype))
     limits.admit_type(t)
     return t

@@ -14,8 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine import DTYPES, LATEST, Limits, OverBudget
+from schemas import NodeType, Tensor
 from service.errors import Refusal
-from service.wire.tensors import decode, encode, encoded_bytes
+from service.wire.tensors import decode, encode, encoded_bytes, type_of
 from tests.conftest import Client
 from tests.service.support import feed, node, problem, request, tensor
 
@@ -232,3 +233,13 @@ def test_decode_raises_only_what_it_says() -> None:
         decode({"dtype": "int8", "shape": [1], "data": ["x"]}, LIMITS)
     with pytest.raises(OverBudget):
         decode({"dtype": "int8", "shape": [2**50]}, LIMITS)
+
+
+@pytest.mark.parametrize("reader", [Tensor, NodeType])
+def test_many_axes_are_refused_before_their_extents_are_multiplied(
+    reader: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The product of 50,000 large extents takes more than a minute."""
+    monkeypatch.setattr("service.wire.tensors.TensorType", lambda *_: pytest.fail("its size was computed"))
+    with pytest.raises(OverBudget, match="at most 32 axes, but this one has 50000"):
+        type_of(reader(dtype="float64", shape=[2**62] * 50_000), LIMITS)
