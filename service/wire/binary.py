@@ -21,7 +21,7 @@ from engine import EngineError, HostArray, Label, Limits, TensorType, printable
 from engine.graph.dtypes import ELEMENT_TYPES
 from service.errors import Refusal, from_engine
 from service.state.packing import LENGTH, METADATA, spelled
-from service.wire.json_codec import parse_json
+from service.wire.json_codec import parse_json, parse_value
 from service.wire.json_reader import JsonReader
 from service.wire.message import Message
 from service.wire.node_place import NodePlace
@@ -133,8 +133,8 @@ def _complex_names(metadata: object, header: Mapping[str, Any]) -> frozenset[str
     if text is None:
         return frozenset()
     try:
-        names = orjson.loads(text) if isinstance(text, str) else None
-    except ValueError:
+        names = parse_value(text.encode(), 1, _LIST_OF_COMPLEX) if isinstance(text, str) else None
+    except Refusal:
         names = None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         wanted = "a JSON list of names, as a string"
@@ -227,10 +227,11 @@ def _array(name: str, entry: Mapping[str, Any], data: memoryview, limits: Limits
         raise _bad(
             name, "has no shape: a list of whole numbers is expected", "a list of whole numbers", "something else"
         )
-    type = TensorType(tuple(shape), np.dtype(_DTYPES[dtype]))
-    if has_parts:
-        type = _of_parts(name, type)
     try:
+        limits.admit_rank(len(shape) - has_parts)  # the last axis of complex tensors is none of theirs
+        type = TensorType(tuple(shape), np.dtype(_DTYPES[dtype]))
+        if has_parts:
+            type = _of_parts(name, type)
         limits.admit_type(type)
     except EngineError as error:
         refusal = from_engine(error)

@@ -13,15 +13,13 @@ from engine import HostArray, printable
 from service.budget import PARSED
 from service.errors import Refusal
 
-_CHUNK: Final = 1 << 20
-_QUOTE: Final = ord('"')
+_CHUNK: Final = 1 << 17
 _COMMA: Final = ord(",")
 _LIST: Final = ord("[")
 _OBJECT: Final = ord("{")
-_STRUCTURE: Final = b'[]{}"'
-_STEP: Final = np.zeros(256, np.int8)
-_STEP[[ord("["), ord("{")]] = 1
-_STEP[[ord("]"), ord("}")]] = -1
+_BRACKETS: Final = b"[]{}"
+#: by byte: 1 for what opens a list or an object, -1 for what closes one, as int8
+_STEPS: Final = bytes({"[": 1, "{": 1, "]": 255, "}": 255}.get(chr(code), 0) for code in range(256))
 #: bytes of JSON that are read, or of elements that are written as JSON, in a second
 TEXT_RATE: Final = 50e6
 #: bytes for each list or object of a long body, at the least: of many short ones, to find what stands between them
@@ -42,20 +40,7 @@ def parse_json(body: bytes, max_depth: int, what: str = "the body") -> dict[str,
 
     Raises Refusal: invalid_json, duplicate_key, too_deep, over_budget, invalid_field; MemoryError.
     """
-    if not body:
-        raise Refusal("invalid_json", f"{what} is empty; a JSON object is expected")
-    if body.startswith(b"\xef\xbb\xbf"):
-        raise Refusal("invalid_json", f"{what} starts with a byte-order mark; send plain UTF-8")
-    _check_depth(body, max_depth)
-    _check_containers(body, what)
-    try:
-        value = jiter.from_json(body, allow_inf_nan=False, catch_duplicate_keys=True)
-    except ValueError as error:
-        raise _refusal(body, str(error), what) from None
-    except BaseException as error:
-        if type(error).__name__ == _PANIC:
-            raise MemoryError from None
-        raise
+    value = parse_value(body, max_depth, what)
     if not isinstance(value, dict):
         got = json_kind(value)
         raise Refusal(
@@ -65,6 +50,24 @@ def parse_json(body: bytes, max_depth: int, what: str = "the body") -> dict[str,
             got=got,
             pointer="",
         )
+    return value
+
+
+def parse_value(body: bytes, max_depth: int, what: str) -> object:
+    """The JSON value that `body` holds. Raises Refusal, as `parse_json` does, and MemoryError."""
+    if not body:
+        raise Refusal("invalid_json", f"{what} is empty; a JSON object is expected")
+    if body.startswith(b"\xef\xbb\xbf"):
+        raise Refusal("invalid_json", f"{what} starts with a byte-order mark; send plain UTF-8")
+    _check_structure(body, max_depth, what)
+    try:
+        value: object = jiter.from_json(body, allow_inf_nan=False, catch_duplicate_keys=True)
+    except ValueError as error:
+        raise _refusal(body, str(error), what) from None
+    except BaseException as error:
+        if type(error).__name__ == _PANIC:
+            raise MemoryError from None
+        raise
     return value
 
 
@@ -85,61 +88,69 @@ def json_kind(value: object) -> str:
 def elements(array: bytes) -> int:
     """How many elements a JSON array has, without making them: an upper bound where it is malformed."""
     commas = 0
-    for codes, depths in _levels(array, _STRUCTURE + b","):
+    for codes, depths in _levels(array, _BRACKETS + b","):
         commas += int(np.count_nonzero((codes == _COMMA) & (depths == 1)))
     return commas + 1 if array.strip()[1:-1].strip() else 0
 
 
-def _check_depth(body: bytes, limit: int) -> None:
-    """Raise too_deep before the parser, in one pass of array code that costs the same for every input."""
-    if body.count(b"[") + body.count(b"{") <= limit:
+def _check_structure(body: bytes, max_depth: int, what: str) -> None:
+    """Refuse a text before it is parsed that is nested too deeply, or is small and becomes many objects.
+
+    The text is read chunk by chunk up to the first excess: 60 MB of brackets cost as much to refuse as one chunk.
+    Raises Refusal: too_deep, over_budget.
+    """
+    if not _has_more_brackets(body, max_depth):
         return
-    for _, depths in _levels(body, _STRUCTURE):
-        if depths.max() > limit:
-            raise Refusal(
-                "too_deep",
-                f"the JSON is nested more than {limit} levels deep",
-                expected=f"at most {limit} levels",
-            )
-
-
-def _check_containers(body: bytes, what: str) -> None:
-    """Raise over_budget before a small text becomes objects that take many times as much."""
     most = max(PARSED * len(body), _FREE)
-    if _taken_by(body.count(b"["), body.count(b"{")) <= most:
-        return
     lists = objects = 0
-    for codes, depths in _levels(body, _STRUCTURE):  # those in strings take nothing
-        lists += int(np.count_nonzero((codes == _LIST) & (depths > 0)))
-        objects += int(np.count_nonzero((codes == _OBJECT) & (depths > 0)))
-    taken = _taken_by(lists, objects)
-    if taken > most:
-        counted = f"{lists} lists and {objects} objects"
-        detail = f"{what} has {counted}, which take {taken} bytes, and the limit is {most} bytes"
-        raise Refusal("over_budget", detail, expected=f"at most {most} bytes", got=f"{taken} bytes")
+    for codes, depths in _levels(body, _BRACKETS):
+        if depths.max(initial=0) > max_depth:
+            detail = f"the JSON is nested more than {max_depth} levels deep"
+            raise Refusal("too_deep", detail, expected=f"at most {max_depth} levels")
+        lists += int(np.count_nonzero(codes == _LIST))
+        objects += int(np.count_nonzero(codes == _OBJECT))
+        taken = _LIST_BYTES * lists + _OBJECT_BYTES * objects
+        if taken > most:
+            detail = (
+                f"{what} has more lists and objects than fit into {most} bytes, the limit for a text of this length"
+            )
+            got = f"{taken} bytes for {lists} lists and {objects} objects, and more to come"
+            raise Refusal("over_budget", detail, expected=f"at most {most} bytes", got=got)
 
 
-def _taken_by(lists: int, objects: int) -> int:
-    return _LIST_BYTES * lists + _OBJECT_BYTES * objects
+def _has_more_brackets(body: bytes, most: int) -> bool:
+    """Whether more lists and objects begin in a text than this, those in strings included."""
+    count = 0
+    for start in range(0, len(body), _CHUNK):
+        count += body.count(b"[", start, start + _CHUNK) + body.count(b"{", start, start + _CHUNK)
+        if count > most:
+            return True
+    return False
 
 
 def _levels(body: bytes, kept: bytes) -> Iterator[tuple[HostArray, HostArray]]:
-    """The bytes of `kept` in a JSON text and how deep each is nested, chunk by chunk; 0 for all in strings."""
-    depth, in_string = 0, False
-    skeleton = np.frombuffer(_skeleton(body, kept), np.uint8)
-    for start in range(0, len(skeleton), _CHUNK):
-        codes = skeleton[start : start + _CHUNK]
-        quoted = np.logical_xor.accumulate(codes == _QUOTE) ^ in_string
-        depths = np.cumsum(np.where(quoted, 0, _STEP[codes]), dtype=np.int64) + depth
-        depth, in_string = int(depths[-1]), bool(quoted[-1])
-        yield codes, np.where(quoted, 0, depths)
-
-
-def _skeleton(body: bytes, kept: bytes) -> bytes:
-    """The bytes of `kept`, of quotes only those that open and close strings; nothing else."""
-    if b"\\" in body:
-        body = body.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return body.translate(None, bytes(set(range(256)) - set(kept)))
+    """The bytes of `kept` outside of strings, and how deep each is nested, chunk by chunk."""
+    left_out = bytes(set(range(256)) - set(kept + b'"'))
+    depth, start, in_string = 0, 0, False
+    while start < len(body):
+        chunk = body[start : start + _CHUNK]
+        if b"\\" in chunk:
+            if (len(chunk) - len(chunk.rstrip(b"\\"))) % 2:  # what is escaped comes next
+                chunk = body[start : start + _CHUNK + 1]
+            start += len(chunk)
+            chunk = chunk.replace(b"\\\\", b"").replace(b'\\"', b"")
+        else:
+            start += len(chunk)
+        # Two quotes in a row leave the same bytes within strings as none, whether they are one string or end and begin
+        # one. Of most texts no quotes are left: their strings hold no brackets.
+        skeleton = chunk.translate(None, left_out).replace(b'""', b"")
+        parts = (b'"' + skeleton if in_string else skeleton).split(b'"')
+        in_string = len(parts) % 2 == 0
+        outside = b"".join(parts[::2])
+        depths = np.cumsum(np.frombuffer(outside.translate(_STEPS), np.int8), dtype=np.int64) + depth
+        if outside:
+            depth = int(depths[-1])
+        yield np.frombuffer(outside, np.uint8), depths
 
 
 def _refusal(body: bytes, reason: str, what: str) -> Refusal:

@@ -392,3 +392,25 @@ def test_no_element_is_echoed(client: Client) -> None:
         assert 400 <= response.status_code < 500
         assert "S3CRET" not in response.text
         assert repr(float(secret[0])) not in response.text
+
+
+def not_to_be_called(*_: Any) -> Any:
+    raise AssertionError("it is refused before this is called")
+
+
+def test_many_axes_are_refused_before_their_extents_are_multiplied(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The product of 50,000 large extents takes more than a minute."""
+    monkeypatch.setattr("service.wire.binary.TensorType", not_to_be_called)
+    report = refused(client, with_entry(entry(shape=[2**61] * 50_000)), 413, "over_budget")
+    assert "at most 32 axes, but this one has 50000" in report["detail"]
+
+
+def test_names_of_complex_tensors_are_read_within_the_limits_of_json(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Millions of lists in `__metadata__.complex` would take many times the memory of their text."""
+    monkeypatch.setattr("service.wire.binary.orjson.loads", not_to_be_called)
+    nested = of({"__metadata__": META | {"complex": "[" + "[]," * 1000 + "[]]"}, "feeds.0": entry()})
+    assert "a JSON list of names" in refused(client, nested, 422, "bad_tensor")["detail"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -91,6 +92,38 @@ def test_brackets_within_strings_do_not_nest(text: str) -> None:
     closed = text if (len(text) - len(text.rstrip("\\"))) % 2 == 0 else text + "\\"
     body = ('{"a": [[["' + closed + '"]]], "b": ' + "[" * 98 + "]" * 98 + "}").encode()
     assert len(parse_json(body, 100)) == 2
+
+
+@pytest.mark.parametrize(
+    ("unit", "code"), [(b"[", "too_deep"), (b'{"a":', "too_deep"), (b"[],", "over_budget"), (b'{"":0},', "over_budget")]
+)
+def test_brackets_are_refused_by_the_first_of_them(unit: bytes, code: str) -> None:
+    """A long text is read chunk by chunk, so that refusing it takes no memory in proportion to its length."""
+    body = b'{"a":[' + unit * ((8 << 20) // len(unit))
+    tracemalloc.start()
+    try:
+        with pytest.raises(Refusal) as refused:
+            parse_json(body, 100)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert refused.value.code == code
+    assert peak < 4 << 20
+
+
+def test_what_follows_the_first_excess_is_not_read() -> None:
+    body = b'{"a":[' + b"[]," * 2_000_000 + b"[" * 200
+    with pytest.raises(Refusal) as refused:
+        parse_json(body, 100)
+    assert refused.value.code == "over_budget", "the brackets that are nested too deeply come later"
+
+
+@pytest.mark.parametrize("number", ["9" * 10**6, "-" + "9" * 10**6, "9" * 10**6 + ".5", "9" * 10**6 + "e-999999"])
+@pytest.mark.parametrize("place", ['{"of": %s}', '{"feeds": [{"tensor": {"data": [1, %s]}}]}', '{"attrs": {"k": %s}}'])
+def test_a_number_of_a_million_digits_is_refused_by_its_first_thousands(number: str, place: str) -> None:
+    with pytest.raises(Refusal, match=r"number out of range at line 1 column 43\d\d") as refused:
+        parse_json((place % number).encode(), 100)
+    assert refused.value.code == "invalid_json"
 
 
 def depth_of(value: object) -> int:
