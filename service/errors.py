@@ -70,6 +70,10 @@ KINDS: Final[dict[str, Kind]] = {
 }
 
 
+#: what is said of a request that raised something unexpected while it was read: the fault is ours, the cause its input
+UNREADABLE: Final = "the server could not read the request; its log has the cause under this request_id"
+
+
 @dataclass
 class Refusal(Exception):
     """A request that is turned down: `detail` is one sentence; the rest says where, for programs."""
@@ -169,6 +173,11 @@ def _pointer(error: EngineError) -> str | None:
 def fault() -> Refusal:
     """The report of a fault of ours; the cause stands in the log, under the request's id."""
     return Refusal("internal_error", "the server failed on this request; its log has the cause under this request_id")
+
+
+def unreadable() -> Refusal:
+    """The report of a request that raised something unexpected while it was read; the log has the cause."""
+    return Refusal("invalid_field", UNREADABLE, expected="a request that this call takes", pointer="")
 
 
 def stopping() -> Refusal:

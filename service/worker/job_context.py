@@ -38,6 +38,11 @@ class JobContext:
         start = monotonic()
         return Deadline(max(0.0, min(seconds, self.job.expires - start)), start, self.job.stop)
 
+    @property
+    def is_reading(self) -> bool:
+        """Whether the request is still being read: none of its parts is over."""
+        return len(self._marks) == 1
+
     def is_too_long(self, cost: Estimate, patience: float = 0.0) -> bool:
         """Whether this is not to be done now. What takes no longer than `patience` always is."""
         return self.most_seconds is not None and cost.seconds > max(self.most_seconds, patience)

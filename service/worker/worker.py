@@ -25,7 +25,7 @@ from service.calls.cached_request import CachedRequest
 from service.calls.computing import Computing
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.calls.estimate import Estimate
-from service.errors import Refusal, fault, from_engine, out_of_memory
+from service.errors import Refusal, fault, from_engine, out_of_memory, unreadable
 from service.facades.foreign_call import ForeignAnswer, ForeignCall, ResultArrays
 from service.facades.known import foreign_calls
 from service.facades.model import Model
@@ -54,7 +54,7 @@ from service.worker.sum_jobs import check_versions, division, piece_of, put_toge
 from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
 
 _logger = logging.getLogger("gradserve.worker")
-_What = TypeVar("_What", bound="Job | KnownRequest | NewRequest")
+_What = TypeVar("_What", bound="JobContext | KnownRequest | NewRequest")
 _Given = ParamSpec("_Given")
 _Done = TypeVar("_Done")
 _Step: TypeAlias = "Callable[Concatenate[Worker, _What, _Given], _Done]"
@@ -66,7 +66,8 @@ def _never_raising(step: _Step[_What, _Given, _Done]) -> _Step[_What, _Given, _D
     @wraps(step)
     def safe(worker: Worker, what: _What, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Done | Reply:
         done: _Done | Reply
-        job = what if isinstance(what, Job) else what.context.job
+        context = what if isinstance(what, JobContext) else what.context
+        job = context.job
         charge_to(job.tenant)
         try:
             done = step(worker, what, *args, **kwargs)
@@ -78,7 +79,9 @@ def _never_raising(step: _Step[_What, _Given, _Done]) -> _Step[_What, _Given, _D
             done = refused(out_of_memory(), job.request_id, recycle="memory")
         except Exception:
             _logger.exception("request %s failed", job.request_id, extra={"request_id": job.request_id})
-            done = refused(fault(), job.request_id, recycle="fault")
+            # As long as the request is read, nothing of it has run: the worker is as it was, and goes on.
+            is_read = not context.is_reading
+            done = refused(fault() if is_read else unreadable(), job.request_id, recycle="fault" if is_read else None)
         if job.consulted and isinstance(done, Reply):
             done.consulted = True
         return done
@@ -151,30 +154,36 @@ class Worker:
         """The reply to a job that brings all it needs, whatever that takes. Never raises: see `attempt`."""
         outcome = self.attempt(job)
         if isinstance(outcome, WantsModel):
-            outcome = self._of_model(job, outcome.name)
+            outcome = self._of_model(JobContext(job, None), outcome.name)
         assert isinstance(outcome, Reply), "it has its graph and its tensors, and all the time that it wants"
         return outcome
 
     @_never_raising
-    def _of_model(self, job: Job, name: str) -> JobResult:
-        job.give_model(name)
-        return self.attempt(job)
+    def _of_model(self, context: JobContext, name: str) -> JobResult:
+        context.job.give_model(name)
+        return self.attempt(context.job)
 
-    @_never_raising
     def attempt(self, job: Job, most_seconds: float | None = None) -> JobResult:
         """What becomes of a job. Never raises: whatever goes wrong is a problem report.
 
         One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
         """
-        task = self._read_request(JobContext(job, most_seconds))
+        return self._attempt(JobContext(job, most_seconds))
+
+    @_never_raising
+    def _attempt(self, context: JobContext) -> JobResult:
+        task = self._read_request(context)
         if isinstance(task, KnownRequest):
             return self._again(task)
         return self._anew(*task) if isinstance(task, NewRequest) else task
 
-    @_never_raising
     def read_job(self, job: Job, most_seconds: float | None = None) -> KnownRequest | NewRequest | JobResult:
         """The first part of a job, up to where it could be executed with others; or what becomes of it without."""
-        task = self._read_request(context := JobContext(job, most_seconds))
+        return self._read_job(JobContext(job, most_seconds))
+
+    @_never_raising
+    def _read_job(self, context: JobContext) -> KnownRequest | NewRequest | JobResult:
+        task = self._read_request(context)
         context.pause()
         return task
 

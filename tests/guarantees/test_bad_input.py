@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from service.errors import UNREADABLE
 from tests.guarantees.figures import Figures
 from tests.guarantees.jobs import is_right, small
 from tests.guarantees.malformed import Case, cases
@@ -20,7 +21,8 @@ def outcome(server: Started, case: Case) -> str | None:
             answer = connection.ask(case.path, case.body, kind=case.kind)
         except (OSError, Hangup) as error:
             return f"{case.name}: {type(error).__name__} {error}"
-        if not 400 <= answer.status < 500 or answer.headers.get("content-type") != "application/problem+json":
+        refused = 400 <= answer.status < 500 and answer.headers.get("content-type") == "application/problem+json"
+        if not refused or UNREADABLE.encode() in answer.body:
             return f"{case.name}: {answer.status} {answer.body[:200]!r}"
         report = answer.json()
         if case.node is not None and report.get("node") != case.node:

@@ -7,6 +7,8 @@ from typing import Any
 
 import httpx
 
+from service.errors import UNREADABLE
+
 Json = dict[str, Any]
 
 
@@ -40,6 +42,7 @@ def problem(response: httpx.Response, status: int, code: str) -> Json:
     report: Json = response.json()
     assert (response.status_code, report["code"]) == (status, code), report["detail"]
     assert report["status"] == status
+    assert report["detail"] != UNREADABLE
     assert report["request_id"] == response.headers["x-request-id"]
     assert {"type", "title", "detail"} <= set(report)
     return report

@@ -21,6 +21,7 @@ from engine import DTYPES, registry
 from engine.graph.kinds.kind import AttributeKind
 from service.calls import calls
 from service.calls.computing import computing_calls
+from service.errors import UNREADABLE
 from tests.conftest import Client
 from tests.service.calls.test_calls import EXAMPLE
 from tests.service.calls.test_derivative_calls import ASKED
@@ -52,6 +53,7 @@ def check(client: Client, schema: jsonschema_rs.Validator, path: str, content: b
     assert response.status_code == 200 or 400 <= response.status_code < 500, (response.text, content[:2000])
     if response.status_code != 200:
         schema.validate(response.json())
+        assert response.json()["detail"] != UNREADABLE
 
 
 CALLS = sorted(calls().keys() & ASKED.keys())

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 
 from scripts.openapi.examples import failures_on_registered, without_its_graph
 from service.calls import calls
+from service.errors import UNREADABLE
 from service.pool.pool import Done
 from service.settings import Settings
 from service.state.graphs import Registered
@@ -132,6 +133,7 @@ def test_a_mutated_request_is_an_answer_or_a_refusal(data: st.DataObject, call: 
             body = mutate(data, body)
     reply = run(call, json.dumps(body).encode(), graph)
     assert reply.status == 200 or 400 <= reply.status < 500, reply.body
+    assert UNREADABLE.encode() not in reply.body
     if call == REGISTER and reply.status == 200:
         again = Registered.of(reply.body)
         assert registered(orjson.loads(again.record)["graph"]) is not None, "what is kept can be read"

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from service.errors import UNREADABLE
 from tests.conftest import Client
 from tests.service.facades.bad_requests import GOOD, BadRequest, bad_requests
 from tests.service.support import node
@@ -41,6 +42,7 @@ def test_each_is_refused_in_its_form(foreign: Client, case: BadRequest) -> None:
     assert 400 <= answer.status_code < 500, (answer.status_code, answer.text[:300])
     assert answer.headers["content-type"] == "application/json"
     assert is_in_its_form(case.facade, answer.json()), answer.text[:300]
+    assert UNREADABLE not in answer.text
     assert len(answer.content) < 3000
 
 

@@ -10,6 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from service.calls import calls
+from service.errors import UNREADABLE
 from tests.conftest import Client
 from tests.service.support import SQUARES, Json
 from tests.service.wire.safetensors_support import BINARY, SENT, Array, body, framed, split
@@ -28,6 +29,7 @@ def check_answer(client: Client, call: str, sent: bytes, headers: dict[str, str]
     assert response.status_code in ANSWERS, response.text
     if response.status_code != 200:
         assert {"code", "detail", "request_id"} <= set(response.json())
+        assert response.json()["detail"] != UNREADABLE
 
 
 @st.composite

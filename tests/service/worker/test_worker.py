@@ -10,10 +10,11 @@ import orjson
 import pytest
 
 from service.calls import calls
+from service.errors import UNREADABLE
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.transport.job_result import TooLong
-from service.worker.worker import Worker
+from service.worker.worker import NewRequest, Worker
 from tests.service.support import SQUARES, feed, node, request
 
 #: more than anything here takes
@@ -114,6 +115,50 @@ def test_a_worker_that_failed_asks_to_be_replaced(
     monkeypatch.setattr(type(worker._executor), "run", fails)
     assert worker(job(SQUARES)).recycle == reason, "what comes again"
     assert worker(fresh(4.5)).recycle == reason
+
+
+UNREAD = [ValueError("array is too big"), OverflowError(), TypeError(), RecursionError(), KeyError("data")]
+
+
+@pytest.mark.parametrize("error", UNREAD, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "reader",
+    [
+        "service.worker.worker.JsonReader.read_request",
+        "service.wire.request.validate",
+        "service.wire.request.read_array",
+        "service.calls.computing.Computing.read_task",
+    ],
+)
+def test_a_fault_while_a_request_is_read_costs_no_worker(
+    worker: Worker, reader: str, error: Exception, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The client is told that its request could not be read, and the log has the fault with its traceback."""
+
+    def fails(*_: Any, **__: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(reader, fails)
+    for outcome in (worker(fresh(5.5)), worker.attempt(fresh(5.5), HOURS), worker.read_job(fresh(5.5), HOURS)):
+        reply = worker.finish(outcome) if isinstance(outcome, NewRequest) else outcome
+        assert isinstance(reply, Reply)
+        assert (reply.status, reply.recycle) == (422, None)
+        report = orjson.loads(reply.body)
+        assert (report["code"], report["detail"], report["pointer"]) == ("invalid_field", UNREADABLE, "")
+    assert {record.exc_info[0] for record in caplog.records if record.exc_info} == {type(error)}
+
+
+@pytest.mark.parametrize("name", ["putTensor", "readModel", "putModel"])
+def test_nor_does_one_while_what_is_to_be_kept_is_read(
+    worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise ValueError("a fault")
+
+    monkeypatch.setattr("service.worker.tensor_jobs.validate", fails)
+    monkeypatch.setattr("service.worker.model_jobs.validate", fails)
+    reply = worker(job({}, name, subject="a"))
+    assert (reply.status, reply.recycle) == (422, None)
 
 
 def test_a_refused_job_does_not_recycle_its_worker(worker: Worker) -> None:
