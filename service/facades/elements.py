@@ -2,45 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+import math
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any, Final, TypeAlias
 
 import numpy as np
+import orjson
+import pybase64
 
-from engine import HostArray
+from engine import HostArray, TensorType, printable
+from engine.graph.tensor_type import BOOL, FLOAT64
 from service.errors import Refusal
 from service.wire.json_codec import json_kind
+from service.wire.tensors import encoded_bytes
+from service.wire.validation import Location, pointer
 
-_LEVELS: Final = 100  # of lists: more than a tensor has axes
+#: numbers as JSON has them
+Numbers: TypeAlias = "list[int | float]"
+#: extents of a shape that a sentence shows
+_SHOWN: Final = 16
 
 
-def flattened(data: object, where: str) -> list[int | float]:
-    """Elements, row by row; true and false as 1 and 0. Raises Refusal."""
-    return list(_elements(data, where, _LEVELS))
+def flat_or_nested(data: object, shape: Sequence[int], where: str, place: Location) -> Numbers:
+    """Elements, row by row, of a list that is flat, or nested exactly as the shape says; true and false as 1 and 0.
+
+    `where` is what the list is called in reports, and `place` where it stands. Raises Refusal.
+    """
+    if not isinstance(data, list):
+        got = json_kind(data)
+        raise bad_tensor(f"{where} must be a list of numbers, but is {got}", place, "a list of numbers", got)
+    if len(shape) > 1 and list in map(type, data):
+        return nested(data, shape, where, place)
+    numbers, count = nested(data, (len(data),), where, place), math.prod(shape)
+    if len(numbers) != count:
+        holds = f"must hold {count} elements to be of the shape {shown_shape(shape)}, but holds {len(numbers)}"
+        raise bad_tensor(f"{where} {holds}", place, f"{count} elements", str(len(numbers)))
+    return numbers
 
 
-def listed(array: HostArray, name: str) -> list[Any]:
-    """A result as JSON has it, flat. Raises Refusal for what JSON has no numbers for."""
-    flat = np.ascontiguousarray(array).reshape(-1)
+def nested(data: object, shape: Sequence[int], where: str, place: Location) -> Numbers:
+    """Elements, row by row, of lists that are nested exactly as the shape says; true and false as 1 and 0.
+
+    Raises Refusal, which leads to the first list or element that does not fit.
+    """
+    rows: list[Any] = [data]
+    for axis, extent in enumerate(shape):
+        if not ({list}.issuperset(map(type, rows)) and {extent}.issuperset(map(len, rows))):
+            row = next(i for i, row in enumerate(rows) if not isinstance(row, list) or len(row) != extent)
+            got = f"a list of {len(rows[row])}" if isinstance(rows[row], list) else json_kind(rows[row])
+            raise _misfit(row, shape[:axis], where, place, f"a list of {extent}", got)
+        rows = list(chain.from_iterable(rows))
+    if not {int, float}.issuperset(map(type, rows)):
+        if not {int, float, bool}.issuperset(map(type, rows)):
+            i = next(i for i, one in enumerate(rows) if not isinstance(one, int | float))
+            raise _misfit(i, shape, where, place, "a number", json_kind(rows[i]))
+        return [int(one) if one is True or one is False else one for one in rows]
+    return rows
+
+
+def _misfit(i: int, shape: Sequence[int], where: str, place: Location, expected: str, got: str) -> Refusal:
+    """The report of the element with this number, row by row, of lists of this shape."""
+    indices: list[int] = []
+    for extent in reversed(shape):
+        i, index = divmod(i, extent)
+        indices.insert(0, index)
+    at = "".join(f"[{index}]" for index in indices)
+    if expected == "a number":
+        detail = f"{where} must hold numbers, but has {got}{at and f' at {at}'}"
+    else:
+        detail = f"{where}{at} must be {expected}, but is {got}; rows of different lengths are no array"
+    return bad_tensor(detail, (*place, *indices), expected, got)
+
+
+def bad_tensor(detail: str, place: Location, expected: str, got: str, code: str = "bad_tensor") -> Refusal:
+    """The report of something that is wrong with a tensor at this place."""
+    return Refusal(code, detail, expected=expected, got=got, pointer=pointer(place))
+
+
+def shown_shape(shape: Sequence[int]) -> str:
+    """A shape as sentences show it, whatever its rank and its extents."""
+    return printable(f"{list(shape[:_SHOWN])}")
+
+
+def packed(array: HostArray, dtype: str) -> dict[str, Any]:
+    """An array as a tensor of a request, in this dtype."""
+    little = np.ascontiguousarray(array, np.dtype(dtype).newbyteorder("<"))
+    return {"dtype": dtype, "shape": list(array.shape), "data_b64": pybase64.b64encode_as_string(little.tobytes())}
+
+
+def text_bytes(array: HostArray, name: str, *, nested: bool = False) -> int:
+    """How many bytes a result of this name takes as JSON, at most, where floats are written as Python has them.
+
+    Each list within lists takes three more, and `false` four more than 0.
+    """
+    type = TensorType.of(array)
+    numbers = encoded_bytes([type.with_dtype(FLOAT64) if type.is_float else type], "json")
+    words = 4 * type.size if type.dtype == BOOL else 0
+    lists = sum(math.prod(type.shape[:axis]) for axis in range(1, type.ndim)) if nested else 0
+    return len(orjson.dumps(name)) + numbers + words + 3 * lists
+
+
+def require_finite(array: HostArray, name: str) -> None:
+    """Raise Refusal for a result that has elements which JSON has no numbers for."""
+    flat = array.reshape(-1)
     if flat.dtype.kind == "f" and not np.isfinite(flat).all():
         at = int(np.flatnonzero(~np.isfinite(flat))[0])
         detail = f"the output “{name}” is {flat[at]} at {at}, which JSON cannot say; ask for it as bytes"
         raise Refusal("invalid_field", detail, expected="finite numbers, or bytes", got=f"{flat[at]} at {at}")
-    elements: list[Any] = flat.tolist()
-    return elements
-
-
-def _elements(data: object, where: str, levels: int) -> Iterator[int | float]:
-    if not isinstance(data, list):
-        got = json_kind(data)
-        raise Refusal("bad_tensor", f"{where} must be a list of numbers, but is {got}", expected="a list", got=got)
-    for one in data:
-        if isinstance(one, list):
-            if not levels:
-                raise Refusal("bad_tensor", f"{where} is nested too deeply", expected="lists within lists", got="more")
-            yield from _elements(one, where, levels - 1)
-        elif isinstance(one, int | float):
-            yield int(one) if isinstance(one, bool) else one
-        else:
-            got = json_kind(one)
-            raise Refusal("bad_tensor", f"{where} must hold numbers, but has {got}", expected="numbers", got=got)

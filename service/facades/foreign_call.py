@@ -7,12 +7,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from engine import HostArray, Label
+from engine import HostArray, Label, Limits
+from service.calls.computing import admit_answer
 from service.facades.model import Model
 from service.facades.weighted_sum import WeightedSum
 from service.wire.media import JSON
 from service.wire.message import NO_TENSORS
 from service.wire.node_place import NodePlace
+
+
+@dataclass(frozen=True, slots=True)
+class ReadLimits:
+    """Limits of requests that are read: the bytes of their JSON, its nesting, and their tensors."""
+
+    json_bytes: int
+    json_depth: int
+    tensors: Limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,16 +37,22 @@ class ForeignAnswer:
 class ResultArrays:
     """Arrays that a call of ours came to, by what they are: "values", "gradients" and so on, and their nodes.
 
-    Of a call that computes nothing, its answer in JSON is the `body`.
+    Of a call that computes nothing, its answer in JSON is the `body`. The answer that is written of them has
+    `most_bytes` at most.
     """
 
-    def __init__(self, labelled: Iterable[tuple[Label, HostArray]] = (), body: bytes = b"") -> None:
+    def __init__(self, labelled: Iterable[tuple[Label, HostArray]], most_bytes: int, body: bytes = b"") -> None:
         self.body = body
+        self._most_bytes = most_bytes
         self._found = {(label.kind, *label.nodes): array for label, array in labelled}
 
     def __call__(self, kind: str, *nodes: int) -> HostArray:
         """The one of this kind, of these nodes."""
         return self._found[(kind, *nodes)]
+
+    def admit(self, nbytes: int, encoding: str = "") -> None:
+        """Raise OverBudget, before an answer is written, where it may be longer than it may be."""
+        admit_answer(nbytes, encoding, self._most_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +76,13 @@ class ForeignCall(ABC):
     #: what its jobs, log lines and figures are called
     name: ClassVar[str]
 
-    def model_name(self, body: bytes, depth: int) -> str:
-        """The model that a body is about, where no path says it; `depth` bounds its nesting. Raises Refusal."""
+    def model_name(self, body: bytes, limits: ReadLimits) -> str:
+        """The model that a body is about, where no path says it. Raises Refusal."""
         raise NotImplementedError
 
     @abstractmethod
-    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest | ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest | ForeignAnswer:
         """What is asked of a model, or the answer where nothing has to be computed. Raises Refusal.
 
-        `said` is what the head of the request said that matters here; `depth` bounds the nesting of JSON.
+        `said` is what the head of the request said that matters here.
         """

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from engine import printable
 from service.calls import calls
 from service.errors import Refusal
-from service.facades.openinference.infer import LENGTH_HEADER
+from service.facades.openinference.infer import BINARY_PATH, LENGTH_HEADER
 from service.settings import Settings
 from service.web.origin import is_of_a_browser
 from service.web.query import timeout_of
@@ -66,8 +66,9 @@ def media_of(method: str, path: str, headers: Headers) -> Media:
     if not path.startswith(_VERSIONED):
         if method == "POST":
             _check_coding(headers)
-        # what has tensors as bytes may be as long as safetensors
-        return Media(SAFETENSORS if LENGTH_HEADER in headers else JSON, JSON)
+        # A body that has tensors as bytes behind its JSON may be as long as safetensors.
+        has_bytes = LENGTH_HEADER in headers and BINARY_PATH.fullmatch(path) is not None
+        return Media(SAFETENSORS if has_bytes else JSON, JSON)
     if method in ("POST", "PUT"):
         kind = _accepted(headers, SPOKEN if method == "POST" else (JSON,))
         _check_coding(headers)

@@ -26,7 +26,7 @@ from service.calls.computing import Computing
 from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.calls.estimate import Estimate
 from service.errors import Refusal, fault, from_engine, out_of_memory, unreadable
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, ResultArrays
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, ReadLimits, ResultArrays
 from service.facades.known import foreign_calls
 from service.facades.model import Model
 from service.settings import Settings, budget_of
@@ -117,6 +117,7 @@ class Worker:
         self.device = executor.device
         self._settings = settings
         self._limits = limits
+        self._read_limits = ReadLimits(settings.max_body_bytes, settings.json_depth, limits)
         translator = Translator(registry(), limits)
         self._programs = programs = Programs(translator, settings.plan_cache, budget.graphs, settings.json_depth - 1)
         self._json = JsonReader(programs, settings.json_depth, settings.max_nodes)
@@ -200,7 +201,7 @@ class Worker:
         """The reply to a job that was executed together with others; its share of that, and of the way back."""
         task.context.shared(seconds, backward)
         task.context.deadline.check()
-        reply = _written(task, arrays, seconds, report)
+        reply = _written(task, arrays, seconds, report, self.engine.max_response_bytes)
         reply.coalesced = True
         return reply
 
@@ -227,14 +228,14 @@ class Worker:
 
     def _read_foreign(self, context: JobContext, foreign: ForeignCall) -> KnownRequest | NewRequest | JobResult:
         """A job of another protocol, as one of ours on the graph of its model."""
-        job, depth = context.job, self._settings.json_depth
+        job, limits = context.job, self._read_limits
         if job.model is None:
-            return WantsModel(foreign.model_name(bytes(job.body), depth))
+            return WantsModel(foreign.model_name(bytes(job.body), limits))
         assert job.graph is not None, "it came with the model"
         model = Model.of(job.model)
         model.require_real()
         model.require_bound(job.tensor)
-        own = foreign.read_request(bytes(job.body), job.subject or "", model, depth)
+        own = foreign.read_request(bytes(job.body), job.subject or "", model, limits)
         if isinstance(own, ForeignAnswer):
             context.mark_read()
             return _foreign_reply(own, context)
@@ -276,7 +277,8 @@ class Worker:
         context = task.context
         started = context.mark()
         arrays = self.engine.executor.run(task.compiled.plan, task.tensors, context.deadline)
-        return _written(task, arrays, context.ran() - started, context.deadline.report)
+        seconds = context.ran() - started
+        return _written(task, arrays, seconds, context.deadline.report, self.engine.max_response_bytes)
 
     def _anew(self, context: JobContext, call: AnyCall, message: Message, key: RequestKey | None) -> JobResult:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
@@ -309,9 +311,8 @@ class Worker:
         if key is not None and cached is not None:
             self._cached_requests.get(key.question, lambda: cached)
         if own is not None:
-            return _foreign_reply(
-                own.write_answer(_results(call, outcome, ready)), context, cached=call.is_cached(ready)
-            )
+            results = _results(call, outcome, ready, self.engine.max_response_bytes)
+            return _foreign_reply(own.write_answer(results), context, cached=call.is_cached(ready))
         reply = Reply(200, context.job.accepted, parts, (), context.timings(), call.is_cached(ready))
         return _keeping(reply, call.kept(outcome))
 
@@ -374,11 +375,13 @@ class NewRequest(NamedTuple):
     key: RequestKey | None
 
 
-def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, report: RunReport) -> Reply:
-    """The reply with these results, which took so long, and of which this is told."""
+def _written(
+    task: KnownRequest, arrays: Sequence[HostArray], seconds: float, report: RunReport, most_bytes: int
+) -> Reply:
+    """The reply with these results, which took so long, and of which this is told; of `most_bytes` at most."""
     cached = task.cached
     if (own := task.context.own) is not None:
-        results = ResultArrays(zip(task.compiled.labels, arrays, strict=True))
+        results = ResultArrays(zip(task.compiled.labels, arrays, strict=True), most_bytes)
         return _foreign_reply(own.write_answer(results), task.context, cached=True)
     kept = cached.kept(arrays, task.conditions) if cached.storing is not None else ()
     parts = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), report, kept)
@@ -386,11 +389,11 @@ def _written(task: KnownRequest, arrays: Sequence[HostArray], seconds: float, re
     return _keeping(reply, kept) if kept else reply
 
 
-def _results(call: AnyCall, outcome: Any, ready: Any) -> ResultArrays:
+def _results(call: AnyCall, outcome: Any, ready: Any, most_bytes: int) -> ResultArrays:
     """What a call came to: arrays, or else its answer."""
     if isinstance(call, Computing):
-        return ResultArrays(outcome.arrays)
-    return ResultArrays((), b"".join(call.write_body(outcome, ready, "json")))
+        return ResultArrays(outcome.arrays, most_bytes)
+    return ResultArrays((), most_bytes, b"".join(call.write_body(outcome, ready, "json")))
 
 
 def _foreign_reply(answer: ForeignAnswer, context: JobContext, *, cached: bool = False) -> Reply:

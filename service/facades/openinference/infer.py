@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NotRequired
@@ -12,22 +12,28 @@ import orjson
 from pydantic import with_config
 from typing_extensions import TypedDict
 
-from engine import HostArray, printable
+from engine import EngineError, HostArray, Limits, TensorType, printable
+from schemas import Tensor
 from schemas.scalars import CLOSED
 from service.errors import Refusal
-from service.facades.elements import flattened, listed
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ResultArrays
+from service.facades.elements import flat_or_nested, packed, require_finite, shown_shape, text_bytes
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ReadLimits, ResultArrays
 from service.facades.model import Model, Port
 from service.facades.openinference.datatypes import DATATYPES, dtype_of_datatype
 from service.state.models import FREE
+from service.wire.answers import FIELD_BYTES
 from service.wire.binary import own_bytes
 from service.wire.json_codec import json_kind, parse_json
 from service.wire.media import JSON, OCTETS
 from service.wire.node_place import NodePlace
+from service.wire.tensors import encoded_bytes, type_of
+from service.wire.translate import located, read_array
 from service.wire.validation import validate
 
 #: how many bytes of a body, or of an answer, are JSON; the tensors follow
 LENGTH_HEADER: Final = "Inference-Header-Content-Length"
+#: the paths whose bodies may have bytes behind their JSON
+BINARY_PATH: Final = re.compile(r"/v2/models/[^/]+(?:/versions/[^/]+)?/infer/?")
 #: what the name of an output begins with that is the gradient by an input
 _GRADIENT: Final = "gradient."
 
@@ -81,31 +87,39 @@ class Infer(ForeignCall):
 
     name = "openinference.infer"
 
-    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest:
+    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest:
         """What is asked; `said` is how long the JSON is, where there are bytes behind it."""
-        text, rest = _parts(body, said)
-        asked: Mapping[str, Any] = validate(_Inference, _without_nulls(parse_json(text, depth)))
+        text, rest = _parts(body, said, limits.json_bytes)
+        asked: Mapping[str, Any] = validate(_Inference, _without_nulls(parse_json(text, limits.json_depth)))
         _require_names(asked, model)
         _refuse_sequences(asked)
-        feeds, tensors = _values(asked["inputs"], rest, model)
+        feeds, tensors = _values(asked["inputs"], rest, model, limits.tensors)
         wanted = _wanted(asked, model)
         call, fields = _call(asked, wanted, model)
 
         def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written(model, asked.get("id"), [(one, results(one.kind, one.node)) for one in wanted])
+            return _written(model, asked.get("id"), wanted, results)
 
         return OwnRequest(call, {"feeds": feeds, **fields}, write_answer, tensors)
 
 
-def _parts(body: bytes, said: str) -> tuple[bytes, memoryview]:
-    """The JSON of a body, and the bytes behind it. Raises Refusal."""
-    if not said:
-        return body, memoryview(b"")
+def _parts(body: bytes, said: str, most: int) -> tuple[bytes, memoryview]:
+    """The JSON of a body, which has so many bytes at most, and the bytes behind it. Raises Refusal."""
+    length = _length(body, said) if said else len(body)
+    if length > most:
+        expected, got = f"at most {most} bytes", f"{length} bytes"
+        detail = f"the JSON of the body may have {expected}, but has {got}"
+        raise Refusal("body_too_large", detail, expected=expected, got=got)
+    return body[:length], memoryview(body)[length:]
+
+
+def _length(body: bytes, said: str) -> int:
+    """How long the JSON of a body is, as its head says. Raises Refusal."""
     if not (said.isascii() and said.isdecimal()) or len(said) > 15 or int(said) > len(body):
         expected, got = f"a number of bytes up to {len(body)}", printable(said)
         detail = f"{LENGTH_HEADER} must be {expected}, which the body has, but is {got}"
         raise Refusal("invalid_field", detail, expected=expected, got=got)
-    return body[: int(said)], memoryview(body)[int(said) :]
+    return int(said)
 
 
 def _without_nulls(asked: dict[str, Any]) -> dict[str, Any]:
@@ -137,7 +151,7 @@ def _refuse_sequences(asked: Mapping[str, Any]) -> None:
 
 
 def _values(
-    inputs: Sequence[_Input], rest: memoryview, model: Model
+    inputs: Sequence[_Input], rest: memoryview, model: Model, limits: Limits
 ) -> tuple[list[dict[str, Any]], dict[tuple[str, NodePlace], HostArray]]:
     """The feeds, and the tensors beside them. Raises Refusal."""
     ports = {port.name: port for port in model.inputs}
@@ -146,12 +160,14 @@ def _values(
     seen = set[str]()
     for i, one in enumerate(inputs):
         where, port = f"inputs[{i}]", _port(one, i, ports, seen)
+        type = _admitted(port, one["shape"], i, limits)
         size = one.get("parameters", {}).get("binary_data_size")
         if size is None:
-            data = flattened(one.get("data"), f"{where}.data")
-            given[port.name] = {"dtype": port.dtype, "shape": one["shape"], "data": data}
+            data = flat_or_nested(one.get("data"), type.shape, f"{where}.data", ("inputs", i, "data"))
+            tensor = Tensor(dtype=port.dtype, shape=one["shape"], data=data)
+            given[port.name] = packed(read_array(tensor, limits, ("inputs", i), None), port.dtype)
         else:
-            array, rest = _taken(rest, size, port, one["shape"], where)
+            array, rest = _taken(rest, size, type, where)
             tensors["feeds", NodePlace(port.node)] = array
     if rest.nbytes:
         raise _bad(f"the body has {rest.nbytes} bytes behind the inputs", "no bytes more", f"{rest.nbytes} bytes")
@@ -178,27 +194,33 @@ def _port(one: _Input, i: int, ports: Mapping[str, Port], seen: set[str]) -> Por
     shape = one["shape"]
     fits = len(shape) == len(port.shape) and all(w in (FREE, n) for n, w in zip(shape, port.shape, strict=True))
     if not fits or min(shape, default=0) < 0:
-        detail = f"the input “{name}” is of the shape {list(port.shape)}, but {where} is of {shape}"
-        raise Refusal("shape_mismatch", detail, expected=str(list(port.shape)), got=str(shape))
+        got = shown_shape(shape)
+        detail = f"the input “{name}” is of the shape {list(port.shape)}, but {where} is of {got}"
+        raise Refusal("shape_mismatch", detail, expected=str(list(port.shape)), got=got)
     return port
 
 
-def _taken(
-    rest: memoryview, size: object, port: Port, shape: Sequence[int], where: str
-) -> tuple[HostArray, memoryview]:
+def _admitted(port: Port, shape: list[int], i: int, limits: Limits) -> TensorType:
+    """The type of an input, once it is within the limits of one tensor. Raises Refusal."""
+    try:
+        return type_of(Tensor(dtype=port.dtype, shape=shape), limits)
+    except (EngineError, Refusal) as error:
+        raise located(error, ("inputs", i, "shape"), None) from None
+
+
+def _taken(rest: memoryview, size: object, type: TensorType, where: str) -> tuple[HostArray, memoryview]:
     """The next tensor of the bytes, and those behind it. Raises Refusal."""
-    dtype = np.dtype(port.dtype)
-    wanted = dtype.itemsize * math.prod(shape)
-    if type(size) is not int or size != wanted:
-        got = str(size) if isinstance(size, int) else json_kind(size)
-        detail = f"{where}.parameters.binary_data_size must be {wanted}, for {port.dtype}{list(shape)}, but is {got}"
+    dtype, wanted = type.dtype, type.nbytes
+    if isinstance(size, bool) or not isinstance(size, int) or size != wanted:
+        got = printable(str(size)) if isinstance(size, int) else json_kind(size)
+        detail = f"{where}.parameters.binary_data_size must be {wanted}, for {type}, but is {got}"
         raise _bad(detail, str(wanted), got)
     if rest.nbytes < wanted:
         raise _bad(f"{where} has {rest.nbytes} bytes, where {wanted} are stated", f"{wanted} bytes", str(rest.nbytes))
     if dtype == np.bool_ and bytes(rest[:wanted]).strip(b"\0\1"):
         raise _bad(f"{where} has a byte that is neither 0 nor 1", "bytes 0 and 1", "another byte")
     little = np.frombuffer(rest[:wanted], dtype.newbyteorder("<"))
-    return little.astype(dtype, copy=False).reshape(shape), rest[wanted:]
+    return little.astype(dtype, copy=False).reshape(type.shape), rest[wanted:]
 
 
 def _wanted(asked: Mapping[str, Any], model: Model) -> list[_Wanted]:
@@ -243,22 +265,33 @@ def _call(asked: Mapping[str, Any], wanted: Sequence[_Wanted], model: Model) -> 
     return "gradients", {"of": of, "wrt": by, "outputs": nodes or [of]}
 
 
-def _written(model: Model, stated_id: str | None, results: Sequence[tuple[_Wanted, HostArray]]) -> ForeignAnswer:
-    """The answer: JSON, and behind it the tensors that were asked for as bytes. Raises Refusal."""
+def _written(model: Model, stated_id: str | None, wanted: Sequence[_Wanted], results: ResultArrays) -> ForeignAnswer:
+    """The answer: JSON, and behind it the tensors that were asked for as bytes. Raises Refusal and OverBudget."""
+    arrays = [results(one.kind, one.node) for one in wanted]
+    own = FIELD_BYTES + len(orjson.dumps(stated_id))
+    results.admit(own + sum(_answer_bytes(one, array) for one, array in zip(wanted, arrays, strict=True)))
     outputs, behind = [], []
-    for one, array in results:
+    for one, array in zip(wanted, arrays, strict=True):
         told: dict[str, Any] = {"name": one.name, "datatype": DATATYPES[array.dtype.name], "shape": list(array.shape)}
         if one.is_binary:
             told["parameters"] = {"binary_data_size": array.nbytes}
             behind.append(own_bytes(array))
         else:
-            told["data"] = listed(array, one.name)
+            require_finite(array, one.name)
+            told["data"] = array.reshape(-1).tolist()
         outputs.append(told)
     named = {"model_name": model.name, "model_version": model.graph_id}
     text = orjson.dumps({**named, **({} if stated_id is None else {"id": stated_id}), "outputs": outputs})
-    if not any(one.is_binary for one, _ in results):
+    if not any(one.is_binary for one in wanted):
         return ForeignAnswer([text], JSON)
     return ForeignAnswer([text, *behind], OCTETS, ((LENGTH_HEADER, str(len(text))),))
+
+
+def _answer_bytes(one: _Wanted, array: HostArray) -> int:
+    """How many bytes an output takes in an answer, at most."""
+    if one.is_binary:
+        return len(orjson.dumps(one.name)) + encoded_bytes([TensorType.of(array)], "binary")
+    return text_bytes(array, one.name)
 
 
 def _bad(detail: str, expected: str, got: str) -> Refusal:

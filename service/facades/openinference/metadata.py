@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from service.facades.foreign_call import ForeignAnswer, ForeignCall
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, ReadLimits
 from service.facades.model import Model, Port
 from service.facades.openinference.datatypes import DATATYPES
 
@@ -17,7 +17,7 @@ class Metadata(ForeignCall):
 
     name = "openinference.metadata"
 
-    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
         """All of it; an extent of -1 is free there, too."""
         told = {
             "name": model.name,
@@ -34,7 +34,7 @@ class ModelReady(ForeignCall):
 
     name = "openinference.ready"
 
-    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
         """The status says it, and so does the body."""
         return ForeignAnswer([orjson.dumps({"name": model.name, "ready": True})])
 

@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeGuard
+from dataclasses import replace
+from typing import Any, Final, TypeGuard, cast
 
 import numpy as np
+import orjson
 import pybase64
 
-from engine import DTYPES, HostArray, printable
+from engine import DTYPES, NO_END, EngineError, HostArray, Limits, TensorType, printable
+from schemas import Tensor
 from service.errors import Refusal
-from service.facades.elements import flattened, listed
+from service.facades.elements import (
+    Numbers,
+    bad_tensor,
+    flat_or_nested,
+    nested,
+    packed,
+    require_finite,
+    shown_shape,
+    text_bytes,
+)
 from service.facades.model import Port
 from service.state.models import FREE
 from service.wire.json_codec import json_kind
+from service.wire.tensors import encoded_bytes, type_of
+from service.wire.translate import located, read_array
+from service.wire.validation import Location
 
 JSON_FORM: Final = "json"
 BASE64_FORM: Final = "json+base64"
-#: extents of a shape that a sentence shows
-_SHOWN: Final = 16
 #: the encodings of elements that are read
 _ENCODINGS: Final = ("json", "base64")
 
@@ -30,120 +42,153 @@ def form_of(accept: str) -> str:
     return JSON_FORM if "application/json" in kinds and f"application/{BASE64_FORM}" not in kinds else BASE64_FORM
 
 
-def decode_array(port: Port, stated: object, place: str) -> dict[str, Any]:
-    """What is stated for an input or output, at this pointer, as a tensor of a request, in its dtype. Raises Refusal.
+def decode_array(port: Port, stated: object, place: Location, limits: Limits) -> dict[str, Any]:
+    """What is stated for an input or output, at this place, as a tensor of a request, in its dtype. Raises Refusal.
 
     Numbers, and lists of them, are arrays, too.
     """
-    array = _stated(stated, port, place)
-    cast = _cast(array, port, place)
-    data = pybase64.b64encode_as_string(np.ascontiguousarray(cast, cast.dtype.newbyteorder("<")).tobytes())
-    return {"dtype": port.dtype, "shape": list(array.shape), "data_b64": data}
+    array = _encoded(stated, port, place, limits) if isinstance(stated, dict) else _listed(stated, port, place, limits)
+    _admitted(port.dtype, array.shape, place, limits)
+    return packed(_cast(array, port, place), port.dtype)
+
+
+def stated_type(port: Port, stated: object, place: Location, limits: Limits) -> dict[str, Any]:
+    """The type of an input, as `abstract_eval` states it; nothing of it is allocated. Raises Refusal."""
+    shape, dtype = (stated.get("shape"), stated.get("dtype")) if isinstance(stated, dict) else (None, None)
+    if not _is_shape(shape):
+        expected = "an object with shape and dtype"
+        raise bad_tensor(f"“{port.name}” must be {expected}", place, expected, json_kind(stated), "invalid_field")
+    if not isinstance(dtype, str):
+        detail, got = f"the dtype of “{port.name}” must be a string", json_kind(dtype)
+        raise bad_tensor(detail, (*place, "dtype"), "a string", got, "invalid_field")
+    _admitted(port.dtype, shape, place, replace(limits, bytes=NO_END))
+    return {"node": port.node, "dtype": port.dtype, "shape": shape}
+
+
+def encoded_array_bytes(name: str, array: HostArray, form: str) -> int:
+    """How many bytes a result takes in this form, at most."""
+    if form == JSON_FORM:
+        return text_bytes(array, name, nested=True)
+    return len(orjson.dumps(name)) + encoded_bytes([TensorType.of(array)], "base64")
 
 
 def encode_array(name: str, array: HostArray, form: str) -> dict[str, Any]:
     """A result in this form. Raises Refusal for what JSON has no numbers for."""
     told: dict[str, Any] = {"object_type": "array", "shape": list(array.shape), "dtype": array.dtype.name}
     if form == JSON_FORM:
-        return told | {"data": {"buffer": _in_lists(listed(array, name), array.shape), "encoding": "json"}}
-    little = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
-    return told | {"data": {"buffer": pybase64.b64encode_as_string(little.tobytes()), "encoding": "base64"}}
+        require_finite(array, name)
+        buffer = array.tolist() if array.size else orjson.Fragment(_empty_lists(array.shape))
+        return told | {"data": {"buffer": buffer, "encoding": "json"}}
+    return told | {"data": {"buffer": packed(array, array.dtype.name)["data_b64"], "encoding": "base64"}}
 
 
-def _stated(stated: object, port: Port, place: str) -> HostArray:
-    if isinstance(stated, dict):
-        return _encoded(stated, port, place)
-    if isinstance(stated, int | float):
-        _require_shape((), port, place)
-        return np.asarray(stated)
-    shape, numbers = _shape_of(stated), flattened(stated, f"“{port.name}”")
-    if len(numbers) != math.prod(shape):
-        raise _bad(f"“{port.name}” has rows of different lengths", place, "rows of one length", "others")
+def _listed(stated: object, port: Port, place: Location, limits: Limits) -> HostArray:
+    """An array that is a number, or lists of them."""
+    shape = _shape_of(stated)
+    where = f"“{port.name}”"
+    if not isinstance(stated, int | float | list):
+        got = json_kind(stated)
+        raise bad_tensor(f"{where} must be a list of numbers, but is {got}", place, "a list of numbers", got)
+    numbers = nested(stated, shape, where, place)
     _require_shape(shape, port, place)
-    return np.asarray(numbers, np.dtype(port.dtype) if not numbers else None).reshape(shape)
+    return _from_numbers(numbers, _dtype_of(stated, numbers, port), shape, place, limits)
 
 
-def _encoded(stated: Mapping[str, Any], port: Port, place: str) -> HostArray:
+def _encoded(stated: Mapping[str, Any], port: Port, place: Location, limits: Limits) -> HostArray:
     """An array with its type, in one of the encodings."""
     dtype, shape, data = stated.get("dtype"), stated.get("shape"), stated.get("data")
     if not isinstance(dtype, str) or dtype not in DTYPES:
         expected, got = f"one of {', '.join(DTYPES)}", printable(dtype) if isinstance(dtype, str) else json_kind(dtype)
-        raise _bad(f"the dtype of “{port.name}” must be {expected}, but is {got}", f"{place}/dtype", expected, got)
+        detail = f"the dtype of “{port.name}” must be {expected}, but is {got}"
+        raise bad_tensor(detail, (*place, "dtype"), expected, got)
     if not _is_shape(shape):
         expected = "a list of extents of 0 or more"
-        raise _bad(f"the shape of “{port.name}” must be {expected}", f"{place}/shape", expected, "something else")
+        raise bad_tensor(
+            f"the shape of “{port.name}” must be {expected}", (*place, "shape"), expected, "something else"
+        )
     _require_shape(shape, port, place)
+    type = _admitted(dtype, shape, (*place, "shape"), limits)
     encoding = data.get("encoding") if isinstance(data, dict) else None
     if not isinstance(data, dict) or encoding not in _ENCODINGS:
         expected = f"an object whose encoding is one of {', '.join(_ENCODINGS)}"
         got = printable(encoding) if isinstance(encoding, str) else json_kind(data)
-        raise _bad(f"the data of “{port.name}” must be {expected}, but is {got}", f"{place}/data", expected, got)
-    count = math.prod(shape)
-    flat = _from_base64(data.get("buffer"), np.dtype(dtype), count, port, place) if encoding == "base64" else None
-    if flat is None:
-        numbers = [data["buffer"]] if isinstance(data.get("buffer"), int | float) else data.get("buffer")
-        flat = _from_numbers(flattened(numbers, f"“{port.name}”"), np.dtype(dtype), port, place)
-    if flat.size != count:
-        detail = f"“{port.name}” has {flat.size} elements, where its shape has {count}"
-        raise _bad(detail, place, str(count), str(flat.size))
-    return flat.reshape(shape)
+        detail = f"the data of “{port.name}” must be {expected}, but is {got}"
+        raise bad_tensor(detail, (*place, "data"), expected, got)
+    buffer, at = data.get("buffer"), (*place, "data", "buffer")
+    if encoding == "base64":
+        return _from_base64(buffer, type, port, at)
+    where = f"the buffer of “{port.name}”"
+    of_number = not shape and not isinstance(buffer, list)
+    numbers = nested(buffer, (), where, at) if of_number else flat_or_nested(buffer, shape, where, at)
+    return _from_numbers(numbers, dtype, shape, at, limits)
 
 
-def _from_numbers(numbers: Sequence[int | float], dtype: np.dtype[Any], port: Port, place: str) -> HostArray:
-    try:
-        array = np.asarray(numbers)
-        return _safely(array, dtype)
-    except (OverflowError, ValueError):
-        expected = f"numbers that {dtype.name} has"
-        raise _bad(f"“{port.name}” must hold {expected}", place, expected, "others") from None
+def _dtype_of(stated: object, numbers: Numbers, port: Port) -> str:
+    """The dtype that numbers without one have; of whole numbers the port's, where it holds them."""
+    if float in map(type, numbers):
+        return "float64"
+    if not numbers:
+        return port.dtype
+    if _first(stated) is True or _first(stated) is False:
+        return "bool"
+    return "int64" if port.dtype == "bool" else "float64" if port.dtype.startswith("float") else port.dtype
 
 
-def _from_base64(buffer: object, dtype: np.dtype[Any], count: int, port: Port, place: str) -> HostArray:
+def _first(stated: object) -> object:
+    while isinstance(stated, list):
+        stated = stated[0]
+    return stated
+
+
+def _from_numbers(numbers: Numbers, dtype: str, shape: Sequence[int], place: Location, limits: Limits) -> HostArray:
+    tensor = cast("Tensor", {"dtype": dtype, "shape": list(shape), "data": numbers})
+    return read_array(tensor, limits, place, None)
+
+
+def _from_base64(buffer: object, type: TensorType, port: Port, place: Location) -> HostArray:
     try:
         raw = pybase64.b64decode(buffer, validate=True) if isinstance(buffer, str) else None
     except ValueError:
         raw = None
-    wanted = count * dtype.itemsize
-    if raw is None or len(raw) != wanted:
+    if raw is None or len(raw) != type.nbytes:
         got = "something else" if raw is None else f"{len(raw)} bytes"
-        detail = f"the buffer of “{port.name}” must be base64 of {wanted} bytes, but is {got}"
-        raise _bad(detail, f"{place}/data/buffer", f"{wanted} bytes", got)
-    if dtype == np.bool_ and raw.strip(b"\0\1"):
-        raise _bad(f"“{port.name}” has a byte that is neither 0 nor 1", place, "bytes 0 and 1", "another byte")
-    return np.frombuffer(raw, dtype.newbyteorder("<"))
+        detail = f"the buffer of “{port.name}” must be base64 of {type.nbytes} bytes, but is {got}"
+        raise bad_tensor(detail, place, f"{type.nbytes} bytes", got)
+    if type.dtype == np.bool_ and raw.strip(b"\0\1"):
+        raise bad_tensor(f"“{port.name}” has a byte that is neither 0 nor 1", place, "bytes 0 and 1", "another byte")
+    return np.frombuffer(raw, type.dtype.newbyteorder("<")).reshape(type.shape)
 
 
-def _cast(array: HostArray, port: Port, place: str) -> HostArray:
+def _cast(array: HostArray, port: Port, place: Location) -> HostArray:
     """The array in the dtype of its port; a cast that loses a value's kind, or a value, is refused."""
     dtype = np.dtype(port.dtype)
     if np.can_cast(array.dtype, dtype, "same_kind"):
-        try:
-            return _safely(array, dtype)
-        except (OverflowError, ValueError):
-            pass
+        with np.errstate(over="ignore", invalid="ignore"):
+            converted = array.astype(dtype)
+        if dtype.kind == "f":
+            is_kept = bool(np.isfinite(array).sum() == np.isfinite(converted).sum())
+        else:
+            is_kept = np.array_equal(converted, array)
+        if is_kept:
+            return converted
     got = array.dtype.name
     detail = f"“{port.name}” is {port.dtype}, and what came, {got}, cannot be that without loss"
-    raise _bad(detail, place, port.dtype, got, "dtype_mismatch")
+    raise bad_tensor(detail, place, port.dtype, got, "dtype_mismatch")
 
 
-def _safely(array: HostArray, dtype: np.dtype[Any]) -> HostArray:
-    """The array in a dtype. Raises ValueError where a finite number becomes infinite, or a whole one another."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        cast = array.astype(dtype)
-    if dtype.kind == "f":
-        lost = np.isfinite(array).sum() != np.isfinite(cast).sum() if array.dtype.kind == "f" else False
-    else:
-        lost = not np.array_equal(cast, array)
-    if lost:
-        raise ValueError(dtype.name)
-    return cast
-
-
-def _require_shape(shape: Sequence[int], port: Port, place: str) -> None:
+def _require_shape(shape: Sequence[int], port: Port, place: Location) -> None:
     """Raise Refusal where a shape is not that of its port, before anything is made of it."""
     if len(shape) != len(port.shape) or any(w not in (FREE, n) for n, w in zip(shape, port.shape, strict=True)):
-        expected, got = f"an array of the shape {list(port.shape)}", str(list(shape[:_SHOWN]))
-        raise _bad(f"“{port.name}” must be {expected}, but is {got}", place, expected, got, "shape_mismatch")
+        expected, got = f"an array of the shape {list(port.shape)}", shown_shape(shape)
+        raise bad_tensor(f"“{port.name}” must be {expected}, but is {got}", place, expected, got, "shape_mismatch")
+
+
+def _admitted(dtype: str, shape: Sequence[int], place: Location, limits: Limits) -> TensorType:
+    """The type, once it is within the limits of one tensor. Raises Refusal."""
+    try:
+        return type_of(cast("Tensor", {"dtype": dtype, "shape": shape}), limits)
+    except (EngineError, Refusal) as error:
+        raise located(error, place, None) from None
 
 
 def _is_shape(shape: object) -> TypeGuard[list[int]]:
@@ -159,15 +204,10 @@ def _shape_of(stated: object) -> tuple[int, ...]:
     return tuple(shape)
 
 
-def _in_lists(flat: list[Any], shape: Sequence[int]) -> Any:
-    """Elements as lists within lists; the element itself, where there are no axes."""
-    if not shape:
-        return flat[0]
-    if len(shape) == 1:
-        return flat
-    step = math.prod(shape[1:])
-    return [_in_lists(flat[i * step : (i + 1) * step], shape[1:]) for i in range(shape[0])]
-
-
-def _bad(detail: str, place: str, expected: str, got: str, code: str = "bad_tensor") -> Refusal:
-    return Refusal(code, detail, expected=expected, got=got, pointer=place)
+def _empty_lists(shape: Sequence[int]) -> bytes:
+    """The lists within lists of an array without elements, as JSON: no object is made for any of them."""
+    axis = shape.index(0)
+    text = b"[]"
+    for extent in reversed(shape[:axis]):
+        text = b"[" + (text + b",") * (extent - 1) + text + b"]"
+    return text

@@ -8,12 +8,14 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
-from engine import printable
+from engine import HostArray, Limits, printable
 from service.errors import Refusal
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ResultArrays
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ReadLimits, ResultArrays
 from service.facades.model import Model, Port
-from service.facades.tesseract.arrays import decode_array, encode_array, form_of
+from service.facades.tesseract.arrays import decode_array, encode_array, encoded_array_bytes, form_of, stated_type
+from service.wire.answers import FIELD_BYTES
 from service.wire.json_codec import json_kind, parse_json
+from service.wire.validation import Location, pointer
 
 _Json = Mapping[str, Any]
 
@@ -29,24 +31,24 @@ class _Call(ForeignCall):
     def __init_subclass__(cls) -> None:
         cls.name = f"tesseract.{cls.path}"
 
-    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest:
+    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest:
         """What is asked; `said` is which forms of arrays the answer may have."""
-        asked = parse_json(body, depth)
+        asked = parse_json(body, limits.json_depth)
         known = ("inputs", *self.lists, *self.arrays)
         for field in asked:
             if field not in known:
                 got, expected = printable(field), ", ".join(known)
-                raise _wrong(f"there is no field “{got}”; there are {expected}", f"/{field}", expected, got)
+                raise _wrong(f"there is no field “{got}”; there are {expected}", (got,), expected, got)
         for field in known:
             kind = list if field in self.lists else dict
             if not isinstance(asked.get(field), kind):
                 expected = "a list" if kind is list else "an object"
                 got = "nothing" if field not in asked else json_kind(asked[field])
-                raise _wrong(f"{field} must be {expected}, but is {got}", f"/{field}", expected, got)
-        return self.asked(asked, model, form_of(said))
+                raise _wrong(f"{field} must be {expected}, but is {got}", (field,), expected, got)
+        return self.asked(asked, model, form_of(said), limits.tensors)
 
     @abstractmethod
-    def asked(self, asked: _Json, model: Model, form: str) -> OwnRequest:
+    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
         """What a request of the right fields asks of a model. Raises Refusal."""
 
 
@@ -55,13 +57,12 @@ class _Apply(_Call):
 
     path = "apply"
 
-    def asked(self, asked: _Json, model: Model, form: str) -> OwnRequest:
+    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
         """Values of all outputs."""
-        feeds, nodes = _feeds(asked["inputs"], model), _nodes(model.outputs)
+        feeds, nodes = _feeds(asked["inputs"], model, limits), _nodes(model.outputs)
 
         def write_answer(results: ResultArrays) -> ForeignAnswer:
-            found = {port.name: encode_array(port.name, results("values", port.node), form) for port in model.outputs}
-            return _written(found, form)
+            return _written(_arrays(results, "values", model.outputs, form), form)
 
         return OwnRequest("forward", {"feeds": feeds, "outputs": nodes}, write_answer)
 
@@ -72,16 +73,20 @@ class _Jacobian(_Call):
     path = "jacobian"
     lists = ("jac_inputs", "jac_outputs")
 
-    def asked(self, asked: _Json, model: Model, form: str) -> OwnRequest:
+    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
         """A block for each pair, of the shape of the output and then that of the input."""
-        feeds = _feeds(asked["inputs"], model)
+        feeds = _feeds(asked["inputs"], model, limits)
         by, of = _chosen(asked, "jac_inputs", model.inputs), _chosen(asked, "jac_outputs", model.outputs)
 
         def write_answer(results: ResultArrays) -> ForeignAnswer:
-            def block(y: Port, x: Port) -> dict[str, Any]:
-                return encode_array(f"{y.name} by {x.name}", results("jacobian", y.node, x.node), form)
-
-            return _written({y.name: {x.name: block(y, x) for x in by} for y in of}, form)
+            pairs = [(y, x) for y in of for x in by]
+            blocks = _encoded(
+                results, [(f"{y.name} by {x.name}", results("jacobian", y.node, x.node)) for y, x in pairs], form
+            )
+            found: dict[str, dict[str, Any]] = {y.name: {} for y in of}
+            for (y, x), block in zip(pairs, blocks, strict=True):
+                found[y.name][x.name] = block
+            return _written(found, form)
 
         return OwnRequest("jacobian", {"feeds": feeds, "outputs": _nodes(of), "wrt": _nodes(by)}, write_answer)
 
@@ -93,14 +98,14 @@ class _JacobianVectorProduct(_Call):
     lists = ("jvp_inputs", "jvp_outputs")
     arrays = ("tangent_vector",)
 
-    def asked(self, asked: _Json, model: Model, form: str) -> OwnRequest:
+    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
         """The tangents of outputs; those of inputs that are not named are zero."""
-        feeds = _feeds(asked["inputs"], model)
+        feeds = _feeds(asked["inputs"], model, limits)
         by, of = _chosen(asked, "jvp_inputs", model.inputs), _chosen(asked, "jvp_outputs", model.outputs)
-        tangents = _vectors(asked, "tangent_vector", by)
+        tangents = _vectors(asked, "tangent_vector", by, limits)
 
         def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written({y.name: encode_array(y.name, results("tangents", y.node), form) for y in of}, form)
+            return _written(_arrays(results, "tangents", of, form), form)
 
         return OwnRequest("jvp", {"feeds": feeds, "outputs": _nodes(of), "tangents": tangents}, write_answer)
 
@@ -112,19 +117,19 @@ class _VectorJacobianProduct(_Call):
     lists = ("vjp_inputs", "vjp_outputs")
     arrays = ("cotangent_vector",)
 
-    def asked(self, asked: _Json, model: Model, form: str) -> OwnRequest:
+    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
         """The gradients by inputs; cotangents of outputs that are not named are zero."""
-        feeds = _feeds(asked["inputs"], model)
+        feeds = _feeds(asked["inputs"], model, limits)
         by, of = _chosen(asked, "vjp_inputs", model.inputs), _chosen(asked, "vjp_outputs", model.outputs)
         fields = {
             "feeds": feeds,
             "outputs": _nodes(of),
-            "cotangents": _vectors(asked, "cotangent_vector", of),
+            "cotangents": _vectors(asked, "cotangent_vector", of, limits),
             "wrt": _nodes(by),
         }
 
         def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written({x.name: encode_array(x.name, results("gradients", x.node), form) for x in by}, form)
+            return _written(_arrays(results, "gradients", by, form), form)
 
         return OwnRequest("vjp", fields, write_answer)
 
@@ -134,10 +139,11 @@ class _AbstractEval(_Call):
 
     path = "abstract_eval"
 
-    def asked(self, asked: _Json, model: Model, form: str) -> OwnRequest:
+    def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
         """A plan."""
-        _check_names(asked["inputs"], model.inputs, "/inputs")
-        types = [_type(port, asked["inputs"][port.name]) for port in model.inputs]
+        stated = asked["inputs"]
+        _check_names(stated, model.inputs, "inputs")
+        types = [stated_type(port, stated[port.name], ("inputs", port.name), limits) for port in model.inputs]
         bound = [{"node": one.node, "dtype": one.dtype, "shape": list(one.shape)} for one in model.bound]
         fields = {"types": [*types, *bound], "outputs": _nodes(model.outputs), "call": "forward"}
 
@@ -164,30 +170,31 @@ def _nodes(ports: Iterable[Port]) -> list[int]:
     return list(dict.fromkeys(port.node for port in ports))
 
 
-def _feeds(inputs: _Json, model: Model) -> list[dict[str, Any]]:
+def _feeds(inputs: _Json, model: Model, limits: Limits) -> list[dict[str, Any]]:
     """The feeds of a request with these inputs. Raises Refusal."""
-    _check_names(inputs, model.inputs, "/inputs")
-    given = {port.name: decode_array(port, inputs[port.name], f"/inputs/{port.name}") for port in model.inputs}
-    return model.feeds(given)
+    _check_names(inputs, model.inputs, "inputs")
+    names = (port.name for port in model.inputs)
+    arrays = (decode_array(port, inputs[port.name], ("inputs", port.name), limits) for port in model.inputs)
+    return model.feeds(dict(zip(names, arrays, strict=True)))
 
 
-def _vectors(asked: _Json, field: str, ports: Sequence[Port]) -> list[dict[str, Any]]:
+def _vectors(asked: _Json, field: str, ports: Sequence[Port], limits: Limits) -> list[dict[str, Any]]:
     """Arrays for the nodes of these inputs or outputs, one for each. Raises Refusal."""
-    _check_names(asked[field], ports, f"/{field}")
-    arrays = [decode_array(port, asked[field][port.name], f"/{field}/{port.name}") for port in ports]
+    _check_names(asked[field], ports, field)
+    arrays = [decode_array(port, asked[field][port.name], (field, port.name), limits) for port in ports]
     return [{"node": port.node, "tensor": array} for port, array in zip(ports, arrays, strict=True)]
 
 
-def _check_names(given: _Json, ports: Sequence[Port], place: str) -> None:
+def _check_names(given: _Json, ports: Sequence[Port], field: str) -> None:
     """Raise Refusal where names are missing, or are none of these."""
     known = [port.name for port in ports]
     for name in given:
         if name not in known:
             got, expected = printable(name), ", ".join(known) or "no names"
-            raise _wrong(f"“{got}” is none of {expected}", f"{place}/{got}", expected, got)
+            raise _wrong(f"“{got}” is none of {expected}", (field, got), expected, got)
     for name in known:
         if name not in given:
-            raise _wrong(f"“{name}” is missing", f"{place}/{name}", f"“{name}”", "nothing")
+            raise _wrong(f"“{name}” is missing", (field, name), f"“{name}”", "nothing")
 
 
 def _chosen(asked: _Json, field: str, ports: Sequence[Port]) -> list[Port]:
@@ -199,28 +206,28 @@ def _chosen(asked: _Json, field: str, ports: Sequence[Port]) -> list[Port]:
         if port is None or port.name in found:
             expected = f"one of {', '.join(by_name)}, each once"
             got = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
-            raise _wrong(f"{field}[{i}] must be {expected}, but is {got}", f"/{field}/{i}", expected, got)
+            raise _wrong(f"{field}[{i}] must be {expected}, but is {got}", (field, i), expected, got)
         found[port.name] = port
     if not found:
-        raise _wrong(f"{field} is empty", f"/{field}", "at least one name", "none")
+        raise _wrong(f"{field} is empty", (field,), "at least one name", "none")
     return list(found.values())
 
 
-def _type(port: Port, stated: object) -> dict[str, Any]:
-    """The type of an input, as `abstract_eval` states it. Raises Refusal."""
-    place = f"/inputs/{port.name}"
-    shape, dtype = (stated.get("shape"), stated.get("dtype")) if isinstance(stated, dict) else (None, None)
-    if not isinstance(shape, list) or not all(type(extent) is int and extent >= 0 for extent in shape):
-        expected = "an object with shape and dtype"
-        raise _wrong(f"“{port.name}” must be {expected}", place, expected, json_kind(stated))
-    if not isinstance(dtype, str):
-        raise _wrong(f"the dtype of “{port.name}” must be a string", f"{place}/dtype", "a string", json_kind(dtype))
-    return {"node": port.node, "dtype": port.dtype, "shape": shape}
+def _arrays(results: ResultArrays, kind: str, ports: Sequence[Port], form: str) -> dict[str, Any]:
+    """Results of this kind by the names of their inputs or outputs. Raises Refusal and OverBudget."""
+    named = [(port.name, results(kind, port.node)) for port in ports]
+    return dict(zip((name for name, _ in named), _encoded(results, named, form), strict=True))
+
+
+def _encoded(results: ResultArrays, named: Sequence[tuple[str, HostArray]], form: str) -> list[dict[str, Any]]:
+    """Results in this form, once all of them fit into an answer. Raises Refusal and OverBudget."""
+    results.admit(FIELD_BYTES + sum(encoded_array_bytes(name, array, form) for name, array in named), form)
+    return [encode_array(name, array, form) for name, array in named]
 
 
 def _written(found: _Json, form: str) -> ForeignAnswer:
     return ForeignAnswer([orjson.dumps(found)], f"application/{form}")
 
 
-def _wrong(detail: str, place: str, expected: str, got: str) -> Refusal:
-    return Refusal("invalid_field", detail, expected=expected, got=got, pointer=place)
+def _wrong(detail: str, place: Location, expected: str, got: str) -> Refusal:
+    return Refusal("invalid_field", detail, expected=expected, got=got, pointer=pointer(place))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from service.facades.foreign_call import ForeignAnswer, ForeignCall
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, ReadLimits
 from service.facades.model import Model, Port
 from service.facades.tesseract.arrays import BASE64_FORM, JSON_FORM
 from service.facades.tesseract.calls import TESSERACT_CALLS
@@ -30,7 +30,7 @@ class Health(ForeignCall):
 
     name = "tesseract.health"
 
-    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
         """It is, or there had been no answer."""
         return ForeignAnswer([b'{"status":"ok"}'])
 
@@ -40,7 +40,7 @@ class Document(ForeignCall):
 
     name = "tesseract.document"
 
-    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
         """The schemas have the names that clients look for."""
         inputs, outputs = _schema(model.inputs), _schema(model.outputs)
         differentiable = {"differentiable_arrays": inputs["differentiable_arrays"]}

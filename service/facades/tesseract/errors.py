@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -11,6 +12,8 @@ from service.facades.foreign_call import ForeignAnswer
 
 #: statuses that stay: who may not, what is not there, and who is to wait
 _KEPT: Final = frozenset({401, 403, 404, 405, 408, 413, 415, 421, 429, 431})
+#: a key of a pointer that counts elements; a name may be made of more digits
+_INDEX: Final = re.compile(r"[0-9]{1,18}")
 
 
 def tesseract_error(problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
@@ -23,6 +26,6 @@ def tesseract_error(problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
 def _finding(problem: Mapping[str, Any]) -> dict[str, Any]:
     """One of them. The client puts `ctx` into the sentence where that has braces, so it is empty."""
     keys = problem.get("pointer", "").split("/")[1:]
-    place = [int(key) if key.isdecimal() else key.replace("~1", "/").replace("~0", "~") for key in keys]
+    place = [int(key) if _INDEX.fullmatch(key) else key.replace("~1", "/").replace("~0", "~") for key in keys]
     message = problem["detail"].replace("{", "(").replace("}", ")")
     return {"type": problem["code"], "loc": ["body", *place], "msg": message, "input": None, "ctx": {}}

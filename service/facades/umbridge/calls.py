@@ -11,14 +11,17 @@ import orjson
 from pydantic import with_config
 from typing_extensions import TypedDict
 
-from engine import HostArray
+from engine import HostArray, TensorType
+from engine.graph.tensor_type import FLOAT64
 from schemas.scalars import CLOSED
 from service.errors import Refusal
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ResultArrays
+from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ReadLimits, ResultArrays
 from service.facades.model import Model, Port
 from service.facades.umbridge.errors import SUPPORTED
 from service.facades.weighted_sum import WeightedSum
+from service.wire.answers import FIELD_BYTES
 from service.wire.json_codec import json_kind, parse_json
+from service.wire.tensors import encoded_bytes
 from service.wire.validation import validate
 
 _Tensor = Mapping[str, Any]
@@ -29,7 +32,7 @@ class _Named(TypedDict):
     """Fields that all requests have."""
 
     name: str
-    config: NotRequired[dict[str, Any]]
+    config: NotRequired[dict[str, Any] | None]
 
 
 class _Point(_Named):
@@ -67,17 +70,17 @@ class _Call(ForeignCall):
     def __init_subclass__(cls) -> None:
         cls.name = f"umbridge.{cls.path}"
 
-    def model_name(self, body: bytes, depth: int) -> str:
+    def model_name(self, body: bytes, limits: ReadLimits) -> str:
         """The field `name`."""
-        name = parse_json(body, depth).get("name")
+        name = parse_json(body, limits.json_depth).get("name")
         if not isinstance(name, str):
             got = "nothing" if name is None else json_kind(name)
             raise Refusal("invalid_field", f"name must be a string, but is {got}", expected="a string", got=got)
         return name
 
-    def read_request(self, body: bytes, said: str, model: Model, depth: int) -> OwnRequest | ForeignAnswer:
+    def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest | ForeignAnswer:
         """What is asked, once it is of the form of the call."""
-        asked: Mapping[str, Any] = validate(self.message, parse_json(body, depth))
+        asked: Mapping[str, Any] = validate(self.message, parse_json(body, limits.json_depth))
         if asked.get("config"):
             raise _unsupported("config must be absent or {}: a model of gradserve has no configuration", "config")
         return self.asked(asked, model)
@@ -133,7 +136,8 @@ class _Evaluate(_Call):
         nodes = list(dict.fromkeys(port.node for port in model.outputs))
 
         def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written({"output": [_vector(port.name, results("values", port.node)) for port in model.outputs]})
+            named = [(port.name, results("values", port.node)) for port in model.outputs]
+            return _written({"output": _vectors(results, named)})
 
         return OwnRequest("forward", {"feeds": _feeds(model, asked["input"]), "outputs": nodes}, write_answer)
 
@@ -152,7 +156,7 @@ class _Gradient(_Call):
         fields = {"feeds": feeds, "outputs": [of.node], "cotangents": cotangents, "wrt": [by.node]}
 
         def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written({"output": _vector(by.name, results("gradients", by.node))})
+            return _written({"output": _vectors(results, [(by.name, results("gradients", by.node))])[0]})
 
         return OwnRequest("vjp", fields, write_answer)
 
@@ -170,7 +174,7 @@ class _ApplyJacobian(_Call):
         tangents = [{"node": by.node, "tensor": _tensor(by, asked["vec"], "vec")}]
 
         def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written({"output": _vector(of.name, results("tangents", of.node))})
+            return _written({"output": _vectors(results, [(of.name, results("tangents", of.node))])[0]})
 
         return OwnRequest("jvp", {"feeds": feeds, "outputs": [of.node], "tangents": tangents}, write_answer)
 
@@ -194,7 +198,7 @@ class _ApplyHessian(_Call):
         }
 
         def write_answer(results: ResultArrays) -> ForeignAnswer:
-            return _written({"output": _vector(first.name, results("hvp", first.node))})
+            return _written({"output": _vectors(results, [(first.name, results("hvp", first.node))])[0]})
 
         weighted = WeightedSum(of.node, of.dtype, _tensor(of, asked["sens"], "sens"))
         return OwnRequest("hvp", fields, write_answer, weighted=weighted)
@@ -267,8 +271,14 @@ def _chosen(asked: Mapping[str, Any], field: str, ports: Sequence[Port]) -> Port
     return ports[i]
 
 
+def _vectors(results: ResultArrays, named: Sequence[tuple[str, HostArray]]) -> list[HostArray]:
+    """Results by name as float64, flat. Raises Refusal for what JSON has no numbers for, and OverBudget."""
+    types = [TensorType((array.size,), FLOAT64) for _, array in named]
+    results.admit(FIELD_BYTES + encoded_bytes(types, "json"))
+    return [_vector(name, array) for name, array in named]
+
+
 def _vector(name: str, array: HostArray) -> HostArray:
-    """A result as float64, flat. Raises Refusal for what JSON has no numbers for."""
     flat = np.ascontiguousarray(array, np.float64).reshape(-1)
     if not np.isfinite(flat).all():
         at = int(np.flatnonzero(~np.isfinite(flat))[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import httpx
@@ -11,7 +12,7 @@ import pytest
 
 from service.facades.openinference.infer import LENGTH_HEADER
 from tests.conftest import Client
-from tests.service.facades.fitting import BOUND, FIT, INPUTS, Array, X, Y, loss, loss_by_w, residual
+from tests.service.facades.fitting import BOUND, FIT, INPUTS, Array, X, Y, loss, loss_by_w, put_models, residual
 from tests.service.support import Json
 
 MODEL = f"/v2/models/{FIT}"
@@ -146,6 +147,15 @@ def test_what_is_not_finite_goes_as_bytes_and_is_an_error_as_json(foreign: Clien
         ({"inputs": [ALL[0] | {"shape": [-3, -2]}, *ALL[1:]]}, 400, "of the shape [3, 2]"),
         ({"inputs": [ALL[0] | {"data": [1.0]}, *ALL[1:]]}, 400, "must hold 6 elements"),
         ({"inputs": [ALL[0] | {"data": ["a"] * 6}, *ALL[1:]]}, 400, "inputs[0].data must hold numbers"),
+        ({"inputs": [ALL[0] | {"data": [[1]] * 6}, *ALL[1:]]}, 400, "inputs[0].data must be a list of 3"),
+        ({"inputs": [ALL[0] | {"data": [[1, 2, 3]] * 2}, *ALL[1:]]}, 400, "inputs[0].data must be a list of 3"),
+        ({"inputs": [ALL[0] | {"data": [[1, 2], [3], [4, 5]]}, *ALL[1:]]}, 400, "data[1] must be a list of 2, but is"),
+        ({"inputs": [ALL[0] | {"data": [[1, 2], 3, [4, 5]]}, *ALL[1:]]}, 400, "inputs[0].data[1] must be a list of 2"),
+        ({"inputs": [ALL[0] | {"data": [[[1, 2]], [3], [4]]}, *ALL[1:]]}, 400, "inputs[0].data[0] must be a list of 2"),
+        ({"inputs": [ALL[0] | {"data": [[1, 2], [3, [4]], [5, 6]]}, *ALL[1:]]}, 400, "has a list at [1][1]"),
+        ({"inputs": [ALL[0] | {"data": [[1, 2], [3, None], [5, 6]]}, *ALL[1:]]}, 400, "has null at [1][1]"),
+        ({"inputs": [*ALL[:2], ALL[2] | {"data": [[1], [2], [3]]}]}, 400, "inputs[2].data must hold numbers, but"),
+        ({"inputs": [ALL[0] | {"data": [10**400] * 6}, *ALL[1:]]}, 400, "inputs[0] has a number in data that is"),
         ({"outputs": [{"name": "los"}]}, 400, "there is no output “los”"),
         ({"outputs": [{"name": "gradient.w"}]}, 400, "parameters.gradient_of must name the output"),
         ({"outputs": [{"name": "gradient.w"}], "parameters": {"gradient_of": "x"}}, 400, "but is “x”"),
@@ -159,6 +169,58 @@ def test_refusals(foreign: Client, changed: Json, status: int, says: str) -> Non
     assert list(answer.json()) == ["error"]
     if says != "residual":
         assert says in answer.json()["error"]
+
+
+def test_a_line_is_read_flat_alone_and_truths_are_numbers(foreign: Client) -> None:
+    _, found = unpacked(infer(foreign, {"inputs": [ALL[0], ALL[1] | {"data": [True, False]}, ALL[2]]}))
+    np.testing.assert_allclose(found["loss"], loss(w=np.array([1.0, 0.0])), 1e-14)
+
+
+@pytest.fixture(scope="module")
+def narrow(make_client: Callable[..., Client]) -> Client:
+    """A client of a server that takes short JSON and gives short answers."""
+    client = make_client(facades=("umbridge", "openinference", "tesseract"), max_body_bytes=3000,
+                         max_binary_bytes=30_000, max_response_bytes=4000)  # fmt: skip
+    put_models(client)
+    return client
+
+
+class TestLimits:
+    """The JSON of a body is held to its own limit, and an answer to that of answers, whatever is asked."""
+
+    def test_bytes_behind_the_json_may_be_longer_than_json_may_be(self, narrow: Client) -> None:
+        rows = 1000
+        inputs = [stated("x", np.ones((rows, 2)), parameters={"binary_data_size": 16 * rows}), stated("y", np.ones(1))]
+        inputs[1] |= {"shape": [rows], "parameters": {"binary_data_size": 8 * rows}}
+        for one in inputs:
+            del one["data"]
+        asked = {"inputs": inputs, "outputs": [{"name": "loss"}]}
+        body, headers = packed(asked, np.ones((rows, 2)), np.ones(rows))
+        assert len(body) > 3000
+        answer = narrow.post(f"/v2/models/{BOUND}/infer", content=body, headers=headers)
+        assert answer.status_code == 200, answer.text
+
+    @pytest.mark.parametrize("length", ["", "5000", "29000"])
+    def test_json_may_not_be(self, narrow: Client, length: str) -> None:
+        body = json.dumps({"inputs": ALL}).encode().ljust(29_000)
+        answer = narrow.post(f"{MODEL}/infer", content=body, headers=OCTETS | {LENGTH_HEADER: length})
+        size = length or "29000"
+        detail = f"the JSON of the body may have at most 3000 bytes, but has {size} bytes"
+        assert (answer.status_code, answer.json()) == (413, {"error": detail})
+
+    @pytest.mark.parametrize(
+        "path",
+        ["/Evaluate", f"/tesseract/{FIT}/apply", MODEL, f"{MODEL}/versions/1", "/v2/x", "/v2/models/a/b/infer", "/x"],
+    )
+    def test_the_header_means_nothing_elsewhere(self, narrow: Client, path: str) -> None:
+        answer = narrow.post(path, content=b"{}".ljust(3001), headers={LENGTH_HEADER: "2"})
+        assert answer.status_code == 413, answer.text
+
+    def test_an_output_that_is_asked_for_again_and_again(self, narrow: Client) -> None:
+        asked = {"inputs": ALL, "outputs": [{"name": "residual"}] * 30}
+        answer = infer(narrow, asked)
+        assert (answer.status_code, "the limit is 4000" in answer.json()["error"]) == (413, True)
+        assert infer(narrow, asked | {"outputs": [{"name": "residual"}] * 2}).status_code == 200
 
 
 def test_a_model_and_a_version_that_there_is_not(foreign: Client) -> None:

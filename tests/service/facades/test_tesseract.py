@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import base64
+import json
+from collections.abc import Callable
 from typing import Any
 
 import httpx
 import numpy as np
+import orjson
 import pytest
 
+from service.facades.tesseract.arrays import encode_array, encoded_array_bytes
 from tests.conftest import Client
 from tests.service.facades.fitting import (
     BOUND,
     FIT,
     INPUTS,
     Array,
+    W,
     X,
     Y,
     loss,
@@ -23,7 +28,7 @@ from tests.service.facades.fitting import (
     residual_by_w,
     residual_by_x,
 )
-from tests.service.support import Json
+from tests.service.support import Json, node
 
 MODEL = f"/tesseract/{FIT}"
 
@@ -131,8 +136,8 @@ def test_a_parameter_for_logs_changes_nothing(foreign: Client) -> None:
         ("apply", {"inputs": {"x": ALL["x"]}}, ["inputs", "w"], "“w” is missing"),
         ("apply", {"inputs": ALL | {"v": 1}}, ["inputs", "v"], "“v” is none of x, w, y"),
         ("apply", {"inputs": ALL | {"w": coded(X)}}, ["inputs", "w"], "“w” must be an array of the shape [2]"),
-        ("apply", {"inputs": ALL | {"w": "a"}}, [], "“w” must be a list of numbers"),
-        ("apply", {"inputs": ALL | {"w": [[1], [2, 3]]}}, ["inputs", "w"], "rows of different lengths"),
+        ("apply", {"inputs": ALL | {"w": "a"}}, ["inputs", "w"], "“w” must be a list of numbers"),
+        ("apply", {"inputs": ALL | {"w": [[1], [2, 3]]}}, ["inputs", "w", 1], "rows of different lengths"),
         ("apply", {"inputs": ALL | {"w": coded(np.array([1j, 2j]))}}, ["inputs", "w"], "cannot be that without loss"),
         ("apply", {"inputs": ALL | {"w": coded(X[0]) | {"dtype": "float128"}}}, ["inputs", "w", "dtype"], "the dtype"),
         ("apply", {"inputs": ALL | {"w": coded(X[0]) | {"shape": [-2]}}}, ["inputs", "w", "shape"], "the shape of “w”"),
@@ -140,6 +145,28 @@ def test_a_parameter_for_logs_changes_nothing(foreign: Client) -> None:
          ["inputs", "w", "data", "buffer"], "must be base64 of 16 bytes"),
         ("apply", {"inputs": ALL | {"w": coded(X[0]) | {"data": {"buffer": "x", "encoding": "binref"}}}},
          ["inputs", "w", "data"], "encoding is one of json, base64"),
+        ("apply", {"inputs": ALL | {"x": [[1, 2], [3, "a"], [5, 6]]}}, ["inputs", "x", 1, 1], "has a string at [1][1]"),
+        ("apply", {"inputs": ALL | {"x": [[1, 2], [3, None], [5, 6]]}}, ["inputs", "x", 1, 1], "has null at [1][1]"),
+        ("apply", {"inputs": ALL | {"x": [[1, 2], [3, [4]], [5, 6]]}}, ["inputs", "x", 1, 1], "has a list at [1][1]"),
+        ("apply", {"inputs": ALL | {"x": [[1, 2], [3], [5, 6]]}}, ["inputs", "x", 1], "“x”[1] must be a list of 2"),
+        ("apply", {"inputs": ALL | {"x": [[1, 2], 3, [5, 6]]}}, ["inputs", "x", 1], "but is a whole number"),
+        ("apply", {"inputs": ALL | {"w": [1, "a"]}}, ["inputs", "w", 1], "“w” must hold numbers"),
+        ("apply", {"inputs": ALL | {"w": [1, {}]}}, ["inputs", "w", 1], "an object at [1]"),
+        ("apply", {"inputs": ALL | {"w": None}}, ["inputs", "w"], "“w” must be a list of numbers, but is null"),
+        ("apply", {"inputs": ALL | {"w": [10**400, 1]}}, ["inputs", "w"], "beyond float64"),
+        ("apply", {"inputs": ALL | {"w": coded(W, "json") | {"data": {"buffer": ["a", 1], "encoding": "json"}}}},
+         ["inputs", "w", "data", "buffer", 0], "a string at [0]"),
+        ("apply", {"inputs": ALL | {"x": coded(X) | {"data": {"buffer": [[1, 2], [3], [4]], "encoding": "json"}}}},
+         ["inputs", "x", "data", "buffer", 1], "[1] must be a list of 2"),
+        ("apply", {"inputs": ALL | {"w": coded(W) | {"data": {"buffer": [1], "encoding": "json"}}}},
+         ["inputs", "w", "data", "buffer"], "must hold 2 elements"),
+        ("apply", {"inputs": ALL | {"w": coded(W, "json") | {"data": {"buffer": [10**400, 1], "encoding": "json"}}}},
+         ["inputs", "w", "data", "buffer"], "beyond float64"),
+        ("vector_jacobian_product",
+         {"vjp_inputs": ["w"], "vjp_outputs": ["residual"], "cotangent_vector": {"residual": [1, 2, "a"]}},
+         ["cotangent_vector", "residual", 2], "“residual” must hold numbers, but has a string at [2]"),
+        ("abstract_eval", {"inputs": {"x": {"shape": [-1], "dtype": ""}, "w": 1, "y": 1}}, ["inputs", "x"], "“x”"),
+        ("apply", {"9" * 5000: 1}, ["9" * 63 + "…"], "there is no field"),
         ("apply", {"input": 1}, ["input"], "there is no field “input”"),
         ("jacobian", {"jac_inputs": ["v"], "jac_outputs": ["loss"]}, ["jac_inputs", 0], "must be one of x, w, y"),
         ("jacobian", {"jac_inputs": [], "jac_outputs": ["loss"]}, ["jac_inputs"], "is empty"),
@@ -154,6 +181,54 @@ def test_refusals(foreign: Client, path: str, changed: Json, place: list[Any], s
     assert set(found) == {"type", "loc", "msg", "input", "ctx"}
     assert found["loc"] == ["body", *place]
     assert says in found["msg"]
+
+
+def test_a_number_beyond_every_float_is_refused_as_it_is_by_v1(foreign: Client) -> None:
+    body = json.dumps({"inputs": ALL | {"w": [1.5, 2]}}).replace("1.5", "1e999")
+    (found,) = foreign.post(f"{MODEL}/apply", content=body).json()["detail"]
+    assert (found["loc"], "beyond float64" in found["msg"]) == (["body", "inputs", "w"], True)
+
+
+@pytest.fixture(scope="module")
+def empty(make_client: Callable[..., Client]) -> Client:
+    """A client of a model that takes arrays of two axes, of a server whose answers are short."""
+    client = make_client(facades=("tesseract",), max_response_bytes=10_000)
+    graph_id = client.post("/v1/graphs", json={"graph": {"nodes": [node("input"), node("neg", 0)]}}).json()["graph_id"]
+    inputs = [{"name": "x", "node": 0, "dtype": "float64", "shape": [-1, -1]}]
+    body = {"graph_id": graph_id, "inputs": inputs, "outputs": [{"name": "y", "node": 1}]}
+    assert client.request("PUT", "/v1/models/empty", json=body).is_success
+    return client
+
+
+@pytest.mark.parametrize("rows", [1, 2, 1000])
+def test_arrays_without_elements_in_both_encodings(empty: Client, rows: int) -> None:
+    for accept in ("application/json", "*/*"):
+        for encoding in ("json", "base64"):
+            inputs = {"x": coded(np.zeros((rows, 0)), encoding)}
+            found = ask(empty, "apply", accept, "/tesseract/empty", inputs=inputs).json()["y"]
+            assert read(found).shape == (rows, 0)
+
+
+@pytest.mark.parametrize("shape", [[10**6, 0], [3 * 10**8, 0]])
+def test_the_lists_of_an_empty_array_count_before_any_is_written(empty: Client, shape: list[int]) -> None:
+    inputs = {"x": {"shape": shape, "dtype": "float64", "data": {"buffer": "", "encoding": "base64"}}}
+    answer = ask(empty, "apply", "application/json", "/tesseract/empty", inputs=inputs)
+    assert answer.status_code == 413, answer.text
+    assert "the limit is 10000" in answer.json()["detail"][0]["msg"]
+    assert ask(empty, "apply", "*/*", "/tesseract/empty", inputs=inputs).status_code == 200
+
+
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (1, 1), (4, 0), (0, 4), (3, 0, 2), (2, 3, 0), (30, 1), (2, 3, 4)])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int64", "bool"])
+@pytest.mark.parametrize("form", ["json", "json+base64"])
+def test_an_array_takes_no_more_bytes_than_are_counted(shape: tuple[int, ...], dtype: str, form: str) -> None:
+    array = np.full(shape, -1.2345678901234567e-300 if dtype == "float64" else -0.1, dtype)
+    told = encode_array("y", array, form)
+    written = json.dumps({"y": json.loads(orjson.dumps(told))}).replace(" ", "")
+    assert len(written) <= encoded_array_bytes("y", array, form)
+    assert json.loads(orjson.dumps(told))["shape"] == list(shape)
+    if form == "json":
+        assert json.loads(orjson.dumps(told))["data"]["buffer"] == array.tolist()
 
 
 def test_whole_numbers_where_floats_are_and_not_the_other_way(foreign: Client) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
 
+from service.facades.umbridge.calls import UMBRIDGE_CALLS
 from tests.conftest import Client
 from tests.service.facades.fitting import (
     BOUND,
@@ -52,6 +53,27 @@ def test_what_there_is(foreign: Client) -> None:
     assert ask(foreign, "ModelInfo") == {"support": support}
     assert ask(foreign, "InputSizes", config={}) == {"inputSizes": [6, 2, 3]}
     assert ask(foreign, "OutputSizes") == {"outputSizes": [1, 3]}
+
+
+@pytest.mark.parametrize("call", UMBRIDGE_CALLS, ids=lambda call: call.path)
+def test_a_configuration_may_be_absent_null_or_empty(foreign: Client, call: Any) -> None:
+    asked = {"input": POINT, "outWrt": 1, "inWrt": 1, "inWrt1": 1, "inWrt2": 1, "sens": SENS.tolist(), "vec": [1, 2]}
+    body = {name: value for name, value in asked.items() if name in get_type_hints(call.message)}
+    answers = [ask(foreign, call.path, **body, **config) for config in ({}, {"config": None}, {"config": {}})]
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_an_answer_has_its_limit(make_client: Callable[..., Client]) -> None:
+    """Elements are written as float64: they take more than in answers of `/v1`, which has them as they are."""
+    client = make_client(facades=("umbridge",), max_response_bytes=6000)
+    graph_id = client.post("/v1/graphs", json={"graph": {"nodes": [node("input"), node("neg", 0)]}}).json()["graph_id"]
+    for name, n in (("short", 100), ("long", 400)):
+        leaf = {"name": "x", "node": 0, "dtype": "int8", "shape": [n]}
+        body = {"graph_id": graph_id, "inputs": [leaf], "outputs": [{"name": "y", "node": 1}]}
+        assert client.request("PUT", f"/v1/models/{name}", json=body).is_success
+    assert ask(client, "Evaluate", name="short", input=[[1] * 100])["output"] == [[-1.0] * 100]
+    kind, message = error(client, "Evaluate", 413, name="long", input=[[1] * 400])
+    assert (kind, "the limit is 6000" in message) == ("InvalidInput", True)
 
 
 def test_values(foreign: Client) -> None:
