@@ -83,6 +83,7 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
             memory,
             splits_sums=compiler.splits_sums,
         )
+        _check_extents(analysis, ready.program)
         response = FIELD_BYTES + encoded_bytes(analysis.result_types, ready.encoding)
         admitted = analysis.within and response <= engine.max_response_bytes
         return Forecast(analysis, response, admitted, engine.limits)
@@ -118,6 +119,14 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
         if analysis.blocks is not None:
             answer |= {"block": analysis.blocks.block, "blocks": analysis.blocks.count}
         return write_answer(answer, encoding)
+
+
+def _check_extents(analysis: Analysis, program: Program) -> None:
+    """Raise Refusal for an extent beyond 64 bits: no reader of the answer would take it. Bytes are no limit here."""
+    for cost in analysis.nodes:
+        if max(cost.type.shape, default=0) >= 2**63:
+            detail = f"node {cost.node} ({program.statements[cost.node].op.name}) has an extent beyond 64 bits"
+            raise Refusal("over_budget", detail, node=cost.node, expected="extents of 64 bits", got="a larger one")
 
 
 def _computing(name: object) -> Computing:

@@ -188,3 +188,17 @@ def test_a_list_that_must_be_stated_may_be_empty(client: Client) -> None:
     leaves = [node("input"), node("input")]
     updated = request(*leaves, node("update_slice", 0, 1, starts=[]), feeds=[feed(0, [], [3]), feed(1, [], [4])])
     assert client.post("/v1/forward", json=updated).json()["values"][0]["tensor"]["data"] == [4]
+
+
+@pytest.mark.parametrize(
+    ("shape", "attrs"),
+    [([2**40, 2**40], {"op": "reshape", "shape": [-1]}), ([2**62, 0], {"op": "tile", "repeats": [2**62, 1]})],
+)
+def test_a_plan_has_no_extents_beyond_64_bits(client: Client, shape: list[int], attrs: dict[str, object]) -> None:
+    """Bytes are no limit of a plan, so that an extent may be the product of several."""
+    named = {name: value for name, value in attrs.items() if name != "op"}
+    body = {"graph": {"nodes": [node("input"), node(str(attrs["op"]), 0, **named)]}}
+    types = [{"node": 0, "dtype": "float64", "shape": shape}]
+    report = problem(client.post("/v1/plan", json=body | {"types": types}), 413, "over_budget")
+    assert report["node"] == 1
+    assert report["detail"] == f"node 1 ({attrs['op']}) has an extent beyond 64 bits"
