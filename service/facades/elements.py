@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -18,13 +18,11 @@ from service.wire.json_codec import json_kind
 from service.wire.tensors import encoded_bytes
 from service.wire.validation import Location, pointer
 
-#: numbers as JSON has them
-Numbers: TypeAlias = "list[int | float]"
 #: extents of a shape that a sentence shows
 _SHOWN: Final = 16
 
 
-def flat_or_nested(data: object, shape: Sequence[int], where: str, place: Location) -> Numbers:
+def flat_or_nested(data: object, shape: Sequence[int], where: str, place: Location) -> list[int | float]:
     """Elements, row by row, of a list that is flat, or nested exactly as the shape says; true and false as 1 and 0.
 
     `where` is what the list is called in reports, and `place` where it stands. Raises Refusal.
@@ -41,7 +39,7 @@ def flat_or_nested(data: object, shape: Sequence[int], where: str, place: Locati
     return numbers
 
 
-def nested(data: object, shape: Sequence[int], where: str, place: Location) -> Numbers:
+def nested(data: object, shape: Sequence[int], where: str, place: Location) -> list[int | float]:
     """Elements, row by row, of lists that are nested exactly as the shape says; true and false as 1 and 0.
 
     Raises Refusal, which leads to the first list or element that does not fit.
@@ -85,7 +83,7 @@ def shown_shape(shape: Sequence[int]) -> str:
     return printable(f"{list(shape[:_SHOWN])}")
 
 
-def packed(array: HostArray, dtype: str) -> dict[str, Any]:
+def base64_tensor(array: HostArray, dtype: str) -> dict[str, Any]:
     """An array as a tensor of a request, in this dtype."""
     little = np.ascontiguousarray(array, np.dtype(dtype).newbyteorder("<"))
     return {"dtype": dtype, "shape": list(array.shape), "data_b64": pybase64.b64encode_as_string(little.tobytes())}

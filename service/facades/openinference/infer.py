@@ -16,7 +16,7 @@ from engine import EngineError, HostArray, Limits, TensorType, printable
 from schemas import Tensor
 from schemas.scalars import CLOSED
 from service.errors import Refusal
-from service.facades.elements import flat_or_nested, packed, require_finite, shown_shape, text_bytes
+from service.facades.elements import base64_tensor, flat_or_nested, require_finite, shown_shape, text_bytes
 from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ReadLimits, ResultArrays
 from service.facades.model import Model, Port
 from service.facades.openinference.datatypes import DATATYPES, dtype_of_datatype
@@ -165,7 +165,7 @@ def _values(
         if size is None:
             data = flat_or_nested(one.get("data"), type.shape, f"{where}.data", ("inputs", i, "data"))
             tensor = Tensor(dtype=port.dtype, shape=one["shape"], data=data)
-            given[port.name] = packed(read_array(tensor, limits, ("inputs", i), None), port.dtype)
+            given[port.name] = base64_tensor(read_array(tensor, limits, ("inputs", i), None), port.dtype)
         else:
             array, rest = _taken(rest, size, type, where)
             tensors["feeds", NodePlace(port.node)] = array

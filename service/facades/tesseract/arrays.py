@@ -14,11 +14,10 @@ from engine import DTYPES, NO_END, EngineError, HostArray, Limits, TensorType, p
 from schemas import Tensor
 from service.errors import Refusal
 from service.facades.elements import (
-    Numbers,
     bad_tensor,
+    base64_tensor,
     flat_or_nested,
     nested,
-    packed,
     require_finite,
     shown_shape,
     text_bytes,
@@ -45,11 +44,11 @@ def form_of(accept: str) -> str:
 def decode_array(port: Port, stated: object, place: Location, limits: Limits) -> dict[str, Any]:
     """What is stated for an input or output, at this place, as a tensor of a request, in its dtype. Raises Refusal.
 
-    Numbers, and lists of them, are arrays, too.
+    list[int | float], and lists of them, are arrays, too.
     """
     array = _encoded(stated, port, place, limits) if isinstance(stated, dict) else _listed(stated, port, place, limits)
     _admitted(port.dtype, array.shape, place, limits)
-    return packed(_cast(array, port, place), port.dtype)
+    return base64_tensor(_cast(array, port, place), port.dtype)
 
 
 def stated_type(port: Port, stated: object, place: Location, limits: Limits) -> dict[str, Any]:
@@ -79,7 +78,7 @@ def encode_array(name: str, array: HostArray, form: str) -> dict[str, Any]:
         require_finite(array, name)
         buffer = array.tolist() if array.size else orjson.Fragment(_empty_lists(array.shape))
         return told | {"data": {"buffer": buffer, "encoding": "json"}}
-    return told | {"data": {"buffer": packed(array, array.dtype.name)["data_b64"], "encoding": "base64"}}
+    return told | {"data": {"buffer": base64_tensor(array, array.dtype.name)["data_b64"], "encoding": "base64"}}
 
 
 def _listed(stated: object, port: Port, place: Location, limits: Limits) -> HostArray:
@@ -123,7 +122,7 @@ def _encoded(stated: Mapping[str, Any], port: Port, place: Location, limits: Lim
     return _from_numbers(numbers, dtype, shape, at, limits)
 
 
-def _dtype_of(stated: object, numbers: Numbers, port: Port) -> str:
+def _dtype_of(stated: object, numbers: list[int | float], port: Port) -> str:
     """The dtype that numbers without one have; of whole numbers the port's, where it holds them."""
     if float in map(type, numbers):
         return "float64"
@@ -140,7 +139,9 @@ def _first(stated: object) -> object:
     return stated
 
 
-def _from_numbers(numbers: Numbers, dtype: str, shape: Sequence[int], place: Location, limits: Limits) -> HostArray:
+def _from_numbers(
+    numbers: list[int | float], dtype: str, shape: Sequence[int], place: Location, limits: Limits
+) -> HostArray:
     tensor = cast("Tensor", {"dtype": dtype, "shape": list(shape), "data": numbers})
     return read_array(tensor, limits, place, None)
 
