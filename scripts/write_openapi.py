@@ -24,7 +24,7 @@ from service.settings import Settings
 from service.web.access import scope_of
 from service.web.graph_routes import graph_router
 from service.web.model_routes import model_router
-from service.web.routes import router
+from service.web.routes import health_router, router
 from service.web.tensor_routes import tensor_router
 from service.worker.worker import Worker
 
@@ -45,7 +45,9 @@ def main(arguments: list[str] | None = None) -> None:
 def made_document() -> Json:
     """The document made anew, in OpenAPI 3.1. Its examples are answers of a worker with the limits of `SHOWN`."""
     worker = Worker(SHOWN)
-    routes = [route for each in (router, graph_router, tensor_router, model_router) for route in each.routes]
+    routes = [
+        route for each in (router, health_router, graph_router, tensor_router, model_router) for route in each.routes
+    ]
     return document(routes, components(_vocabulary(registry()), _messages()), worker, scope_of)
 
 

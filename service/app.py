@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
@@ -35,6 +35,7 @@ from service.web.document_routes import document_router
 from service.web.facade_routes import facade_router
 from service.web.graph_routes import graph_router
 from service.web.lifetime import Lifetime
+from service.web.listening import monitor_settings
 from service.web.middleware.cors import Cors
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.foreign_errors import ForeignErrors
@@ -45,7 +46,7 @@ from service.web.model_routes import model_router
 from service.web.readiness import Readiness
 from service.web.recorder import Recorder
 from service.web.responses import on_error
-from service.web.routes import router
+from service.web.routes import health_router, metrics_router, router
 from service.web.server import serve
 from service.web.state import State
 from service.web.tensor_routes import tensor_router
@@ -65,15 +66,17 @@ class Composition(NamedTuple):
     lifetime: Lifetime
     recorder: Recorder
     gate: Gate
+    make_monitor: Callable[[], ASGIApp]
 
 
 def run_server(settings: Settings) -> None:
     """Serve until a signal.
 
-    Raises OSError when the address cannot be had, RuntimeError for the device, the keys or the files of TLS.
+    Raises OSError when the address cannot be had, RuntimeError for the device, the keys, the files of TLS or the
+    address of the metrics.
     """
     with composed(settings) as parts:
-        serve(parts.lifetime, parts.recorder, parts.gate)
+        serve(parts.lifetime, parts.recorder, parts.gate, parts.make_monitor)
 
 
 @contextmanager
@@ -94,10 +97,13 @@ def composed(settings: Settings) -> Iterator[Composition]:
     form = settings.log_format
     lines = Lines(sys.stderr.write, remark(form)) if settings.log_level in ("debug", "info") else None
     recorder = Recorder(tally, RequestLog(lines, form) if lines else None, tracing)
-    routes = partial(create_routes, settings, pool, store, tally)
+    routes = cache(partial(create_routes, settings, pool, store, tally))
     try:
         yield Composition(
-            Lifetime(settings, pool, store, lambda: wrap(routes(), settings, gate, cluster)), recorder, gate
+            Lifetime(settings, pool, store, lambda: wrap(routes(), settings, gate, cluster)),
+            recorder,
+            gate,
+            lambda: create_monitor(routes(), settings),
         )
     finally:
         if lines is not None:
@@ -156,16 +162,14 @@ def open_ring(settings: Settings) -> KeyRing | None:
 
 def create_routes(settings: Settings, pool: Pool, store: StateStore, tally: Tally) -> FastAPI:
     """The paths, and what they share. What /metrics tells of requests is counted in `tally`, by whoever serves."""
-    app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
-    for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
-        app.add_exception_handler(kind, on_error)
-    for each in (router, graph_router, tensor_router, model_router, document_router):
-        app.router.routes.extend(each.routes)  # flat, for whoever asks which of them a request takes
-    app.router.routes.extend(facade_router(facades_of(settings.facades)).routes)
+    metrics = [metrics_router] if settings.metrics_port is None else []
+    facades = facade_router(facades_of(settings.facades))
+    app = _routed([
+        router, health_router, *metrics, graph_router, tensor_router, model_router, document_router, facades
+    ])  # fmt: skip
     known = registry()
     described = shipped_document()
     add_pages(app, described, playground=settings.playground == "on")
-    app.add_middleware(Slashes, routes=app.routes)
     app.state.service = State(
         settings=settings,
         registry=known,
@@ -176,6 +180,24 @@ def create_routes(settings: Settings, pool: Pool, store: StateStore, tally: Tall
         readiness=Readiness(pool, store.current),
         metrics=Exposition(tally, pool, settings),
     )
+    return app
+
+
+def create_monitor(routes: FastAPI, settings: Settings) -> ASGIApp:
+    """The application of the metrics listener: metrics and health of the server that has these routes, nothing else."""
+    app = _routed([health_router, metrics_router])
+    app.state.service = routes.state.service
+    return Envelope(Origins(app, monitor_settings(settings), app.routes))
+
+
+def _routed(routers: Iterable[APIRouter]) -> FastAPI:
+    """An application of these routes, whose errors are problem reports."""
+    app = FastAPI(title="gradserve", openapi_url=None, docs_url=None, redoc_url=None, redirect_slashes=False)
+    for kind in (Refusal, HTTPException, ClientDisconnect, Exception):
+        app.add_exception_handler(kind, on_error)
+    for each in routers:
+        app.router.routes.extend(each.routes)  # flat, for whoever asks which of them a request takes
+    app.add_middleware(Slashes, routes=app.routes)
     return app
 
 

@@ -56,7 +56,8 @@ class Application:
         """
         if self._served is not None:
             raise RuntimeError("gradserve has been started already; one application has one lifespan at a time")
-        settings = read_settings()
+        # Without a listener of its own, /metrics stays here.
+        settings = read_settings().model_copy(update={"metrics_port": None})
         begin_log_of_ours(settings)
         with composed(settings) as parts:
             try:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import signal
-import socket
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ from service.settings import (
     variable,
 )
 from service.state.opening import SHARED_FORMAT, WHOLE_FORMAT
+from service.web.listening import reason
 from service.wire.answers import VERSIONS
 
 _logger = logging.getLogger("gradserve")
@@ -73,18 +73,9 @@ def _serve(options: Options) -> None:
     except BrokenPipeError:
         raise
     except (OSError, UnicodeError) as error:
-        _fail(f"cannot listen on {printable(settings.host)} port {settings.port}: {_reason(error)}")
+        _fail(f"cannot listen on {printable(settings.host)} port {settings.port}: {reason(error)}")
     except RuntimeError as error:
         _fail(str(error))
-
-
-def _reason(error: OSError | UnicodeError) -> str:
-    """Why there is no such socket. Names that are not resolved have error numbers of their own, or none."""
-    if isinstance(error, socket.gaierror):
-        return f"the host is not known ({error.strerror})"
-    if isinstance(error, UnicodeError):
-        return "the host is not a name that can be looked up"
-    return os.strerror(error.errno or 0)
 
 
 def _settings(options: Options) -> None:
@@ -144,7 +135,7 @@ def _ingress(options: Options) -> None:
         raise
     except (OSError, UnicodeError) as error:
         where = f"{printable(options['host'] or '')} port {printable(options['port'] or '')}"
-        _fail(f"cannot listen on {where}: {_reason(error)}")
+        _fail(f"cannot listen on {where}: {reason(error)}")
     except RuntimeError as error:
         _fail(str(error))
 

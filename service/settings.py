@@ -331,6 +331,14 @@ class Settings(BaseModel):
     metrics: Literal["keys", "open"] = Field(
         "keys", description="who may read /metrics where keys are set: keys of the scope admin, or everybody"
     )
+    metrics_port: int | None = Field(
+        None,
+        ge=0,
+        le=65535,
+        description="port of a listener of its own for /metrics and /health/, in plain HTTP and without keys; /metrics "
+        "is not on --port then. 0 takes a free port and prints it. none: /metrics is on --port",
+    )
+    metrics_host: str = Field("127.0.0.1", min_length=1, description="address that --metrics-port listens on")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info", description="least level to log")
     log_format: Literal["text", "json"] = Field(
         "text", description="how the log is written; json: an object a line, for programs that read it"
@@ -373,6 +381,18 @@ class Settings(BaseModel):
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
+
+    @field_validator("metrics_port", mode="before")
+    @classmethod
+    def _is_a_port_or_none(cls, value: object) -> object:
+        return None if value in ("", NO_FOLDER) else value
+
+    @field_validator("metrics_port")
+    @classmethod
+    def _is_another_port(cls, value: int | None, info: ValidationInfo) -> int | None:
+        if value and value == info.data.get("port"):
+            raise ValueError(f"a port other than that of {flag('port')} was expected")
+        return value
 
     @field_validator("trace_endpoint", mode="before")
     @classmethod

@@ -19,12 +19,13 @@ import httpx
 import service
 from service.doctor.diagnosis import TRIAL_SECONDS, Diagnosis, broken, fine
 from service.settings import PREFIX, SECRETS, Settings, flag, shown
-from service.web.listening import bound, place
+from service.web.listening import bound, bound_monitor, place
 
 #: what a trial does not share with the server that is served to others
 _OWN: Final = {
     "host": "127.0.0.1", "port": "0", "state": "memory", "keys_file": "none", "tls_cert": "none", "tls_key": "none",
     "trace_endpoint": "none", "log_level": "warning", "cache_dir": "none",
+    "metrics_port": "none",
 }  # fmt: skip
 _REQUEST: Final = {
     "graph": {"nodes": [{"op": "parameter"}, {"op": "square", "operands": [0]}, {"op": "sum", "operands": [1]}]},
@@ -37,8 +38,10 @@ def port(settings: Settings) -> Diagnosis:
     """Whether the address can be had, or who has it."""
     where = f"{settings.host} port {settings.port}"
     try:
-        with bound(settings.host, settings.port) as listening:
+        with bound(settings.host, settings.port) as listening, bound_monitor(settings):
             listening.listen()
+    except RuntimeError as error:
+        return broken(str(error), f"stop what has it, or name another {flag('metrics_port')}")
     except (OSError, UnicodeError) as error:
         if _serves(settings):
             return fine(f"a gradserve listens on {where} already")

@@ -13,7 +13,7 @@ from service.observe.banner import banner
 from service.pool.pool import Pool
 from service.settings import Settings
 from service.store import StateStore
-from service.web.listening import allow_descriptors
+from service.web.listening import MONITOR_CONNECTIONS, allow_descriptors
 from service.web.server_state import RESERVE
 
 #: descriptors of a process beside its connections and the tensors that it keeps
@@ -26,7 +26,8 @@ _logger = logging.getLogger("gradserve")
 
 def descriptors_of(settings: Settings) -> int:
     """Descriptors that a server of these settings may need at a time."""
-    return settings.max_connections + RESERVE + settings.max_tensors + _DESCRIPTORS
+    monitor = 0 if settings.metrics_port is None else MONITOR_CONNECTIONS + RESERVE
+    return settings.max_connections + RESERVE + monitor + settings.max_tensors + _DESCRIPTORS
 
 
 class Workers(Pool, Protocol):

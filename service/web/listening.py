@@ -1,19 +1,29 @@
-"""The socket that a server listens on, and TLS by certificate files."""
+"""The sockets that a server listens on, and TLS by certificate files."""
 
 from __future__ import annotations
 
+import errno
+import os
 import resource
 import socket
 import ssl
 import sys
+import time
+from contextlib import AbstractContextManager, nullcontext
 from ipaddress import ip_address
 from typing import Final
 
-from service.settings import Settings
-from service.web.origin import is_loopback
+from engine import printable
+from service.settings import EVERY, Settings
+from service.web.origin import is_loopback, is_of_this_machine
 
 #: connections that wait to be accepted
 BACKLOG: Final = 2048
+#: connections to the metrics listener at a time, and of these from one address
+MONITOR_CONNECTIONS: Final = 64
+_MONITOR_CONNECTIONS_PER_CLIENT: Final = 16
+#: seconds between two attempts to have an address
+_RETRY: Final = 0.5
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -35,10 +45,70 @@ def bound(host: str, port: int) -> socket.socket:
     return made
 
 
-def announce(settings: Settings, listening: socket.socket) -> None:
-    """Say on standard output where the server is."""
+def bound_once_free(host: str, port: int, seconds: float) -> socket.socket:
+    """A socket with the address; wait so long, at most, for another process to give it up. Raises OSError."""
+    end = time.monotonic() + seconds
+    while True:
+        try:
+            return bound(host, port)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE or time.monotonic() > end:
+                raise
+        time.sleep(_RETRY)
+
+
+def bound_monitor(settings: Settings) -> AbstractContextManager[socket.socket | None]:
+    """The socket of the metrics listener, closed with the context; None without `metrics_port`.
+
+    Raises RuntimeError with one sentence if the address cannot be had.
+    """
+    host, port = settings.metrics_host, settings.metrics_port
+    if port is None:
+        return nullcontext()
+    try:
+        return bound(host, port)
+    except (OSError, UnicodeError) as error:
+        raise RuntimeError(f"cannot listen on {printable(host)} port {port} for metrics: {reason(error)}") from None
+
+
+def monitor_settings(settings: Settings) -> Settings:
+    """The settings of the metrics listener: plain HTTP without keys, and few connections.
+
+    On the loopback it answers to the names that a server without keys answers to, or a web page could read metrics by
+    DNS rebinding. On any other address the name does not matter: Prometheus calls pods by their addresses.
+    """
+    on_loopback = is_of_this_machine(place(settings.metrics_host, 0))
+    return settings.model_copy(
+        update={
+            "keys_file": None,
+            "api_key": None,
+            "insecure": "on",
+            "allowed_hosts": settings.allowed_hosts if on_loopback else (EVERY,),
+            "cors_origins": (),
+            "facades": (),
+            "tls_cert": None,
+            "tls_key": None,
+            "max_connections": MONITOR_CONNECTIONS,
+            "max_connections_per_client": _MONITOR_CONNECTIONS_PER_CLIENT,
+        }
+    )
+
+
+def reason(error: OSError | UnicodeError) -> str:
+    """Why there is no such socket. Names that are not resolved have error numbers of their own, or none."""
+    if isinstance(error, socket.gaierror):
+        return f"the host is not known ({error.strerror})"
+    if isinstance(error, UnicodeError):
+        return "the host is not a name that can be looked up"
+    return os.strerror(error.errno or 0)
+
+
+def announce(settings: Settings, listening: socket.socket, monitor: socket.socket | None = None) -> None:
+    """Say on standard output where the server is, and on a second line where its metrics are."""
     scheme = "http" if settings.tls_cert is None else "https"
     sys.stdout.write(f"gradserve listening on {address(settings.host, listening, scheme)}\n")
+    if monitor is not None:
+        sys.stdout.write(f"gradserve metrics at {address(settings.metrics_host, monitor)}/metrics\n")
     sys.stdout.flush()
 
 

@@ -63,8 +63,10 @@ class Head:
 class HeadReader:
     """Reader of heads for a server of these settings."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, *, calls: bool = True) -> None:
+        """`calls` says whether there are computing calls where this server listens."""
         self._settings = settings
+        self._calls = calls
         self._shares = bool(settings.cors_origins)
         self._policy = OriginPolicy(settings)
         self._scheme = "http" if settings.tls_cert is None else "https"
@@ -105,7 +107,7 @@ class HeadReader:
         try:
             media = media_of(method, path, headers)
             most = most_bytes(media, self._settings)
-            if method != "POST":
+            if method != "POST" or not self._calls:
                 return None, most
             self._policy.check(headers, self._scheme, path, visits=False)
             return order_of(path, query, media, self._settings.timeout_ms), most

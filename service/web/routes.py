@@ -28,6 +28,10 @@ from service.web.uploads import upload_of
 from service.wire.media import JSON
 
 router: Final = APIRouter()
+#: on the metrics listener as well
+health_router: Final = APIRouter()
+#: on the metrics listener, or beside all others where there is none
+metrics_router: Final = APIRouter()
 
 
 def add_calls(to: APIRouter, under: str, suffix: str = "", more: str = "") -> None:
@@ -138,7 +142,7 @@ def no_such_op(name: str, known: Registry) -> Refusal:
     return Refusal("not_found", f"there is no op called “{shown}”; {hint}", expected="an op", got=shown)
 
 
-@router.get("/health/live", operation_id="live", tags=["health"])
+@health_router.get("/health/live", operation_id="live", tags=["health"])
 async def live() -> Response:
     """Whether the process answers at all.
 
@@ -147,7 +151,7 @@ async def live() -> Response:
     return answer({"status": "live"})
 
 
-@router.get("/health/ready", operation_id="ready", tags=["health"])
+@health_router.get("/health/ready", operation_id="ready", tags=["health"])
 async def ready(request: Request) -> Response:
     """Whether the server takes work.
 
@@ -159,7 +163,7 @@ async def ready(request: Request) -> Response:
     return answer({"status": "ready", "device": state.pool.device})
 
 
-@router.get("/metrics", include_in_schema=False)
+@metrics_router.get("/metrics", include_in_schema=False)
 async def metrics(request: Request) -> Response:
     """Counts, for Prometheus."""
     text, media_type = state_of(request).metrics.text(request.headers.get("accept", ""))

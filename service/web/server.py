@@ -9,8 +9,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 
 from starlette.types import ASGIApp
 
@@ -21,7 +21,15 @@ from service.web.connection import Connection, Doors
 from service.web.fast_door import FastDoor
 from service.web.hosted import Hosted
 from service.web.lifetime import LAST_WORDS, Lifetime
-from service.web.listening import BACKLOG, announce, bound, keep_to_this_machine, tls_context
+from service.web.listening import (
+    BACKLOG,
+    announce,
+    bound,
+    bound_monitor,
+    keep_to_this_machine,
+    monitor_settings,
+    tls_context,
+)
 from service.web.observer import RequestObserver, unobserved
 from service.web.server_state import ServerState
 
@@ -31,38 +39,40 @@ DOORS: Final = Doors(FastDoor, AsgiDoor)
 _logger = logging.getLogger("gradserve")
 
 
-class Server:
-    """One server on one socket, from the announcement to the last answer."""
+class Listener(NamedTuple):
+    """A bound socket, and what its connections share."""
 
-    def __init__(self, state: ServerState, listening: socket.socket, drain: Callable[[], None]) -> None:
-        """`drain` has workers and what is kept take nothing new."""
-        self._state = state
-        self._listening = listening
+    socket: socket.socket
+    state: ServerState
+
+
+class Server:
+    """One server, from the announcement to the last answer."""
+
+    def __init__(self, main: Listener, drain: Callable[[], None], monitor: Listener | None = None) -> None:
+        """`drain` has workers and what is kept take nothing new; `monitor` is the metrics listener."""
+        self._main = main
+        self._monitor = monitor
+        self._listeners = [main] if monitor is None else [main, monitor]
         self._drain = drain
         self._stopped = asyncio.Event()
         self._stopped_twice = asyncio.Event()
 
     async def serve(self) -> float:
         """Serve until a signal, and end; the seconds of grace that are left."""
-        settings, loop = self._state.settings, asyncio.get_running_loop()
-        context = tls_context(settings)
+        settings, loop = self._main.state.settings, asyncio.get_running_loop()
         for sign in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(sign, self._on_signal)
-        accepting = await loop.create_server(
-            lambda: Connection(self._state, DOORS),
-            sock=self._listening,
-            backlog=BACKLOG,
-            ssl=context,
-            ssl_handshake_timeout=settings.header_timeout if context else None,
-            ssl_shutdown_timeout=LAST_WORDS if context else None,
-        )
-        self._state.sweep()
-        announce(settings, self._listening)
+        accepting = [await _accept(listener) for listener in self._listeners]
+        announce(settings, self._main.socket, None if self._monitor is None else self._monitor.socket)
         await self._stopped.wait()
         over = time.monotonic() + settings.shutdown_grace
-        accepting.close()
-        await self._end()
-        self._state.stop()
+        for each in accepting:
+            each.close()
+        states = [listener.state for listener in self._listeners]
+        await self._end(states)
+        for state in states:
+            state.stop()
         return 0.0 if self._stopped_twice.is_set() else max(0.0, over - time.monotonic())
 
     def _on_signal(self) -> None:
@@ -72,45 +82,81 @@ class Server:
         self._drain()
         self._stopped.set()
 
-    async def _end(self) -> None:
+    async def _end(self, states: Sequence[ServerState]) -> None:
         """Let the connections finish within the grace, and tell those that are left just before its end."""
-        state, grace = self._state, self._state.settings.shutdown_grace
-        state.drain()
-        if not await self._all_gone(max(grace / 2, grace - LAST_WORDS)):
+        grace = self._main.state.settings.shutdown_grace
+        for state in states:
+            state.drain()
+        if not await self._all_gone(states, max(grace / 2, grace - LAST_WORDS)):
             _logger.warning("requests were still in work at the end of the grace")
-            state.give_up()
-            await self._all_gone(LAST_WORDS)
-        for client in state.clients:
-            client.abort()
-        for task in [*state.tasks]:
-            task.cancel()
+            for state in states:
+                state.give_up()
+            await self._all_gone(states, LAST_WORDS)
+        for state in states:
+            for client in state.clients:
+                client.abort()
+            for task in [*state.tasks]:
+                task.cancel()
 
-    async def _all_gone(self, seconds: float) -> bool:
+    async def _all_gone(self, states: Sequence[ServerState], seconds: float) -> bool:
         """Wait until nobody is connected, so long at most, or until the second signal."""
-        ends = [asyncio.ensure_future(wait) for wait in (self._stopped_twice.wait(), self._state.emptied())]
+        emptied = asyncio.gather(*(state.emptied() for state in states))
+        ends: list[asyncio.Future[Any]] = [asyncio.ensure_future(self._stopped_twice.wait()), emptied]
         await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         for end in ends:
             end.cancel()
-        return not self._state.clients
+        return not any(state.clients for state in states)
 
 
-def serve(lifetime: Lifetime, observer: RequestObserver | None = None, gate: Gate | None = None) -> None:
-    """Serve until a signal.
+async def _accept(listener: Listener) -> asyncio.Server:
+    """Take connections, and watch over them."""
+    state = listener.state
+    context = tls_context(state.settings)
+    accepting = await asyncio.get_running_loop().create_server(
+        lambda: Connection(state, DOORS),
+        sock=listener.socket,
+        backlog=BACKLOG,
+        ssl=context,
+        ssl_handshake_timeout=state.settings.header_timeout if context else None,
+        ssl_shutdown_timeout=LAST_WORDS if context else None,
+    )
+    state.sweep()
+    return accepting
 
-    Raises OSError when the address cannot be had, RuntimeError for the device or the files of TLS, or where it would be
-    open to other machines.
+
+def serve(
+    lifetime: Lifetime,
+    observer: RequestObserver | None = None,
+    gate: Gate | None = None,
+    make_monitor: Callable[[], ASGIApp] | None = None,
+) -> None:
+    """Serve until a signal; `make_monitor` makes the application of the metrics listener, after the main one.
+
+    Raises OSError when the address cannot be had, RuntimeError for the device, the files of TLS or the address of the
+    metrics, or where it would be open to other machines.
     """
     collect_in_short_steps()
     settings = lifetime.settings
-    with bound(settings.host, settings.port) as listening, asyncio.Runner(loop_factory=_loop_factory()) as runner:
+    if settings.metrics_port is not None and settings.http == "uvicorn":
+        raise RuntimeError("--metrics-port needs --http own: uvicorn listens on one address")
+    with (
+        bound(settings.host, settings.port) as listening,
+        bound_monitor(settings) as metrics_socket,
+        asyncio.Runner(loop_factory=_loop_factory()) as runner,
+    ):
         tls_context(settings)  # raises before the workers are made
         keep_to_this_machine(settings, listening)
-        if not runner.run(_served(lifetime, observer, listening, gate)):
+        if not runner.run(_served(lifetime, observer, listening, gate, metrics_socket, make_monitor)):
             _leave()
 
 
 async def _served(
-    lifetime: Lifetime, observer: RequestObserver | None, listening: socket.socket, gate: Gate | None
+    lifetime: Lifetime,
+    observer: RequestObserver | None,
+    listening: socket.socket,
+    gate: Gate | None,
+    metrics_socket: socket.socket | None,
+    make_monitor: Callable[[], ASGIApp] | None,
 ) -> bool:
     """Whether nothing is left that runs."""
     left = 0.0
@@ -120,8 +166,13 @@ async def _served(
         if lifetime.settings.http == "uvicorn":
             left = await _by_uvicorn(lifetime, Hosted(app, lifetime.settings, observer or unobserved), listening)
         else:
-            state = ServerState(lifetime.settings, app, lifetime.pool, lifetime.store, observer, gate)
-            left = await Server(state, listening, lifetime.drain).serve()
+            settings, pool, store = lifetime.settings, lifetime.pool, lifetime.store
+            main = Listener(listening, ServerState(settings, app, pool, store, observer, gate))
+            monitor = None
+            if metrics_socket is not None and make_monitor is not None:
+                own = monitor_settings(settings)
+                monitor = Listener(metrics_socket, ServerState(own, make_monitor(), pool, store, observer, calls=False))
+            left = await Server(main, lifetime.drain, monitor).serve()
     finally:
         done = await lifetime.close(left)
     return done

@@ -75,12 +75,15 @@ class ServerState:
         store: StateStore,
         observer: RequestObserver | None = None,
         gate: Gate | None = None,
+        *,
+        calls: bool = True,
     ) -> None:
+        """`calls` says whether computing calls are served; if not, `app` answers every request."""
         self.settings = settings
         self.app, self.pool, self.store = app, pool, store
         self.gate = gate or Gate()
         self.observe: RequestObserver = observer or unobserved
-        self.heads = KnownHeads(HeadReader(settings))
+        self.heads = KnownHeads(HeadReader(settings, calls=calls))
         self.dated = Dated()
         self.memory = memoryview(bytearray(_RECEIVED))
         self.arriving = MinimumRate(settings.body_timeout, settings.min_rate)

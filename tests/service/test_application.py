@@ -88,6 +88,21 @@ def test_it_serves_from_the_beginning_of_its_lifespan_to_the_end_and_may_live_ag
     run(scenario)
 
 
+def test_metrics_stay_since_it_has_no_listener_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADSERVE_METRICS_PORT", "8001")
+
+    async def scenario() -> None:
+        app = Application()
+        server = Server(app)
+        assert await server.tell("startup") == {"type": "lifespan.startup.complete"}
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://localhost") as client:
+            assert (await client.get("/metrics")).status_code == 200
+        await server.tell("shutdown")
+        await server.over()
+
+    run(scenario)
+
+
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [

@@ -238,6 +238,21 @@ class TestAddresses:
             said = sentence(gradserve("--port", port))
         assert said == f"cannot listen on 127.0.0.1 port {port}: Address already in use"
 
+    def test_a_port_of_the_metrics_in_use(self) -> None:
+        with bound("127.0.0.1", 0) as taken:
+            taken.listen()
+            port = str(taken.getsockname()[1])
+            said = sentence(gradserve("--port", "0", "--metrics-port", port))
+        assert said == f"cannot listen on 127.0.0.1 port {port} for metrics: Address already in use"
+
+    def test_a_host_of_the_metrics_that_is_no_name(self) -> None:
+        said = sentence(gradserve("--port", "0", "--metrics-port", "0", "--metrics-host", "a..b"))
+        assert said == "cannot listen on a..b port 0 for metrics: the host is not a name that can be looked up"
+
+    def test_uvicorn_has_no_listener_for_metrics(self) -> None:
+        said = sentence(gradserve("--port", "0", "--metrics-port", "0", "--http", "uvicorn"))
+        assert said == "--metrics-port needs --http own: uvicorn listens on one address"
+
 
 class TestReaders:
     """A reader that leaves, as in `gradserve ops | head -1`, ends it quietly; here it has left before anything came."""

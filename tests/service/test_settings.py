@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from service.settings import SECRETS, Settings
+from service.settings import SECRETS, Settings, shown
 
 
 @pytest.mark.parametrize("spelling", ["GRADSERVE_MAX_NODES", "gradserve_max_nodes"])
@@ -32,6 +32,20 @@ def test_a_worker_has_what_it_is_told_whatever_its_environment_says(
     monkeypatch.setenv("GRADSERVE_MAX_NODES", "77")
     told = Settings.model_validate_json(stated.model_dump_json(exclude=set(SECRETS)))
     assert dict(told) == dict(stated)
+
+
+@pytest.mark.parametrize(("stated", "port"), [("8001", 8001), ("0", 0), ("none", None), ("", None)])
+def test_metrics_have_a_port_or_none(monkeypatch: pytest.MonkeyPatch, stated: str, port: int | None) -> None:
+    assert Settings().metrics_port is None
+    monkeypatch.setenv("GRADSERVE_METRICS_PORT", stated)
+    assert Settings().metrics_port == port
+    assert Settings(metrics_port=shown("metrics_port", port)).metrics_port == port
+
+
+def test_metrics_have_a_port_of_their_own() -> None:
+    with pytest.raises(ValidationError, match="a port other than that of --port was expected"):
+        Settings(port=8001, metrics_port=8001)
+    assert Settings(port=0, metrics_port=0).metrics_port == 0
 
 
 @pytest.mark.parametrize("stated", ["http://h:8000", "https://h/", "http://[::1]:9"])

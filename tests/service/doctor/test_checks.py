@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -326,6 +327,15 @@ class TestTrial:
         assert "Address already in use" in found.says
         assert trial.port(made(host="no.such.host.invalid")).level is FAIL
 
+    def test_a_port_of_the_metrics_that_is_taken(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            number = taken.getsockname()[1]
+            diagnosis = trial.port(made(port=0, metrics_port=number))
+        assert diagnosis == (
+            FAIL, f"cannot listen on 127.0.0.1 port {number} for metrics: Address already in use",
+            "stop what has it, or name another --metrics-port",
+        )  # fmt: skip
+
     @pytest.mark.slow
     def test_a_gradserve_that_is_there_already(self, server: RunningServer) -> None:
         assert trial.port(made(port=server.address[1])) == (
@@ -338,6 +348,12 @@ class TestTrial:
         monkeypatch.setenv("GRADSERVE_QUEUE", "read already, and not again")
         found = trial.gradient(settings)
         assert found.level is OK, found
+
+    @pytest.mark.slow
+    def test_a_server_gives_one_beside_another_that_has_the_port_of_the_metrics(self) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            diagnosis = trial.gradient(made(workers=1, metrics_port=taken.getsockname()[1]))
+        assert diagnosis.level is OK, diagnosis
 
     @pytest.mark.slow
     def test_a_server_that_does_not_start(self, monkeypatch: pytest.MonkeyPatch) -> None:
