@@ -11,10 +11,10 @@ from typing import Final
 
 from service.ingress.reports import (
     ANSWERED,
-    BETWEEN,
-    BETWEEN_AS_SUCH,
+    HIDDEN,
     UNANSWERED,
     as_it_is_sent,
+    elsewhere,
     in_format,
     quoted,
 )
@@ -38,8 +38,12 @@ _ONCE: Final = "{ req.hdr(Idempotency-Key) -m found }"
 _SANE_ID: Final = "^[A-Za-z0-9._:+/=-]{1,128}$"
 #: what of a path stands in JSON as it is
 _PLAIN_PATH: Final = "^[A-Za-z0-9/._~-]{1,128}$"
-#: `/cluster/` in all ways of writing it that some server might take for it: //cluster, /./cluster, /%63luster
-_BETWEEN: Final = f"^(/+[.])*/+{BETWEEN_SERVERS.strip('/')}(/|$)"
+#: paths of servers that the ingress hides, by the path that is told, in all ways of writing them that some server might
+#: take for it: //cluster, /./cluster, /%63luster, /metrics/
+_HIDDEN: Final = {
+    BETWEEN_SERVERS: ("between_servers", f"^(/+[.])*/+{BETWEEN_SERVERS.strip('/')}(/|$)"),
+    "/metrics": ("metrics", "^(/+[.])*/+metrics(/+[.]?)*$"),
+}
 
 
 @dataclass(frozen=True)
@@ -124,15 +128,15 @@ def _defaults(layout: IngressLayout) -> Iterator[str]:
 def _frontend(layout: IngressLayout) -> Iterator[str]:
     tls = f" ssl crt {quoted(layout.certificate)} alpn http/1.1" if layout.certificate else ""
     named = "req.hdr(x-request-id)"
-    between = f"path,url_dec -m reg -i {_BETWEEN}"
     yield "frontend ingress"
     # Everything here speaks HTTP/1.1: what a server says of framing is then said of what a client sent.
     yield f"bind {layout.listen} proto h1{tls}"
     yield "http-request set-var(txn.id) uuid()"
     yield f"http-request set-var(txn.id) {named} if {{ {named} -m reg {_SANE_ID} }}"
-    yield f"acl between_servers {between}"
-    yield f"http-request return status 404 {in_format(BETWEEN, '%[path]')} if between_servers {_plain()}"
-    yield f"http-request return status 404 {in_format(BETWEEN_AS_SUCH)} if between_servers"
+    for path, (name, pattern) in _HIDDEN.items():
+        yield f"acl {name} path,url_dec -m reg -i {pattern}"
+        yield f"http-request return status 404 {in_format(HIDDEN, '%[path]')} if {name} {_plain()}"
+        yield f"http-request return status 404 {in_format(elsewhere(path))} if {name}"
     # HAProxy calls it 502 where a server ends without an answer; for clients that is 503, as with a server alone.
     yield "http-after-response set-status 503 if { status 502 }"
     yield f"default_backend {BACKEND}"

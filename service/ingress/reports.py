@@ -7,7 +7,6 @@ from typing import Final
 
 from engine import printable
 from service.errors import Refusal
-from service.prefix import BETWEEN_SERVERS
 from service.wire.media import PROBLEM
 
 #: the id of requests that could not be read: HAProxy writes their reports as they stand in a file
@@ -75,7 +74,5 @@ def quoted(text: str) -> str:
     return "'" + text.replace("'", "'\\''") + "'"
 
 
-#: paths between servers, as HAProxy has them, and the report of one that stands in JSON as it is
-BETWEEN: Final = elsewhere("%[path]")
-#: the report of one that does not
-BETWEEN_AS_SUCH: Final = elsewhere(BETWEEN_SERVERS)
+#: the report of a path of servers that callers have no business with, where the path stands in JSON as it is
+HIDDEN: Final = elsewhere("%[path]")

@@ -10,14 +10,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from http.server import BaseHTTPRequestHandler
+from itertools import product
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
 from service.errors import Refusal
 from service.ingress.reports import ANSWERED
+from service.settings import Settings
+from service.web.routing import route_path
 from tests.conftest import Client
+from tests.service.application import create_routes
 from tests.service.ingress.support import Node, RunningIngress, ingress, needs_haproxy, nodes, wait_until
+from tests.service.web.harness import FakePool
 
 pytestmark = [needs_haproxy, pytest.mark.slow]
 
@@ -226,25 +232,34 @@ class TestReports:
             assert client.recv(100).startswith(b"HTTP/1.1 400 ")
 
 
-class TestPathsBetweenServers:
-    @pytest.mark.parametrize("path", ["/cluster/versions", "/cluster/", "/cluster", "/cluster/a-b.c~/d_1"])
+class TestHiddenPaths:
+    """Paths between servers, and their metrics."""
+
+    @pytest.mark.parametrize(
+        "path", ["/cluster/versions", "/cluster/", "/cluster", "/cluster/a-b.c~/d_1", "/metrics", "/metrics/"]
+    )
     @pytest.mark.parametrize("method", ["GET", "POST"])
     def test_are_answered_as_a_server_answers_unknown_ones(
         self, three: tuple[RunningIngress, list[Node]], client: Client, path: str, method: str
     ) -> None:
         running, made = three
         before = [len(node.asked) for node in made]
-        unknown = client.request(method, path.replace("cluster", "clutter"), headers={"X-Request-Id": "mine"})
+        unknown_path = path.replace("cluster", "clutter").replace("metrics", "metrixx")
+        unknown = client.request(method, unknown_path, headers={"X-Request-Id": "mine"})
         got = running.ask(method, path, b"{}" if method == "POST" else b"", X_Request_Id="mine")
-        assert got.body == unknown.content.replace(b"clutter", b"cluster")
+        assert got.body == unknown.content.replace(b"clutter", b"cluster").replace(b"metrixx", b"metrics")
         assert got.status == unknown.status_code == 404
         assert got.headers["content-type"] == unknown.headers["content-type"]
         assert [len(node.asked) for node in made] == before
 
     @pytest.mark.parametrize(
         "path",
-        ["//cluster/x", "/./cluster/x", "/%63luster/x", "/CLUSTER/x", "/cluster%2Fx", "/cluster/?a=b", '/cluster/"'],
-    )
+        [
+            "//cluster/x", "/./cluster/x", "/%63luster/x", "/CLUSTER/x", "/cluster%2Fx", "/cluster/?a=b", '/cluster/"',
+            "//metrics", "/./metrics", "/%6detrics", "/METRICS", "/metrics//", "/metrics/.", "/%2fmetrics",
+            "/metrics%2F", "/metrics?a=b", "http://localhost/metrics", "/%6d%65%74%72%69%63%73",
+        ],
+    )  # fmt: skip
     def test_in_any_spelling(self, three: tuple[RunningIngress, list[Node]], path: str) -> None:
         running, made = three
         before = [len(node.asked) for node in made]
@@ -253,9 +268,38 @@ class TestPathsBetweenServers:
         assert json.loads(got.body)["code"] == "not_found"
         assert [len(node.asked) for node in made] == before
 
-    @pytest.mark.parametrize("path", ["/clusters/x", "/v1/cluster/x", "/v1/tensors/cluster"])
+    def test_no_spelling_that_a_server_takes_for_its_metrics_is_passed_on(
+        self, three: tuple[RunningIngress, list[Node]]
+    ) -> None:
+        running, made = three
+        before = [len(node.asked) for node in made]
+        routes = create_routes(Settings(device="cpu", compile="off"), FakePool()).routes
+        served = [path for path in metrics_spellings() if route_path(scope_of(path), routes) == "/metrics"]
+        assert {"/metrics", "/metrics/", "/%6Detrics"} <= set(served)
+        assert {running.ask("GET", path).status for path in served} == {404}
+        assert [len(node.asked) for node in made] == before
+
+    @pytest.mark.parametrize(
+        "path",
+        ["/clusters/x", "/v1/cluster/x", "/v1/tensors/cluster", "/metricsx", "/v1/tensors/metrics", "/metrics/x"],
+    )
     def test_others_are_passed_on(self, three: tuple[RunningIngress, list[Node]], path: str) -> None:
         assert three[0].ask("GET", path).status == 200
+
+
+def scope_of(path: str) -> dict[str, str]:
+    return {"type": "http", "method": "GET", "path": unquote(path)}
+
+
+def metrics_spellings() -> Iterator[str]:
+    """/metrics with slashes and dots around it, in either case, as it is and with a letter or a slash encoded."""
+    for before, name, after in product(
+        ("/", "//", "/./", "/../", "/%2F", "/%2E/"),
+        ("metrics", "METRICS"),
+        ("", "/", "//", "/.", "%2F", ";a", "%20", "%00"),
+    ):
+        yield before + name + after
+        yield f"{before}%{ord(name[0]):02X}{name[1:]}{after}"
 
 
 def test_4_mb_go_both_ways_unchanged(three: tuple[RunningIngress, list[Node]]) -> None:
