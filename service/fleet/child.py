@@ -17,11 +17,14 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from service.ingress.table import NodeAddress
 from service.parent import ending_with_parent
-from service.settings import PREFIX, flag
-from service.web.listening import bound, place
+from service.settings import NO_FOLDER, PREFIX, flag
+from service.web.listening import bound, bound_once_free, place
 
-#: what Ray sets for actors by the processors that they reserve; a server divides those of the machine itself
-_OF_RAY: Final = ("OMP_NUM_THREADS",)
+#: what Ray sets for actors by the processors that they reserve, since a server divides those of the machine itself;
+#: and the token of Ray's control plane, which a server has no use for
+_OF_RAY: Final = ("OMP_NUM_THREADS", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH")
+#: seconds within which the server of a replica before this one gives up its address
+_HANDING_OVER: Final = 60.0
 #: seconds within which a server is ready, and answers whoever asks for its health
 _STARTING: Final = 120.0
 _PATIENCE: Final = 2.0
@@ -36,11 +39,14 @@ class ServerChild:
     """
 
     def __init__(self, host: str, settings: Mapping[str, Any]) -> None:
-        """`settings` are those of the server, by their names. Raises RuntimeError where it does not get ready."""
-        self._settings = {"metrics": "open", **settings, **_address(host, settings)}
+        """`settings` are those of the server, by their names.
+
+        Raises RuntimeError where it does not get ready, OSError where the port of its metrics stays taken.
+        """
+        self._settings = {**settings, **_address(host, settings), "metrics_port": _metrics_port(settings)}
         self._begun = Event()
         self._process: subprocess.Popen[str] | None = None
-        self._said = ""
+        self._said = self._metrics = ""
         self._keeping = Thread(target=self._keep, daemon=True, name="gradserve server")
         self._keeping.start()
         self._begun.wait()
@@ -56,6 +62,7 @@ class ServerChild:
             ) as self._process:  # fmt: skip
                 assert self._process.stdout is not None
                 self._said = self._process.stdout.readline().strip()
+                self._metrics = self._process.stdout.readline().strip().rpartition(" ")[2]
                 self._begun.set()
                 self._process.wait()
         finally:
@@ -71,7 +78,7 @@ class ServerChild:
         end = time.monotonic() + _STARTING
         while time.monotonic() < end:
             with suppress(httpx.HTTPError):
-                if self._get("/health/ready").status_code == 200:
+                if self._ask("/health/ready").status_code == 200:
                     return
             if self.status() is not None:
                 raise RuntimeError(f"the server ended with status {self.status()} before it was ready")
@@ -94,12 +101,12 @@ class ServerChild:
         """Return where it answers. Raises RuntimeError where it has ended, httpx.HTTPError where it does not answer."""
         if self.status() is not None:
             raise RuntimeError(f"the server ended with status {self.status()}")
-        self._get("/health/live").raise_for_status()
+        self._ask("/health/live").raise_for_status()
 
     def work(self) -> dict[str, float]:
         """Jobs that it has, those that wait, and its workers, of its metrics. Raises httpx.HTTPError."""
         found = dict.fromkeys(("running", "queued", "workers"), 0.0)
-        for family in text_string_to_metric_families(self._get("/metrics").text):
+        for family in text_string_to_metric_families(_get(self._metrics).text):
             name = family.name.removeprefix(PREFIX.lower())
             if name in found:
                 found[name] = sum(sample.value for sample in family.samples)
@@ -115,11 +122,13 @@ class ServerChild:
             self._process.kill()
         self._keeping.join()
 
-    def _get(self, path: str) -> httpx.Response:
-        # By name of the loopback: a server that asks for no key answers to no other name.
-        stated = {"Host": "localhost"}
-        url = f"http://{place(*self.address)}{path}"
-        return httpx.get(url, headers=stated, timeout=_PATIENCE, trust_env=False)
+    def _ask(self, path: str) -> httpx.Response:
+        return _get(f"http://{place(*self.address)}{path}")
+
+
+def _get(url: str) -> httpx.Response:
+    # By name of the loopback: a server that asks for no key answers to no other name.
+    return httpx.get(url, headers={"Host": "localhost"}, timeout=_PATIENCE, trust_env=False)
 
 
 def _address(host: str, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,6 +140,15 @@ def _address(host: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         with closing(bound(host, 0)) as listening:
             port = listening.getsockname()[1]
     return {"cluster_address": f"http://{place(host, port)}", "host": host, "port": port}
+
+
+def _metrics_port(settings: Mapping[str, Any]) -> int:
+    """The port of the server's metrics: the one that is stated, once it is free, or 0 for any free one."""
+    port = settings.get("metrics_port")
+    if port in (None, "", NO_FOLDER, 0, "0"):
+        return 0
+    bound_once_free(str(settings.get("metrics_host", "127.0.0.1")), int(port), _HANDING_OVER).close()
+    return int(port)
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import logging
-import time
 from collections.abc import Mapping
 from contextlib import closing
-from socket import socket
 from threading import Event, Thread
 from typing import Any, Final
 
@@ -16,7 +13,7 @@ from service.fleet.kv import RayStore
 from service.ingress.configuration import IngressLayout
 from service.ingress.process import HaproxyProcess, haproxy
 from service.ingress.program import haproxy_program
-from service.web.listening import bound, place
+from service.web.listening import bound_once_free, place
 
 #: seconds within which another ingress of this machine, that is ending, gives up the address
 _HANDING_OVER: Final = 30.0
@@ -45,7 +42,7 @@ class Ingress:
         """Run HAProxy in the thread that makes it: with that it ends."""
         try:
             directory = Directory(RayStore())
-            with closing(_listening(host, port)) as listening:
+            with closing(bound_once_free(host, port, _HANDING_OVER)) as listening:
                 # Those that live already are sent requests from the first one on.
                 nodes = tuple(place(*address) for address in sorted(directory.living()))
                 stated = IngressLayout(listen="", nodes=nodes, **layout)
@@ -81,15 +78,3 @@ class Ingress:
         if hasattr(self, "_thread"):
             self._over.set()
             self._thread.join()
-
-
-def _listening(host: str, port: int) -> socket:
-    """The socket, once the one of a replica before this is closed. Raises OSError."""
-    end = time.monotonic() + _HANDING_OVER
-    while True:
-        try:
-            return bound(host, port)
-        except OSError as error:
-            if error.errno != errno.EADDRINUSE or time.monotonic() > end:
-                raise
-        time.sleep(BEAT)

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import httpx
 import pytest
 
 from service.cluster.protocol import PROTOCOL, PROTOCOL_HEADER, SECRET_HEADER
+from service.fleet import child as child_module
 from service.fleet.child import ServerChild, environment
+from service.web import listening
 from tests.service.cluster.serving import ONE, SECRET
 from tests.service.ingress.support import wait_until
 from tests.service.state.conftest import s3_place, s3_server
@@ -46,6 +51,33 @@ def test_it_says_what_it_has_to_do(child: ServerChild) -> None:
     assert child.work() == {"running": 0.0, "queued": 0.0, "workers": 1.0}
 
 
+def test_its_metrics_are_not_where_callers_are(child: ServerChild) -> None:
+    host, port = child.address
+    assert httpx.get(f"http://{host}:{port}/metrics", trust_env=False).status_code == 404
+
+
+def test_its_metrics_have_the_port_that_is_stated_once_it_is_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server of the replica before it may still be ending."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    with socket.create_server(("0.0.0.0", 0)) as before:
+        port = before.getsockname()[1]
+        monkeypatch.setattr(
+            listening, "time", SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: before.close())
+        )
+        made = ServerChild("127.0.0.1", {**SETTINGS, "metrics_host": "0.0.0.0", "metrics_port": port})
+    try:
+        assert httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).status_code == 200
+        assert made.work()["workers"] == 1.0
+    finally:
+        made.end(30.0)
+
+
+def test_a_port_that_stays_taken_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child_module, "_HANDING_OVER", 0.0)
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="Address already in use"):
+        ServerChild("127.0.0.1", {**SETTINGS, "metrics_port": taken.getsockname()[1]})
+
+
 def test_one_that_shares_its_state_says_where_it_is(s3_place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
     monkeypatch.setenv("GRADSERVE_CLUSTER_SECRET", SECRET)
@@ -63,7 +95,7 @@ def test_one_that_shares_its_state_says_where_it_is(s3_place: str, monkeypatch: 
 
 
 def test_what_means_the_replica_is_not_handed_down() -> None:
-    given = {"OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": "3", "PATH": "/bin"}
+    given = {"OMP_NUM_THREADS": "1", "RAY_AUTH_TOKEN": "t", "CUDA_VISIBLE_DEVICES": "3", "PATH": "/bin"}
     assert environment(given) == {"CUDA_VISIBLE_DEVICES": "3", "PATH": "/bin"}
 
 
