@@ -5,17 +5,28 @@ Without these, the tests that need them are skipped.
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import sys
 import tomllib
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 ROOT = Path(__file__).parents[2]
 TARGETS = ("cpu", "cuda", "cudnn")
 WHY = "part of the extra dev, on Linux on x86-64"
+#: how variables are called that hold a secret, and not the path of a file with one
+SECRET_NAME: Final = re.compile(r"(SECRET|TOKEN|PASSWORD|API_KEY|ACCESS_KEY)$")
+
+
+def shows_a_secret(run: Any, secrets: Iterable[str]) -> bool:
+    """Whether a command, or a list of them, has one of these variables put into it: $NAME, ${NAME}, $(NAME)."""
+    text = json.dumps(run)
+    return any(re.search(rf"\$[({{]?{name}\b", text) for name in secrets)
 
 
 def reader() -> Any:

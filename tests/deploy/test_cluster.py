@@ -10,7 +10,7 @@ import pytest
 
 from scripts.haproxy_files import FOLDER, IN_A_CONTAINER
 from service.ingress.configuration import files
-from service.settings import misspelt
+from service.settings import Settings, misspelt
 from tests.deploy.images import ROOT, WHY
 from tests.service.ingress.support import needs_haproxy
 from tests.service.ingress.test_configuration import said_of
@@ -57,6 +57,17 @@ def test_servers_are_reached_through_the_ingress_alone(name: str) -> None:
     assert "ports" not in service(name)
     assert service(name)["networks"]["default"]["aliases"] == [service("ingress")["environment"]["INGRESS_SERVERS"]]
     assert all(port.startswith("127.0.0.1:") for port in service("ingress")["ports"])
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_metrics_are_where_the_ingress_leads_nobody(name: str) -> None:
+    variables = service(name)["environment"]
+    assert variables["GRADSERVE_METRICS_HOST"] == "0.0.0.0"
+    assert int(variables["GRADSERVE_METRICS_PORT"]) != Settings.model_fields["port"].default
+
+
+def test_the_store_has_no_console() -> None:
+    assert service("store")["environment"]["MINIO_BROWSER"] == "off"
 
 
 @pytest.mark.parametrize("name", SERVERS)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from service.settings import Settings
-from tests.deploy.images import WHY, compose, environment, health, stages, volumes
+from tests.deploy.images import ROOT, SECRET_NAME, WHY, compose, environment, health, shows_a_secret, stages, volumes
 
 SERVICES = ("cpu", "gpu")
 TARGET = {"cpu": "cpu", "gpu": "cuda"}
@@ -50,6 +52,26 @@ def test_each_service_is_reached_from_this_machine_only(name: str) -> None:
     address, _, inside = port.split(":")
     assert address == "127.0.0.1"
     assert int(inside) == Settings.model_fields["port"].default
+
+
+COMPOSE_FILES = [ROOT / "compose.yaml", *(ROOT / "deploy").glob("**/*compose*.yaml")]
+
+
+@pytest.mark.parametrize("file", COMPOSE_FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_secrets_come_from_the_environment_and_are_on_no_command_line(file: Path) -> None:
+    document = pytest.importorskip("yaml", reason=WHY).safe_load(file.read_text(encoding="utf-8"))
+    for service_name, given in document["services"].items():
+        secrets = {name: value for name, value in given.get("environment", {}).items() if SECRET_NAME.search(name)}
+        assert all(re.match(r"\$\{[A-Z_]+:\?", value) for value in secrets.values()), service_name
+        named = {*secrets, *(value[2:].partition(":")[0] for value in secrets.values())}
+        run = [given.get("command"), given.get("entrypoint"), given.get("healthcheck")]
+        assert not shows_a_secret(run, named), service_name
+
+
+def test_a_command_that_shows_a_secret_is_noticed() -> None:
+    for shown in ("--password=$PASSWORD", "$$PASSWORD", "${PASSWORD}", "${PASSWORD:?}", "$(PASSWORD)"):
+        assert shows_a_secret(["sh", "-c", shown], ["PASSWORD"])
+    assert not shows_a_secret(["sh", "-c", "$PASSWORD_FILE"], ["PASSWORD"])
 
 
 @pytest.mark.parametrize("name", SERVICES)
