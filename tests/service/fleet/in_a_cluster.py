@@ -15,9 +15,12 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 os.environ.update(RAY_USAGE_STATS_ENABLED="0", RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO="0")
+# As in deploy: all of Ray's processes, and nobody else, have its token.
+os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=token_hex(32))
 
 import httpx
 import ray

@@ -1,5 +1,5 @@
-"""The fleet under Ray: see in_a_cluster.py. As root on Linux, where Ray is installed: it needs namespaces of its own,
-since Ray takes the machine's address even where it is told another.
+"""The fleet under Ray: see in_a_cluster.py and with_a_token.py. As root on Linux, where Ray is installed: it needs
+namespaces of its own, since Ray takes the machine's address even where it is told another.
 """
 
 from __future__ import annotations
@@ -32,14 +32,36 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def found() -> dict[str, Any]:
     """What callers got while servers, replicas, HAProxy, a machine and the head were lost."""
+    return printed_by("tests.service.fleet.in_a_cluster")
+
+
+@pytest.fixture(scope="module")
+def statuses() -> dict[str, Any]:
+    """The exit statuses of commands to a control plane with a token, by command and by the token that it came with."""
+    return printed_by("tests.service.fleet.with_a_token")
+
+
+def printed_by(program: str) -> dict[str, Any]:
+    """The last line of a program that runs by itself, which is JSON."""
     done = subprocess.run(
-        [*ALONE, sys.executable, "-m", "tests.service.fleet.in_a_cluster"],
+        [*ALONE, sys.executable, "-m", program],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
         timeout=1200,
     )  # fmt: skip
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
-    told: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return told
+    result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return result
+
+
+@pytest.mark.parametrize("command", ["a job", "Ray's client", "a driver", "serve deploy"])
+def test_the_control_plane_runs_nothing_without_its_token(statuses: dict[str, Any], command: str) -> None:
+    assert statuses[command]["right"] == 0
+    assert statuses[command]["none"] != 0
+    assert statuses[command]["another"] != 0
+
+
+def test_what_was_deployed_with_the_token_serves_and_hides_its_metrics(statuses: dict[str, Any]) -> None:
+    assert statuses["served"] == {"/v1/ops": 200, "/metrics": 404}
 
 
 @pytest.mark.parametrize("what", ["server", "raylet"])
