@@ -14,6 +14,7 @@ UNREAD: Final = "ingress"
 #: HAProxy's variable that has the id of a request
 TOLD_ID: Final = "%[var(txn.id)]"
 _HEADER: Final = "x-request-id"
+_NO_SNIFFING: Final = {"x-content-type-options": "nosniff"}
 
 #: by the status that HAProxy gives an error, while the request is known
 ANSWERED: Final = {
@@ -50,7 +51,7 @@ def as_it_is_sent(refusal: Refusal) -> bytes:
     """The whole response, head and body, as it stands in a file of HAProxy's, which ends the lines as HTTP does."""
     body = refusal.body(UNREAD)
     fields = {"content-type": PROBLEM, _HEADER: UNREAD, "content-length": str(len(body)), "connection": "close"}
-    fields |= {name.lower(): value for name, value in refusal.headers.items()}
+    fields |= {**_NO_SNIFFING, **{name.lower(): value for name, value in refusal.headers.items()}}
     lines = [f"HTTP/1.1 {refusal.status} {HTTPStatus(refusal.status).phrase}"]
     lines += [f"{name}: {value}" for name, value in fields.items()]
     return "\n".join([*lines, "", ""]).encode() + body
@@ -64,7 +65,7 @@ def in_format(refusal: Refusal, *filled: str) -> str:
     body = refusal.body(TOLD_ID).decode().replace("%", "%%")
     for expression in (TOLD_ID, *filled):
         body = body.replace(expression.replace("%", "%%"), expression)
-    fields = {_HEADER: TOLD_ID, **refusal.headers}
+    fields = {_HEADER: TOLD_ID, **_NO_SNIFFING, **refusal.headers}
     headers = [f"hdr {name} {value}" for name, value in fields.items()]
     return " ".join([f"content-type {PROBLEM}", f"lf-string {quoted(body)}", *headers])
 

@@ -103,7 +103,12 @@ def test_a_report_in_a_file_is_a_whole_response() -> None:
     head, _, body = as_it_is_sent(UNANSWERED[500]).partition(b"\n\n")
     lines = head.decode().split("\n")
     assert lines[0] == "HTTP/1.1 503 Service Unavailable"
-    assert {"retry-after: 1", "x-request-id: ingress", f"content-length: {len(body)}"} <= set(lines)
+    assert {
+        "x-content-type-options: nosniff",
+        "retry-after: 1",
+        "x-request-id: ingress",
+        f"content-length: {len(body)}",
+    } <= set(lines)
     assert body == UNANSWERED[500].body("ingress")
 
 
