@@ -1,6 +1,6 @@
 """Ray with a token, as `ray start` and `serve deploy` start it: whoever has the token runs code there, and nobody else.
 
-Run by test_fleet.py in namespaces of its own for the network and for processes; prints the exit statuses as JSON.
+Run by test_fleet.py in namespaces of its own for the network and for processes; prints what became of each as JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +24,19 @@ DASHBOARD: Final = "http://127.0.0.1:8265"
 INGRESS: Final = "http://127.0.0.1:8000"
 #: of a machine that does much else beside it
 PATIENCE: Final = 300.0
-RUN: Final = "import ray; ray.init({!r}, log_to_driver=False); assert ray.get(ray.remote(lambda: 7).remote()) == 7"
+DRIVER: Final = (
+    "import ray; ray.init('127.0.0.1:6379', log_to_driver=False); assert ray.get(ray.remote(lambda: 7).remote()) == 7"
+)
+#: the first call that Ray's client makes; the client itself tries again without a token until its time is up
+CLIENT: Final = """
+import os, grpc
+from ray.core.generated import ray_client_pb2 as messages, ray_client_pb2_grpc as services
+path = os.environ.get("RAY_AUTH_TOKEN_PATH")
+token = open(path).read() if path else os.environ.get("RAY_AUTH_TOKEN", "")
+stub = services.RayletDriverStub(grpc.insecure_channel("127.0.0.1:10001"))
+ping = messages.ClusterInfoRequest(type=messages.ClusterInfoType.PING)
+stub.ClusterInfo(ping, metadata=[("authorization", f"Bearer {token}"), ("client_id", "test")], timeout=60)
+"""
 
 
 def serve_file(folder: Path) -> Path:
@@ -48,21 +60,23 @@ def commands(folder: Path) -> dict[str, list[str]]:
     python, submit = [sys.executable, "-c"], [str(SCRIPTS / "ray"), "job", "submit", "--address", DASHBOARD, "--"]
     return {
         "a job": [*submit, "true"],
-        "Ray's client": [*python, RUN.format("ray://127.0.0.1:10001")],
-        "a driver": [*python, RUN.format("127.0.0.1:6379")],
+        "Ray's client": [*python, CLIENT],
+        "a driver": [*python, DRIVER],
         "serve deploy": [str(SCRIPTS / "serve"), "deploy", "--address", DASHBOARD, str(serve_file(folder))],
     }
 
 
-def status_of(command: list[str], folder: Path, variables: dict[str, str]) -> int:
-    """The exit status of a command in a home without a token."""
+def outcome_of(command: list[str], folder: Path, variables: dict[str, str]) -> str:
+    """What becomes of a command in a home without a token: ran, unauthenticated or failed."""
     cleared = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH_")}
     done = subprocess.run(
         command, env={**cleared, "HOME": str(folder), **variables}, capture_output=True, text=True, check=False,
         timeout=PATIENCE,
     )  # fmt: skip
     print(command[:3], sorted(variables), done.returncode, done.stdout[-500:], done.stderr[-500:], file=sys.stderr)
-    return done.returncode
+    if done.returncode == 0:
+        return "ran"
+    return "unauthenticated" if "authenticat" in (done.stdout + done.stderr).lower() else "failed"
 
 
 def status_at(path: str) -> int:
@@ -81,24 +95,21 @@ def main() -> None:
         secret.write_text(token_hex(32), encoding="ascii")
         right = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(secret)}
         start = [str(SCRIPTS / "ray"), "start", "--head", "--num-cpus", "2", "--object-store-memory", str(100 << 20)]
-        assert status_of(start, folder, {**right, "PYTHONPATH": str(ROOT)}) == 0
-        tokens: dict[str, dict[str, str]] = {
-            "none": {},
-            "another": {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)},
-            "right": right,
-        }
-        statuses: dict[str, Any] = {
-            what: {token: status_of(command, folder, variables) for token, variables in tokens.items()}
-            for what, command in commands(folder).items()
-        }
+        assert outcome_of(start, folder, {**right, "PYTHONPATH": str(ROOT)}) == "ran"
+        another = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": token_hex(32)}
+        outcomes: dict[str, Any] = {}
         end = time.monotonic() + PATIENCE
-        for what, command in commands(folder).items():  # what came too early for a machine that is busy
-            while statuses[what]["right"] != 0 and time.monotonic() < end:
-                statuses[what]["right"] = status_of(command, folder, right)
+        for what, command in commands(folder).items():
+            # First with the token, until it runs: on a busy machine, it may come before Ray is ready for it.
+            while (outcome := outcome_of(command, folder, right)) != "ran" and time.monotonic() < end:
+                pass
+            others = {"none": outcome_of(command, folder, {}), "another": outcome_of(command, folder, another)}
+            outcomes[what] = {"right": outcome, **others}
+        end = time.monotonic() + PATIENCE
         while status_at("/v1/ops") != 200 and time.monotonic() < end:
             time.sleep(0.5)
-        statuses["served"] = {path: status_at(path) for path in ("/v1/ops", "/metrics")}
-        print(json.dumps(statuses), flush=True)
+        outcomes["served"] = {path: status_at(path) for path in ("/v1/ops", "/metrics")}
+        print(json.dumps(outcomes), flush=True)
     os._exit(0)  # Ray's processes end with the namespace
 
 
