@@ -45,6 +45,8 @@ LARGE: Final = 4096
 _EXACT: Final = 2**53
 #: NumPy has no more axes
 _MOST_AXES: Final = 64
+#: the extents of a shape that are not 0 make fewer bytes than this
+_MOST_BYTES: Final = 2**53
 
 
 def default_form(nbytes: int) -> Form:
@@ -96,6 +98,10 @@ def from_bytes(raw: Buffer, dtype: str, shape: Sequence[int]) -> Array:
         raise InputError(f"{dtype!r} is no dtype of the wire, which has {', '.join(DTYPES)}")
     element = np.dtype(dtype).newbyteorder("<")
     wanted = _size(shape) * element.itemsize
+    if math.prod(extent or 1 for extent in shape) * element.itemsize >= _MOST_BYTES:
+        raise InputError(
+            f"{dtype} of shape {list(shape)} is too large: its extents other than 0 make 2^53 bytes or more"
+        )
     if len(raw) != wanted:
         raise InputError(f"{dtype} of shape {list(shape)} has {wanted} bytes, and these are {len(raw)}")
     flat = np.frombuffer(raw, element if wanted else np.uint8)

@@ -1,5 +1,6 @@
 """What all importers have in common: what they are made of, what they give, and how they refuse.
 
+budget            how many nodes, steps and bytes an import may use
 obstacles         what cannot be said, collected, and raised at once
 rule_table        one rule an op
 notes             what an import has to tell beside its graph
@@ -17,6 +18,7 @@ outputs need alone.
 
 from __future__ import annotations
 
+from gradserve_client.importing.budget import DEFAULT_LIMITS, Budget, ImportLimits
 from gradserve_client.importing.imported import Imported
 from gradserve_client.importing.notes import Note
 from gradserve_client.importing.obstacles import Blocked, ImportRefused, Obstacle, Obstacles
@@ -24,7 +26,10 @@ from gradserve_client.importing.rule_table import Rule, RuleTable
 from gradserve_client.importing.source_graph import SourceGraph
 
 __all__ = [
+    "DEFAULT_LIMITS",
     "Blocked",
+    "Budget",
+    "ImportLimits",
     "ImportRefused",
     "Imported",
     "Note",

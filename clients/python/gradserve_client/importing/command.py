@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from gradserve_client.client import Client
 from gradserve_client.errors import GradserveError, InputError
+from gradserve_client.importing.budget import ImportLimits
 from gradserve_client.importing.imported import Imported
 from gradserve_client.importing.notes import Tally
 from gradserve_client.importing.obstacles import ImportRefused
@@ -63,6 +65,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--constant", action="append", default=[], metavar="NAME", help="an input that says a shape")
     command.add_argument("--max-steps", type=int, help="how often loops run at most that the file does not bound")
+    for limit in fields(ImportLimits):
+        command.add_argument(
+            f"--limit-{limit.name}", type=int, default=limit.default, help=f"the most {limit.name} an import may use"
+        )
     command.add_argument("--dry-run", action="store_true", help="print the table of ops, and ask no server")
     return parser
 
@@ -77,7 +83,8 @@ def _imported(stated: argparse.Namespace) -> Imported:
         importer = importlib.import_module(IMPORTERS[suffix])
     except ModuleNotFoundError as error:
         raise InputError(f"{error.name} is not installed: pip install 'gradserve-client[{suffix[1:]}]'") from error
-    options = {"constants": stated.constant, "max_steps": stated.max_steps}
+    limits = ImportLimits(stated.limit_nodes, stated.limit_steps, stated.limit_bytes)
+    options = {"constants": stated.constant, "max_steps": stated.max_steps, "limits": limits}
     imported: Imported = importer.import_file(stated.file, _examples(stated.inputs), _shapes(stated.shape), **options)
     return imported
 

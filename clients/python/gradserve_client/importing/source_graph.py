@@ -6,14 +6,32 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gradserve_client.graph import Graph, GraphFunction, Node
+import numpy as np
+
+from gradserve_client.graph import Graph, GraphFunction, Line, Node
+from gradserve_client.importing.budget import Budget
 
 #: attributes that are indices of functions, as docs/wire.md has them
 _FUNCTIONS: Final = ("body", "condition", "then", "otherwise", "derivative")
 
 
 class SourceGraph(Graph):
-    """A graph of which a part can be made anew: rules write what nobody reads in the end."""
+    """A graph of which a part can be made anew: rules write what nobody reads in the end.
+
+    Its nodes and constants, and those of its functions, are charged to the budget, where there is one.
+    """
+
+    def __init__(self, opset: int | None = None, outer: Graph | None = None, budget: Budget | None = None) -> None:
+        super().__init__(opset, outer)
+        self.budget: Budget | None = outer.budget if isinstance(outer, SourceGraph) else budget
+
+    def _append(
+        self, op: str, operands: Sequence[Node | None], attrs: Mapping[str, Any], name: str | None, line: Line
+    ) -> Node:
+        if self.budget is not None:
+            self.budget.add_node()
+            self.budget.hold(sum(value.nbytes for value in attrs.values() if isinstance(value, np.ndarray)))
+        return super()._append(op, operands, attrs, name, line)
 
     def again(self, node: Node, operands: Sequence[Node], attrs: Mapping[str, Any]) -> Node:
         """A node of another graph, on operands of this one, and with these attributes."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
-from gradserve_client.importing import Blocked, SourceGraph
+from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, ImportLimits, SourceGraph
 from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
 from gradserve_client.jax.imported_function import ImportedFunction, places_of
 from gradserve_client.jax.translator import CustomRules, Translator
@@ -33,6 +33,7 @@ def import_function(
     custom_rules: CustomRules = "keep",
     free: Free = NOTHING_FREE,
     second: Sequence[Any] | None = None,
+    limits: ImportLimits = DEFAULT_LIMITS,
 ) -> ImportedFunction:
     """A function of JAX as a graph, for arguments of these shapes and dtypes, which are trees of arrays.
 
@@ -47,12 +48,13 @@ def import_function(
     noted.
 
     Shapes are the example's, but for the axes of leaves that `free` has, by name: these may be of any extent, as
-    `second`, further arguments that differ in all of them, has to show.
+    `second`, further arguments that differ in all of them, has to show. `limits` bounds what the import of each example
+    may use.
 
-    Raises ImportRefused with all that cannot be said, and InputError for arguments that are no trees of arrays, or of
-    dtypes that JAX does not have as it is configured.
+    Raises ImportRefused with all that cannot be said, and beyond the limits; and InputError for arguments that are no
+    trees of arrays, or of dtypes that JAX does not have as it is configured.
     """
-    options = _Options(function, parameters, max_steps, unroll, custom_rules)
+    options = _Options(function, parameters, max_steps, unroll, custom_rules, limits)
     first = options.imported(arguments)
     if not free and second is None:
         return first
@@ -74,6 +76,7 @@ class _Options:
     max_steps: int | None
     unroll: bool
     custom_rules: CustomRules
+    limits: ImportLimits
 
     def trees(self, arguments: Sequence[Any]) -> list[Tree]:
         names = argument_names(self.function, len(arguments))
@@ -103,8 +106,11 @@ class _Options:
         for tree, argument in zip(trees, arguments, strict=True):
             _leaves(tree, argument)
         closed, shapes = jax.make_jaxpr(self.function, return_shape=True)(*arguments)
-        translator = Translator(self.max_steps, self.unroll, self.custom_rules)
-        leaves = _Leaves(Scope(SourceGraph()), translator)
+        name = getattr(self.function, "__name__", "")
+        name = f"the function {name!r}" if name else "the function"
+        budget = Budget(self.limits, name)
+        translator = Translator(budget, self.max_steps, self.unroll, self.custom_rules)
+        leaves = _Leaves(Scope(SourceGraph(budget=budget)), translator)
         places = self.places(arguments)
         values = [
             leaves.value(name, example, trained=i in places)
@@ -114,8 +120,7 @@ class _Options:
         results = Tree.of(RESULT, shapes)
         outputs = dict(zip(results.names, translator.walk(closed, values, leaves.scope), strict=True))
         nodes = leaves.outputs(outputs)
-        name = getattr(self.function, "__name__", "")
-        translator.obstacles.raise_all(f"the function {name!r}" if name else "the function", translator.tally)
+        translator.obstacles.raise_all(name, translator.tally)
         stated = places_of(self.parameters, len(arguments)) if arguments else ()
         return leaves.made(nodes, tuple(trees), results, stated)
 

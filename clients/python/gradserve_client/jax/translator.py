@@ -14,7 +14,7 @@ from jax.extend.core import Literal as Number
 from jax.interpreters import partial_eval
 
 from gradserve_client.graph import Node
-from gradserve_client.importing import Blocked, Note, Obstacles, SourceGraph
+from gradserve_client.importing import Blocked, Budget, Note, Obstacles, SourceGraph
 from gradserve_client.importing.notes import Tally
 from gradserve_client.jax.call import Call, Result, Said
 from gradserve_client.jax.custom_rules import bound, typed
@@ -39,7 +39,14 @@ _HIDDEN: Final = (str(Path(jax.__file__).parent), str(Path(__file__).parent), "<
 class Translator:
     """Says the equations of one function. What it cannot say is in `obstacles`, what it said in `tally`."""
 
-    def __init__(self, max_steps: int | None = None, unroll: bool = False, custom_rules: CustomRules = "keep") -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        max_steps: int | None = None,
+        unroll: bool = False,
+        custom_rules: CustomRules = "keep",
+    ) -> None:
+        self.budget = budget
         self.obstacles = Obstacles()
         self.tally = Tally()
         #: what is to be told beside the counts
@@ -85,7 +92,9 @@ class Translator:
         op, before = equation.primitive.name, len(scope.graph)
         results = [Value.typed(var.aval) for var in equation.outvars]
         self._around.append(equation)
+        self.budget.locate(op, self._place)
         try:
+            self.budget.add_steps()
             return self._said(equation, operands, results, scope)
         except Blocked as blocked:
             self.obstacles.meet(op, self._place(), blocked)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from onnx import GraphProto, NodeProto, numpy_helper
+from onnx import GraphProto, NodeProto
 
 from gradserve_client.graph import Graph, GraphFunction, Node
 from gradserve_client.importing import Blocked, SourceGraph
 from gradserve_client.onnx.expanding import read_around
+from gradserve_client.onnx.reading import array_of
 from gradserve_client.onnx.scope import Known, Scope, Unknown, Value
 from gradserve_client.tensors import Array
 
@@ -91,13 +92,14 @@ class Bodies:
     def tried(self, body: GraphProto, consts: Sequence[Value], given: Sequence[Given], **fixed: Any) -> Made:
         """A body in a graph of its own, to be looked at. Raises Unknown where an output cannot be said."""
         apart = Bodies(self._walk.apart(), self._scope)
-        return apart._written(SourceGraph(outer=SourceGraph()), body, consts, given, fixed)
+        outer = SourceGraph(budget=self._scope.graph.budget)
+        return apart._written(SourceGraph(outer=outer), body, consts, given, fixed)
 
     def inline(self, body: GraphProto) -> list[Value]:
         """The outputs of a body without inputs, whose nodes are put into the graph of the scope."""
         inside = Scope(self._scope.graph, self._scope.opsets, self._scope, self._scope.expanded)
         for each in body.initializer:
-            inside[each.name] = Value(each.name, numpy_helper.to_array(each), Known.CONSTANT)
+            inside[each.name] = Value(each.name, array_of(each), Known.CONSTANT)
         self._walk.walk(body.node, inside)
         return [_told(inside, output.name) for output in body.output]
 
@@ -114,7 +116,7 @@ class Bodies:
         for each, node in zip(given, parameters, strict=True):
             if each.name is not None:
                 inside[each.name] = Value(each.name, each.example, Known.DATA, each.roots, node)
-        stated = {each.name: numpy_helper.to_array(each) for each in body.initializer}
+        stated = {each.name: array_of(each) for each in body.initializer}
         for name, example in {**stated, **fixed}.items():
             inside[name] = Value(name, np.asarray(example), Known.CONSTANT)
         self._walk.walk(body.node, inside)

@@ -7,17 +7,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import ValueInfoProto, helper
+from onnx import ValueInfoProto
 
 from gradserve_client.errors import InputError
-from gradserve_client.importing import Imported
-from gradserve_client.onnx.importer import import_model, inputs_of, read_model
+from gradserve_client.importing import DEFAULT_LIMITS, Budget, Imported, ImportLimits
+from gradserve_client.onnx.importer import dtype_of, import_model, inputs_of
+from gradserve_client.onnx.reading import array_bytes, read_model
 
 
 def import_file(
     file: str | os.PathLike[str],
     examples: Mapping[str, Any],
     shapes: Mapping[str, Sequence[int]],
+    *,
+    limits: ImportLimits = DEFAULT_LIMITS,
     **options: Any,
 ) -> Imported:
     """A file's model as a graph, as `import_model` gives it with these options.
@@ -25,17 +28,18 @@ def import_file(
     Inputs without an example have a random one, of the shape that is given or else of the file's. Raises InputError for
     shapes that neither says, and what `import_model` raises.
     """
-    model = read_model(file)
+    budget = Budget(limits, "the model")
+    model = read_model(file, budget)
     rng = np.random.default_rng(0)
     stated = inputs_of(model)
     unknown = sorted((shapes.keys() | examples.keys()) - {each.name for each in stated})
     if unknown:
         raise InputError(f"{unknown[0]!r} is no input of the model")
-    made = {each.name: _made(each, shapes.get(each.name), rng) for each in stated if each.name not in examples}
-    return import_model(model, {**examples, **made}, **options)
+    made = {each.name: _made(each, shapes.get(each.name), rng, budget) for each in stated if each.name not in examples}
+    return import_model(model, {**examples, **made}, limits=limits, **options)
 
 
-def _made(stated: ValueInfoProto, shape: Sequence[int] | None, rng: np.random.Generator) -> Any:
+def _made(stated: ValueInfoProto, shape: Sequence[int] | None, rng: np.random.Generator, budget: Budget) -> Any:
     if not stated.type.HasField("tensor_type"):
         return []
     tensor = stated.type.tensor_type
@@ -45,7 +49,12 @@ def _made(stated: ValueInfoProto, shape: Sequence[int] | None, rng: np.random.Ge
             told = f"leaves {', '.join(open_)} open" if open_ else "has none"
             raise InputError(f"the shape of {stated.name!r} {told} in the file: state it, as {stated.name}=2x3")
         shape = [dim.dim_value for dim in tensor.shape.dim]
-    dtype = helper.tensor_dtype_to_np_dtype(tensor.elem_type)
+    if any(extent < 0 for extent in shape):
+        raise InputError(f"the shape of {stated.name!r} is {[*shape]}, with a negative extent")
+    dtype = dtype_of(stated)
+    budget.locate("input", lambda: repr(stated.name))
+    # random numbers are drawn in float64
+    budget.hold(array_bytes(shape, np.dtype(np.float64)))
     if dtype.kind == "O":
         return np.full(shape, "", object)
     # numbers that are positions or lengths are in range wherever there is an entry

@@ -10,8 +10,9 @@ from onnx import AttributeProto, FunctionProto, GraphProto, NodeProto, defs, hel
 
 from gradserve_client.onnx.scope import Value
 
-#: a model's own functions by domain, name and overload
-Functions = Mapping[tuple[str, str, str], FunctionProto]
+#: domain, name and overload of a model's own function
+FunctionKey = tuple[str, str, str]
+Functions = Mapping[FunctionKey, FunctionProto]
 
 
 def schema_of(node: NodeProto, opsets: Mapping[str, int]) -> defs.OpSchema | None:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
-from onnx import ModelProto, TensorProto, ValueInfoProto, defs, helper, load, load_from_string, numpy_helper
+from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
 from gradserve_client.errors import InputError
 from gradserve_client.graph import Node
-from gradserve_client.importing import Blocked, Imported, Obstacles, SourceGraph
+from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, Imported, ImportLimits, Obstacles, SourceGraph
 from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
 from gradserve_client.onnx.notes_of import notes_of
+from gradserve_client.onnx.reading import Model, array_of, opsets_of, read_model
 from gradserve_client.onnx.scope import Known, Scope, Unknown, Value, named, unsendable
+from gradserve_client.onnx.sizes import held_bytes
 from gradserve_client.onnx.translator import Translator
 from gradserve_client.tensors import REALS, Array
 
-#: a model: a file, its bytes, or what the onnx package makes of either
-Model: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
 #: example inputs, by name or in order
 Inputs = Mapping[str, Any] | Sequence[Any]
 _TO_WIRE: Final = "cast it, and what is computed with it, to a dtype of the wire before exporting"
@@ -34,6 +33,7 @@ def import_model(
     max_steps: int | None = None,
     free: Free = NOTHING_FREE,
     second: Inputs | None = None,
+    limits: ImportLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """A model of ONNX as a graph, for inputs of these shapes.
 
@@ -44,43 +44,29 @@ def import_model(
     Shapes are the example's, but for the extents of inputs that `free` has, axes by name: these may be any, as
     `second`, example inputs that differ in all of them, has to show.
 
-    Raises ImportRefused with all that cannot be said, and InputError for what is no model, and for inputs that are not
-    its own.
+    `limits` bounds what the import of each example may use, whatever the file says. Files with external data are read
+    from the model's folder alone, and only where `model` is a path.
+
+    Raises ImportRefused with all that cannot be said, and beyond the limits; and InputError for what is no model, and
+    for inputs that are not its own.
     """
-    read = read_model(model)
-    first = _imported(read, _by_name(read, inputs), constants, parameters, max_steps)
+    read = read_model(model, Budget(limits, "the model"))
+    options = _Options(constants, parameters, max_steps, limits)
+    first = _imported(read, _by_name(read, inputs), options)
     if not free and second is None:
         return first
     examples = _by_name(read, inputs), _by_name(read, second if second is not None else {})
     require_second(free, *examples)
-    return joined(first, _imported(read, examples[1], constants, parameters, max_steps), free)
+    return joined(first, _imported(read, examples[1], options), free)
 
 
-def read_model(model: Model) -> ModelProto:
-    """A model, read. Raises InputError for what is none, or newer than this onnx."""
-    try:
-        if isinstance(model, bytes):
-            read = load_from_string(model)
-        else:
-            read = load(os.fspath(model)) if isinstance(model, str | os.PathLike) else model
-    except (OSError, ValueError) as error:
-        raise InputError(f"this is no model of ONNX: {error}") from error
-    except Exception as error:  # of protobuf, which has several
-        raise InputError(f"this is no model of ONNX: {type(error).__name__}: {error}") from error
-    if not read.graph.output:
-        raise InputError("this is no model of ONNX: it has no outputs")
-    newest = defs.onnx_opset_version()
-    opset = _opsets(read).get("", newest)
-    if opset > newest:
-        raise InputError(
-            f"the model is of opset {opset}, and this onnx knows none beyond {newest}: install a newer one"
-        )
-    return read
+class _Options(NamedTuple):
+    """How a model is imported."""
 
-
-def _opsets(model: ModelProto) -> dict[str, int]:
-    """Versions by domain; the default domain has two names."""
-    return {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
+    constants: Collection[str]
+    parameters: Collection[str] | None
+    max_steps: int | None
+    limits: ImportLimits
 
 
 def inputs_of(model: ModelProto) -> list[ValueInfoProto]:
@@ -104,13 +90,22 @@ def _by_name(model: ModelProto, inputs: Inputs) -> dict[str, Any]:
     return {each.name: _example(each, given[each.name]) for each in model.graph.input if each.name in given}
 
 
+def dtype_of(stated: ValueInfoProto) -> np.dtype[Any]:
+    """Give the dtype that a model states for an input. Raises InputError for one that ONNX does not define."""
+    element = stated.type.tensor_type.elem_type
+    if element not in helper.get_all_tensor_dtypes():
+        raise InputError(f"{stated.name!r} has the element type {element}, which ONNX does not define")
+    dtype: np.dtype[Any] = helper.tensor_dtype_to_np_dtype(element)
+    return dtype
+
+
 def _example(stated: Any, value: Any) -> Any:
     """An example as an array of the dtype that the model states; what is no array is left as it is."""
     if isinstance(value, TensorProto):
         value = numpy_helper.to_array(value)
     if not stated.type.HasField("tensor_type") or value is None or isinstance(value, list):
         return value
-    dtype = helper.tensor_dtype_to_np_dtype(stated.type.tensor_type.elem_type)
+    dtype = dtype_of(stated)
     array = np.asarray(value)
     if array.dtype == dtype:
         return array
@@ -121,29 +116,23 @@ def _example(stated: Any, value: Any) -> Any:
     return array.astype(dtype)
 
 
-def _imported(
-    model: ModelProto,
-    inputs: Mapping[str, Any],
-    constants: Collection[str],
-    parameters: Collection[str] | None,
-    max_steps: int | None,
-) -> Imported:
+def _imported(model: ModelProto, inputs: Mapping[str, Any], options: _Options) -> Imported:
+    name = f"the model {model.graph.name!r}" if model.graph.name else "the model"
+    budget = Budget(options.limits, name)
     functions = {(each.domain, each.name, each.overload): each for each in model.functions}
-    translator = Translator(functions, max_steps)
-    scope = Scope(SourceGraph(), _opsets(model))
-    leaves = _initialisers(model, scope, inputs, parameters)
-    fed = _inputs(scope, inputs, constants, translator.obstacles)
+    translator = Translator(functions, budget, options.max_steps)
+    scope = Scope(SourceGraph(budget=budget), opsets_of(model))
+    leaves = _initialisers(model, scope, inputs, options.parameters, budget)
+    fed = _inputs(scope, inputs, options.constants, translator.obstacles)
     _require_names(model)
     translator.walk(model.graph.node, scope)
     outputs = _outputs(model, scope, translator.obstacles)
-    translator.obstacles.raise_all(
-        f"the model {model.graph.name!r}" if model.graph.name else "the model", translator.tally
-    )
+    translator.obstacles.raise_all(name, translator.tally)
     return _made(scope, fed, leaves, outputs, translator)
 
 
 def _initialisers(
-    model: ModelProto, scope: Scope, inputs: Mapping[str, Any], parameters: Collection[str] | None
+    model: ModelProto, scope: Scope, inputs: Mapping[str, Any], parameters: Collection[str] | None, budget: Budget
 ) -> dict[str, Value]:
     """The values of the file, of which floats may be trained: those by name."""
     if model.graph.sparse_initializer:
@@ -152,7 +141,9 @@ def _initialisers(
     for each in model.graph.initializer:
         if each.name in inputs:
             continue
-        array = numpy_helper.to_array(each)
+        array = array_of(each)
+        budget.locate("initializer", lambda each=each: repr(each.name))  # type: ignore[misc]
+        budget.hold(held_bytes([array]))
         trained = array.dtype.kind == "f" and array.dtype.name in REALS
         trained = trained and (parameters is None or each.name in parameters)
         known = Known.MODEL if trained else Known.CONSTANT

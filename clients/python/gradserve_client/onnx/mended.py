@@ -41,4 +41,9 @@ def _lrn(x: Any, alpha: float, beta: float, bias: float, size: int) -> Any:
     return (x / (bias + alpha / size * squares) ** beta).astype(x.dtype)
 
 
-_MENDED: Final[Mapping[str, Callable[..., Any]]] = {"LRN": _lrn}
+def _gather_elements(x: Any, indices: Any, axis: int) -> Any:
+    """Elements at positions along an axis. The evaluator takes a position that is far outside one extent at a time."""
+    return np.take_along_axis(x, indices, axis)
+
+
+_MENDED: Final[Mapping[str, Callable[..., Any]]] = {"GatherElements": _gather_elements, "LRN": _lrn}

@@ -10,10 +10,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, NodeProto, helper, numpy_helper
+from onnx import GraphProto, NodeProto, helper
 
-#: gives the outputs of a node for values of the names that it reads, in these opsets
-Evaluate = Callable[[NodeProto, Mapping[str, Any], Mapping[str, int]], list[Any]]
+from gradserve_client.importing import Budget
+from gradserve_client.onnx.reading import array_of
+from gradserve_client.onnx.sizes import held_bytes
+
+#: gives the outputs of a node for values of the names that it reads, in these opsets, and charges a budget
+Evaluate = Callable[[NodeProto, Mapping[str, Any], Mapping[str, int], Budget], list[Any]]
 
 
 def is_stepped(node: NodeProto) -> bool:
@@ -21,34 +25,45 @@ def is_stepped(node: NodeProto) -> bool:
     return node.domain in {"", "ai.onnx"} and node.op_type in {"If", "Loop", "Scan"}
 
 
-def stepped(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int], evaluate: Evaluate) -> list[Any]:
+def stepped(
+    node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int], evaluate: Evaluate, budget: Budget
+) -> list[Any]:
     """All outputs of such a node, those too that nobody asks for."""
     attrs = {each.name: helper.get_attribute_value(each) for each in node.attribute}
     operands = [values[name] if name else None for name in node.input]
 
     def run(body: GraphProto, given: Sequence[Any]) -> list[Any]:
-        return ran(body, given, values, opsets, evaluate)
+        budget.add_steps()
+        # what its nodes give is released with the iteration
+        with budget.temporary():
+            return _body_outputs(body, given, values, lambda each, seen: evaluate(each, seen, opsets, budget))
 
     if node.op_type == "If":
         return run(attrs["then_branch" if bool(np.all(operands[0])) else "else_branch"], [])
-    return _loop(operands, attrs["body"], run) if node.op_type == "Loop" else _scan(operands, attrs, run)
+    with budget.temporary():
+        if node.op_type == "Loop":
+            return _loop(operands, attrs["body"], run, budget)
+        return _scan(operands, attrs, run, budget)
 
 
-def ran(
-    body: GraphProto, given: Sequence[Any], around: Mapping[str, Any], opsets: Mapping[str, int], evaluate: Evaluate
+def _body_outputs(
+    body: GraphProto,
+    given: Sequence[Any],
+    around: Mapping[str, Any],
+    evaluate: Callable[[NodeProto, Mapping[str, Any]], list[Any]],
 ) -> list[Any]:
     """The outputs of a body for its inputs, and what it reads around."""
-    values = {**around, **{each.name: numpy_helper.to_array(each) for each in body.initializer}}
+    values = {**around, **{each.name: array_of(each) for each in body.initializer}}
     values |= {each.name: value for each, value in zip(body.input, given, strict=True)}
     for node in body.node:
-        values |= dict(zip(node.output, evaluate(node, values, opsets), strict=True))
+        values |= dict(zip(node.output, evaluate(node, values), strict=True))
     return [values[each.name] for each in body.output]
 
 
 Run = Callable[[GraphProto, Sequence[Any]], list[Any]]
 
 
-def _loop(operands: Sequence[Any], body: GraphProto, run: Run) -> list[Any]:
+def _loop(operands: Sequence[Any], body: GraphProto, run: Run, budget: Budget) -> list[Any]:
     most, holds, *carried = [*operands, None][: max(2, len(operands))]
     goes_on = True if holds is None else bool(np.all(holds))
     rows: list[list[Any]] = []
@@ -57,12 +72,13 @@ def _loop(operands: Sequence[Any], body: GraphProto, run: Run) -> list[Any]:
         again, *after = run(body, [np.asarray(step, np.int64), np.asarray(True), *carried])
         carried, row = after[: len(carried)], after[len(carried) :]
         rows.append(row)
+        budget.hold(held_bytes(row))
         goes_on, step = bool(np.all(again)), step + 1
     like = rows[0] if rows else run(body, [np.asarray(0, np.int64), np.asarray(True), *carried])[1 + len(carried) :]
     return [*carried, *_stacks(rows, like)]
 
 
-def _scan(operands: Sequence[Any], attrs: Mapping[str, Any], run: Run) -> list[Any]:
+def _scan(operands: Sequence[Any], attrs: Mapping[str, Any], run: Run, budget: Budget) -> list[Any]:
     body, count = attrs["body"], attrs["num_scan_inputs"]
     states, sequences = [*operands[:-count]], operands[-count:]
     axes = attrs.get("scan_input_axes") or [0] * count
@@ -74,6 +90,7 @@ def _scan(operands: Sequence[Any], attrs: Mapping[str, Any], run: Run) -> list[A
         after = run(body, [*states, *entries])
         states, row = after[: len(states)], after[len(states) :]
         rows.append(row)
+        budget.hold(held_bytes(row))
     nothing = [np.zeros(each.shape[1:], each.dtype) for each in turned]
     like = rows[0] if rows else run(body, [*states, *nothing])[len(states) :]
     stacks = _stacks(rows, like)

@@ -9,7 +9,16 @@ import torch
 from torch.utils import _pytree as pytree
 
 from gradserve_client.graph import Node
-from gradserve_client.importing import Blocked, Imported, Note, Obstacles, SourceGraph
+from gradserve_client.importing import (
+    DEFAULT_LIMITS,
+    Blocked,
+    Budget,
+    Imported,
+    ImportLimits,
+    Note,
+    Obstacles,
+    SourceGraph,
+)
 from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
 from gradserve_client.tensors import Array
 from gradserve_client.torch.exporting import exported
@@ -28,6 +37,7 @@ def import_module(
     free: Free | None = None,
     second: Sequence[Any] | None = None,
     second_kwargs: Mapping[str, Any] | None = None,
+    limits: ImportLimits = DEFAULT_LIMITS,
 ) -> Imported:
     """A module of PyTorch as a graph, for arguments of these shapes, in train or eval mode as it is.
 
@@ -38,30 +48,34 @@ def import_module(
     called `output`, several `output.0`, `output.1`, …; what is in a dict or a dataclass has its names.
 
     Shapes are the example's, but for the extents of inputs that `free` has, axes by name: these may be any, as
-    `second` and `second_kwargs`, arguments that differ in all of them, have to show.
+    `second` and `second_kwargs`, arguments that differ in all of them, have to show. `limits` bounds what the import of
+    each example may use.
 
-    Raises ImportRefused with all that cannot be said, and InputError for what torch.export cannot trace.
+    Raises ImportRefused with all that cannot be said, and beyond the limits; and InputError for what torch.export
+    cannot trace.
     """
-    first = _imported(module, args, kwargs or {})
+    first = _imported(module, args, kwargs or {}, limits)
     if not free and second is None and second_kwargs is None:
         return first[0]
-    other = _imported(module, second or (), second_kwargs or {})
+    other = _imported(module, second or (), second_kwargs or {}, limits)
     free = free or NOTHING_FREE
     require_second(free, first[1], other[1])
     return joined(first[0], other[0], free)
 
 
 def _imported(
-    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any]
+    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any], limits: ImportLimits
 ) -> tuple[Imported, dict[str, Array]]:
     """A module, and the examples of its inputs by name."""
     obstacles, remarks = Obstacles(), list[Note]()
     program = exported(module, args, kwargs, obstacles, remarks)
-    translator = Translator(SourceGraph(), obstacles)
+    name = f"the module {type(module).__name__}"
+    budget = Budget(limits, name)
+    translator = Translator(SourceGraph(budget=budget), obstacles, budget)
     leaves = Leaves(module, program, translator)
     translator.walk(program.graph)
     outputs, buffers = _results(program, leaves, translator)
-    obstacles.raise_all(f"the module {type(module).__name__}", translator.tally)
+    obstacles.raise_all(name, translator.tally)
     made = _made(leaves, outputs, buffers, translator, remarks)
     examples = pytree.tree_leaves((tuple(args), dict(kwargs)))
     tensors = [each.numpy(force=True) for each in examples if isinstance(each, torch.Tensor)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, Final
 
 import torch
@@ -11,7 +12,7 @@ from torch.fx import Graph
 from torch.fx import Node as Step
 
 from gradserve_client.graph import Node
-from gradserve_client.importing import Blocked, Note, Obstacles, SourceGraph
+from gradserve_client.importing import Blocked, Budget, Note, Obstacles, SourceGraph
 from gradserve_client.importing.notes import Tally
 from gradserve_client.torch.call import Call, Result, Said
 from gradserve_client.torch.families.complex_numbers import TAKE_COMPLEX
@@ -39,11 +40,12 @@ def name_of(target: Any) -> str:
 class Translator:
     """Says the nodes of one program. What it cannot say is in `obstacles`, what it said in `tally`."""
 
-    def __init__(self, graph: SourceGraph, obstacles: Obstacles) -> None:
+    def __init__(self, graph: SourceGraph, obstacles: Obstacles, budget: Budget) -> None:
         self.graph = graph
         self.obstacles = obstacles
         self.tally = Tally()
         self.remarks: list[Note] = []
+        self._budget = budget
         self._values: dict[Step, Any] = {}
 
     def give(self, step: Step, value: Value | None) -> None:
@@ -81,6 +83,8 @@ class Translator:
             self.remarks.append(Note("op", name, 1, _UNCHECKED))
             return None
         before = len(self.graph)
+        self._budget.locate(name, partial(place_of, step))
+        self._budget.add_steps()
         try:
             return self._by_rule(step, name)
         except Blocked as blocked:

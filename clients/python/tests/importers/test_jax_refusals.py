@@ -17,7 +17,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from gradserve_client.importing import ImportRefused
+from gradserve_client.importing import ImportLimits, ImportRefused
 from gradserve_client.jax import import_function
 
 X = np.array([[1.0, 2.0], [0.5, 3.0]])
@@ -224,3 +224,20 @@ def test_older_rules_of_threefry_are_refused() -> None:
 def test_a_while_in_a_program_that_jits_is_placed_where_it_was_written() -> None:
     error = refused(jax.jit(partial(endless)), X)
     assert line_of(endless) in str(error)
+
+
+@pytest.mark.parametrize("limit", ["nodes", "steps"])
+def test_an_unrolled_scan_ends_at_the_limits(limit: str) -> None:
+    def endless_scan(x: Any) -> Any:
+        return lax.scan(lambda c, _: (jnp.sin(c), None), x, length=10**12)[0]
+
+    limits = ImportLimits(**{limit: 100})
+    error = refused(endless_scan, X, unroll=True, limits=limits)
+    assert f"the import would exceed its limit of 100 {limit}" in str(error)
+    assert import_function(endless_scan, X, limits=limits).outputs
+
+
+def test_constants_of_a_function_count_as_bytes() -> None:
+    large = np.ones((100, 2))
+    error = refused(lambda x: x + large[:2] + large.sum(), X, limits=ImportLimits(bytes=8))
+    assert "its limit of 8 bytes" in str(error)

@@ -18,7 +18,7 @@ from torch.nn import functional as F  # noqa: E402
 
 from clients.python.tests import torch_ops  # noqa: E402
 from clients.python.tests.importers.torch_made import Of, normal  # noqa: E402
-from gradserve_client.importing import ImportRefused  # noqa: E402
+from gradserve_client.importing import ImportLimits, ImportRefused  # noqa: E402
 from gradserve_client.torch import import_module  # noqa: E402
 from gradserve_client.torch.families.refused import REFUSED  # noqa: E402
 from gradserve_client.torch.rules import RULES  # noqa: E402
@@ -171,6 +171,18 @@ def test_an_older_pytorch_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch, "__version__", "2.12.1")
     with pytest.raises(gs.InputError, match=r"made for PyTorch 2\.13 and newer: 2\.12\.1"):
         import_module(Of(torch.sin), [X])
+
+
+@pytest.mark.parametrize("limit", ["nodes", "steps", "bytes"])
+def test_a_module_beyond_the_limits_is_refused(limit: str) -> None:
+    def repeated(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(50):
+            x = x.sin() + torch.arange(4)
+        return x
+
+    with pytest.raises(ImportRefused, match=rf"the import would exceed its limit of 40 {limit}"):
+        import_module(Of(repeated), [X], limits=ImportLimits(**{limit: 40}))
+    assert import_module(Of(repeated), [X]).outputs
 
 
 def test_every_core_op_has_a_rule_or_a_reason() -> None:

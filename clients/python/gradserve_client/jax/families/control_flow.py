@@ -54,6 +54,7 @@ def _unrolled(call: Call, closed: Any, consts: int, carries: int, length: int) -
     rows: dict[int, list[Value]] = {}
     steps = range(length)
     for step in reversed(steps) if call.params["reverse"] else steps:
+        call.translator.budget.add_steps()
         entries = [_entry(value).with_node(call.scope.node_of(value).select(step)) for value in sequences]
         results = call.inline(closed, [*given, *carried, *entries])
         carried, rows[step] = results[:carries], results[carries:]

@@ -29,6 +29,9 @@ def _outputs(made: Made) -> Sequence[Node]:
 def if_(call: Call) -> Said:
     """Both branches, of which one runs; or, where the condition is known, that one's nodes alone."""
     branches = [call.body("then_branch"), call.body("else_branch")]
+    counts = [len(branch.output) for branch in branches]
+    if counts[0] != counts[1]:
+        raise Blocked(f"its branches have {counts[0]} and {counts[1]} results")
     if call.value().known is not Known.DATA:
         return call.bodies.inline(branches[0] if bool(call.static(0, "condition").reshape(-1)[0]) else branches[1])
     consts = call.bodies.consts(*branches)

@@ -13,7 +13,26 @@ _QUANTISED: Final = (
 _STRINGS: Final = ("it is of strings, which are no tensors of the wire", "")
 _SEQUENCES: Final = ("it is of sequences or optionals, which are no tensors", "")
 _SHAPE_BY_DATA: Final = ("how large its result is depends on the values of the data", "")
-_TREES: Final = ("it is of classical models, in the domain ai.onnx.ml", "")
+#: ops of the domain ai.onnx.ml
+CLASSICAL: Final = ("it is of classical models, in the domain ai.onnx.ml", "")
+
+_OF_STRINGS: Final = ("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer")
+_OF_SEQUENCES: Final = (
+    "ConcatFromSequence",
+    "Optional",
+    "OptionalGetElement",
+    "OptionalHasElement",
+    "SequenceAt",
+    "SequenceConstruct",
+    "SequenceEmpty",
+    "SequenceErase",
+    "SequenceInsert",
+    "SequenceLength",
+    "SequenceMap",
+    "SplitToSequence",
+)
+#: ops that the importer does not even run on the example: what they take is not bounded by the size of their results
+NOT_RUN: Final = frozenset({*_OF_STRINGS, *_OF_SEQUENCES, "ImageDecoder"})
 
 #: why, and a way round it
 REFUSED: Final[Mapping[str, tuple[str, str]]] = {
@@ -32,24 +51,8 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
         ),
         _QUANTISED,
     ),
-    **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer"), _STRINGS),
-    **dict.fromkeys(
-        (
-            "ConcatFromSequence",
-            "Optional",
-            "OptionalGetElement",
-            "OptionalHasElement",
-            "SequenceAt",
-            "SequenceConstruct",
-            "SequenceEmpty",
-            "SequenceErase",
-            "SequenceInsert",
-            "SequenceLength",
-            "SequenceMap",
-            "SplitToSequence",
-        ),
-        _SEQUENCES,
-    ),
+    **dict.fromkeys(_OF_STRINGS, _STRINGS),
+    **dict.fromkeys(_OF_SEQUENCES, _SEQUENCES),
     "ImageDecoder": ("it reads files of images", "decode them before, and pass the pixels"),
     **dict.fromkeys(("NonMaxSuppression", "NonZero", "Unique"), _SHAPE_BY_DATA),
     **dict.fromkeys(
@@ -57,6 +60,6 @@ REFUSED: Final[Mapping[str, tuple[str, str]]] = {
             f"ai.onnx.ml.{op}"
             for op in ("ArrayFeatureExtractor", "Binarizer", "LabelEncoder", "TreeEnsemble", "TreeEnsembleClassifier")
         ),
-        _TREES,
+        CLASSICAL,
     ),
 }

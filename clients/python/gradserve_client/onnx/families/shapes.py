@@ -70,6 +70,8 @@ def slice_(call: Call) -> Said:
     rank = call.rank()
     axes = [axis % rank for axis in call.ints(3, "axes") or range(len(starts))]
     steps = call.ints(4, "steps") or [1] * len(starts)
+    if not len(starts) == len(stops) == len(axes) == len(steps):
+        raise Blocked("its starts, ends, axes and steps are not of one length")
     reads = [range(extent) for extent in call.shape()]
     for axis, start, stop, step in zip(axes, starts, stops, steps, strict=True):
         # ONNX clamps an end before the front, which Python would count from the back

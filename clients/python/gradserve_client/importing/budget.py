@@ -1,0 +1,87 @@
+"""Limits on what one import may use, and the account of what it has used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+
+from gradserve_client.errors import InputError
+from gradserve_client.importing.obstacles import ImportRefused, Obstacle
+
+
+@dataclass(frozen=True)
+class ImportLimits:
+    """Upper limits for one import, so that a small model cannot use up the machine.
+
+    `nodes` counts the nodes that the importer writes into the graph and its functions. `steps` counts the nodes of the
+    model each time that the importer translates or runs them: in every call of a function, and in every iteration of a
+    loop. A node that is run counts once more for each MiB that it reads and writes. `bytes` bounds the arrays that the
+    importer holds at the same time, the model's own tensors among them.
+    """
+
+    nodes: int = 1_000_000
+    steps: int = 200_000
+    bytes: int = 8 * 2**30
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            limit = getattr(self, field.name)
+            if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+                raise InputError(f"the limit of {field.name} is a whole number of at least 1, and not {limit!r}")
+
+
+DEFAULT_LIMITS = ImportLimits()
+
+
+class Budget:
+    """What one import has used of its limits. Every method that adds raises ImportRefused beyond the limit."""
+
+    def __init__(self, limits: ImportLimits, model: str) -> None:
+        self.limits = limits
+        self.nodes = 0
+        self.steps = 0
+        self.bytes = 0
+        self._model = model
+        self._op = "model"
+        self._place: Callable[[], str] = lambda: "its start"
+
+    def locate(self, op: str, place: Callable[[], str]) -> None:
+        """Set the node of the model that messages name. `place` is called when a message needs it."""
+        self._op, self._place = op, place
+
+    def add_node(self) -> None:
+        """Count a node that is written into the graph."""
+        self.nodes += 1
+        if self.nodes > self.limits.nodes:
+            raise self._refusal("nodes")
+
+    def add_steps(self, count: int = 1) -> None:
+        """Count nodes of the model that are translated or run."""
+        self.steps += count
+        if self.steps > self.limits.steps:
+            raise self._refusal("steps")
+
+    def require(self, count: int) -> None:
+        """Raise ImportRefused unless so many more bytes fit, without counting them."""
+        if self.bytes + count > self.limits.bytes:
+            raise self._refusal("bytes")
+
+    def hold(self, count: int) -> None:
+        """Count the bytes of arrays that stay in memory."""
+        self.require(count)
+        self.bytes += count
+
+    @contextmanager
+    def temporary(self) -> Iterator[None]:
+        """Release on leaving what was held within."""
+        held = self.bytes
+        try:
+            yield
+        finally:
+            self.bytes = held
+
+    def _refusal(self, kind: str) -> ImportRefused:
+        reason = f"the import would exceed its limit of {getattr(self.limits, kind)} {kind}"
+        way_round = f"raise it with limits=ImportLimits({kind}=...), or --limit-{kind}, if you trust the model"
+        return ImportRefused(self._model, [Obstacle(self._op, reason, way_round, (self._place(),))])

@@ -1,0 +1,171 @@
+"""Reading of models: every tensor and every name of a file is checked before anything is translated.
+
+A file comes from anywhere. Once `read_model` returns, each tensor holds its data, as much as its shape says; external
+data has been read, and only from regular files in the model's folder.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from onnx import ModelProto, TensorProto, defs, helper, load, load_from_string, numpy_helper
+
+from gradserve_client.errors import InputError
+from gradserve_client.importing import Budget
+from gradserve_client.tensors import Array
+
+#: a model: a file, its bytes, or what the onnx package makes of either
+Model: TypeAlias = str | os.PathLike[str] | bytes | ModelProto
+
+
+def read_model(model: Model, budget: Budget) -> ModelProto:
+    """Read a model, with its external data.
+
+    Raises InputError for what is not a model, for one that is newer than this onnx, and for tensors that cannot be
+    read; and ImportRefused where the model exceeds the budget.
+    """
+    folder = None if isinstance(model, bytes | ModelProto) else Path(model).parent
+    try:
+        parsed = _parsed(model, budget)
+        tensors = [*_tensors(parsed)]
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:
+        raise InputError(f"this is no model of ONNX: {error}") from error
+    except Exception as error:  # of protobuf, which has several
+        raise InputError(f"this is no model of ONNX: {type(error).__name__}: {error}") from error
+    if not parsed.graph.output:
+        raise InputError("this is no model of ONNX: it has no outputs")
+    for tensor in tensors:
+        _check(tensor, folder, budget)
+    _check_opsets(parsed)
+    return parsed
+
+
+def _parsed(model: Model, budget: Budget) -> ModelProto:
+    if isinstance(model, ModelProto):
+        return model
+    if isinstance(model, bytes):
+        return load_from_string(model)
+    path = Path(model)
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file")
+    budget.require(path.stat().st_size)
+    return load(path, load_external_data=False)
+
+
+def _tensors(model: ModelProto) -> Iterator[TensorProto]:
+    """Yield every tensor of a model, wherever it stands. Raises InputError for a name that is not UTF-8."""
+    rest: list[Any] = [model]
+    while rest:
+        message = rest.pop()
+        if isinstance(message, TensorProto):
+            yield message
+            continue
+        for field, value in message.ListFields():
+            if field.message_type is not None:
+                rest += [value] if hasattr(value, "ListFields") else value
+            elif field.type == field.TYPE_STRING:
+                # protobuf gives bytes where it cannot decode
+                for text in [value] if isinstance(value, str | bytes) else value:
+                    if isinstance(text, bytes):
+                        raise InputError(f"this is no model of ONNX: {text!r} in it is not UTF-8")
+
+
+def _check_opsets(model: ModelProto) -> None:
+    newest = defs.onnx_opset_version()
+    for domain, version in opsets_of(model).items():
+        if not 0 <= version < 2**31:
+            raise InputError(f"the model states version {version} of the opset {domain or 'ai.onnx'!r}")
+        if not domain and version > newest:
+            raise InputError(
+                f"the model is of opset {version}, and this onnx knows none beyond {newest}: install a newer one"
+            )
+
+
+def opsets_of(model: ModelProto) -> dict[str, int]:
+    """Give the versions of opsets by domain; the default domain has two names."""
+    return {"" if each.domain == "ai.onnx" else each.domain: each.version for each in model.opset_import}
+
+
+def _check(tensor: TensorProto, folder: Path | None, budget: Budget) -> None:
+    """Read external data into the tensor, and raise InputError where its data are not those of its type and shape."""
+    name, shape = repr(tensor.name), [*tensor.dims]
+    budget.locate("tensor", lambda: name)
+    if tensor.data_type not in helper.get_all_tensor_dtypes():
+        raise InputError(f"the tensor {name} has the element type {tensor.data_type}, which ONNX does not define")
+    if any(extent < 0 for extent in shape):
+        raise InputError(f"the tensor {name} has the shape {shape}, with a negative extent")
+    dtype = helper.tensor_dtype_to_np_dtype(tensor.data_type)
+    budget.hold(array_bytes(shape, dtype))
+    if tensor.data_location == TensorProto.EXTERNAL:
+        _read_external(tensor, folder, budget)
+    array_of(tensor)
+
+
+def array_bytes(shape: Any, dtype: np.dtype[Any]) -> int:
+    """Give the bytes of an array. An extent of 0 counts as 1: a loop over another axis takes its time."""
+    return math.prod(max(1, int(extent)) for extent in shape) * dtype.itemsize
+
+
+def array_of(tensor: TensorProto) -> Array:
+    """Give the array that a tensor holds. Raises InputError where its data do not fit its shape."""
+    try:
+        array: Array = numpy_helper.to_array(tensor)
+    except Exception as error:  # onnx raises whatever NumPy raises
+        raise InputError(
+            f"the tensor {tensor.name!r} of shape {[*tensor.dims]} cannot be read: {type(error).__name__}: {error}"
+        ) from error
+    if array.shape != tuple(tensor.dims):
+        raise InputError(f"the tensor {tensor.name!r} states the shape {[*tensor.dims]}, and holds {[*array.shape]}")
+    return array
+
+
+def _read_external(tensor: TensorProto, folder: Path | None, budget: Budget) -> None:
+    """Move the data of a tensor from its file into the tensor."""
+    stated = {entry.key: entry.value for entry in tensor.external_data}
+    location = stated.get("location", "")
+    if folder is None:
+        raise InputError(
+            f"the data of the tensor {tensor.name!r} are in the file {location!r}, which is read only for a model that "
+            "is imported by its path: pass the path in place of bytes"
+        )
+    path = _inside(folder, location, tensor.name)
+    size = path.stat().st_size
+    offset = _whole(stated.get("offset", "0"), "offset", tensor.name)
+    length = _whole(stated.get("length", str(max(0, size - offset))), "length", tensor.name)
+    if offset + length > size:
+        raise InputError(
+            f"the data of the tensor {tensor.name!r} are {length} bytes at {offset} of {location!r}, which has {size}"
+        )
+    budget.require(length)
+    with path.open("rb") as file:
+        file.seek(offset)
+        tensor.raw_data = file.read(length)
+    tensor.data_location = TensorProto.DEFAULT
+    del tensor.external_data[:]
+
+
+def _inside(folder: Path, location: str, name: str) -> Path:
+    """Give the file of a location, links resolved. Raises InputError for anything but a regular file in the folder."""
+    try:
+        path = (folder / location).resolve(strict=True)
+        inside = path.is_relative_to(folder.resolve()) and path.is_file()
+    except (OSError, ValueError, RuntimeError) as error:  # links in a circle are a RuntimeError
+        raise InputError(f"the data of the tensor {name!r} cannot be read from {location!r}: {error}") from error
+    if not inside:
+        raise InputError(
+            f"the data of the tensor {name!r} are in {location!r}, which is not a regular file in the model's folder"
+        )
+    return path
+
+
+def _whole(stated: str, what: str, name: str) -> int:
+    if not (stated.isascii() and stated.isdecimal() and len(stated) < 20):
+        raise InputError(f"the external data of the tensor {name!r} have the {what} {stated!r}, which is no position")
+    return int(stated)
