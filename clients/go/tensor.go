@@ -25,6 +25,9 @@ type Tensor struct {
 // mostAxes is as many as NumPy's arrays have at most.
 const mostAxes = 64
 
+// mostBytes is more than the extents of a shape other than 0 may make.
+const mostBytes = 1 << 53
+
 // NewTensor is the tensor that has these elements, without copying them; no extents are the shape of a single number.
 // It fails with an InputError where they are more or fewer than the shape has.
 func NewTensor[T Element](elements []T, shape ...int) (*Tensor, error) {
@@ -73,7 +76,7 @@ func tensorOf(dtype DType, shape []int, raw []byte) (*Tensor, error) {
 	return &Tensor{dtype, append([]int{}, shape...), raw}, nil
 }
 
-// bytesOf is how many bytes a shape has; as many as none can be where that is beyond 64 bits.
+// bytesOf is how many bytes a shape has. It fails where the extents other than 0 make 2⁵³ bytes or more.
 func bytesOf(shape []int, size int) (uint64, error) {
 	if len(shape) > mostAxes {
 		return 0, inputErrorf("a shape has at most %d axes, and this one %d", mostAxes, len(shape))
@@ -81,16 +84,16 @@ func bytesOf(shape []int, size int) (uint64, error) {
 	if slices.ContainsFunc(shape, func(extent int) bool { return extent < 0 }) {
 		return 0, inputErrorf("the extents of a shape are at least 0, and these are %v", shape)
 	}
-	if slices.Contains(shape, 0) {
-		return 0, nil
-	}
 	total := uint64(size)
 	for _, extent := range shape {
-		beyond, product := bits.Mul64(total, uint64(extent))
-		if beyond != 0 {
-			return ^uint64(0), nil
+		beyond, product := bits.Mul64(total, uint64(max(1, extent)))
+		if beyond != 0 || product >= mostBytes {
+			return 0, inputErrorf("the shape %v is too large: its extents other than 0 make 2^53 bytes or more", shape)
 		}
 		total = product
+	}
+	if slices.Contains(shape, 0) {
+		return 0, nil
 	}
 	return total, nil
 }

@@ -108,8 +108,18 @@ func TestShapesThatDoNotFitAreRefused(t *testing.T) {
 	if _, err := NewTensor([]uint8{1, 2, 3, 4}, 4, 1<<62+1); !isInput(err) {
 		t.Errorf("a product beyond 64 bits: %v", err)
 	}
-	if tensor, err := NewTensor([]int64{}, 0, 1<<62, 1<<62); err != nil || tensor.Len() != 0 {
+	if tensor, err := NewTensor([]int64{}, 0, 1<<48); err != nil || tensor.Len() != 0 {
 		t.Errorf("%v, %v", tensor, err)
+	}
+	for _, shape := range [][]int{{1 << 62, 0}, {0, 1 << 62, 1 << 62}, {1 << 50, 0}} {
+		if _, err := NewTensor([]int64{}, shape...); !isInput(err) {
+			t.Errorf("%v: %v", shape, err)
+		}
+	}
+	var malformed *MalformedError
+	text := []byte(`{"dtype": "float64", "shape": [4611686018427387904, 0], "data": []}`)
+	if err := new(Tensor).UnmarshalJSON(text); !errors.As(err, &malformed) {
+		t.Errorf("a huge shape in an answer: %v", err)
 	}
 	defer func() {
 		if recover() == nil {

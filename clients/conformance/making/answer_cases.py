@@ -225,6 +225,7 @@ def _not_promised() -> Iterator[Case]:
     )
     short = ANSWER["values"][0]["tensor"] | {"shape": [2]}
     unlike = ANSWER["values"][0]["tensor"] | {"dtype": DTYPE}
+    huge = {"dtype": "float64", "shape": [2**62, 0], "data": []}
     wrong: dict[str, Json] = {
         "a-page": html,
         "a-page-that-is-json": {"headers": {"Content-Type": "text/plain"}, "text": json.dumps(ANSWER)},
@@ -239,6 +240,7 @@ def _not_promised() -> Iterator[Case]:
         "a-file-without-a-response": {"hex": "0800000000000000" + "7b7d202020202020"},
         "a-tensor-too-short": {"json": ANSWER | {"values": [{"node": 1, "tensor": short}]}},
         "a-tensor-of-an-unknown-dtype": {"json": ANSWER | {"values": [{"node": 1, "tensor": unlike}]}},
+        "a-tensor-huge-and-empty": {"json": ANSWER | {"values": [{"node": 1, "tensor": huge}]}},
         "values-a-number": {"json": ANSWER | {"values": 1}},
         "an-entry-a-number": {"json": ANSWER | {"values": [1]}},
         "an-entry-without-a-tensor": {"json": ANSWER | {"values": [{"node": 1}]}},

@@ -66,6 +66,15 @@ ODD_FILES: Final[dict[str, tuple[bytes, Bits]]] = {
     "file-with-an-unknown-member": (file_of({"t": _entry() | {"codec": "none"}}, _DATA), _BITS),
 }
 
+#: shapes that no array has, although one without elements is as long as no data
+HUGE_SHAPES: Final[dict[str, list[int]]] = {
+    "huge-and-empty": [2**62, 0],
+    "empty-and-huge": [0, 2**62],
+    "twice-huge-and-empty": [2**62, 2**62, 0],
+    "huge-by-all-extents": [2**20, 2**20, 2**10, 0],
+    "huge": [2**62, 2**62],
+}
+
 BROKEN_FILES: Final[dict[str, bytes]] = {
     "nothing": b"",
     "shorter-than-a-length": b"\2\0\0",
@@ -93,6 +102,8 @@ BROKEN_FILES: Final[dict[str, bytes]] = {
     "shape-smaller": file_of({"t": _entry(shape=(1,))}, _DATA),
     "shape-overflow": file_of({"t": _entry("U8", (2**32, 2**32), (0, 0))}, b""),
     "shape-overflow-of-bytes": file_of({"t": _entry("F64", (2**61,), (0, 0))}, b""),
+    **{f"shape-{name}": file_of({"t": _entry("F64", shape, (0, 0))}, b"") for name, shape in HUGE_SHAPES.items()},
+    "shape-too-many-axes": file_of({"t": _entry("U8", (1,) * 65, (0, 1))}, b"\0"),
     "shape-beyond-64-bits": file_of({"t": _entry("U8", (2**64 + 16,), (0, 16))}, _DATA),
     "offsets-missing": file_of({"t": {"dtype": "F64", "shape": [2]}}, _DATA),
     "offsets-one": file_of({"t": _entry(span=(16,))}, _DATA),

@@ -11,7 +11,7 @@ import numpy as np
 
 from clients.conformance.bits import PARTS, SAFETENSORS, Array, Bits, array_of, bits_of, to_file, to_json
 from clients.conformance.cases import Case
-from clients.conformance.making.broken_files import BROKEN_FILES, ODD_FILES
+from clients.conformance.making.broken_files import BROKEN_FILES, HUGE_SHAPES, ODD_FILES
 
 #: integers up to here are the same to every reader of JSON
 _EXACT: Final = 2**53
@@ -152,6 +152,8 @@ def _refused() -> Iterator[Case]:
         "no-element-of-0-d": {"dtype": "int32", "shape": [], "hex": ""},
         "half-an-element": {"dtype": "float32", "shape": [1], "hex": "00" * 2},
         "elements-of-an-empty-one": {"dtype": "int8", "shape": [0, 4], "hex": "00" * 4},
+        "a-huge-empty-one": {"dtype": "float64", "shape": [2**62, 0], "hex": ""},
+        "too-many-axes": {"dtype": "int8", "shape": [1] * 65, "hex": "00"},
         "dtype-complex256": {"dtype": "complex256", "shape": [1], "hex": "00" * 32},
         "half-a-complex-number": {"dtype": "complex64", "shape": [1], "hex": "00" * 4},
         "parts-as-an-axis": {"dtype": "complex64", "shape": [1, 2], "hex": "00" * 8},
@@ -221,6 +223,10 @@ def _broken_json() -> dict[str, str]:
         "shape-no-list": '{"dtype": "float64", "shape": 1, "data": [1]}',
         "shape-overflow": '{"dtype": "uint8", "shape": [4294967296, 4294967296], "data_b64": ""}',
         "shape-overflow-to-four": '{"dtype": "uint8", "shape": [4, 4611686018427387905], "data_b64": "' + four + '"}',
+        **{f"shape-{name}": _stated("float64", shape, "[]") for name, shape in HUGE_SHAPES.items()},
+        "shape-huge-and-empty-in-base64": json.dumps({"dtype": "int64", "shape": [2**62, 0], "data_b64": ""}),
+        "shape-huge-with-an-element": _stated("float64", [2**62, 2**62], "[1]"),
+        "shape-too-many-axes": _stated("float64", [1] * 65, "[1]"),
         "rows": _stated("float64", [2, 1], "[[1], [2]]"),
         "data-string": _stated("float64", [1], '["1"]'),
         "data-null": _stated("float64", [1], "[null]"),

@@ -6,8 +6,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
-#include <optional>
 
 namespace gradserve {
 
@@ -15,6 +13,8 @@ static_assert(std::endian::native == std::endian::little, "elements are read whe
 
 /// As many as NumPy's arrays have at most.
 static constexpr std::size_t most_axes = 64;
+/// The extents of a shape other than 0 make fewer bytes.
+static constexpr std::uint64_t most_bytes = std::uint64_t{1} << 53;
 
 static std::string described(const Shape& shape) {
     std::string text = "[";
@@ -22,21 +22,22 @@ static std::string described(const Shape& shape) {
     return text + "]";
 }
 
-/// How many bytes a shape has; none where that is beyond 64 bits.
-static std::optional<std::uint64_t> bytes_of(const Shape& shape, std::size_t size) {
+/// How many bytes a shape has.
+static std::uint64_t bytes_of(const Shape& shape, std::size_t size) {
     if (shape.size() > most_axes)
         throw InputError("a shape has at most " + std::to_string(most_axes) + " axes, and this one " +
                          std::to_string(shape.size()));
     if (std::ranges::any_of(shape, [](std::int64_t extent) { return extent < 0; }))
         throw InputError("the extents of a shape are at least 0, and these are " + described(shape));
-    if (std::ranges::find(shape, 0) != shape.end()) return 0;
     std::uint64_t total = size;
     for (const std::int64_t extent : shape) {
-        const auto factor = static_cast<std::uint64_t>(extent);
-        if (total > std::numeric_limits<std::uint64_t>::max() / factor) return std::nullopt;
+        const auto factor = static_cast<std::uint64_t>(std::max<std::int64_t>(1, extent));
+        if (total > (most_bytes - 1) / factor)
+            throw InputError("the shape " + described(shape) +
+                             " is too large: its extents other than 0 make 2^53 bytes or more");
         total *= factor;
     }
-    return total;
+    return std::ranges::find(shape, 0) == shape.end() ? total : 0;
 }
 
 static bool is_aligned(const Bytes& bytes, std::size_t size) {

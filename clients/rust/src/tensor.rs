@@ -9,6 +9,8 @@ use crate::{DType, Error, Result};
 
 /// As many axes as NumPy's arrays have at most.
 const MOST_AXES: usize = 64;
+/// The extents of a shape other than 0 make fewer bytes.
+const MOST_BYTES: u64 = 1 << 53;
 
 /// An array with a dtype and a shape, whose elements lie row-major.
 ///
@@ -41,7 +43,12 @@ impl Tensor {
         if shape.len() > MOST_AXES {
             return Err(Error::input(format!("a shape has at most {MOST_AXES} axes, and this one {}", shape.len())));
         }
-        if size_of_shape(&shape, element.size) != Some(memory.len()) {
+        let Some(size) = size_of_shape(&shape, element.size) else {
+            return Err(Error::input(format!(
+                "{dtype} of shape {shape:?} is too large: its extents other than 0 make 2^53 bytes or more"
+            )));
+        };
+        if size != memory.len() {
             return Err(Error::input(format!("{dtype} of shape {shape:?} does not have {} bytes", memory.len())));
         }
         if element.kind == ElementKind::Bool && memory.bytes().iter().any(|&byte| byte > 1) {
@@ -100,12 +107,13 @@ impl Tensor {
     }
 }
 
-/// How many bytes a shape has; None where that is beyond what there can be.
+/// How many bytes a shape has; None where the extents other than 0 make [`MOST_BYTES`] or more.
 fn size_of_shape(shape: &[usize], size: usize) -> Option<usize> {
-    if shape.contains(&0) {
-        return Some(0);
+    let total = shape.iter().try_fold(size, |total, &extent| total.checked_mul(extent.max(1)))?;
+    if u64::try_from(total).ok()? >= MOST_BYTES {
+        return None;
     }
-    shape.iter().try_fold(size, |total, extent| total.checked_mul(*extent))
+    Some(if shape.contains(&0) { 0 } else { total })
 }
 
 /// Says what kind of tensor it is, and does not show the elements.

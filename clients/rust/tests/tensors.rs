@@ -131,7 +131,12 @@ fn shapes_that_do_not_fit_are_refused() {
     }
     // a product that is 4, but for 2⁶⁴
     assert!(Tensor::new([4, (1 << 62) + 1], vec![1u8, 2, 3, 4]).is_err());
-    assert_eq!(Tensor::new([0, 1 << 62, 1 << 62], Vec::<i64>::new()).unwrap().len(), 0);
+    assert_eq!(Tensor::new([0, 1 << 48], Vec::<i64>::new()).unwrap().len(), 0);
+    for shape in [vec![1 << 62, 0], vec![1 << 62, 1 << 62, 0], vec![0, 1 << 62, 1 << 62], vec![1 << 50, 0]] {
+        assert_eq!(Tensor::new(shape, Vec::<i64>::new()).unwrap_err().kind(), ErrorKind::Input);
+    }
+    let text = r#"{"dtype": "float64", "shape": [4611686018427387904, 0], "data": []}"#;
+    assert_eq!(Tensor::from_json(text).unwrap_err().kind(), ErrorKind::Malformed);
 }
 
 #[test]

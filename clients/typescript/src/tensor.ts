@@ -6,6 +6,11 @@ import { InputError } from "./errors.js";
 import { fromHalf, toHalf } from "./half.js";
 import { nameOf } from "./json.js";
 
+/** As many as NumPy's arrays have at most. */
+const MOST_AXES = 64;
+/** The extents of a shape other than 0 make fewer bytes. */
+const MOST_BYTES = 2n ** 53n;
+
 /** A complex number. */
 export interface Complex {
   readonly re: number;
@@ -39,7 +44,7 @@ export class Tensor<D extends Dtype = Dtype> {
   ) {
     const { Elements, kind } = known(dtype);
     if (!(data instanceof Elements)) throw new InputError(`${dtype} is held in ${Elements.name}, not ${nameOf(data)}`);
-    const wanted = sizeOf(shape) * BigInt(numbersOf(dtype));
+    const wanted = sizeOf(shape, dtype) * BigInt(numbersOf(dtype));
     if (BigInt(data.length) !== wanted) {
       const unit = kind === "complex" ? "real and imaginary parts" : "elements";
       throw new InputError(`${dtype} of shape [${shape.join(", ")}] has ${wanted} ${unit}, not ${data.length}`);
@@ -53,7 +58,7 @@ export class Tensor<D extends Dtype = Dtype> {
   static fromBytes<D extends Dtype>(bytes: Bytes, dtype: D, shape: Shape): Tensor<D> {
     const { Elements: ArrayType } = known(dtype);
     const width = ArrayType.BYTES_PER_ELEMENT;
-    const wanted = sizeOf(shape) * BigInt(width * numbersOf(dtype));
+    const wanted = sizeOf(shape, dtype) * BigInt(width * numbersOf(dtype));
     if (BigInt(bytes.length) !== wanted) {
       throw new InputError(`${dtype} of shape [${shape.join(", ")}] has ${wanted} bytes, not ${bytes.length}`);
     }
@@ -128,13 +133,22 @@ function known(dtype: Dtype): (typeof DTYPES)[Dtype] {
   return DTYPES[dtype];
 }
 
-/** The number of elements, which no overflow makes smaller. Throws InputError where this is no shape. */
-function sizeOf(shape: unknown): bigint {
+/** The number of elements, which no overflow makes smaller. Throws InputError where no tensor has this shape. */
+function sizeOf(shape: unknown, dtype: Dtype): bigint {
   if (!Array.isArray(shape)) throw new InputError("a shape is a list of extents");
+  if (shape.length > MOST_AXES) {
+    throw new InputError(`a shape has at most ${MOST_AXES} axes, and this one ${shape.length}`);
+  }
   if (!shape.every((extent) => Number.isSafeInteger(extent) && extent >= 0)) {
     throw new InputError("the extents of a shape are whole numbers of at least 0");
   }
-  return shape.reduce((size: bigint, extent: number) => size * BigInt(extent), 1n);
+  const width = BigInt(known(dtype).Elements.BYTES_PER_ELEMENT * numbersOf(dtype));
+  const bytes = shape.reduce((size: bigint, extent: number) => size * BigInt(extent || 1), width);
+  if (bytes >= MOST_BYTES) {
+    const told = shape.join(", ");
+    throw new InputError(`${dtype} of shape [${told}] is too large: its extents other than 0 make 2^53 bytes or more`);
+  }
+  return shape.includes(0) ? 0n : bytes / width;
 }
 
 /**

@@ -44,6 +44,16 @@ test("numbers and lists have the dtype that is said, or that of their like", () 
   assert.equal(tensor(new Uint16Array([0x3c00]), "float16").nested()?.toString(), "1");
 });
 
+test("shapes that do not fit are refused", () => {
+  const none = new Float64Array();
+  assert.equal(new Tensor("float64", [2 ** 48, 0], none).size, 0);
+  for (const shape of [[2 ** 62, 0], [2 ** 50, 0], [0, 2 ** 40, 2 ** 40], [-1, 0], [0.5, 0], Array(65).fill(0)]) {
+    assert.throws(() => new Tensor("float64", shape, none), InputError, `[${shape}]`);
+  }
+  const text = '{"dtype":"float64","shape":[4611686018427387904,0],"data":[]}';
+  assert.throws(() => fromJson(parse(text)), MalformedAnswerError);
+});
+
 test("what a dtype does not hold is refused", () => {
   const refused: [Parameters<typeof tensor>[0], Parameters<typeof tensor>[1]][] = [
     [1.5, "int32"],

@@ -19,6 +19,8 @@ import java.util.Arrays;
 public final class Tensor implements Value {
     /** As many as NumPy's arrays have at most. */
     private static final int MOST_AXES = 64;
+    /** The extents of a shape other than 0 make fewer bytes. */
+    private static final long MOST_BYTES = 1L << 53;
 
     private final DType dtype;
     private final long[] shape;
@@ -48,7 +50,7 @@ public final class Tensor implements Value {
         }
     }
 
-    /** How many bytes a shape has; as many as none can be where that is beyond 63 bits. */
+    /** How many bytes a shape has. */
     private static long byteCount(DType dtype, long[] shape) {
         if (shape.length > MOST_AXES) {
             throw new InputException("a shape has at most " + MOST_AXES + " axes, and this one " + shape.length);
@@ -56,14 +58,18 @@ public final class Tensor implements Value {
         if (Arrays.stream(shape).anyMatch(extent -> extent < 0)) {
             throw new InputException("the extents of a shape are at least 0, and these are " + Arrays.toString(shape));
         }
-        if (Arrays.stream(shape).anyMatch(extent -> extent == 0)) {
-            return 0;
+        long total = dtype.size();
+        for (long extent : shape) {
+            long factor = Math.max(1, extent);
+            if (total > (MOST_BYTES - 1) / factor) {
+                throw new InputException(
+                        "the shape "
+                                + Arrays.toString(shape)
+                                + " is too large: its extents other than 0 make 2^53 bytes or more");
+            }
+            total *= factor;
         }
-        try {
-            return Arrays.stream(shape).reduce(dtype.size(), Math::multiplyExact);
-        } catch (ArithmeticException beyond) {
-            return Long.MAX_VALUE;
-        }
+        return Arrays.stream(shape).anyMatch(extent -> extent == 0) ? 0 : total;
     }
 
     /**

@@ -138,7 +138,13 @@ class TensorTest {
         assertThrows(InputException.class, () -> Tensor.of(new double[2], -1, -2));
         assertThrows(InputException.class, () -> Tensor.of(new double[0], new long[65]));
         assertThrows(InputException.class, () -> Tensor.of(new double[0], 1L << 62, 4));
-        assertEquals(0, Tensor.of(new double[0], 1L << 62, 0).size());
+        assertEquals(0, Tensor.of(new double[0], 1L << 48, 0).size());
+        assertThrows(InputException.class, () -> Tensor.of(new double[0], 1L << 62, 0));
+        assertThrows(InputException.class, () -> Tensor.of(new double[0], 0, 1L << 62, 1L << 62));
+        assertThrows(InputException.class, () -> Tensor.of(new double[0], 1L << 50, 0));
+        assertThrows(
+            MalformedAnswerException.class,
+            () -> Tensor.fromJson("{\"dtype\":\"float64\",\"shape\":[4611686018427387904,0],\"data\":[]}"));
     }
 
     @Test
