@@ -161,13 +161,15 @@ def numbers(found: Any) -> list[float]:
     ids=["broken", "missing", "refused"],
 )
 def test_a_server_without_a_compiler(fault: str, said: str, wanted: Any) -> None:
-    """It says so once."""
+    """Each of its two workers says so at most once: a call of unknown cost goes to one, and a quick one to the other."""
     with served(fault, "--cache-dir", "none") as (process, client):
         assert [answer(client, layers(2)) for _ in range(3)] == [wanted] * 3
         wait_for(process, said)
         assert [answer(client, layers(3)) for _ in range(3)]
         assert answer(client, layers(2)) == wanted
-        assert ended(process, signal.SIGTERM) == []
+        rest = ended(process, signal.SIGTERM)
+        assert len(rest) <= 1
+        assert all(said in line for line in rest)
 
 
 @pytest.mark.slow
