@@ -161,7 +161,7 @@ def numbers(found: Any) -> list[float]:
     ids=["broken", "missing", "refused"],
 )
 def test_a_server_without_a_compiler(fault: str, said: str, wanted: Any) -> None:
-    """Each of its two workers says so at most once: a call of unknown cost goes to one, and a quick one to the other."""
+    """Each of its two workers says so once at most: one takes calls of unknown cost, the other quick ones."""
     with served(fault, "--cache-dir", "none") as (process, client):
         assert [answer(client, layers(2)) for _ in range(3)] == [wanted] * 3
         wait_for(process, said)
