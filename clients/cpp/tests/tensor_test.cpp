@@ -83,7 +83,7 @@ static void shapes_that_do_not_fit_are_refused() {
     for (const gs::Shape& shape : empty)
         CHECK(throws<gs::InputError>([&] { gs::Tensor(std::vector<double>{}, shape); }));
     CHECK(throws<gs::MalformedAnswer>(
-        [] { gs::decode_json(R"({"dtype": "float64", "shape": [4611686018427387904, 0], "data": []})"); }));
+        [] { return gs::decode_json(R"({"dtype": "float64", "shape": [4611686018427387904, 0], "data": []})"); }));
     CHECK(throws<gs::InputError>([] { gs::Tensor("complex256", {0}, {}); }));
     CHECK(throws<gs::InputError>([] { gs::Tensor(gs::DType::boolean, {1}, gs::Bytes(std::string("\2"))); }));
 }

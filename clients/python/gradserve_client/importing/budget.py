@@ -50,6 +50,11 @@ class Budget:
         """Set the node of the model that messages name. `place` is called when a message needs it."""
         self._op, self._place = op, place
 
+    @property
+    def location(self) -> str:
+        """The node of the model that is being imported, as messages name it."""
+        return f"{self._op} (at {self._place()})"
+
     def add_node(self) -> None:
         """Count a node that is written into the graph."""
         self.nodes += 1

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from onnx import ModelProto, TensorProto, ValueInfoProto, helper, numpy_helper
 
-from gradserve_client.errors import InputError
+from gradserve_client.errors import GradserveError, InputError
 from gradserve_client.graph import Node
 from gradserve_client.importing import DEFAULT_LIMITS, Blocked, Budget, Imported, ImportLimits, Obstacles, SourceGraph
 from gradserve_client.importing.free_extents import NOTHING_FREE, Free, joined, require_second
@@ -122,13 +122,18 @@ def _imported(model: ModelProto, inputs: Mapping[str, Any], options: _Options) -
     functions = {(each.domain, each.name, each.overload): each for each in model.functions}
     translator = Translator(functions, budget, options.max_steps)
     scope = Scope(SourceGraph(budget=budget), opsets_of(model))
-    leaves = _initialisers(model, scope, inputs, options.parameters, budget)
-    fed = _inputs(scope, inputs, options.constants, translator.obstacles)
-    _require_names(model)
-    translator.walk(model.graph.node, scope)
-    outputs = _outputs(model, scope, translator.obstacles)
-    translator.obstacles.raise_all(name, translator.tally)
-    return _made(scope, fed, leaves, outputs, translator)
+    try:
+        leaves = _initialisers(model, scope, inputs, options.parameters, budget)
+        fed = _inputs(scope, inputs, options.constants, translator.obstacles)
+        _require_names(model)
+        translator.walk(model.graph.node, scope)
+        outputs = _outputs(model, scope, translator.obstacles)
+        translator.obstacles.raise_all(name, translator.tally)
+        return _made(scope, fed, leaves, outputs, translator)
+    except GradserveError:
+        raise
+    except Exception as error:  # whatever a file contains, callers need to catch the importer's own errors alone
+        raise InputError(f"the importer fails on {budget.location}: {type(error).__name__}: {error}") from error
 
 
 def _initialisers(

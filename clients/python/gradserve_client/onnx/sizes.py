@@ -73,15 +73,15 @@ def _require_sound(node: NodeProto, attrs: Mapping[str, Any], operands: Sequence
 
 def _result_types(node: NodeProto, values: Mapping[str, Any], opsets: Mapping[str, int]) -> Mapping[str, TypeProto]:
     """Infer the types of results. Exporters write some nodes as only a newer version of the op allows."""
-    arrays = {name: values[name] for name in node.input if name and isinstance(values[name], np.ndarray)}
+    arrays = {name: values[name] for name in node.input if name}
+    if not all(isinstance(array, np.ndarray) for array in arrays.values()):
+        return {}  # a sequence or an optional is among the operands
     types = {name: _type_of(array) for name, array in arrays.items()}
     small = {
         name: numpy_helper.from_array(array)
         for name, array in arrays.items()
         if array.size <= _SHAPE_ELEMENTS and array.dtype.kind not in "OUS"
     }
-    if len(arrays) < sum(bool(name) for name in node.input):
-        return {}  # a sequence or an optional is among the operands
     imports = [helper.make_opsetid(domain, version) for domain, version in opsets.items()]
     failures = []
     for versions in (opsets, {node.domain: _NEWEST, "": _NEWEST}):

@@ -8,7 +8,6 @@ from typing import Any
 
 from onnx import FunctionProto, NodeProto, defs, helper
 
-from gradserve_client.errors import GradserveError, InputError
 from gradserve_client.graph import Node
 from gradserve_client.importing import Blocked, Budget, Note, Obstacles, Rule, SourceGraph
 from gradserve_client.importing.notes import Tally
@@ -65,7 +64,7 @@ class Translator:
     def walk(self, nodes: Iterable[NodeProto], scope: Scope) -> None:
         """Say all of these. The names of their outputs are in the scope then.
 
-        Raises ImportRefused beyond the budget, and InputError for a node on which the importer fails.
+        Raises ImportRefused beyond the budget.
         """
         if self._depth == _DEPTH:
             raise Blocked(f"bodies and functions are more than {_DEPTH} deep within one another")
@@ -75,13 +74,7 @@ class Translator:
                 # within bodies and functions, messages name the node of the model around
                 self._budget.locate(_op_of(node), partial(_place_of, node))
             self._budget.add_steps()
-            try:
-                self._walk_step(_Step(node, scope), scope)
-            except GradserveError:
-                raise
-            except Exception as error:
-                place, failure = _place_of(node), f"{type(error).__name__}: {error}"
-                raise InputError(f"the importer fails on {_op_of(node)} (at {place}): {failure}") from error
+            self._walk_step(_Step(node, scope), scope)
         self._depth -= 1
 
     def _walk_step(self, step: _Step, scope: Scope) -> None:

@@ -19,8 +19,9 @@ from onnx import TensorProto, helper  # noqa: E402 - it needs ONNX
 from clients.python.tests.importers.made import model  # noqa: E402
 from gradserve_client.importing import ImportLimits, ImportRefused, Rule  # noqa: E402
 from gradserve_client.importing.command import main  # noqa: E402
-from gradserve_client.onnx import import_file, import_model  # noqa: E402
+from gradserve_client.onnx import evaluating, import_file, import_model  # noqa: E402
 from gradserve_client.onnx.rules import RULES  # noqa: E402
+from gradserve_client.onnx.sizes import held_bytes  # noqa: E402
 
 X = np.ones((2, 3), np.float32)
 SMALL = ImportLimits(nodes=500, steps=500, bytes=2**20)
@@ -185,6 +186,7 @@ AMPLIFYING = {
     "no elements": "n = Constant <value_ints = [1000000000000, 0]> ()\n b = ConstantOfShape (n)",
     "Expand": "n = Constant <value_ints = [1000000, 1000000, 2, 3]> ()\n b = Expand (x, n)",
     "Tile": "n = Constant <value_ints = [1000000, 1000000]> ()\n b = Tile (x, n)",
+    "Tile by itself": "n = Constant <value_ints = [1000000000]> ()\n b = Tile (n, n)",
     "Range": (
         "z = Constant <value_int = 0> ()\n n = Constant <value_int = 1000000000000> ()\n"
         "o = Constant <value_int = 1> ()\n b = Range (z, n, o)"
@@ -231,6 +233,20 @@ AMPLIFYING = {
 }
 
 
+@pytest.fixture
+def _small_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have ONNX's evaluator fail for a node once it has computed a large result."""
+    compute = evaluating._by_reference
+
+    def computed(*arguments: Any) -> list[Any]:
+        results = compute(*arguments)
+        assert held_bytes(results) <= SMALL.bytes
+        return results
+
+    monkeypatch.setattr(evaluating, "_by_reference", computed)
+
+
+@pytest.mark.usefixtures("_small_results")
 @pytest.mark.parametrize("name", AMPLIFYING)
 def test_a_large_result_is_refused_before_it_is_computed(name: str) -> None:
     text = f"large (float[2,3] x) => (float y) {{ {AMPLIFYING[name]}\n y = ReduceSum <keepdims = 0> (b) }}"
@@ -257,8 +273,9 @@ def test_a_position_far_outside_is_refused() -> None:
 
 @pytest.mark.parametrize("axis", [-(2**63), -3, 2, 2**62])
 def test_an_axis_that_there_is_not_is_refused(axis: int) -> None:
-    body = f"{{ y = LayerNormalization <axis = {axis}> (x, s) }}"
-    made = model(f"norm (float[2,3] x, float[3] s) => (float[2,3] y) {body}")
+    made = model(
+        f"norm (float[2,3] x, float[3] s) => (float[2,3] y) {{ y = LayerNormalization <axis = {axis}> (x, s) }}"
+    )
     told = refusal(made, {"x": X, "s": np.ones(3, np.float32)})
     assert f"its axis is {axis}, and its operand has 2 axes" in told
 

@@ -106,6 +106,8 @@ def _widened(call: Call) -> Node:
 def lrn(call: Call) -> Said:
     """x / (bias + alpha / size · Σ x²)^beta, the sum over channels near by."""
     width = call.attrs["size"]
+    if width < 1:
+        raise Blocked(f"its size is {width}, and at least 1")
     before = (width - 1) // 2
     channels, rank = call.shape()[1], call.rank()
     squares = call.node().square().pad([0, 0, before, width - 1 - before, *[0] * (2 * (rank - 2))])
