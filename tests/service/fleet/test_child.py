@@ -48,7 +48,10 @@ def test_it_is_a_whole_server(child: ServerChild) -> None:
 
 
 def test_it_says_what_it_has_to_do(child: ServerChild) -> None:
-    assert child.work() == {"running": 0.0, "queued": 0.0, "workers": 1.0}
+    """Two workers are ready from the start, the quick one and the general one; the spare follows."""
+    work = child.work()
+    assert work.pop("workers") in {2.0, 3.0}
+    assert work == {"running": 0.0, "queued": 0.0}
 
 
 def test_its_metrics_are_not_where_callers_are(child: ServerChild) -> None:
@@ -67,7 +70,7 @@ def test_its_metrics_have_the_port_that_is_stated_once_it_is_free(monkeypatch: p
         made = ServerChild("127.0.0.1", {**SETTINGS, "metrics_host": "0.0.0.0", "metrics_port": port})
     try:
         assert httpx.get(f"http://127.0.0.1:{port}/metrics", trust_env=False).status_code == 200
-        assert made.work()["workers"] == 1.0
+        assert made.work()["workers"] in {2.0, 3.0}
     finally:
         made.end(30.0)
 

@@ -22,8 +22,8 @@ from tests.service.keys.cases import bodies, placed
 from tests.service.support import problem
 from tests.service.thread_pool import ThreadPool
 
-#: of HTTP itself, or of the body, which no document declares
-OF_HTTP = {"content-type", "content-length"}
+#: headers of HTTP itself or of the body, and one that every answer has: no document declares them
+UNDECLARED = {"content-type", "content-length", "x-content-type-options"}
 SETTINGS = Settings(device="cpu", compile="off")
 
 
@@ -47,7 +47,8 @@ def declared(document: Json, operation: Json, status: int) -> dict[str, bool]:
 def check(document: Json, operation: Json, answer: httpx.Response) -> set[str]:
     """The headers that an answer has, each of which is declared; and none is missing."""
     stated = declared(document, operation, answer.status_code)
-    sent = set(answer.headers) - OF_HTTP
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    sent = set(answer.headers) - UNDECLARED
     assert {name for name, always in stated.items() if always} <= sent <= set(stated), operation["operationId"]
     return sent
 
