@@ -1,4 +1,4 @@
-"""What a card runs for a node that is no loop: kernels of ours, products by cuBLASLt, convolutions by cuDNN.
+"""Card kernels for nodes outside fused loops: our own, cuBLASLt products, cuDNN convolutions.
 
     geometry → card recipe: phases, and the memory that they work in
 

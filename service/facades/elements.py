@@ -90,7 +90,7 @@ def base64_tensor(array: HostArray, dtype: str) -> dict[str, Any]:
 
 
 def text_bytes(array: HostArray, name: str, *, nested: bool = False) -> int:
-    """How many bytes a result of this name takes as JSON, at most, where floats are written as Python has them.
+    """Bound the bytes of a result as JSON, with floats as Python writes them.
 
     Each list within lists takes three more, and `false` four more than 0.
     """

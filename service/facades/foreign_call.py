@@ -82,7 +82,7 @@ class ForeignCall(ABC):
 
     @abstractmethod
     def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest | ForeignAnswer:
-        """What is asked of a model, or the answer where nothing has to be computed. Raises Refusal.
+        """Read a request to a model, or return its answer if nothing has to be computed. Raises Refusal.
 
         `said` is what the head of the request said that matters here.
         """

@@ -292,7 +292,7 @@ def policies(overlay: str) -> list[dict[str, Any]]:
 
 
 def selects(selector: Mapping[str, Any], labels: Mapping[str, str]) -> bool:
-    """As Kubernetes reads a selector; of its expressions, `In` alone."""
+    """Match labels as Kubernetes does; of set-based expressions only `In`."""
     for expression in selector.get("matchExpressions", ()):
         assert expression["operator"] == "In"
         if labels.get(expression["key"]) not in expression["values"]:
@@ -309,7 +309,7 @@ def admits(peer: Mapping[str, Any], namespace: Mapping[str, str] | None, labels:
 
 
 def admitted(network_policies: list[dict[str, Any]], overlay: str, target: dict[str, Any], port: str) -> set[str]:
-    """Who may connect to a port of a pod, under these policies."""
+    """List the pods that these policies let connect to a port of a pod."""
     applying = [each for each in network_policies if selects(each["podSelector"], target["metadata"]["labels"])]
     callers = {component_of(each): (None, each["metadata"]["labels"]) for each in templates(overlay)} | OUTSIDE
     if not any("Ingress" in each["policyTypes"] for each in applying):
@@ -411,7 +411,7 @@ def test_redis_asks_for_the_password_and_nobody_sees_it(tmp_path: Path) -> None:
 
 
 def ask_redis(port: int, command: str) -> str | None:
-    """What Redis says to a command; None while it does not listen."""
+    """Send a command to Redis and return its reply, or None if nothing listens."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=30) as connection:
             connection.sendall(f"{command}\r\n".encode())

@@ -23,7 +23,7 @@ Registers = tuple[tuple[int | None, ...], ...]
 
 @dataclass(eq=False, slots=True)
 class Operation:
-    """What was asked, when, and what was answered.
+    """One call: its request, its times and its answer.
 
     `kind`: read, write, delete (of the registers that `writes` has), or begin. `answer`: what was read; `ok`; `412`
     where `match` does not hold; `404` where nothing is there to delete; `refused` where nothing was to come of it; None

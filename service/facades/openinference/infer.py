@@ -114,7 +114,7 @@ def _parts(body: bytes, said: str, most: int) -> tuple[bytes, memoryview]:
 
 
 def _length(body: bytes, said: str) -> int:
-    """How long the JSON of a body is, as its head says. Raises Refusal."""
+    """Read the length of a body's JSON from its header. Raises Refusal."""
     if not (said.isascii() and said.isdecimal()) or len(said) > 15 or int(said) > len(body):
         expected, got = f"a number of bytes up to {len(body)}", printable(said)
         detail = f"{LENGTH_HEADER} must be {expected}, which the body has, but is {got}"
@@ -288,7 +288,7 @@ def _written(model: Model, stated_id: str | None, wanted: Sequence[_Wanted], res
 
 
 def _answer_bytes(one: _Wanted, array: HostArray) -> int:
-    """How many bytes an output takes in an answer, at most."""
+    """Bound the bytes that an output takes in an answer."""
     if one.is_binary:
         return len(orjson.dumps(one.name)) + encoded_bytes([TensorType.of(array)], "binary")
     return text_bytes(array, one.name)

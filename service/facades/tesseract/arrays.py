@@ -42,7 +42,7 @@ def form_of(accept: str) -> str:
 
 
 def decode_array(port: Port, stated: object, place: Location, limits: Limits) -> dict[str, Any]:
-    """What is stated for an input or output, at this place, as a tensor of a request, in its dtype. Raises Refusal.
+    """Decode an array of a request into a tensor of its declared dtype. Raises Refusal.
 
     list[int | float], and lists of them, are arrays, too.
     """
@@ -65,7 +65,7 @@ def stated_type(port: Port, stated: object, place: Location, limits: Limits) -> 
 
 
 def encoded_array_bytes(name: str, array: HostArray, form: str) -> int:
-    """How many bytes a result takes in this form, at most."""
+    """Bound the bytes that an encoded array takes."""
     if form == JSON_FORM:
         return text_bytes(array, name, nested=True)
     return len(orjson.dumps(name)) + encoded_bytes([TensorType.of(array)], "base64")

@@ -35,7 +35,7 @@ def chain(length: int) -> Program:
 
 
 def calls(program: Program, shape: tuple[int, ...]) -> list[Call]:
-    """Those that differentiate."""
+    """List every call that differentiates a program."""
     given, scalar = ((0, TensorType(shape, F64)),), ((len(program.statements) - 1, TensorType((), F64)),)
     return [
         Gradients.of_program(program),

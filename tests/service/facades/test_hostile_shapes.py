@@ -120,7 +120,7 @@ PLACES: Final[dict[str, Callable[[Any], tuple[str, Json]]]] = {
 
 @pytest.fixture(scope="module")
 def client(start_server: Callable[..., RunningServer]) -> Iterator[httpx.Client]:
-    """Of a server with one worker, all facades, and a model whose extents are free."""
+    """Client of a server with one worker, all facades, and a model with free extents."""
     server = start_server("--facades", "umbridge,openinference,tesseract", "--workers", "1", "--state", "memory")
     with httpx.Client(base_url=server.url, timeout=60) as client:
         graph_id = client.post("/v1/graphs", json={"graph": {"nodes": _NODES}}).json()["graph_id"]
@@ -132,7 +132,7 @@ def client(start_server: Callable[..., RunningServer]) -> Iterator[httpx.Client]
 
 
 def restarts(client: httpx.Client) -> float:
-    """How many workers were replaced, whatever the reason."""
+    """Number of workers that were replaced, for any reason."""
     return sum(
         map(
             float,

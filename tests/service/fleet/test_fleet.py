@@ -37,7 +37,7 @@ def found() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Any]:
-    """What became of commands to a control plane with a token, by command and by the token that it came with."""
+    """Outcomes of commands to a control plane with a token, by command and token."""
     return printed_by("tests.service.fleet.with_a_token")
 
 

@@ -67,7 +67,7 @@ def commands(folder: Path) -> dict[str, list[str]]:
 
 
 def outcome_of(command: list[str], folder: Path, variables: dict[str, str]) -> str:
-    """What becomes of a command in a home without a token: ran, unauthenticated or failed."""
+    """Run a command in a home without a token; return ran, unauthenticated or failed."""
     cleared = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH_")}
     done = subprocess.run(
         command, env={**cleared, "HOME": str(folder), **variables}, capture_output=True, text=True, check=False,

@@ -1,4 +1,4 @@
-"""What all importers have in common: what they are made of, what they give, and how they refuse.
+"""Parts that all importers share: their limits, their result and their refusals.
 
 budget            how many nodes, steps and bytes an import may use
 obstacles         what cannot be said, collected, and raised at once

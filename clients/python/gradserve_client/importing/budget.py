@@ -35,7 +35,7 @@ DEFAULT_LIMITS = ImportLimits()
 
 
 class Budget:
-    """What one import has used of its limits. Every method that adds raises ImportRefused beyond the limit."""
+    """Running total of one import against its limits. Every method that adds raises ImportRefused beyond a limit."""
 
     def __init__(self, limits: ImportLimits, model: str) -> None:
         self.limits = limits

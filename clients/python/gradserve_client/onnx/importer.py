@@ -61,7 +61,7 @@ def import_model(
 
 
 class _Options(NamedTuple):
-    """How a model is imported."""
+    """Options of one import."""
 
     constants: Collection[str]
     parameters: Collection[str] | None

@@ -168,12 +168,12 @@ def _working_elements(
 
 
 def _spans(kernel: Sequence[int], attrs: Mapping[str, Any]) -> list[int]:
-    """How far windows reach along each axis."""
+    """Count the elements that a dilated window spans along each axis."""
     return [(k - 1) * d + 1 for k, d in zip(kernel, attrs.get("dilations") or [1] * len(kernel), strict=True)]
 
 
 def _padded(extents: Sequence[int], kernel: Sequence[int], attrs: Mapping[str, Any]) -> int:
-    """How many elements there are with what is put around, a window more on each side where the op decides it."""
+    """Count the elements after padding; automatic padding adds at most one window on each side."""
     axes = len(kernel)
     pads = [max(0, pad) for pad in attrs.get("pads") or [0] * (2 * axes)]
     borders = zip(extents, _spans(kernel, attrs), pads[:axes], pads[axes:], strict=True)

@@ -181,17 +181,17 @@ class Translator:
 
 
 def _key(node: NodeProto) -> FunctionKey:
-    """What names the function of a model that a node calls."""
+    """Return the key of the model function that a node calls."""
     return node.domain, node.op_type, node.overload
 
 
 def _op_of(node: NodeProto) -> str:
-    """What messages call the op of a node."""
+    """Return the op's name as messages show it."""
     return node.op_type if node.domain in _DEFAULT else f"{node.domain}.{node.op_type}"
 
 
 def _place_of(node: NodeProto) -> str:
-    """Where a node stands: its name, or else that of its first result."""
+    """Return the name of a node, or that of its first result if it has none."""
     return repr(node.name) if node.name or not node.output else f"the node that gives {node.output[0]!r}"
 
 
@@ -218,7 +218,7 @@ class _Step:
 
     @property
     def place(self) -> str:
-        """Where it stands."""
+        """Name of the node, for messages."""
         return _place_of(self.node)
 
     @property
