@@ -13,7 +13,16 @@ import orjson
 
 from engine import describe, registry
 from engine.graph.familiar import Familiar, familiar_attributes, familiar_ops, familiar_systems
-from scripts import equal_eigenvalues_picture, gallery_page, haproxy_files, job_states, loop_picture, python_page, rooms
+from scripts import (
+    equal_eigenvalues_picture,
+    gallery_page,
+    haproxy_files,
+    job_states,
+    loop_picture,
+    op_catalogue,
+    python_page,
+    rooms,
+)
 from scripts.calls_table import PAGE, page_of_calls
 from scripts.write_openapi import made_document
 from service.pages.documents import SHIPPED
@@ -320,6 +329,7 @@ def pages() -> dict[Path, str]:
     return {
         DOCS / "ops.md": ops_page(rows),
         DOCS / "porting.md": porting_page(rows, systems),
+        op_catalogue.PAGE: op_catalogue.page(registry()),
         PAGE: page_of_calls(),
         OPENAPI: orjson.dumps(made_document()).decode() + "\n",
         python_page.PAGE: python_page.page_of_python(),

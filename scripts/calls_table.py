@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from service.calls import calls
-from service.calls.definition import AnyCall
+from service.calls.description import CallDescription
 
 PAGE: Final = Path(__file__).parents[1] / "docs/guide/calls/README.md"
 _TABLE: Final = re.compile(r"(<!-- The calls[^\n]*-->\n).*?(\n<!-- end -->)", re.DOTALL)
@@ -20,7 +20,7 @@ def page_of_calls() -> str:
     return _TABLE.sub(lambda found: f"{found[1]}\n{head}\n{rows}\n{found[2]}", PAGE.read_text(encoding="utf-8"))
 
 
-def _row(call: AnyCall) -> str:
+def _row(call: type[CallDescription]) -> str:
     name, page = f"`{call.name}`", call.guide.page or f"{call.name}.md"
     linked = f"[{name}]({page})" if PAGE.with_name(page.partition("#")[0]).is_file() else name
     return f"| {linked} | {call.guide.answers} | {call.guide.costs} | {call.guide.ask_for} |"

@@ -16,9 +16,8 @@ from schemas.models import NamedModel, PutModelRequest
 from schemas.registered import RegisteredGraph, RegisterGraphRequest, without_graph
 from schemas.resident import ResidentTensor, TensorSummary
 from scripts.openapi.document import document
-from service.calls import calls
-from service.calls.computing import computing_calls
-from service.calls.definition import Json
+from service.calls import calls, computing_calls
+from service.calls.description import Json
 from service.pages.documents import documents
 from service.settings import Settings
 from service.web.access import scope_of

@@ -13,7 +13,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
-from engine import registry
 from service.errors import Refusal
 from service.facades.known import facades_of
 from service.keys.gate import Gate
@@ -22,7 +21,7 @@ from service.observe.exposition import Exposition
 from service.observe.lines import Lines
 from service.observe.request_log import RequestLog, remark
 from service.observe.tally import Tally
-from service.pages.catalogue import catalogue_of
+from service.pages.catalogue import shipped_catalogue
 from service.pages.documentation import add_pages
 from service.pages.documents import documents, shipped_document
 from service.pool.pool import Pool
@@ -167,15 +166,13 @@ def create_routes(settings: Settings, pool: Pool, store: StateStore, tally: Tall
     app = _routed([
         router, health_router, *metrics, graph_router, tensor_router, model_router, document_router, facades
     ])  # fmt: skip
-    known = registry()
     described = shipped_document()
     add_pages(app, described, playground=settings.playground == "on")
     app.state.service = State(
         settings=settings,
-        registry=known,
         pool=pool,
         store=store,
-        catalogue=catalogue_of(known),
+        catalogue=shipped_catalogue(),
         documents=documents(described),
         readiness=Readiness(pool, store.current),
         metrics=Exposition(tally, pool, settings),

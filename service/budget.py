@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from engine.executors.instance_pool import IDLE_SHARE
-
 #: private memory, as it was measured: of a front that keeps nothing yet, with what it knows of callers and their jobs;
 #: of a worker that has compiled kernels, with LLVM and what their allocator holds; of what it remembers of types,
 #: formulas and attributes, whatever the plans; and of each thread of its BLAS
@@ -26,8 +24,8 @@ TENSOR_BYTES: Final = 32 << 20
 IDLE_ANSWER_BYTES: Final = 32 << 20
 #: what JSON takes as Python objects, for each of its bytes: a body may have no more lists and objects than fit
 PARSED: Final = 16
-#: of what is there for plans, graphs that were read take one part in so many; plans that are ready, IDLE_SHARE
-_GRAPH_SHARE: Final = 8
+#: of what is there for plans, plans that are ready take one part in so many, and graphs that were read
+_READY_SHARE, _GRAPH_SHARE = 4, 8
 #: beside it, plans of several requests at once, kernels, and requests that may come again; the last two have a most
 _TOGETHER_SHARE: Final = 8
 _KERNEL_SHARE, _KERNEL_BYTES = 8, 32 << 20
@@ -63,7 +61,7 @@ class WorkerBudget(NamedTuple):
 
 def worker_budget(plan_bytes: int, *, compiles: bool) -> WorkerBudget:
     """The budget of a worker whose part of `plan_cache_bytes` is this, and which has kernels or compiles none."""
-    ready, graphs = plan_bytes // IDLE_SHARE, plan_bytes // _GRAPH_SHARE
+    ready, graphs = plan_bytes // _READY_SHARE, plan_bytes // _GRAPH_SHARE
     return WorkerBudget(
         plans=plan_bytes - ready - graphs,
         ready=ready,

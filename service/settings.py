@@ -18,9 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, V
 from pydantic.fields import FieldInfo
 
 from engine import printable
-from engine.executors.interpreter import DEVICE_WORKSPACE
 from engine.graph.precision import IEEE, PRECISIONS, Precision
-from engine.planning.compiler import PLAN_BYTES
 from service import machine
 from service.budget import (
     ANSWER_BYTES,
@@ -89,7 +87,7 @@ def _default_max_bytes(stated: dict[str, Any]) -> int:
 
 
 def _default_plan_cache_bytes() -> int:
-    return int(min(PLAN_BYTES, machine.memory_bytes() // 8))
+    return int(min(1 << 30, machine.memory_bytes() // 8))
 
 
 def _default_worker_bytes(stated: dict[str, Any]) -> int:
@@ -172,7 +170,7 @@ class Settings(BaseModel):
         description="bytes of a GPU's memory that its worker takes at most; 0: nine tenths of it",
     )
     device_workspace: Size = Field(
-        DEVICE_WORKSPACE,
+        64 << 20,
         ge=0,
         description="bytes of these that kernels and libraries work in, one after the other, taken at the start; a "
         "quarter of what the worker takes, at most. What would need more is computed in another way",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-from engine.planning.plan import NO_DIGEST
-
-#: bytes of what a plan is known by, and of the words on where in it
-_DIGEST: Final = len(NO_DIGEST)
+#: bytes of a plan's digest, and of the words on where in it
+_DIGEST: Final = 32
 _WORDS: Final = 96
+_NO_DIGEST: Final = bytes(_DIGEST)
 #: before anything is known of where a run is
 NOWHERE: Final = bytes(_WORDS)
 #: bytes that a witness writes
@@ -50,9 +49,9 @@ class Witness:
 
     def ran(self) -> None:
         """It has come to its end."""
-        self._running[:] = NO_DIGEST
+        self._running[:] = _NO_DIGEST
 
-    def compiles(self, digest: bytes = NO_DIGEST) -> None:
+    def compiles(self, digest: bytes = _NO_DIGEST) -> None:
         """A plan is compiled in the background; or none is any more."""
         self._compiling[:] = digest
 
@@ -75,4 +74,4 @@ def last_words(memory: memoryview) -> LastWords:
 
 
 def _shown(digest: bytes) -> str:
-    return "" if digest == NO_DIGEST else digest.hex()
+    return "" if digest == _NO_DIGEST else digest.hex()

@@ -22,14 +22,13 @@ from scripts.openapi.headers import HEADERS, of_answers, of_refusals
 from scripts.openapi.operation import Operation
 from scripts.openapi.operations import SHARED, operations
 from scripts.openapi.refusals import shared_refusals
-from service.calls.definition import Json
+from service.calls.description import Json
 from service.errors import ERRORS, KINDS
 from service.keys.caller import KeyScope
 from service.pages.failure import REQUEST_ID, Failure
 from service.state.graphs import Registered
-from service.transport.job import Job, Reply
+from service.transport.job import REGISTER, Job, Reply
 from service.wire.media import JSON, PROBLEM, SAFETENSORS
-from service.worker.registration import REGISTER
 
 DESCRIPTION: Final = (
     "Send a computation graph, get gradients back. A graph is a list of nodes; a node's id is its index, and its "

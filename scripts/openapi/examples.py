@@ -12,7 +12,7 @@ from typing import Any, Final
 from starlette.datastructures import Headers
 
 from engine import registry
-from service.calls.definition import AnyCall, Json
+from service.calls.description import CallDescription, Json
 from service.calls.sample import MEAN, NODES, W, feed
 from service.errors import Refusal, full, late, stopping
 from service.keys.caller import ANYONE, KeyScope, lacking
@@ -57,7 +57,7 @@ STOPPING: Final = by_head(stopping())
 READY: Final = (STOPPING, by_head(no_answer()))
 _ONLY_JSON: Final = of_headers("GET", _CSV)
 READING: Final = (*ANY, _ONLY_JSON)
-GET_OP: Final = (by_head(no_such_op("additon", registry()), {"path": "/v1/ops/additon"}),)
+GET_OP: Final = (by_head(no_such_op("additon", registry().hint("additon")), {"path": "/v1/ops/additon"}),)
 #: of whatever is answered of the state
 UNSEEN: Final = by_head(unseen())
 #: of whatever keeps something
@@ -122,7 +122,7 @@ _MISTAKES: Final[Mapping[str, tuple[int, Json]]] = {
 }
 
 
-def failures(call: AnyCall) -> tuple[Failure, ...]:
+def failures(call: type[CallDescription]) -> tuple[Failure, ...]:
     """Every refusal of a call, by a request that provokes it, where one alone does."""
     request = next(iter(call.examples.values()))
     mistaken = [Failure(code, _mistaken(request, *mistake)) for code, mistake in _MISTAKES.items()]
@@ -145,7 +145,7 @@ def unknown_graph(path: str) -> Failure:
     return replace(_UNKNOWN_GRAPH, head={"path": path.replace("{graph_id}", _NO_GRAPH)})
 
 
-def failures_on_registered(call: AnyCall) -> tuple[Failure, ...]:
+def failures_on_registered(call: type[CallDescription]) -> tuple[Failure, ...]:
     """Every refusal of a call on the graph that all examples share, once that is registered."""
     possible = (f for f in failures(call) if f.code != "too_many_nodes")
     return tuple(on_registered(f) for f in possible if f.body is None or f.body["graph"] == MEAN["graph"])

@@ -7,7 +7,7 @@ from typing import Final
 
 from scripts.openapi.operation import Operation
 from scripts.openapi.tensor_operations import IDEMPOTENCY_KEY
-from service.calls.definition import Json
+from service.calls.description import Json
 from service.pages.failure import Failure
 from service.web.repetition import REPLAYED
 from service.web.request_ids import HEADER as REQUEST_ID

@@ -22,14 +22,14 @@ from scripts.openapi.tensor_operations import (
     listing_failures,
     name_of,
 )
-from service.calls.definition import Json
+from service.calls.description import Json
 from service.pages.failure import Failure
 from service.state.conditions import Condition
 from service.state.graphs import no_graph
 from service.state.models import KeptModel, ModelTable, no_model
 from service.state.table import Quota, table_full
 from service.state.tensor_names import checked_name
-from service.worker.model_jobs import PUT_MODEL
+from service.transport.job import PUT_MODEL
 
 #: the name that examples have
 _SUBJECT: Final = "mean_of_squares"

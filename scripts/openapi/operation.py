@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from service.calls.definition import Json
+from service.calls.description import Json
 from service.pages.failure import Failure
 
 

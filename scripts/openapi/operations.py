@@ -8,7 +8,7 @@ from typing import Final, get_type_hints
 
 from engine import Limits, graph_id, registry
 from schemas.listings import GraphList
-from schemas.registered import GraphSummary, RegisteredGraph, without_graph
+from schemas.registered import GraphSummary, RegisteredGraph, RegisterGraphRequest, without_graph
 from scripts.openapi import examples
 from scripts.openapi.model_operations import in_use_failure, model_operations
 from scripts.openapi.operation import Operation
@@ -23,12 +23,12 @@ from scripts.openapi.tensor_operations import (
     tensor_operations,
 )
 from service.calls import calls
-from service.calls.definition import AnyCall, Json
+from service.calls.description import CallDescription, Json
 from service.calls.sample import MEAN
 from service.pages.failure import Failure
+from service.transport.job import REGISTER
 from service.web.graph_routes import OF_GRAPH
 from service.wire.translate import Translator
-from service.worker.registration import REGISTER, Registration
 
 #: the graph that all examples share, as it is registered
 SHARED: Final[Json] = {"graph": MEAN["graph"], "description": "a mean of squares"}
@@ -59,22 +59,22 @@ def operations() -> Mapping[str, Operation]:
     }
 
 
-def _computing(call: AnyCall) -> Operation:
+def _computing(call: type[CallDescription]) -> Operation:
     failing, message = (*examples.failures(call), *_of_store(call)), call.request.__name__
     parameters = (TIMEOUT_MS, IDEMPOTENCY_KEY) if _stores(call) else (TIMEOUT_MS,)
     return Operation(call.answer.__name__, failing, message, call.examples, parameters, call.name, is_binary=True)
 
 
-def _stores(call: AnyCall) -> bool:
+def _stores(call: type[CallDescription]) -> bool:
     """Whether values that it computes can be kept."""
     return "store" in get_type_hints(call.request)
 
 
-def _of_store(call: AnyCall) -> tuple[Failure, ...]:
+def _of_store(call: type[CallDescription]) -> tuple[Failure, ...]:
     return storing_failures(next(iter(call.examples.values()))) if _stores(call) else ()
 
 
-def _on_registered(call: AnyCall) -> Operation:
+def _on_registered(call: type[CallDescription]) -> Operation:
     return Operation(
         call.answer.__name__,
         (
@@ -94,7 +94,7 @@ def _on_registered(call: AnyCall) -> Operation:
 def _of_graphs() -> Iterator[tuple[str, Operation]]:
     """What is done with registered graphs, beside calls."""
     kept = {"201": "The graph is kept", "200": "The graph was kept already"}
-    failing, message = (*examples.registration_failures(), *KEEPING[1:]), Registration.request.__name__
+    failing, message = (*examples.registration_failures(), *KEEPING[1:]), RegisterGraphRequest.__name__
     whole, summary = RegisteredGraph.__name__, GraphSummary.__name__
     named = (TIMEOUT_MS, IDEMPOTENCY_KEY)
     shown = {"a graph": SHARED}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import orjson
 
-from service.calls.definition import Json
+from service.calls.description import Json
 from service.wire.media import PROBLEM
 
 

@@ -12,15 +12,15 @@ from schemas.tensor import Tensor
 from scripts.openapi import examples
 from scripts.openapi.examples import by_head, raised
 from scripts.openapi.operation import Operation
-from service.calls.definition import Json
+from service.calls.description import Json
 from service.calls.sample import MEAN
 from service.pages.failure import Failure
 from service.state.conditions import Condition
 from service.state.idempotency import under_way
 from service.state.table import table_full
 from service.state.tensor_names import checked_name, unknown_tensor
+from service.transport.job import GET_TENSOR, PUT_TENSOR
 from service.web.paging import page_of
-from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR
 
 #: the name that examples have
 SUBJECT: Final = "w"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
+
+#: bytes of JSON that are read, or of elements that are written as JSON, in a second
+TEXT_RATE: Final = 50e6
 
 
 class Estimate(NamedTuple):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from engine import Call, Values
 from schemas.calls.forward import ForwardAnswer, ForwardRequest
-from service.calls.computing import CallArguments, Computing
-from service.calls.definition import Guide
+from service.calls.description import ComputingDescription, Guide
 from service.calls.sample import MEAN
 
 
-class Forward(Computing):
+class ForwardCall(ComputingDescription):
     """Values.
 
     Runs the graph forward. The answer has the values of `outputs`, by node id, in the order of the request.
@@ -22,7 +20,3 @@ class Forward(Computing):
     differentiates = False
     guide = Guide("f(x)", "1", "predictions, line searches", page="gradients.md#values-alone")
     examples = {"a mean of squares": MEAN}
-
-    def call(self, arguments: CallArguments) -> Call:
-        """The values of `outputs`."""
-        return Values.of_program(arguments.program, *arguments.get("outputs"))

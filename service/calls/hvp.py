@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from engine import HVP, Call
 from schemas.calls.hvp import HvpAnswer, HvpRequest
-from service.calls.computing import CallArguments, Computing
-from service.calls.definition import Guide
+from service.calls.description import ComputingDescription, Guide
 from service.calls.sample import MEAN, feed
 
 
-class HvpCall(Computing):
+class HvpCall(ComputingDescription):
     """The Hessian times vectors.
 
     The derivative of the gradients of `of` along `vectors`; exact, never by differences.
@@ -23,7 +21,3 @@ class HvpCall(Computing):
     scalar = True
     guide = Guide("∇²f · v", "5", "Newton's method with conjugate gradients, curvature")
     examples = {"the Hessian of a mean of squares times a vector": MEAN | {"vectors": [feed([2], [1.0, 0.0])]}}
-
-    def call(self, arguments: CallArguments) -> Call:
-        """The products with `vectors`."""
-        return HVP.along(arguments.program, arguments.beside["vectors"], *arguments.get("of", "wrt", "outputs"))

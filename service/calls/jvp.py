@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from engine import JVP, Call
 from schemas.calls.jvp import JvpAnswer, JvpRequest
-from service.calls.computing import CallArguments, Computing
-from service.calls.definition import Guide
+from service.calls.description import ComputingDescription, Guide
 from service.calls.sample import MEAN, feed
 
 
-class JvpCall(Computing):
+class JvpCall(ComputingDescription):
     """The Jacobian times tangents.
 
     How the outputs move when the leaves move along their tangents; exact, by forward mode.
@@ -22,7 +20,3 @@ class JvpCall(Computing):
     beside = ("tangents",)
     guide = Guide("J · tangent", "2", "the effect of one change, of all inputs together")
     examples = {"how a mean of squares moves with w": MEAN | {"tangents": [feed([2], [1.0, 0.0])]}}
-
-    def call(self, arguments: CallArguments) -> Call:
-        """The products with `tangents`."""
-        return JVP.of_program(arguments.program, arguments.beside["tangents"], *arguments.get("outputs"))

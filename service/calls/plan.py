@@ -2,48 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final
-
-import numpy as np
-
-from engine import Analysis, Call, Deadline, Program, TensorType, analyse, printable
 from schemas.calls.plan import PlanAnswer, PlanRequest
-from service.calls.computing import CallArguments, Computing, computing_calls
-from service.calls.definition import CallDefinition, Engine, Guide
+from service.calls.description import CallDescription, Guide
 from service.calls.sample import TYPED
-from service.errors import Refusal
-from service.wire.answers import FIELD_BYTES, AnswerBody, int64, write_answer
-from service.wire.json_codec import json_kind
-from service.wire.request import ParsedRequest
-from service.wire.tensors import encoded_bytes
-
-_ANY: Final = TensorType((), np.dtype(np.float64))
 
 
-@dataclass(frozen=True)
-class Planning:
-    """Task to say what a call would take that is answered in `encoding`, in so many bytes; nothing is run."""
-
-    program: Program
-    types: Mapping[int, TensorType]
-    call: Call
-    encoding: str = "json"
-    memory_budget: int | None = None
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """Needs of a request, whether they are within the budgets, and these."""
-
-    analysis: Analysis
-    response_bytes: int
-    admitted: bool
-    limits: Mapping[str, int]
-
-
-class PlanCall(CallDefinition[Planning, Planning, Forecast]):
+class PlanCall(CallDescription):
     """What a request would take.
 
     Shapes, FLOPs and peak bytes of the values and gradients of a graph, from the types of its leaves. Runs nothing.
@@ -58,84 +22,3 @@ class PlanCall(CallDefinition[Planning, Planning, Forecast]):
     scalar = True
     guide = Guide("shapes, FLOPs, memory", "nothing runs", "asking before sending")
     examples = {"a mean of squares and its gradient": TYPED}
-
-    def read_task(self, request: ParsedRequest) -> Planning:
-        """The call that is to be planned; tensors that it takes beside feeds are given no types yet."""
-        stated = _computing(request.fields["call"]) if "call" in request.fields else None
-        outputs, wrt = request.fields.get("outputs"), request.fields.get("wrt") or request.program.parameters
-        planned = stated or computing_calls()["gradients" if wrt or "of" in request.fields else "forward"]
-        nodes = {"cotangents": outputs or [len(request.program.statements) - 1], "tangents": wrt, "vectors": wrt}
-        taken = () if planned.name == "gradients" else planned.beside
-        beside = {role: tuple((node, _ANY) for node in nodes[role] if role in taken) for role in planned.beside}
-        call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
-        return Planning(request.program, request.types, call, request.encoding, request.memory_budget)
-
-    def run_task(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
-        """What the call would take; what is over a budget of bytes or FLOPs is no error here."""
-        compiler, memory = engine.compiler, ready.memory_budget
-        analysis = analyse(
-            ready.program,
-            ready.types,
-            ready.call,
-            compiler.limits,
-            deadline,
-            compiler.loop_threads,
-            memory,
-            splits_sums=compiler.splits_sums,
-        )
-        _check_extents(analysis, ready.program)
-        response = FIELD_BYTES + encoded_bytes(analysis.result_types, ready.encoding)
-        admitted = analysis.within and response <= engine.max_response_bytes
-        return Forecast(analysis, response, admitted, engine.limits)
-
-    def write_body(self, outcome: Forecast, ready: Planning, encoding: str) -> AnswerBody:
-        """Costs, node by node and in all."""
-        analysis, statements = outcome.analysis, ready.program.statements
-        nodes = [
-            {
-                "node": cost.node,
-                "op": statements[cost.node].op.name,
-                "dtype": cost.type.dtype.name,
-                "shape": list(cost.type.shape),
-                "flops": int64(cost.flops),
-                "bytes": int64(cost.type.nbytes),
-            }
-            for cost in analysis.nodes
-        ]
-        answer: dict[str, Any] = {
-            "nodes": nodes,
-            "forward_flops": int64(analysis.forward_flops),
-            "backward_flops": int64(analysis.backward_flops),
-            "recomputed_flops": int64(analysis.recomputed_flops),
-            "saved_bytes": int64(analysis.saved_bytes),
-            "peak_bytes": int64(analysis.peak_bytes),
-            "fastest_flops": int64(analysis.fastest_flops),
-            "fastest_peak_bytes": int64(analysis.fastest_peak_bytes),
-            "response_bytes": int64(outcome.response_bytes),
-            "stops_gradient": list(analysis.stops_gradient),
-            "admitted": outcome.admitted,
-            "limits": dict(outcome.limits),
-        }
-        if analysis.blocks is not None:
-            answer |= {"block": analysis.blocks.block, "blocks": analysis.blocks.count}
-        return write_answer(answer, encoding)
-
-
-def _check_extents(analysis: Analysis, program: Program) -> None:
-    """Raise Refusal for an extent beyond 64 bits: no reader of the answer would take it. Bytes are no limit here."""
-    for cost in analysis.nodes:
-        if max(cost.type.shape, default=0) >= 2**63:
-            detail = f"node {cost.node} ({program.statements[cost.node].op.name}) has an extent beyond 64 bits"
-            raise Refusal("over_budget", detail, node=cost.node, expected="extents of 64 bits", got="a larger one")
-
-
-def _computing(name: object) -> Computing:
-    """The call of this name. Raises Refusal."""
-    known = computing_calls()
-    if isinstance(name, str) and name in known:
-        return known[name]
-    expected = f"one of {', '.join(known)}"
-    got = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
-    raise Refusal(
-        "invalid_field", f"call must be {expected}, but is {got}", expected=expected, got=got, pointer="/call"
-    )

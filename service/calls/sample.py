@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from service.calls.definition import Json
+from service.calls.description import Json
 
 
 def feed(shape: list[int], data: list[float], node: int = 0, dtype: str = "float64") -> Json:

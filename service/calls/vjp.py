@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from engine import VJP, Call
 from schemas.calls.gradients import GradientsAnswer
 from schemas.calls.vjp import VjpRequest
-from service.calls.computing import CallArguments, Computing
-from service.calls.definition import Guide
+from service.calls.description import ComputingDescription, Guide
 from service.calls.sample import MEAN, feed
 
 
-class VjpCall(Computing):
+class VjpCall(ComputingDescription):
     """Cotangents times the Jacobian.
 
     The gradients of the sum of every output times its cotangent; with `batched`, for K cotangents at once.
@@ -27,8 +25,3 @@ class VjpCall(Computing):
         "three of them at once": MEAN
         | {"outputs": [1], "batched": True, "cotangents": [feed([3, 2], [1.0, 0.0, 0.0, 1.0, 1.0, 1.0], 1)]},
     }
-
-    def call(self, arguments: CallArguments) -> Call:
-        """The products of `cotangents`."""
-        wrt, outputs, batched = arguments.get("wrt", "outputs", "batched")
-        return VJP.of_program(arguments.program, arguments.beside["cotangents"], wrt, outputs, bool(batched))

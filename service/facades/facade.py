@@ -7,14 +7,23 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from service.facades.foreign_call import ForeignAnswer, ForeignCall
+from service.wire.media import JSON
 
 Header = Callable[[str], str | None]  # the value of a header field, None where there is none
 
 
 @dataclass(frozen=True, slots=True)
+class ForeignAnswer:
+    """An answer in the words of a protocol."""
+
+    parts: Sequence[bytes | memoryview]
+    media_type: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class FacadeRoute:
-    """A path of a protocol, and the call that it is; `said` is what of the head the call is to know.
+    """A path of a protocol, and the name of its call; `said` is what of the head the call is to know.
 
     Where `{name}` is in the path, it is the name of the model, and `{version}` the id of its graph; elsewhere the body
     says the name. Parameters of the query that are `ignored` change nothing.
@@ -22,7 +31,7 @@ class FacadeRoute:
 
     method: str
     path: str
-    call: ForeignCall
+    call: str
     said: Callable[[Header], str] = lambda header: ""
     ignored: Sequence[str] = ()
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from engine import HostArray, Label, Limits
-from service.calls.computing import admit_answer
+from service.executions.computing import admit_answer
+from service.facades.facade import ForeignAnswer
 from service.facades.model import Model
 from service.facades.weighted_sum import WeightedSum
-from service.wire.media import JSON
 from service.wire.message import NO_TENSORS
 from service.wire.node_place import NodePlace
 
@@ -23,15 +23,6 @@ class ReadLimits:
     json_bytes: int
     json_depth: int
     tensors: Limits
-
-
-@dataclass(frozen=True, slots=True)
-class ForeignAnswer:
-    """An answer in the words of a protocol."""
-
-    parts: Sequence[bytes | memoryview]
-    media_type: str = JSON
-    headers: tuple[tuple[str, str], ...] = ()
 
 
 class ResultArrays:

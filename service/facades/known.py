@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from service.facades.facade import Facade
-from service.facades.foreign_call import ForeignCall
 from service.facades.openinference import OpenInference
 from service.facades.tesseract import Tesseract
 from service.facades.umbridge import UmBridge
@@ -21,8 +20,8 @@ HEALTH_PATHS: Final = frozenset(path for facade in FACADES.values() for path in 
 _BY_PATH: Final = {place.path: (facade, place.call) for facade in FACADES.values() for place in facade.places}
 
 
-def foreign_call_of(route: str) -> ForeignCall | None:
-    """The call that a route of a facade is, by its path with names in braces; None for any other."""
+def foreign_call_of(route: str) -> str | None:
+    """Return the name of a facade's call by its route, with names in braces; None for any other route."""
     found = _BY_PATH.get(route)
     return None if found is None else found[1]
 
@@ -41,8 +40,3 @@ def facades_of(names: Iterable[str]) -> list[Facade]:
 def owner_of(path: str, facades: Iterable[Facade]) -> Facade | None:
     """The one of these protocols that a path belongs to, if any."""
     return next((facade for facade in facades if facade.owns(path)), None)
-
-
-def foreign_calls(names: Iterable[str]) -> dict[str, ForeignCall]:
-    """All calls of the facades of these names, by their own."""
-    return {place.call.name: place.call for facade in facades_of(names) for place in facade.places}

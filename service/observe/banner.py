@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from service import machine
 from service.settings import NO_STATE, Settings, flag, shown
 from service.sizes import readable
-from service.wire.answers import VERSIONS
+from service.versions import VERSIONS
 
 
 def banner(settings: Settings, device: str) -> Iterator[str]:

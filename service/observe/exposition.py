@@ -19,7 +19,7 @@ from service.pool.pool import Pool
 from service.pool.stats import Stats
 from service.pool.sums import DONE_ELSEWHERE, DONE_HERE
 from service.settings import Settings
-from service.wire.answers import VERSIONS
+from service.versions import VERSIONS
 
 #: what stands in front of each name
 _OURS: Final = "gradserve"

@@ -22,7 +22,7 @@ from opentelemetry.trace import Span, SpanKind, Status, StatusCode, Tracer, form
 
 from service.observe.answered import Answered
 from service.transport.job import Reply, Timings
-from service.wire.answers import VERSIONS
+from service.versions import VERSIONS
 
 #: a request's headers: names in lower case, values as they came
 Fields = Sequence[tuple[bytes, bytes]]

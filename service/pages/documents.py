@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from service.calls.definition import Json
+from service.calls.description import Json
 from service.errors import linked
 from service.pages.openapi30 import version30
 from service.pages.sdk import sdk_version

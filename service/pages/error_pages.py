@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from service.calls.definition import Json
+from service.calls.description import Json
 from service.errors import KINDS, Kind
 from service.pages.explanations import BEYOND_THE_DOCUMENT, EXPLAINED, Explanation
 from service.pages.failure import REQUEST_ID, Failure

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from service.calls.definition import Json
+from service.calls.description import Json
 from service.errors import Refusal
 
 #: of every request that is shown

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from service.calls.definition import Json
+from service.calls.description import Json
 
 VERSION: Final = "3.0.3"
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from service.calls.definition import Json
+from service.calls.description import Json
 from service.wire.media import JSON
 
 _EXAMPLES: Final = ("example", "examples")

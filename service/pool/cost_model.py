@@ -15,9 +15,8 @@ from hashlib import blake2b
 from typing import Final, NamedTuple, cast
 
 from engine.shares.fair_eviction import FairEviction
-from service.calls.estimate import Estimate
+from service.calls.estimate import TEXT_RATE, Estimate
 from service.transport.job import Job
-from service.wire.json_codec import TEXT_RATE
 
 #: seconds that a job may take where others wait behind it
 QUICK: Final = 0.002

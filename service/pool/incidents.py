@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from engine.executors.witness import LastWords
-from service.wire.answers import VERSIONS
+from service.versions import VERSIONS
 
 #: incidents that are kept, and plans that run without kernels
 MOST_KEPT: Final = 100

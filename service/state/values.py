@@ -28,6 +28,18 @@ class Stored:
     if_match: str | None = None
     durable: bool = True
 
+    def summary(self, written_within_ms: int | None = None) -> dict[str, object]:
+        """Describe the tensor without its elements, and if it is not on disk yet, say when it will be."""
+        told: dict[str, object] = {
+            "tensor_id": self.name,
+            "dtype": self.dtype,
+            "shape": self.shape,
+            "bytes": nbytes_of(self.dtype, self.shape),
+            "etag": self.etag,
+            "durable": self.durable,
+        }
+        return told if written_within_ms is None else told | {"written_within_ms": written_within_ms}
+
 
 def nbytes_of(dtype: str, shape: Sequence[int]) -> int:
     """The bytes of a tensor's elements."""

@@ -36,6 +36,13 @@ def _no_model(name: str) -> ModelOfGraph:
     raise AssertionError(f"nobody was to ask for the model {name}")
 
 
+#: names of the jobs that are no calls
+REGISTER: Final = "registerGraph"
+PUT_TENSOR: Final = "putTensor"
+GET_TENSOR: Final = "getTensor"
+READ_MODEL: Final = "readModel"
+PUT_MODEL: Final = "putModel"
+
 #: what `Job.stop` is for a job that nobody stops
 NEVER: Final = b"\0"
 

@@ -44,7 +44,7 @@ def _call(place: FacadeRoute) -> _Endpoint:
         timeout = timeout_in(stated, state.settings.timeout_ms)
         find = _finder(store_of(request), request.state.caller.namespace)
         upload = await upload_of(request, state.pool, state.settings, tenant_of_request(request))
-        job = job_of_upload(place.call.name, request, timeout, upload, subject=place.said(request.headers.get))
+        job = job_of_upload(place.call, request, timeout, upload, subject=place.said(request.headers.get))
         job.find_model = find
         if (name := request.path_params.get("name")) is not None:
             try:

@@ -16,7 +16,7 @@ from service.state.changes import Change, end_of_graph, new_graph
 from service.state.graphs import Registered
 from service.state.idempotency import Repetition
 from service.store import StoreService
-from service.transport.job import Job, Reply
+from service.transport.job import REGISTER, Job, Reply
 from service.web.jobs import job_of_upload, tenant_of_request
 from service.web.paging import page_of
 from service.web.query import timeout_of
@@ -26,7 +26,6 @@ from service.web.routes import add_calls, ended
 from service.web.state import current, state_of, store_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON, SAFETENSORS
-from service.worker.registration import REGISTER
 
 GRAPHS: Final = "/v1/graphs"
 #: what the id of an operation on a registered graph ends with, behind the name of the call

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from engine import printable
 from service.calls import calls
 from service.errors import Refusal
-from service.facades.openinference.infer import BINARY_PATH, LENGTH_HEADER
+from service.facades.openinference import BINARY_PATH, LENGTH_HEADER
 from service.settings import Settings
 from service.web.origin import is_of_a_browser
 from service.web.query import timeout_of

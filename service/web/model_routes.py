@@ -16,7 +16,7 @@ from service.state.conditions import Condition
 from service.state.idempotency import Repetition
 from service.state.models import KeptModel, graph_of_request
 from service.state.tensor_names import checked_name
-from service.transport.job import Job, Reply
+from service.transport.job import PUT_MODEL, READ_MODEL, Job, Reply
 from service.web.head import Media
 from service.web.jobs import Asker, job_of, job_of_upload, tenant_of_request
 from service.web.paging import names_of_page, page_of
@@ -27,7 +27,6 @@ from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
-from service.worker.model_jobs import PUT_MODEL, READ_MODEL
 
 MODELS: Final = "/v1/models"
 _MODEL: Final = MODELS + "/{name}"

@@ -49,7 +49,7 @@ def _call_of(order: Order | None, route: str) -> str:
     """What was called: one of our calls, or one of another protocol's."""
     foreign = foreign_call_of(route)
     if foreign is not None:
-        return foreign.name
+        return foreign
     return "" if order is None else order.call
 
 

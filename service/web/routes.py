@@ -10,7 +10,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine import Registry, printable
+from engine import printable
 from service.calls import calls
 from service.errors import Refusal
 from service.pool.pool import awaited
@@ -123,23 +123,23 @@ async def list_ops(request: Request) -> Response:
 
     Operands, attributes, dtypes, the gradient as a formula, and how other systems spell the op.
     """
-    return answer(state_of(request).catalogue)
+    return answer(state_of(request).catalogue.content)
 
 
 @router.get("/v1/ops/{name}", operation_id="getOp", tags=["catalogue"])
 async def get_op(request: Request) -> Response:
     """One op, by its name or by any alias, ignoring case."""
-    name = request.path_params["name"]
-    op = state_of(request).op(name)
+    name, catalogue = request.path_params["name"], state_of(request).catalogue
+    op = catalogue.find(name)
     if op is None:
-        raise no_such_op(name, state_of(request).registry)
+        raise no_such_op(name, catalogue.hint(name))
     return answer(op)
 
 
-def no_such_op(name: str, known: Registry) -> Refusal:
-    """The refusal of an op that none of these is."""
-    shown, hint = printable(name), known.hint(name) or "GET /v1/ops lists all ops"
-    return Refusal("not_found", f"there is no op called “{shown}”; {hint}", expected="an op", got=shown)
+def no_such_op(name: str, hint: str | None) -> Refusal:
+    """Refuse an op that does not exist, with a suggestion if there is one."""
+    shown, advice = printable(name), hint or "GET /v1/ops lists all ops"
+    return Refusal("not_found", f"there is no op called “{shown}”; {advice}", expected="an op", got=shown)
 
 
 @health_router.get("/health/live", operation_id="live", tags=["health"])

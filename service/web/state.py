@@ -8,9 +8,8 @@ from typing import cast
 
 from starlette.requests import Request
 
-from engine import Registry
-from schemas import Catalogue, OpInfo
 from service.observe.exposition import Exposition
+from service.pages.catalogue import OpCatalogue
 from service.pool.pool import Pool
 from service.settings import Settings
 from service.state.conditions import Condition, of_headers
@@ -23,18 +22,12 @@ class State:
     """The settings, the workers, what is kept for callers, and what the server says about itself."""
 
     settings: Settings
-    registry: Registry
     pool: Pool
     store: StateStore
-    catalogue: Catalogue
+    catalogue: OpCatalogue
     documents: Mapping[str, bytes]
     readiness: Readiness
     metrics: Exposition
-
-    def op(self, spelling: str) -> OpInfo | None:
-        """The catalogue's row for an op, under any of its names."""
-        op = self.registry.find(spelling)
-        return None if op is None else next(row for row in self.catalogue["ops"] if row["name"] == op.name)
 
 
 def state_of(request: Request) -> State:

@@ -19,7 +19,7 @@ from service.state.tensor_names import checked_name
 from service.state.tensors import TensorVersion
 from service.state.values import Stored, TensorWrite
 from service.store import StoreService
-from service.transport.job import Reply
+from service.transport.job import GET_TENSOR, PUT_TENSOR, Reply
 from service.web.head import Media
 from service.web.jobs import Asker, job_of, job_of_upload, tenant_of_request
 from service.web.paging import names_of_page, page_of
@@ -30,7 +30,6 @@ from service.web.routes import ended
 from service.web.state import condition_of, current, state_of, store_of
 from service.web.uploads import upload_of
 from service.wire.media import JSON
-from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, summary
 
 TENSORS: Final = "/v1/tensors"
 _TENSOR: Final = TENSORS + "/{name}"
@@ -99,7 +98,7 @@ async def delete_tensor(request: Request) -> Response:
     key = request.state.caller.namespace, _name(request)
     parameters_of(request.scope["query_string"], ())
     change = end_of_tensor(store_of(request).tensors, key, condition_of(request))
-    return await ended(request, change, lambda gone: orjson.dumps(summary(_stored(key[1], gone, durable=True))))
+    return await ended(request, change, lambda gone: orjson.dumps(_stored(key[1], gone, durable=True).summary()))
 
 
 @tensor_router.get(TENSORS, operation_id="listTensors", tags=["tensors"])
@@ -128,14 +127,14 @@ def _describe(reply: Reply, settings: Settings, *, durable: bool) -> None:
     stored = replace(reply.stored[0], durable=durable)
     reply.stored = [stored]
     reply.headers = tuple(etag_header(stored.etag).items())
-    reply.parts = [orjson.dumps(summary(stored, None if durable else settings.write_behind_ms))]
+    reply.parts = [orjson.dumps(stored.summary(None if durable else settings.write_behind_ms))]
 
 
 def _listed(
     store: StoreService, settings: Settings, namespace: str, name: str, version: TensorVersion
 ) -> dict[str, object]:
     durable = not store.commits.is_behind((TensorWrite, namespace, name))
-    return summary(_stored(name, version, durable=durable), None if durable else settings.write_behind_ms)
+    return _stored(name, version, durable=durable).summary(None if durable else settings.write_behind_ms)
 
 
 def _stored(name: str, version: TensorVersion, *, durable: bool) -> Stored:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final
 
-import numpy as np
 import orjson
 
 from engine import HostArray, Label
 from engine.graph.run_report import RunReport
 from engine.tools.diagnose import Nonfinite
+from service.versions import VERSIONS, installed_version
 from service.wire.binary import write_response
 from service.wire.tensors import encode
 
@@ -114,7 +113,9 @@ def stats_fields(stats: RunStats) -> dict[str, Any]:
 
 
 def _versions(device: str) -> dict[str, str]:
-    return VERSIONS if device == "cpu" else VERSIONS | {"cupy": _version("cupy-cuda13x", "cupy-cuda12x", "cupy")}
+    return (
+        VERSIONS if device == "cpu" else VERSIONS | {"cupy": installed_version("cupy-cuda13x", "cupy-cuda12x", "cupy")}
+    )
 
 
 def _nonfinite(found: Nonfinite) -> dict[str, Any]:
@@ -132,15 +133,3 @@ def _nonfinite(found: Nonfinite) -> dict[str, Any]:
 def _bounds(both: tuple[float, float] | None) -> Iterator[tuple[str, float]]:
     """The ends of a range that are finite: JSON has no others."""
     return ((name, end) for name, end in zip(("low", "high"), both or (), strict=False) if math.isfinite(end))
-
-
-def _version(*packages: str) -> str:
-    for package in packages:
-        try:
-            return version(package)
-        except PackageNotFoundError:
-            continue
-    return "0"
-
-
-VERSIONS: Final[dict[str, str]] = {"gradserve": _version("gradserve"), "numpy": np.__version__}

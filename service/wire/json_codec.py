@@ -20,8 +20,6 @@ _OBJECT: Final = ord("{")
 _BRACKETS: Final = b"[]{}"
 #: by byte: 1 for what opens a list or an object, -1 for what closes one, as int8
 _STEPS: Final = bytes({"[": 1, "{": 1, "]": 255, "}": 255}.get(chr(code), 0) for code in range(256))
-#: bytes of JSON that are read, or of elements that are written as JSON, in a second
-TEXT_RATE: Final = 50e6
 #: bytes for each list or object of a long body, at the least: of many short ones, to find what stands between them
 #: takes longer than to read them
 BYTES_OF_A_PART: Final = 8000

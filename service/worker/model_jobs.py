@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Final
 
 import orjson
 
 from engine import Compiler, DeadlineExceeded, Limits
 from schemas.models import PutModelRequest
-from service.calls.definition import cost_of_analysis
+from service.executions.execution import cost_of_analysis
 from service.settings import Settings
 from service.transport.job import Reply
 from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsTensors
@@ -24,10 +23,6 @@ from service.wire.storing import new_etag
 from service.wire.validation import validate
 from service.worker.job_context import PLANNING, UNPLANNED, JobContext
 from service.worker.model_check import PLANNED_WITH, ModelCheck
-
-#: the names of the jobs
-READ_MODEL: Final = "readModel"
-PUT_MODEL: Final = "putModel"
 
 #: the registered graph of a key, and its record where that was sent; None where it is not known
 FindGraph = Callable[[str, bytes | None], GraphSource | None]

@@ -16,7 +16,6 @@ import service
 from service import machine
 from service.settings import NO_STATE, Settings, flag
 from service.worker.confinement import CONFINED_TO, Permitted
-from service.worker.kernels import kernel_folder
 
 #: shared libraries and what finds them, the system's and those that are installed beside it; the clock's zones
 _LIBRARIES: Final = (
@@ -72,6 +71,15 @@ def _beside() -> Iterator[str]:
     for path in map(Path, filter(None, sys.path)):
         if path.is_absolute() and path != here:
             yield str(path)
+
+
+def kernel_folder(settings: Settings) -> Path | None:
+    """The folder of the store; None where there is to be none.
+
+    They have a folder of their own in the one that is set: that one may be a volume that belongs to another user, or
+    that everybody may write to, and only what a server makes itself is sure to be its own.
+    """
+    return settings.cache_dir / "kernels" if settings.cache_dir and settings.compile == "on" else None
 
 
 def _kernels(settings: Settings) -> Iterator[str]:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import cast
 
 from engine import Deadline, HostArray, Program, graph_id
 from schemas import Graph, Tensor
 from schemas.registered import RegisteredGraph, RegisterGraphRequest
-from service.calls.definition import CallDefinition, Engine
+from service.calls.description import CallDescription
+from service.executions.execution import CallExecution, Engine
+from service.transport.job import REGISTER
 from service.wire.answers import AnswerBody, write_answer
 from service.wire.request import ParsedRequest
 from service.wire.tensors import encode
 from service.wire.translate import written
-
-#: the name of the job; it is no call, since it computes nothing
-REGISTER: Final = "registerGraph"
 
 
 @dataclass(frozen=True)
@@ -27,13 +26,19 @@ class Registering:
     description: str | None
 
 
-class Registration(CallDefinition[Registering, Registering, RegisteredGraph]):
-    """Call that checks a graph and names it. Whoever asked for it keeps the record that comes back."""
+class RegistrationDescription(CallDescription):
+    """Registration of a graph. It is no call of the API: it computes nothing."""
 
     name = REGISTER
     request = RegisterGraphRequest
     answer = RegisteredGraph
     roles = ("constants",)
+
+
+class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
+    """Call that checks a graph and names it. Whoever asked for it keeps the record that comes back."""
+
+    description = RegistrationDescription
 
     def read_task(self, request: ParsedRequest) -> Registering:
         """The graph, once it is a program."""

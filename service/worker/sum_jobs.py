@@ -17,14 +17,14 @@ from engine import HostArray, TensorType, printable
 from engine.executors.sum_runs import add_pieces, run_blocks
 from engine.planning.estimate import run_seconds
 from schemas import Feed
-from service.calls.batch import AddedUp, PreparedSum
-from service.calls.definition import Engine
+from service.calls.estimate import TEXT_RATE
 from service.errors import Refusal
+from service.executions.batch import AddedUp, PreparedSum
+from service.executions.execution import Engine
 from service.transport.job import Job, Reply
 from service.transport.job_result import Divisible
 from service.transport.sum_parts import PIECE_HEADER, Piece, PieceRequest, Total, run_header
 from service.wire.binary import own_bytes, write_request
-from service.wire.json_codec import TEXT_RATE
 from service.wire.media import PIECE_SUMS, SAFETENSORS
 from service.wire.node_place import NodePlace
 from service.wire.request import ParsedRequest

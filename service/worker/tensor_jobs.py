@@ -11,17 +11,16 @@ import orjson
 
 from engine import EngineError, HostArray, Limits, TensorType
 from schemas import Tensor
-from service.calls.computing import admit_answer
-from service.calls.estimate import Estimate
+from service.calls.estimate import TEXT_RATE, Estimate
 from service.errors import Refusal, from_engine
+from service.executions.computing import admit_answer
 from service.settings import Settings
 from service.state.tensor_names import checked_name, unknown_tensor
-from service.state.values import Stored, nbytes_of
+from service.state.values import Stored
 from service.transport.job import Job, Reply
 from service.transport.job_result import NotDone, TooLong, WantsTensors
 from service.wire.answers import FIELD_BYTES, write_answer
 from service.wire.binary import own_bytes, read_one, write_one
-from service.wire.json_codec import TEXT_RATE
 from service.wire.long_lists import parse_tensors
 from service.wire.media import JSON, SAFETENSORS
 from service.wire.storing import new_etag
@@ -29,10 +28,6 @@ from service.wire.tensors import decode, encode, encoded_bytes
 from service.wire.validation import validate
 from service.wire.version import Version
 from service.worker.job_context import JobContext
-
-#: the names of the jobs
-PUT_TENSOR: Final = "putTensor"
-GET_TENSOR: Final = "getTensor"
 
 #: bytes of a tensor's elements that are written in a second as they are
 _COPY_RATE: Final = 2e9
@@ -56,7 +51,7 @@ class TensorJobs:
         context.deadline.check()
         context.mark_read()
         stored = Stored(name, new_etag(), array.dtype.name, array.shape)
-        body = orjson.dumps(summary(stored))
+        body = orjson.dumps(stored.summary())
         return Reply(200, JSON, [body], (), context.timings(), stored=[stored], kept=[own_bytes(array)])
 
     def get(self, context: JobContext) -> Reply | NotDone:
@@ -93,19 +88,6 @@ class TensorJobs:
             refusal.detail = f"the tensor {refusal.detail}" if refusal.code == "bad_tensor" else refusal.detail
             refusal.pointer = ""
             raise refusal from None
-
-
-def summary(stored: Stored, written_within_ms: int | None = None) -> dict[str, object]:
-    """What is said of a tensor without its elements; when it is on disk, where it is not yet."""
-    told: dict[str, object] = {
-        "tensor_id": stored.name,
-        "dtype": stored.dtype,
-        "shape": stored.shape,
-        "bytes": nbytes_of(stored.dtype, stored.shape),
-        "etag": stored.etag,
-        "durable": stored.durable,
-    }
-    return told if written_within_ms is None else told | {"written_within_ms": written_within_ms}
 
 
 def _written(name: str, version: Version, form: str) -> list[bytes | memoryview]:

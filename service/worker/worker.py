@@ -20,18 +20,19 @@ from schemas.graph import NAME_CHARACTERS
 from schemas.registered import without_graph
 from service import machine
 from service.budget import REQUESTS_OF_A_PLAN
-from service.calls import calls
-from service.calls.cached_request import CachedRequest
-from service.calls.computing import Computing
-from service.calls.definition import AnyCall, Engine, cost_of_analysis
 from service.calls.estimate import Estimate
 from service.errors import Refusal, fault, from_engine, out_of_memory, unreadable
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, ReadLimits, ResultArrays
-from service.facades.known import foreign_calls
+from service.executions import executions
+from service.executions.cached_request import CachedRequest
+from service.executions.computing import Computing
+from service.executions.execution import AnyExecution, Engine, cost_of_analysis
+from service.facades.calls import foreign_calls
+from service.facades.facade import ForeignAnswer
+from service.facades.foreign_call import ForeignCall, ReadLimits, ResultArrays
 from service.facades.model import Model
 from service.settings import Settings, budget_of
 from service.transport.control_page import Vitals
-from service.transport.job import Job, Reply, refused
+from service.transport.job import GET_TENSOR, PUT_MODEL, PUT_TENSOR, READ_MODEL, REGISTER, Job, Reply, refused
 from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsModel, WantsTensors
 from service.transport.sum_parts import PieceRequest, Total
 from service.wire.apart import take_apart
@@ -48,10 +49,10 @@ from service.wire.storing import Kept
 from service.wire.translate import Translator
 from service.worker.job_context import PLANNING, UNPLANNED, JobContext
 from service.worker.kernels import kernel_store
-from service.worker.model_jobs import PUT_MODEL, READ_MODEL, ModelJobs
-from service.worker.registration import REGISTER, Registration
+from service.worker.model_jobs import ModelJobs
+from service.worker.registration import Registration
 from service.worker.sum_jobs import check_versions, division, piece_of, put_together, request_of
-from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs
+from service.worker.tensor_jobs import TensorJobs
 
 _logger = logging.getLogger("gradserve.worker")
 _What = TypeVar("_What", bound="JobContext | KnownRequest | NewRequest")
@@ -126,7 +127,7 @@ class Worker:
         self._cached_requests: Cache[CachedRequest] = Cache(
             REQUESTS_OF_A_PLAN * settings.plan_cache, budget.cached_requests, lambda kept: kept.nbytes
         )
-        self._calls: dict[str, AnyCall] = {**calls(), REGISTER: Registration()}
+        self._calls: dict[str, AnyExecution] = {**executions(), REGISTER: Registration()}
         self._foreign = foreign_calls(settings.facades)
         tensors = TensorJobs(settings, limits)
         self.engine = Engine(
@@ -249,7 +250,7 @@ class Worker:
         return self._known_or_new(context, self._calls[own.call], Message(fields, own.tensors, source))
 
     def _known_or_new(
-        self, context: JobContext, call: AnyCall, message: Message
+        self, context: JobContext, call: AnyExecution, message: Message
     ) -> KnownRequest | NewRequest | JobResult:
         context.deadline.check()
         key = _key_of(context.job, call, message)
@@ -280,12 +281,12 @@ class Worker:
         seconds = context.ran() - started
         return _written(task, arrays, seconds, context.deadline.report, self.engine.max_response_bytes)
 
-    def _anew(self, context: JobContext, call: AnyCall, message: Message, key: RequestKey | None) -> JobResult:
+    def _anew(self, context: JobContext, call: AnyExecution, message: Message, key: RequestKey | None) -> JobResult:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
         if key is not None:
             key.template.put_back()
         request = self._open(context.job, call, message)
-        if context.job.may_ask and (wanted := request.wanted(call.roles)):
+        if context.job.may_ask and (wanted := request.wanted(call.description.roles)):
             return WantsTensors(wanted)
         task = call.read_task(request)
         context.mark()
@@ -329,13 +330,15 @@ class Worker:
         divisible = division(ready, context, cost.response_bytes)
         return TooLong(cost) if divisible is None and context.is_too_long(cost) else divisible
 
-    def _open(self, job: Job, call: AnyCall, message: Message) -> ParsedRequest:
+    def _open(self, job: Job, call: AnyExecution, message: Message) -> ParsedRequest:
         """The request, on its own graph or on one that is registered."""
         packed = job.accepted in (SAFETENSORS, PIECE_SUMS)
         if job.graph is None:
-            return self._reader.open(message, call.request, call.roles, job.tensor, packed=packed)
-        roles = [role for role in call.roles if role != "constants"]
-        return self._reader.open(message, without_graph(call.request), roles, job.tensor, packed=packed)
+            return self._reader.open(
+                message, call.description.request, call.description.roles, job.tensor, packed=packed
+            )
+        roles = [role for role in call.description.roles if role != "constants"]
+        return self._reader.open(message, without_graph(call.description.request), roles, job.tensor, packed=packed)
 
     def _registered(self, key: str, record: bytes | None) -> GraphSource | None:
         """The registered graph of this key; None where it is not known, and was not sent along."""
@@ -370,7 +373,7 @@ class NewRequest(NamedTuple):
     """A request of which nothing is known but, perhaps, its graph and its plan."""
 
     context: JobContext
-    call: AnyCall
+    call: AnyExecution
     message: Message
     key: RequestKey | None
 
@@ -389,7 +392,7 @@ def _written(
     return _keeping(reply, kept) if kept else reply
 
 
-def _results(call: AnyCall, outcome: Any, ready: Any, most_bytes: int) -> ResultArrays:
+def _results(call: AnyExecution, outcome: Any, ready: Any, most_bytes: int) -> ResultArrays:
     """What a call came to: arrays, or else its answer."""
     if isinstance(call, Computing):
         return ResultArrays(outcome.arrays, most_bytes)
@@ -415,11 +418,11 @@ class RequestKey(NamedTuple):
     template: RequestTemplate
 
 
-def _key_of(job: Job, call: AnyCall, message: Message) -> RequestKey | None:
+def _key_of(job: Job, call: AnyExecution, message: Message) -> RequestKey | None:
     """What the request asks, its numbers taken out; None where it has to be read as a whole."""
-    if job.sent != JSON or not call.tensor_fields or message.source is None or message.tensors:
+    if job.sent != JSON or not call.description.tensor_fields or message.source is None or message.tensors:
         return None
-    template = RequestTemplate.of(message.body, call.tensor_fields)
+    template = RequestTemplate.of(message.body, call.description.tensor_fields)
     if template is None:
         return None
     return RequestKey((job.call, message.source.name, job.accepted, template.shape), template)

@@ -34,6 +34,8 @@ ENGINE = (
     "tools",
 )
 SERVICE = (
+    "discovery",
+    "versions",
     "machine",
     "budget",
     "allocation",
@@ -49,6 +51,7 @@ SERVICE = (
     "state",
     "wire",
     "calls",
+    "executions",
     "facades",
     "transport",
     "worker",
@@ -63,8 +66,8 @@ SERVICE = (
     "doctor",
     "ingress",
     "fleet",
-    "arguments",
     "commands",
+    "arguments",
     "cli",
     "__main__",
 )

@@ -119,7 +119,7 @@ OPENED = """
 import json
 import numpy as np
 from engine import Builder, Limits, TensorType, open_executor, registry
-from engine.executors import BACKENDS
+from engine.executors.opening import BACKENDS
 from engine.planning.plan import make_plan
 
 builder = Builder(registry())

@@ -50,7 +50,7 @@ from __future__ import annotations
 from engine import Call, Jacobian
 from schemas.calls.slopes import SlopesAnswer, SlopesRequest
 from service.calls.computing import CallArguments, Computing
-from service.calls.definition import Guide
+from service.calls.description import Guide
 from service.calls.sample import MEAN
 
 

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 from engine import registry
 from scripts.openapi.examples import failures, failures_on_registered, registration_failures, uploading_failures
 from service.calls import calls
-from service.calls.definition import AnyCall
+from service.calls.description import CallDescription
 from service.pages.documents import DOCUMENT_NAMES
 from service.pages.failure import Failure
 from tests.contract.cases import Case, all_cases
@@ -74,7 +74,7 @@ def _pages() -> Iterator[Request]:
         yield Request("GET", f"/v1/ops/{op}", {}, b"")
 
 
-def _of_call(name: str, call: AnyCall) -> Iterator[Request]:
+def _of_call(name: str, call: type[CallDescription]) -> Iterator[Request]:
     """Its examples in each encoding, its refusals; and both once more of a registered graph."""
     path, of_graph = f"/v1/{name}", f"/v1/graphs/{{graph_id}}/{name}"
     for example in (*call.examples.values(), ASKED.get(name, SQUARES)):

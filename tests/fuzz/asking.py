@@ -25,12 +25,12 @@ from engine import (
 from engine.graph.errors import OverMemory
 from engine.graph.sample import Operand
 from engine.planning.compiler import compile_call
-from service.calls import calls
-from service.calls.check import Checking
-from service.calls.computing import Execution
-from service.calls.differentiate import Differentiation
-from service.calls.plan import Planning
 from service.errors import Refusal, from_engine
+from service.executions import executions
+from service.executions.check import Checking
+from service.executions.computing import Computation
+from service.executions.differentiate import Differentiation
+from service.executions.plan import Planning
 from service.wire.graph_source import Programs
 from service.wire.message import Message
 from service.wire.precision_choice import PrecisionChoice
@@ -95,9 +95,9 @@ def planned(request: Request) -> Planned:
         return Planned(compile_call(task.program, types, task.call, LIMITS).plan, dict(task.feeds), task)
     if isinstance(task, Differentiation):
         return _exported(task)
-    assert isinstance(task, Execution | Planning), f"{request.call} is a call of a new kind: say here how it is run"
+    assert isinstance(task, Computation | Planning), f"{request.call} is a call of a new kind: say here how it is run"
     found = compile_call(task.program, task.types, task.call, LIMITS)
-    feeds = dict(task.tensors) if isinstance(task, Execution) else ordinary(task.types)
+    feeds = dict(task.tensors) if isinstance(task, Computation) else ordinary(task.types)
     if isinstance(task, Planning):
         foretold = analyse(task.program, task.types, task.call, LIMITS).result_types
         assert tuple(foretold) == tuple(found.plan.result_types), "the analysis has other types than the plan"
@@ -105,19 +105,20 @@ def planned(request: Request) -> Planned:
 
 
 def _task(request: Request) -> Any:
-    definition = calls()[request.call]
-    opened = _READER.open(Message(request.body), definition.request, definition.roles, lambda _: None, packed=False)
-    return definition.read_task(opened)
+    execution = executions()[request.call]
+    call = execution.description
+    opened = _READER.open(Message(request.body), call.request, call.roles, lambda _: None, packed=False)
+    return execution.read_task(opened)
 
 
-def _others(request: Request, task: Execution | Planning, found: Other) -> dict[str, Other]:
+def _others(request: Request, task: Computation | Planning, found: Other) -> dict[str, Other]:
     """The same within less memory, and without functions, as far as that is possible."""
     others: dict[str, Other] = {}
     less = _within(task, int(found.plan.peak_bytes * LESS_MEMORY), found.plan.peak_bytes)
     if less is not None:
         others["less memory"] = Other(less, found.feeds)
     example = task.call.example(task.program, task.types)
-    if isinstance(task, Execution) and (plain := written_out(request, task.program, example)) is not None:
+    if isinstance(task, Computation) and (plain := written_out(request, task.program, example)) is not None:
         with suppress(OverBudget):
             steps = _task(plain)
             plan = compile_call(steps.program, steps.types, steps.call, LIMITS).plan
@@ -131,7 +132,7 @@ def ordinary(types: Mapping[int, TensorType]) -> dict[Hashable, HostArray]:
     return {i: numbers(rng, Operand("real", t.shape, -2.0, 2.0), t.dtype, "tame") for i, t in types.items()}
 
 
-def _within(task: Execution | Planning, memory: int, peak: int) -> Plan | None:
+def _within(task: Computation | Planning, memory: int, peak: int) -> Plan | None:
     """The plan within so many bytes, or else within the least that there is one for; None where that is the `peak`."""
     try:
         return compile_call(task.program, task.types, task.call, LIMITS, memory=memory).plan

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 
 from engine import DTYPES, registry
 from engine.graph.kinds.kind import AttributeKind
-from service.calls import calls
-from service.calls.computing import computing_calls
+from service.calls import calls, computing_calls
 from service.errors import UNREADABLE
 from tests.conftest import Client
 from tests.service.calls.test_calls import EXAMPLE

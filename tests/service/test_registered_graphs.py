@@ -24,10 +24,9 @@ from service.errors import UNREADABLE
 from service.pool.pool import Done
 from service.settings import Settings
 from service.state.graphs import Registered
-from service.transport.job import Job, Reply
+from service.transport.job import REGISTER, Job, Reply
 from service.transport.job_result import NeedsGraph
 from service.wire.media import JSON, SAFETENSORS
-from service.worker.registration import REGISTER
 from service.worker.worker import Worker
 from tests.conftest import Client
 from tests.docs.test_wire_page import PAGE, VECTOR

@@ -6,20 +6,22 @@ https://github.com/triton-inference-server/server/blob/main/docs/protocol/extens
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
 import orjson
 
-from service.facades.facade import Facade, FacadeRoute, Listing
-from service.facades.foreign_call import ForeignAnswer
-from service.facades.openinference.infer import LENGTH_HEADER, Infer
-from service.facades.openinference.metadata import Metadata, ModelReady
-from service.wire.answers import VERSIONS
+from service.facades.facade import Facade, FacadeRoute, ForeignAnswer, Listing
+from service.versions import VERSIONS
 
 _ROOT: Final = "/v2"
 _MODEL: Final = _ROOT + "/models/{name}"
 _VERSION: Final = _MODEL + "/versions/{version}"
+#: how many bytes of a body, or of an answer, are JSON; the tensors follow
+LENGTH_HEADER: Final = "Inference-Header-Content-Length"
+#: the paths whose bodies may have bytes behind their JSON
+BINARY_PATH: Final = re.compile(r"/v2/models/[^/]+(?:/versions/[^/]+)?/infer/?")
 _SERVER: Final = {
     "name": "gradserve",
     "version": VERSIONS["gradserve"],
@@ -34,10 +36,10 @@ class OpenInference(Facade):
 
     name = "openinference"
     places: ClassVar = [
-        *(FacadeRoute("GET", path, Metadata()) for path in (_MODEL, _VERSION)),
-        *(FacadeRoute("GET", f"{path}/ready", ModelReady()) for path in (_MODEL, _VERSION)),
+        *(FacadeRoute("GET", path, "openinference.metadata") for path in (_MODEL, _VERSION)),
+        *(FacadeRoute("GET", f"{path}/ready", "openinference.ready") for path in (_MODEL, _VERSION)),
         *(
-            FacadeRoute("POST", f"{path}/infer", Infer(), lambda header: header(LENGTH_HEADER) or "")
+            FacadeRoute("POST", f"{path}/infer", "openinference.infer", lambda header: header(LENGTH_HEADER) or "")
             for path in (_MODEL, _VERSION)
         ),
     ]

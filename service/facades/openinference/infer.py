@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NotRequired
@@ -17,8 +16,10 @@ from schemas import Tensor
 from schemas.scalars import CLOSED
 from service.errors import Refusal
 from service.facades.elements import base64_tensor, flat_or_nested, require_finite, shown_shape, text_bytes
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ReadLimits, ResultArrays
+from service.facades.facade import ForeignAnswer
+from service.facades.foreign_call import ForeignCall, OwnRequest, ReadLimits, ResultArrays
 from service.facades.model import Model, Port
+from service.facades.openinference import LENGTH_HEADER
 from service.facades.openinference.datatypes import DATATYPES, dtype_of_datatype
 from service.state.models import FREE
 from service.wire.answers import FIELD_BYTES
@@ -30,10 +31,6 @@ from service.wire.tensors import encoded_bytes, type_of
 from service.wire.translate import located, read_array
 from service.wire.validation import validate
 
-#: how many bytes of a body, or of an answer, are JSON; the tensors follow
-LENGTH_HEADER: Final = "Inference-Header-Content-Length"
-#: the paths whose bodies may have bytes behind their JSON
-BINARY_PATH: Final = re.compile(r"/v2/models/[^/]+(?:/versions/[^/]+)?/infer/?")
 #: what the name of an output begins with that is the gradient by an input
 _GRADIENT: Final = "gradient."
 

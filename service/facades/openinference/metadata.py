@@ -7,7 +7,8 @@ from typing import Any
 
 import orjson
 
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, ReadLimits
+from service.facades.facade import ForeignAnswer
+from service.facades.foreign_call import ForeignCall, ReadLimits
 from service.facades.model import Model, Port
 from service.facades.openinference.datatypes import DATATYPES
 

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from service.facades.facade import Facade, FacadeRoute, Header
-from service.facades.foreign_call import ForeignAnswer
-from service.facades.tesseract.calls import TESSERACT_CALLS
-from service.facades.tesseract.document import Document, Health
+from service.facades.facade import Facade, FacadeRoute, ForeignAnswer, Header
 from service.facades.tesseract.errors import tesseract_error
 
 _ROOT: Final = "/tesseract"
 _MODEL: Final = _ROOT + "/{name}"
+#: paths of the calls under that of a model
+_CALLS: Final = ("apply", "jacobian", "jacobian_vector_product", "vector_jacobian_product", "abstract_eval")
 
 
 def _accept(header: Header) -> str:
@@ -27,9 +26,9 @@ class Tesseract(Facade):
 
     name = "tesseract"
     places: ClassVar = [
-        *(FacadeRoute("POST", f"{_MODEL}/{call.path}", call, _accept, ("run_id",)) for call in TESSERACT_CALLS),
-        FacadeRoute("GET", f"{_MODEL}/health", Health()),
-        FacadeRoute("GET", f"{_MODEL}/openapi.json", Document()),
+        *(FacadeRoute("POST", f"{_MODEL}/{call}", f"tesseract.{call}", _accept, ("run_id",)) for call in _CALLS),
+        FacadeRoute("GET", f"{_MODEL}/health", "tesseract.health"),
+        FacadeRoute("GET", f"{_MODEL}/openapi.json", "tesseract.document"),
     ]
 
     def owns(self, path: str) -> bool:

@@ -10,7 +10,8 @@ import orjson
 
 from engine import HostArray, Limits, printable
 from service.errors import Refusal
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ReadLimits, ResultArrays
+from service.facades.facade import ForeignAnswer
+from service.facades.foreign_call import ForeignCall, OwnRequest, ReadLimits, ResultArrays
 from service.facades.model import Model, Port
 from service.facades.tesseract.arrays import decode_array, encode_array, encoded_array_bytes, form_of, stated_type
 from service.wire.answers import FIELD_BYTES

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import orjson
 
-from service.facades.foreign_call import ForeignAnswer
+from service.facades.facade import ForeignAnswer
 
 #: statuses that stay: who may not, what is not there, and who is to wait
 _KEPT: Final = frozenset({401, 403, 404, 405, 408, 413, 415, 421, 429, 431})

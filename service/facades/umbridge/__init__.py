@@ -8,21 +8,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from service.facades.facade import Facade, FacadeRoute, Listing
-from service.facades.foreign_call import ForeignAnswer
-from service.facades.umbridge.calls import UMBRIDGE_CALLS
+from service.facades.facade import Facade, FacadeRoute, ForeignAnswer, Listing
 from service.facades.umbridge.errors import umbridge_error
 
 _VERSION: Final = 1.0
 _INFO: Final = "/Info"
-_PATHS: Final = frozenset({_INFO, *(f"/{call.path}" for call in UMBRIDGE_CALLS)})
+_CALLS: Final = (
+    "ModelInfo",
+    "InputSizes",
+    "OutputSizes",
+    "Evaluate",
+    "Gradient",
+    "ApplyJacobian",
+    "ApplyHessian",
+)
+_PATHS: Final = frozenset({_INFO, *(f"/{call}" for call in _CALLS)})
 
 
 class UmBridge(Facade):
     """The protocol. Its paths are at the root, since its C++ client knows no prefix."""
 
     name = "umbridge"
-    places: ClassVar = [FacadeRoute("POST", f"/{call.path}", call) for call in UMBRIDGE_CALLS]
+    places: ClassVar = [FacadeRoute("POST", f"/{call}", f"umbridge.{call}") for call in _CALLS]
     listings: ClassVar = [Listing(_INFO, lambda names: {"protocolVersion": _VERSION, "models": list(names)})]
 
     def owns(self, path: str) -> bool:

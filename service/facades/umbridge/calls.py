@@ -15,7 +15,8 @@ from engine import HostArray, TensorType
 from engine.graph.tensor_type import FLOAT64
 from schemas.scalars import CLOSED
 from service.errors import Refusal
-from service.facades.foreign_call import ForeignAnswer, ForeignCall, OwnRequest, ReadLimits, ResultArrays
+from service.facades.facade import ForeignAnswer
+from service.facades.foreign_call import ForeignCall, OwnRequest, ReadLimits, ResultArrays
 from service.facades.model import Model, Port
 from service.facades.umbridge.errors import SUPPORTED
 from service.facades.weighted_sum import WeightedSum

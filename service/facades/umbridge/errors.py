@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import orjson
 
-from service.facades.foreign_call import ForeignAnswer
+from service.facades.facade import ForeignAnswer
 from service.state.models import MODEL_WANTED
 
 #: codes of ours that are another type than InvalidInput

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine import Builder, Graph, Limits, TensorType, Value, open_executor, registry
-from engine.executors import Executor
+from engine.executors.interpreter import Executor
 from engine.graph.alignment import ALIGNMENT
 from engine.passes.pipeline import optimise
 from engine.planning.arena import MOST_PACKED, Block, Packing, aligned, pack

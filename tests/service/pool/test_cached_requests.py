@@ -16,8 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from engine.planning.cache import Cache
-from service.calls import calls
-from service.calls.computing import Computing, computing_calls
+from service.calls import calls, computing_calls
+from service.executions import executions
+from service.executions.computing import Computing
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.transport.job_result import JobResult, TooLong
@@ -65,7 +66,7 @@ def is_remembered(worker: Worker, body: Json, call: str = "gradients") -> bool:
         raise AssertionError("it was read anew")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(calls()[call]), "read_task", read)
+        patch.setattr(type(executions()[call]), "read_task", read)
         return post(worker, json.dumps(body).encode(), call).status == 200
 
 
@@ -92,7 +93,7 @@ def others(body: Json) -> Json:
 def test_every_example_comes_again(call: str, body: Json, encoding: str) -> None:
     asked = body | {"encoding": encoding}
     assert agree(asked, others(asked), asked, others(others(asked)), call=call) == [200] * 4
-    assert is_remembered(AGAIN, others(asked), call) == isinstance(calls()[call], Computing)
+    assert is_remembered(AGAIN, others(asked), call) == isinstance(executions()[call], Computing)
 
 
 @pytest.mark.parametrize(("call", "body"), EXAMPLES)
@@ -264,7 +265,7 @@ def test_its_deadline_holds() -> None:
 
 def test_a_registered_graph_is_another_request() -> None:
     """The same body on two graphs."""
-    from service.worker.registration import REGISTER
+    from service.transport.job import REGISTER
 
     worker, body = Worker(SETTINGS), orjson.dumps({"feeds": SQUARES["feeds"]})
     graphs = [request(node("parameter"), node(op, 0), node("sum", 1))["graph"] for op in ("square", "exp")]

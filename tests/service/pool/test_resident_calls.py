@@ -11,19 +11,18 @@ import numpy as np
 import orjson
 import pytest
 
-from service.calls import calls
-from service.calls.computing import computing_calls
+from service.calls import calls, computing_calls
+from service.executions import executions
 from service.settings import Settings
 from service.state.tensors import TensorVersion
 from service.state.values import Stored
 from service.transport.heap_allocation import HeapAllocation
-from service.transport.job import Job, Reply
+from service.transport.job import GET_TENSOR, PUT_TENSOR, Job, Reply
 from service.transport.job_result import TooLong, WantsTensors
 from service.transport.resident import array_of
 from service.wire.binary import write_one
 from service.wire.media import JSON, SAFETENSORS
 from service.wire.version import Version
-from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR
 from service.worker.worker import Worker
 from tests.service.support import SQUARES, Json, feed, node, request, tensor
 from tests.service.thread_pool import version_of
@@ -164,7 +163,7 @@ def test_a_step_is_stored_and_read_by_the_next(times: int) -> None:
 def is_remembered(body: Json, kept: Kept) -> bool:
     """Whether it is answered without being read."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(calls()["forward"]), "read_task", lambda *_: pytest.fail("it was read anew"))
+        patch.setattr(type(executions()["forward"]), "read_task", lambda *_: pytest.fail("it was read anew"))
         return ask(body, kept).status == 200
 
 

@@ -17,9 +17,8 @@ from service.pool.pool import awaited
 from service.pool.process_pool import ProcessPool
 from service.settings import Settings
 from service.state.tensors import TensorVersion
-from service.transport.job import Job, Reply
+from service.transport.job import GET_TENSOR, PUT_TENSOR, Job, Reply
 from service.wire.media import SAFETENSORS
-from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR
 from tests.service.pool.pools import running, settled, until
 from tests.service.support import feed, node, request
 

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from service.calls import calls
-from service.calls.computing import computing_calls
+from service.calls import calls, computing_calls
 from service.wire.media import SAFETENSORS
 from tests.service.pool.test_resident_calls import Kept, answer, ask, refused, resident, without_stats
 from tests.service.support import SQUARES, Json, feed, node, request

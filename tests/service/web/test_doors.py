@@ -17,13 +17,12 @@ from service.settings import Settings
 from service.state.graphs import Registered
 from service.state.journal import Forgetful
 from service.store import StoreService
-from service.transport.job import Job, Reply
+from service.transport.job import REGISTER, Job, Reply
 from service.web.known_heads import KnownHeads
 from service.web.observer import Finished
 from service.web.parsing import HeadReader
 from service.web.server_state import ServerState
 from service.wire.media import JSON
-from service.worker.registration import REGISTER
 from service.worker.worker import Worker
 from tests.service.application import create_routes, wrap
 from tests.service.calls.test_derivative_calls import ASKED

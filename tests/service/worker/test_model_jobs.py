@@ -11,11 +11,9 @@ import pytest
 
 from service.settings import Settings
 from service.state.graphs import Registered
-from service.transport.job import Job, Reply
+from service.transport.job import PUT_MODEL, READ_MODEL, REGISTER, Job, Reply
 from service.transport.job_result import NeedsGraph, TooLong, WantsTensors
 from service.wire.version import Version
-from service.worker.model_jobs import PUT_MODEL, READ_MODEL
-from service.worker.registration import REGISTER
 from service.worker.worker import Worker
 from tests.service.support import Json, node
 

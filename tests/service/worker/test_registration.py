@@ -9,8 +9,7 @@ import orjson
 import pytest
 
 from service.settings import Settings
-from service.transport.job import Job, Reply
-from service.worker.registration import REGISTER
+from service.transport.job import REGISTER, Job, Reply
 from service.worker.worker import Worker
 from tests.service.support import Json, node, tensor
 

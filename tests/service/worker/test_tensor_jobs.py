@@ -15,12 +15,12 @@ from engine.graph.errors import OverBudget
 from service.errors import Refusal
 from service.settings import Settings
 from service.state.values import Stored
-from service.transport.job import Job, Reply
+from service.transport.job import GET_TENSOR, PUT_TENSOR, Job, Reply
 from service.transport.job_result import NotDone, TooLong, WantsTensors
 from service.wire.media import JSON, SAFETENSORS
 from service.wire.version import Version
 from service.worker.job_context import JobContext
-from service.worker.tensor_jobs import GET_TENSOR, PUT_TENSOR, TensorJobs, summary
+from service.worker.tensor_jobs import TensorJobs
 from tests.service.support import tensor
 
 X = np.array([[1.5, -2.0, 3.0]], "float32")
@@ -117,6 +117,6 @@ def test_an_answer_is_not_larger_than_answers_may_be() -> None:
 
 
 def test_a_summary_says_when_it_is_on_disk_where_it_is_not_yet() -> None:
-    told = summary(Stored("w", "tag", "int8", (2, 2)))
+    told = Stored("w", "tag", "int8", (2, 2)).summary()
     assert {"tensor_id": "w", "dtype": "int8", "shape": (2, 2), "bytes": 4, "etag": "tag"}.items() <= told.items()
-    assert summary(Stored("w", "tag", "int8", (2, 2)), 7) == {**told, "written_within_ms": 7}
+    assert Stored("w", "tag", "int8", (2, 2)).summary(7) == {**told, "written_within_ms": 7}

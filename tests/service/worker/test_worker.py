@@ -11,6 +11,7 @@ import pytest
 
 from service.calls import calls
 from service.errors import UNREADABLE
+from service.executions import executions
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.transport.job_result import TooLong
@@ -66,9 +67,8 @@ def not_to_be_run(*_: Any) -> Any:
 
 @pytest.mark.parametrize("name", list(calls()))
 def test_what_takes_too_long_is_not_run(worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    call = calls()[name]
-    monkeypatch.setattr(type(call), "run_task", not_to_be_run)
-    found = worker.attempt(job(next(iter(call.examples.values())), name), 0.0)
+    monkeypatch.setattr(type(executions()[name]), "run_task", not_to_be_run)
+    found = worker.attempt(job(next(iter(calls()[name].examples.values())), name), 0.0)
     assert isinstance(found, TooLong)
     assert 0 < found.estimate.seconds < 1
 
@@ -92,7 +92,7 @@ def test_an_estimate_has_what_plan_forecasts(worker: Worker) -> None:
 
 def test_what_takes_long_to_plan_is_not_planned(worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
     chain = [node("parameter"), *[node("neg", i) for i in range(600)], node("sum", 600)]
-    monkeypatch.setattr(type(calls()["gradients"]), "prepare", not_to_be_run)
+    monkeypatch.setattr(type(executions()["gradients"]), "prepare", not_to_be_run)
     found = worker.attempt(job(request(*chain, feeds=[feed(0, [1], [1])])), 0.002)
     assert isinstance(found, TooLong)
     assert found.estimate.seconds > 0.05
@@ -127,7 +127,7 @@ UNREAD = [ValueError("array is too big"), OverflowError(), TypeError(), Recursio
         "service.worker.worker.JsonReader.read_request",
         "service.wire.request.validate",
         "service.wire.request.read_array",
-        "service.calls.computing.Computing.read_task",
+        "service.executions.computing.Computing.read_task",
     ],
 )
 def test_a_fault_while_a_request_is_read_costs_no_worker(

@@ -1,8 +1,4 @@
-"""The contract of a call: all of it but its messages, in one file.
-
-A call is one subclass of `CallDefinition` in one file under `service.calls`; its messages stand in one file under
-`schemas.calls`. Discovery finds it there, and the routes, the OpenAPI document, the tests and the guide follow.
-"""
+"""The contract of an execution: from a parsed request to the body of its answer."""
 
 from __future__ import annotations
 
@@ -14,13 +10,13 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
 from engine import Compiler, Deadline, Program
 from engine.executors.interpreter import Executor
 from engine.planning.estimate import DENSE_FLOP, planning_seconds
-from service.calls.cached_request import CachedRequest
+from service.calls.description import CallDescription
 from service.calls.estimate import Estimate
+from service.executions.cached_request import CachedRequest
 from service.wire.answers import AnswerBody
 from service.wire.request import ParsedRequest
 from service.wire.storing import Kept
 
-Json = dict[str, Any]
 Task = TypeVar("Task")
 Ready = TypeVar("Ready")
 Outcome = TypeVar("Outcome")
@@ -49,42 +45,14 @@ class _OfProgram(Protocol):
     program: Program
 
 
-class Guide:
-    """A call's row in the guide: what it answers, what that costs about, and when to ask it; Markdown."""
-
-    def __init__(self, answers: str, costs: str, ask_for: str, page: str = "") -> None:
-        self.answers = answers
-        self.costs = costs
-        self.ask_for = ask_for
-        #: where the guide tells of it; by default on the page of its name
-        self.page = page
-
-
-class CallDefinition(ABC, Generic[Task, Ready, Outcome]):
-    """One call, `POST /v1/NAME`. The docstring of a subclass is its text: a summary, then a paragraph.
+class CallExecution(ABC, Generic[Task, Ready, Outcome]):
+    """Execution of one call.
 
     Data flows one way: `read_task` says what is asked in the engine's terms, `prepare` plans it, `run_task` does it,
     `write_body` makes the answer. None of them knows HTTP.
     """
 
-    name: ClassVar[str]
-    #: where it stands in lists for people
-    position: ClassVar[int] = 100
-    #: its group in the OpenAPI document
-    tag: ClassVar[str] = "compute"
-    #: its messages
-    request: ClassVar[type]
-    answer: ClassVar[type]
-    #: roles of the tensors that may stand beside the JSON of a request
-    roles: ClassVar[tuple[str, ...]] = ("feeds", "constants")
-    #: fields of a request that hold tensors, where these are all that may differ between requests that are alike
-    tensor_fields: ClassVar[tuple[str, ...]] = ()
-    #: requests that it answers, each under what it shows; failing ones are made from the first
-    examples: ClassVar[Mapping[str, Json]]
-    #: whether it differentiates, and then whether one node that must have one element, by default the last
-    differentiates: ClassVar[bool] = True
-    scalar: ClassVar[bool] = False
-    guide: ClassVar[Guide]
+    description: ClassVar[type[CallDescription]]
 
     @abstractmethod
     def read_task(self, request: ParsedRequest) -> Task:
@@ -127,4 +95,4 @@ def cost_of_analysis(program: Program, times: int = 1) -> Estimate:
     return Estimate(times * planning_seconds(program.size))
 
 
-AnyCall = CallDefinition[Any, Any, Any]
+AnyExecution = CallExecution[Any, Any, Any]

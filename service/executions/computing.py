@@ -24,10 +24,10 @@ from engine import (
 from engine.graph.precision import IEEE, Precision
 from engine.planning.estimate import run_seconds
 from engine.tools.diagnose import Nonfinite
-from service.calls import calls
-from service.calls.cached_request import CachedRequest
-from service.calls.definition import CallDefinition, Engine
+from service.calls.description import ComputingDescription
 from service.calls.estimate import Estimate
+from service.executions.cached_request import CachedRequest
+from service.executions.execution import CallExecution, Engine
 from service.wire.answers import FIELD_BYTES, PLACE_BYTES, AnswerBody, RunStats, write_result
 from service.wire.request import ParsedRequest, types_of
 from service.wire.resident_feed import ResidentFeed
@@ -54,7 +54,7 @@ class CallArguments:
 
 
 @dataclass(frozen=True)
-class Execution:
+class Computation:
     """Task to run `call` of a program. `tensors` are the feeds by node, and what comes beside them by (role, node).
 
     Of these, `residents` are known by name. Nodes go to `places`. It takes `memory_budget` bytes at most.
@@ -80,7 +80,7 @@ class Prepared:
     The first results are the answer's; what follows is kept.
     """
 
-    execution: Execution
+    execution: Computation
     compiled: Compiled
     response_bytes: int
     dense_flop: float
@@ -106,19 +106,10 @@ class Result:
     kept: Sequence[Kept]
 
 
-class Computing(CallDefinition[Execution, Prepared, Result]):
+class Computing(CallExecution[Computation, Prepared, Result]):
     """A call that runs a graph. A subclass says which call of the engine it is."""
 
-    #: roles of the tensors that it takes beside the feeds, in fields of these names
-    beside: ClassVar[tuple[str, ...]] = ()
-
-    #: fields that hold one such tensor each
-    single: ClassVar[tuple[str, ...]] = ()
-
-    def __init_subclass__(cls) -> None:
-        cls.roles = ("feeds", "constants", *cls.beside)
-        # in the order of `Execution.tensors`
-        cls.tensor_fields = ("feeds", *cls.beside, *cls.single)
+    description: ClassVar[type[ComputingDescription]]
 
     @abstractmethod
     def call(self, arguments: CallArguments) -> Call:
@@ -126,9 +117,9 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
 
     def tensors_beside(self, request: ParsedRequest) -> dict[str, dict[int, HostArray]]:
         """The tensors that come beside the feeds, by role and node."""
-        return {role: request.tensors(role) for role in self.beside}
+        return {role: request.tensors(role) for role in self.description.beside}
 
-    def read_task(self, request: ParsedRequest) -> Execution:
+    def read_task(self, request: ParsedRequest) -> Computation:
         """Program, feeds, and the engine's call."""
         program, feeds = request.program, request.feeds
         beside = self.tensors_beside(request)
@@ -137,10 +128,10 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
         tensors: dict[Hashable, HostArray] = {node: array for node, array in feeds.items()}  # noqa: C416 - wider keys
         tensors |= {(role, node): array for role, arrays in beside.items() for node, array in arrays.items()}
         residents: dict[Hashable, ResidentFeed] = dict(request.residents("feeds").items())
-        residents |= {(role, node): one for role in self.beside for node, one in request.residents(role).items()}
+        residents |= {(role, node): one for role in beside for node, one in request.residents(role).items()}
         places = read_places(request.fields)
         call = self.call(CallArguments(program, types, request.fields, given))
-        return Execution(
+        return Computation(
             program=program,
             types=types,
             call=_keeping(call, program, places) if places else call,
@@ -153,7 +144,7 @@ class Computing(CallDefinition[Execution, Prepared, Result]):
             precision=request.precision,
         )
 
-    def prepare(self, task: Execution, engine: Engine, deadline: Deadline) -> Prepared:
+    def prepare(self, task: Computation, engine: Engine, deadline: Deadline) -> Prepared:
         """The plan. Refuses what is over the budgets, of the answer too."""
         compiled = engine.compiler.compile(
             task.program,
@@ -246,11 +237,6 @@ def _keeping(call: Call, program: Program, places: Sequence[Destination]) -> Cal
     sources = sources_of(places)
     values, gradients = ([node for is_gradient, node in sources if is_gradient is kind] for kind in (False, True))
     return keeping(call, program, values, gradients)
-
-
-def computing_calls() -> Mapping[str, Computing]:
-    """Of all calls, those that run a graph."""
-    return {name: call for name, call in calls().items() if isinstance(call, Computing)}
 
 
 def admitted(ready: Prepared, engine: Engine) -> Prepared:

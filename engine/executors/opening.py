@@ -1,0 +1,63 @@
+"""Opening of an executor for a device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from inspect import isabstract, isclass
+from pathlib import Path
+from pkgutil import iter_modules
+from types import MappingProxyType
+from typing import Final
+
+from engine.executors.instance_pool import INSTANCE_BYTES
+from engine.executors.interpreter import DEVICE_WORKSPACE, Executor, ExecutorSettings
+from engine.executors.tiers import Compiling, Determinism
+from engine.native.kernel_store import KernelStore
+
+
+def _backends() -> Iterator[type[Executor]]:
+    """The executors that stand in modules called so."""
+    for module in iter_modules([str(Path(__file__).parent)], f"{__package__}."):
+        if module.name.endswith("_backend"):
+            stated = vars(import_module(module.name)).values()
+            yield from (
+                found for found in stated if isclass(found) and issubclass(found, Executor) and not isabstract(found)
+            )
+
+
+#: kind of device → its executor
+BACKENDS: Final[Mapping[str, type[Executor]]] = MappingProxyType(
+    {backend.device: backend for backend in sorted(_backends(), key=lambda each: each.position)}
+)
+
+
+def open_executor(
+    device: str = "auto",
+    threads: int = 1,
+    determinism: Determinism = "fast",
+    store: KernelStore | None = None,
+    instance_bytes: int = INSTANCE_BYTES,
+    device_bytes: int | None = None,
+    device_workspace: int = DEVICE_WORKSPACE,
+    *,
+    compile: Compiling = "off",
+) -> Executor:
+    """The executor for `device`: a kind of BACKENDS, as cpu or cuda, or auto (cuda where a usable GPU is found).
+
+    On a CPU, `threads` are what one kernel may use. With `compile` on, loops are compiled: in the background, by and by
+    (`determinism` fast), or before the first result (bitwise); `store` keeps what was compiled. Plans that are ready to
+    run again may take `instance_bytes` in all while they are idle; on a GPU, what they carry to it and back, which lies
+    in pinned memory, may take as many. Of a GPU's memory, at most `device_bytes` are taken, by default nine tenths;
+    `device_workspace` of them, a quarter at most, are what its kernels and libraries work in.
+
+    Raises RuntimeError when a device is asked for and cannot be had.
+    """
+    there = [
+        backend for kind, backend in BACKENDS.items() if kind == device or (device == "auto" and backend.is_available())
+    ]
+    if not there:
+        *others, last = "auto", *sorted(BACKENDS)
+        raise ValueError(f"device must be {', '.join(others)} or {last}, but is {device}")
+    sizes = instance_bytes, device_bytes, device_workspace
+    return there[0].opened(ExecutorSettings(threads, determinism, store, *sizes, compile))

@@ -1,0 +1,32 @@
+"""The op catalogue, made from the registry."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from engine import LATEST, Registry, describe
+from schemas import Catalogue, OpInfo
+from service.pages import catalogue
+
+PAGE: Final = Path(catalogue.__file__).with_name(catalogue.SHIPPED)
+
+
+def catalogue_of(registry: Registry) -> Catalogue:
+    """Describe all ops; defaults become JSON text, so that they have one type."""
+    return Catalogue(opset=LATEST, ops=[_row(row) for row in describe(registry)])
+
+
+def _row(row: dict[str, Any]) -> OpInfo:
+    attributes = [
+        attribute | ({"default": orjson.dumps(attribute["default"]).decode()} if "default" in attribute else {})
+        for attribute in row["attributes"]
+    ]
+    return OpInfo(**{**row, "attributes": attributes})  # type: ignore[typeddict-item]
+
+
+def page(registry: Registry) -> str:
+    """Write the catalogue as `service/pages/catalogue.json`."""
+    return orjson.dumps(catalogue_of(registry), option=orjson.OPT_INDENT_2).decode() + "\n"

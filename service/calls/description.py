@@ -1,0 +1,61 @@
+"""Descriptions of calls: what the routes, the OpenAPI document, the tests and the guide say of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+Json = dict[str, Any]
+
+
+class Guide:
+    """Row of a call in the guide: what it answers, roughly what that costs, and when to call it; Markdown."""
+
+    def __init__(self, answers: str, costs: str, ask_for: str, page: str = "") -> None:
+        self.answers = answers
+        self.costs = costs
+        self.ask_for = ask_for
+        #: page of the guide that explains it; by default the one with its name
+        self.page = page
+
+
+class CallDescription:
+    """One call, `POST /v1/NAME`. The docstring of a subclass is its text: a summary, then a paragraph.
+
+    A subclass lives in one file under `service.calls`, where discovery finds it, beside its messages in one file under
+    `schemas.calls`. It imports nothing of the engine: the front, which computes nothing, loads it. Its execution stands
+    in the file of the same name under `service.executions`, which only workers load.
+    """
+
+    name: ClassVar[str]
+    #: order in lists for people
+    position: ClassVar[int] = 100
+    #: group in the OpenAPI document
+    tag: ClassVar[str] = "compute"
+    #: messages
+    request: ClassVar[type]
+    answer: ClassVar[type]
+    #: roles of the tensors that may stand beside the JSON of a request
+    roles: ClassVar[tuple[str, ...]] = ("feeds", "constants")
+    #: fields of a request that hold tensors, if only these may differ between similar requests
+    tensor_fields: ClassVar[tuple[str, ...]] = ()
+    #: requests that it answers, by what they show; failing ones are made from the first
+    examples: ClassVar[Mapping[str, Json]]
+    #: whether it differentiates, and then whether one node that must have one element, by default the last
+    differentiates: ClassVar[bool] = True
+    scalar: ClassVar[bool] = False
+    guide: ClassVar[Guide]
+
+
+class ComputingDescription(CallDescription):
+    """A call that runs a graph."""
+
+    #: roles of the tensors that it takes beside the feeds, in fields of these names
+    beside: ClassVar[tuple[str, ...]] = ()
+    #: fields that hold one such tensor each
+    single: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls) -> None:
+        cls.roles = ("feeds", "constants", *cls.beside)
+        # in the order of `Computation.tensors`
+        cls.tensor_fields = ("feeds", *cls.beside, *cls.single)
