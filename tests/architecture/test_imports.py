@@ -44,6 +44,35 @@ def test_what_importing_a_package_loads(package: str, absent: str) -> None:
     assert run.returncode == 0, f"importing {package} loads {absent}: {run.stderr}"
 
 
+def test_the_front_does_not_load_the_engine() -> None:
+    """It computes nothing; it needs the leaves that messages, errors and figures are made of."""
+    program = """
+import sys, service.app
+loaded = {name for name in sys.modules if name.startswith(("engine", "service.executions"))}
+print(*sorted(loaded))
+"""
+    run = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    loaded = run.stdout.split()
+    assert not [name for name in loaded if name.startswith(("service.executions", "engine.ops", "engine.planning"))]
+    assert len(loaded) <= 40, loaded
+
+
+@pytest.mark.parametrize("argument", ["--version", "--help"])
+def test_the_command_says_what_it_is_without_the_server(argument: str) -> None:
+    program = """
+import sys
+from service.__main__ import main
+sys.argv = ["gradserve", sys.argv[1]]
+try:
+    main()
+except SystemExit:
+    print({"numpy", "pydantic", "fastapi"} & sys.modules.keys())
+"""
+    arguments = [sys.executable, "-c", program, argument]
+    run = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert run.stdout.splitlines()[-1] == "set()"
+
+
 ENGINE_TESTS = ("tests.engine", "tests.contract")
 #: what they share with others
 SHARED = frozenset({"tests.conftest", "tests.copied_tree", "tests.sampling"})

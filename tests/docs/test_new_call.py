@@ -1,4 +1,4 @@
-"""A call dropped in as two files is in the routes, the OpenAPI document, the plans, the tests and the guide."""
+"""A call dropped in as three files is in the routes, the OpenAPI document, the plans, the tests and the guide."""
 
 from __future__ import annotations
 
@@ -43,18 +43,16 @@ class SlopesAnswer(TypedDict):
     stats: Stats
 '''
 
-DEFINITION = '''"""Slopes, as the tests of a new call drop them in."""
+DESCRIPTION = '''"""Slopes, as the tests of a new call drop them in."""
 
 from __future__ import annotations
 
-from engine import Call, Jacobian
 from schemas.calls.slopes import SlopesAnswer, SlopesRequest
-from service.calls.computing import CallArguments, Computing
-from service.calls.description import Guide
+from service.calls.description import ComputingDescription, Guide
 from service.calls.sample import MEAN
 
 
-class Slopes(Computing):
+class SlopesCall(ComputingDescription):
     """Slopes.
 
     A paragraph on slopes.
@@ -65,6 +63,21 @@ class Slopes(Computing):
     answer = SlopesAnswer
     guide = Guide("slopes of f", "1 + n", "the tests of new calls")
     examples = {"of the squares by w": MEAN | {"outputs": [1]}}
+'''
+
+EXECUTION = '''"""Slopes, as the tests of a new call drop them in."""
+
+from __future__ import annotations
+
+from engine import Call, Jacobian
+from service.calls.slopes import SlopesCall
+from service.executions.computing import CallArguments, Computing
+
+
+class SlopesExecution(Computing):
+    """Slopes of all outputs."""
+
+    description = SlopesCall
 
     def call(self, arguments: CallArguments) -> Call:
         """The Jacobian of `outputs`."""
@@ -92,10 +105,11 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project with two files more."""
+    """A copy of the project with three files more."""
     copy = copy_tree(tmp_path_factory.mktemp("new_call"))
     (copy / "schemas/calls/slopes.py").write_text(MESSAGES, encoding="utf-8")
-    (copy / "service/calls/slopes.py").write_text(DEFINITION, encoding="utf-8")
+    (copy / "service/calls/slopes.py").write_text(DESCRIPTION, encoding="utf-8")
+    (copy / "service/executions/slopes.py").write_text(EXECUTION, encoding="utf-8")
     write_document(copy)
     return copy
 

@@ -92,6 +92,7 @@ from engine import Program, Statement, registry
 from engine.graph.identity import canonical
 from engine.graph.text import parse_graph, print_graph
 from engine.graph.verify import MalformedGraph, verify
+from scripts.op_catalogue import catalogue_of
 from scripts.write_openapi import made_document
 from tests.service.application import create_app
 
@@ -120,7 +121,7 @@ with TestClient(create_app(), base_url="http://localhost") as client:
     program = Program(registry(), [Statement(ops["input"]), Statement(ops["turn"], (0,), {"by": [0.5, -0.0]})])
     print(json.dumps({
         "schemas": made_document()["components"]["schemas"],
-        "catalogue": client.get("/v1/ops/turn").json(),
+        "catalogue": next(row for row in catalogue_of(registry())["ops"] if row["name"] == "turn"),
         "answers": answers,
         "refusals": [refusal([1.0, 2.0, 3.0]), refusal(1.0), refusal({"re": 1}), refusal(None)],
         "kept": kept,
