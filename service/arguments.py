@@ -8,7 +8,7 @@ from typing import Any, Final, NoReturn
 
 from engine import printable
 from service.keys.record import KEPT_LIMITS
-from service.settings import SECRETS, Settings, default, flag, shown, variable
+from service.settings import REMOVED, SECRETS, Settings, default, flag, shown, variable
 from service.spelling import hint
 
 COMMANDS: Final = {
@@ -87,6 +87,8 @@ def _parser(version: str) -> _Parser:
     of = {name: commands.add_parser(name, help=text) for name, text in COMMANDS.items()}
     for name in _OF_THE_SERVER:
         _add_settings(of[name], Settings.model_fields)
+        for removed in REMOVED:
+            of[name].add_argument(flag(removed), dest=removed, help=argparse.SUPPRESS)
     of["ops"].add_argument("name", nargs="?", help="an op, by its name or any alias")
     for name in ("backup", "restore"):
         of[name].add_argument("file", help="the file, a tar archive")

@@ -19,11 +19,13 @@ from service.logs import begin_log
 from service.pages.catalogue import catalogue_of
 from service.settings import (
     PASSED_OVER,
+    REMOVED,
     SECRETS,
     Settings,
     default,
     flag,
     read_settings,
+    removed_settings,
     service_links,
     shown,
     variable,
@@ -53,7 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _settings_of(options: Options) -> Settings:
     try:
-        return read_settings(**_stated(options))
+        return read_settings(**{name: value for name, value in _stated(options).items() if name not in REMOVED})
     except RuntimeError as error:
         _fail(str(error))
 
@@ -69,6 +71,8 @@ def _serve(options: Options) -> None:
         begin_log(settings)
         if links:
             _logger.warning(PASSED_OVER, ", ".join(links))
+        for warning in removed_settings(os.environ, _stated(options)):
+            _logger.warning(warning)
         run_server(settings)
     except BrokenPipeError:
         raise
