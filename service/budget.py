@@ -26,8 +26,7 @@ IDLE_ANSWER_BYTES: Final = 32 << 20
 PARSED: Final = 16
 #: of what is there for plans, plans that are ready take one part in so many, and graphs that were read
 _READY_SHARE, _GRAPH_SHARE = 4, 8
-#: beside it, plans of several requests at once, kernels, and requests that may come again; the last two have a most
-_TOGETHER_SHARE: Final = 8
+#: beside it, kernels, and requests that may come again; both have a most
 _KERNEL_SHARE, _KERNEL_BYTES = 8, 32 << 20
 _REQUEST_SHARE, _REQUEST_BYTES = 16, 1 << 24
 
@@ -36,14 +35,12 @@ class WorkerBudget(NamedTuple):
     """Bytes of what one worker keeps, each at most.
 
     `plans`, those that are `ready` to run again, and the `graphs` that were read are the worker's part of the setting
-    `plan_cache_bytes`. What comes on top of it: plans that run several requests `together`, `cached_requests`,
-    `kernels`, and resident `tensors`.
+    `plan_cache_bytes`. What comes on top of it: `cached_requests`, `kernels`, and resident `tensors`.
     """
 
     plans: int
     ready: int
     graphs: int
-    together: int
     cached_requests: int
     kernels: int
     tensors: int = TENSOR_BYTES
@@ -66,7 +63,6 @@ def worker_budget(plan_bytes: int, *, compiles: bool) -> WorkerBudget:
         plans=plan_bytes - ready - graphs,
         ready=ready,
         graphs=graphs,
-        together=plan_bytes // _TOGETHER_SHARE,
         cached_requests=min(_REQUEST_BYTES, plan_bytes // _REQUEST_SHARE),
         kernels=min(_KERNEL_BYTES, plan_bytes // _KERNEL_SHARE) if compiles else 0,
     )

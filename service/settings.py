@@ -39,6 +39,8 @@ from service.spelling import hint
 PREFIX: Final = "GRADSERVE_"
 #: what the names of variables begin with that the project's own tests read
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
+#: settings that were removed, and why: for one release, a server that is given one starts and logs a warning
+REMOVED: Final = {"coalesce": "coalescing was removed"}
 #: what says that state ends with the server
 NO_STATE: Final = "memory"
 #: what says of names or origins that any will do
@@ -225,11 +227,6 @@ class Settings(BaseModel):
     least_precision: Precision = Field(
         PRECISIONS[-1], description="the least exact precision that requests may ask for; for less they get 422"
     )
-    coalesce: Literal["on", "off"] = Field(
-        "off",
-        description="whether small requests for the same plan that wait together are executed as one; never with "
-        "determinism bitwise",
-    )
     cache_dir: Path | None = Field(
         default_factory=machine.cache_folder,
         description="folder for compiled kernels; none: kept in memory alone. Default: gradserve in $XDG_CACHE_HOME or "
@@ -354,11 +351,6 @@ class Settings(BaseModel):
     def asks_for_keys(self) -> bool:
         """Whether a request needs a key."""
         return self.keys_file is not None or self.api_key is not None
-
-    @property
-    def is_coalescing(self) -> bool:
-        """Whether requests may be executed together: with others beside it, the last bits of an answer may differ."""
-        return self.coalesce == "on" and self.determinism == "fast"
 
     @field_validator("least_precision")
     @classmethod
@@ -539,12 +531,21 @@ def _made_for_a_service(name: str, value: str) -> bool:
 def misspelt(environment: Iterable[str]) -> str | None:
     """What is wrong with the names of these variables, as one sentence; None where nothing is."""
     known = {name: variable(name) for name in Settings.model_fields}
+    passed = {*known.values(), *map(variable, REMOVED)}
     for name in sorted(environment):
         stated = name.upper()
-        if stated.startswith(PREFIX) and not stated.startswith(OF_THE_TESTS) and stated not in known.values():
+        if stated.startswith(PREFIX) and not stated.startswith(OF_THE_TESTS) and stated not in passed:
             advice = hint(stated.removeprefix(PREFIX), known, "gradserve serve --help lists all settings")
             return f"the environment has {printable(name)}, which is no setting; {advice}"
     return None
+
+
+def removed_settings(environment: Iterable[str], stated: Iterable[str] = ()) -> list[str]:
+    """A warning for each removed setting among these variables, and among the names of `stated` flags."""
+    variables, flags = {name.upper() for name in environment}, {*stated}
+    given = [(variable(name), why) for name, why in REMOVED.items() if variable(name) in variables]
+    given += [(flag(name), why) for name, why in REMOVED.items() if name in flags]
+    return [f"{name} has no effect: {why}" for name, why in given]
 
 
 def read_settings(**stated: Any) -> Settings:

@@ -88,13 +88,13 @@ def _beside(name: str, row: Row) -> Iterator[str]:
 
 
 def _requests(rows: Rows) -> str:
-    head = ("workload", "clients", "`--coalesce`", "a second", "median ms", "99 % ms", "card", "day")
-    ordered = sorted(rows.values(), key=lambda row: (row["workload"], row["clients"], row["coalesce"]))
+    head = ("workload", "clients", "a second", "median ms", "99 % ms", "card", "day")
+    ordered = sorted(rows.values(), key=lambda row: (row["workload"], row["clients"]))
     return table(head, [[*_served(row), *_where(row)] for row in ordered])
 
 
 def _served(row: Row) -> Iterator[str]:
-    yield from (row["workload"], str(row["clients"]), row["coalesce"], f"{row['rate']:,.0f}")
+    yield from (row["workload"], str(row["clients"]), f"{row['rate']:,.0f}")
     yield from (f"{row['p50']:.2f}", f"{row['p99']:.2f}")
 
 

@@ -105,23 +105,21 @@ def _benched(row: Row) -> Row:
 
 
 def requests(seconds: float) -> Rows:
-    """W1 and W2 by HTTP, coalesced and not."""
+    """W1 and W2 by HTTP."""
     _require_card()
     try:
         from benchmarks.service import bodies, servers  # noqa: PLC0415 - needs the service's packages
         from service.settings import Settings  # noqa: F401, PLC0415 - as before
     except ImportError as error:
         raise Lacking(f"a package of the server is not installed: {error.name}") from None
-    each = seconds / (2 * len(SERVED) * len(CLIENTS)) / 2
-    for coalesce in ("off", "on"):
-        with servers.gradserve("--coalesce", coalesce, device="cuda") as server:
-            for workload in SERVED:
-                body, url = bodies.in_json(find(workload)()), f"{server.url}/v1/gradients"
-                measure(url, body, 1, each / 2)  # its kernels come from the background
-                for clients in CLIENTS:
-                    found = measure(url, body, clients, each)
-                    stated = {"workload": workload, "clients": clients, "coalesce": coalesce}
-                    yield f"{workload}, {clients} clients, coalesce {coalesce}", {**stated, **found}
+    each = seconds / (len(SERVED) * len(CLIENTS)) / 2
+    with servers.gradserve(device="cuda") as server:
+        for workload in SERVED:
+            body, url = bodies.in_json(find(workload)()), f"{server.url}/v1/gradients"
+            measure(url, body, 1, each / 2)  # its kernels come from the background
+            for clients in CLIENTS:
+                found = measure(url, body, clients, each)
+                yield f"{workload}, {clients} clients", {"workload": workload, "clients": clients, **found}
 
 
 def compiling(seconds: float) -> Rows:

@@ -69,7 +69,6 @@ class Bench:
             "stateless-64": lambda: self._stateless(64),
             "binary-8": lambda: Row("binary-8", binary, self._binary(), 8),
             "large-1": lambda: Row("large-1", "a gradient of 4 MB in safetensors, one client", self._large(), 1),
-            "coalesced-64": self._coalesced,
             "keys-8": self._keyed,
             "uvicorn-8": self._by_uvicorn,
             "steps-1": self._steps,
@@ -168,16 +167,6 @@ class Bench:
         }
         sides = {name: target(f"{s.url}/v1/forward", body, JSON) for name, (s, body) in bodies_of.items()}
         return Row("steps-1", "a training step that stores 20 KB of parameters", sides, 1)
-
-    def _coalesced(self) -> Row:
-        name, title = "coalesced-64", "64 clients with W1 on a registered graph, coalesced"
-        flag = servers.has_setting("coalesc")
-        if flag is None:
-            return Row(name, title, {}, 64, "the server does not coalesce")
-        coalescing, apart = self._registered(64, flag, "on"), self._registered(64)
-        if coalescing.absent:
-            return Row(name, title, {}, 64, coalescing.absent)
-        return Row(name, title, {"coalesced": coalescing.sides[OURS], "one by one": apart.sides[OURS]}, 64)
 
 
 def _bare(*names: str) -> dict[str, str]:

@@ -27,7 +27,6 @@ GOALS: Final[Mapping[str, tuple[Goal, ...]]] = {
     "binary-8": (Goal("rate", 3, "tesseract-core, base64"),),
     "large-1": (Goal("p50", 1.3, "echo", most=True),),
     "keys-8": (Goal("rate", 0.9, "without"),),
-    "coalesced-64": (Goal("rate", 60_000),),
 }
 
 

@@ -129,15 +129,6 @@ def has_peers() -> bool:
     return (PEERS / "tesseract-runtime").exists()
 
 
-def has_setting(part: str) -> str | None:
-    """The flag of the first setting with this in its name; None where there is none."""
-    command = [sys.executable, "-m", "service", "settings"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT).stdout
-    return next(
-        (line.split()[0] for line in printed.splitlines() if line.startswith("--") and part in line.split()[0]), None
-    )
-
-
 def free() -> int:
     """A port of the loopback that nobody has at the moment."""
     with socket.create_server(("127.0.0.1", 0)) as listening:

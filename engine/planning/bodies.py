@@ -6,17 +6,17 @@ A body is planned once for each way that it is used, however often it runs: what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from engine.bodies.hoist import hoist
 from engine.bodies.lower import lower
 from engine.bodies.merge import merge
 from engine.bodies.runs_functions import RunsFunctions
 from engine.bodies.tidy import tidy
-from engine.graph.body import Body, BodyBudget
+from engine.graph.body import Body
 from engine.graph.errors import OverMemory
 from engine.graph.ir import Builder, Graph, Node, Value, at_origin
-from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Deadline, Limits
+from engine.graph.limits import NO_DEADLINE, NO_LIMITS, Limits
 from engine.ops.while_loop import While, asking
 from engine.passes.allowance import Allowance
 from engine.passes.dce import dce
@@ -56,7 +56,7 @@ def with_planned_bodies(
 def _let_go(graph: Graph) -> Graph:
     """The graph, planned at every depth: what is made of its bodies from now on is for other requests."""
     for node in graph.nodes:
-        for body in _functions_of(node).values():
+        for body in _functions_of(node):
             body.budget.deadline = NO_DEADLINE
     return graph
 
@@ -85,30 +85,6 @@ def _merged(graph: Graph, allowance: Allowance) -> Graph:
     while (found := merge(graph)) is not graph:
         graph = optimise(found, allowance)
     return graph
-
-
-def as_written(graph: Graph, limits: Limits, deadline: Deadline = NO_DEADLINE) -> Graph:
-    """A planned graph with the ops themselves, which can be batched.
-
-    Its bodies are others that say the same: what is made of them counts anew, and is not kept with the plan.
-    """
-    budget = BodyBudget(limits, deadline)
-    nodes = [node._replace(op=node.op.source) if isinstance(node.op, RunsPlans) else node for node in graph.nodes]
-    return graph.rewritten(_renewed(nodes, budget, {}), graph.outputs)
-
-
-def _renewed(nodes: Sequence[Node], budget: BodyBudget, known: dict[Body, Body]) -> list[Node]:
-    return [node._replace(attrs=_of_renewed(node, budget, known)) if node.op.functions else node for node in nodes]
-
-
-def _of_renewed(node: Node, budget: BodyBudget, known: dict[Body, Body]) -> Mapping[str, Any]:
-    bodies = _functions_of(node)
-    for body in bodies.values():
-        if body not in known:
-            graph = tidy(body).graph
-            inner = graph.rewritten(_renewed(graph.nodes, budget, known), graph.outputs)
-            known[body] = Body(inner, body.inputs, budget, body.function)
-    return {**node.attrs, **{name: known[body] for name, body in bodies.items()}}
 
 
 def _with_dense_operands(graph: Graph) -> Graph:
@@ -148,11 +124,11 @@ def _bodies(node: Node) -> list[Body]:
     if isinstance(node.op, While):
         condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
         return [condition, asking(body, condition, carries)]
-    return [*_functions_of(node).values()]
+    return _functions_of(node)
 
 
-def _functions_of(node: Node) -> dict[str, Body]:
-    return {name: node.attrs[name] for name in node.op.functions if node.attrs[name] is not None}
+def _functions_of(node: Node) -> list[Body]:
+    return [node.attrs[name] for name in node.op.functions if node.attrs[name] is not None]
 
 
 def _plan_of(body: Body, limits: Limits, allowance: Allowance, loop_threads: int, body_bytes: int | None) -> Plan:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from engine import printable
 from service.keys.record import KEPT_LIMITS
-from service.settings import SECRETS, Settings, default, flag, shown, variable
+from service.settings import REMOVED, SECRETS, Settings, default, flag, shown, variable
 from service.spelling import hint
 
 #: flags of the ingress, each with its default
@@ -35,6 +35,8 @@ def add_flags(command: str, parser: argparse.ArgumentParser) -> None:
     """Add the flags and arguments of a command to its parser."""
     if command in _OF_THE_SERVER:
         _add_settings(parser, Settings.model_fields)
+        for removed in REMOVED:
+            parser.add_argument(flag(removed), dest=removed, help=argparse.SUPPRESS)
     if command == "ops":
         parser.add_argument("name", nargs="?", help="an op, by its name or any alias")
     elif command in ("backup", "restore"):

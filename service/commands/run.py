@@ -18,11 +18,13 @@ from service.logs import begin_log
 from service.pages.catalogue import shipped_catalogue
 from service.settings import (
     PASSED_OVER,
+    REMOVED,
     SECRETS,
     Settings,
     default,
     flag,
     read_settings,
+    removed_settings,
     service_links,
     shown,
     variable,
@@ -37,7 +39,7 @@ Options = dict[str, str | None]
 
 def _settings_of(options: Options) -> Settings:
     try:
-        return read_settings(**_stated(options))
+        return read_settings(**{name: value for name, value in _stated(options).items() if name not in REMOVED})
     except RuntimeError as error:
         _fail(str(error))
 
@@ -53,6 +55,8 @@ def _serve(options: Options) -> None:
         begin_log(settings)
         if links:
             _logger.warning(PASSED_OVER, ", ".join(links))
+        for warning in removed_settings(os.environ, _stated(options)):
+            _logger.warning(warning)
         run_server(settings)
     except BrokenPipeError:
         raise

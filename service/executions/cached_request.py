@@ -20,8 +20,6 @@ from service.wire.version import Find
 
 #: bytes of one, beside its template
 BYTES: Final = 2000
-#: bytes of resident tensors that are copied for each request of several that are executed as one
-MOST_SHARED_BYTES: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +80,6 @@ class CachedRequest:
             return filled
         stats = self.stats.after(execute_ms, report)
         return write_result(list(zip(labels, arrays, strict=True)), self.disconnected, stats, self.encoding, stored)
-
-    @property
-    def is_shared(self) -> bool:
-        """Whether it may be executed together with others: what stores may not, nor what would copy large tensors."""
-        return self.storing is None and sum(type.nbytes for _, type, _ in self.residents) <= MOST_SHARED_BYTES
 
     @property
     def nbytes(self) -> int:

@@ -82,8 +82,6 @@ class Exposition(Collector):
         plans.add_metric(("cache",), self._tally.plans[True])
         plans.add_metric(("made",), self._tally.plans[False])
         yield plans
-        text = "requests that were executed together with others"
-        yield CounterMetricFamily(f"{_OURS}_coalesced_requests", text, value=self._tally.coalesced)
 
     def _state(self) -> Iterator[Metric]:
         text = "commits of what callers keep, by outcome: written, or the code of the refusal"

@@ -48,7 +48,6 @@ class Tally:
         self.seconds: defaultdict[str, Histogram] = defaultdict(Histogram)
         self.timings = {name: Histogram() for name in Timings._fields}
         self.plans: Counter[bool] = Counter()
-        self.coalesced = 0
         self.commits: Counter[str] = Counter()
         self.commit_seconds = Histogram()
         self.denials: Counter[str] = Counter()
@@ -68,7 +67,6 @@ class Tally:
         """What a worker did for an answer."""
         Histogram.add_each(self.timings.values(), reply.timings)
         self.plans[reply.cached] += 1
-        self.coalesced += reply.coalesced
 
     def committed(self, outcome: str, seconds: float) -> None:
         """One commit that ended: `written`, or the code of the refusal (store_full); seconds since it was handed in."""

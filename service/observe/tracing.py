@@ -111,7 +111,6 @@ def _described(answered: Answered, reply: Reply | None) -> Iterator[tuple[str, s
     yield "gradserve.graph_id", answered.graph_id
     if reply is not None and reply.status == 200:
         yield "gradserve.plan_cached", reply.cached
-        yield "gradserve.coalesced", reply.coalesced
 
 
 def _laid_out(timings: Timings, begun: float) -> Iterator[tuple[str, float, float]]:

@@ -104,7 +104,7 @@ class Lanes:
             return
         self._in_turn = self._accounts.contended
         for worker in self._supervisor.working if self._in_turn else ():
-            for waiting in worker.take_back([*worker.executed, worker.long]):
+            for waiting in worker.take_back((worker.executing, worker.long)):
                 self.put_back(waiting)
 
     def _is_behind(self) -> bool:

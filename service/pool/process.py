@@ -207,14 +207,10 @@ class WorkerProcess(asyncio.Protocol):
         return [ticket for ticket in self._tickets if ticket is not None]
 
     @property
-    def executed(self) -> list[Ticket]:
-        """The jobs that it executes: several where they are one execution."""
-        return [ticket for slot in self.page.executed if (ticket := self._tickets[slot])]
-
-    @property
     def executing(self) -> Ticket | None:
-        """The job that it executes; the first of several."""
-        return next(iter(self.executed), None)
+        """The job that it executes."""
+        slot = self.page.executing
+        return None if slot is None else self._tickets[slot]
 
     def send(self, ticket: Ticket) -> None:
         """Send a job. There must be a free slot."""
@@ -265,10 +261,10 @@ class WorkerProcess(asyncio.Protocol):
 
     def begun(self, ticket: Ticket) -> float | None:
         """When the execution of this job began, on the monotonic clock; None where it is not executed."""
-        return self.page.since if ticket in self.executed else None
+        return self.page.since if ticket is self.executing else None
 
     def take_back(self, keeping: Collection[Ticket | None]) -> list[Ticket]:
-        """The jobs that wait behind those that are executed, for others to take up: this worker will not begin them.
+        """The jobs that wait behind the one that is executed, for others to take up: this worker will not begin them.
 
         The last one comes first, as each is to be put back before those that wait.
 

@@ -362,22 +362,21 @@ class ProcessPool:
             self._end(ticket)
         self._pump()
 
-    def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
+    def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
         """A worker has ended. What it executed is done again, once, where nothing waits behind it; the rest by others.
 
-        They are innocent, but are not sent round for ever. Of several that were one execution, nobody knows which is
-        guilty: each is done alone, as long jobs are.
+        They are innocent, but are not sent round for ever.
         """
         for ticket in tickets:
-            ticket.deaths += _BLAME if ticket in executed else 1
+            ticket.deaths += _BLAME if ticket is executing else 1
             if not ticket.is_wanted:
                 self._end(ticket)
             elif ticket.deaths > _FORGIVEN:
                 self._refuse(ticket, worker_died())
             else:
-                if ticket in executed:
+                if ticket is executing:
                     ticket.died()
-                    ticket.length = max(ticket.length, Length.ALONE if len(executed) > 1 else _LONG)
+                    ticket.length = max(ticket.length, _LONG)
                 self._lanes.put_back(ticket)
         self._pump()
 
@@ -390,36 +389,28 @@ class ProcessPool:
         self._abandon(ticket, late(ticket.job.timeout))
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """A job that was thought to be short runs long: nothing waits behind it any more.
-
-        Of several that were one execution, none is to wait for it: each is done alone.
-        """
+        """A job that was thought to be short runs long: nothing waits behind it any more."""
         relieved = worker is not self._supervisor.quick or self._supervisor.relieve()
         if not relieved and worker.sent == 1 and not self._lanes.short.count:
             return  # nobody waits for it
-        executed = worker.executed
-        if len(executed) > 1:
-            for each in executed:
-                each.length = Length.ALONE
-        else:
-            ticket.length = max(ticket.length, _LONG)
-            ticket.kind = kind_of(ticket.job)
-            ticket.estimate = Estimate(2 * (time.monotonic() - worker.page.since), 0, 0)
-        self._leave_alone(worker, ticket, [ticket])
-        if (not relieved or len(executed) > 1) and not ticket.is_stopped:
+        ticket.length = max(ticket.length, _LONG)
+        ticket.kind = kind_of(ticket.job)
+        ticket.estimate = Estimate(2 * (time.monotonic() - worker.page.since), 0, 0)
+        self._leave_alone(worker, ticket)
+        if not relieved and not ticket.is_stopped:
             self._watch.at(ticket.stop(JobState.RETURNING) + GRACE)
         self._pump()
 
     def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Another worker does what would wait for this job, which has not been long enough to say so of its kind."""
         ticket.length = Length.ALONE
-        self._leave_alone(worker, ticket, worker.executed)
+        self._leave_alone(worker, ticket)
         self._pump()
 
-    def _leave_alone(self, worker: WorkerProcess, ticket: Ticket, keeping: Sequence[Ticket]) -> None:
+    def _leave_alone(self, worker: WorkerProcess, ticket: Ticket) -> None:
         """Nothing waits behind this job any more."""
         worker.long = ticket
-        for waiting in worker.take_back(keeping):
+        for waiting in worker.take_back((ticket, worker.executing)):
             self._lanes.put_back(waiting)
 
     def _displace(self, account: Account) -> bool:

@@ -35,8 +35,8 @@ _STARTED_AT_ONCE: Final = 2
 class SupervisorCallbacks(Receiver, Protocol):
     """Callbacks for whoever gives the workers jobs."""
 
-    def lost(self, tickets: Sequence[Ticket], executed: Sequence[Ticket]) -> None:
-        """A worker has ended that had these jobs, and executed one of them, or several as one."""
+    def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
+        """A worker has ended that had these jobs, and executed this one of them, if any."""
 
 
 class Supervisor:
@@ -158,7 +158,7 @@ class Supervisor:
     def accounted_for(self, worker: WorkerProcess) -> None:
         """The jobs of a worker that has ended are done by others: not before these know of the plan that ended it."""
         if not self._closing:
-            self._callbacks.lost(worker.tickets, worker.executed)
+            self._callbacks.lost(worker.tickets, worker.executing)
 
     def retire(self, worker: WorkerProcess, reason: str) -> None:
         """No more jobs for a worker: it ends once it has done those that it has."""

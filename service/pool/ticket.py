@@ -23,8 +23,8 @@ class Carrier(Protocol):
     """The worker that a job was sent to."""
 
     @property
-    def executed(self) -> Sequence[Ticket]:
-        """The jobs that it executes: several where they are one execution."""
+    def executing(self) -> Ticket | None:
+        """The job that it executes."""
 
     def stop(self, ticket: Ticket) -> None:
         """The job is not to begin, or to end early."""
@@ -51,7 +51,7 @@ class Length(IntEnum):
     #: with the long ones since its caller's short ones have not been short lately
     DOUBTFUL = 1
     LONG = 2
-    #: with the long ones only to be alone, after it was one of several that were executed as one
+    #: done as a long one since short jobs of others waited for it, which says nothing of its kind
     ALONE = 3
 
 

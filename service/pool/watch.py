@@ -81,8 +81,8 @@ class Watch:
         if ticket.is_wanted and now >= ticket.job.expires:
             self._watched.expired(ticket)
         elif ticket.worker is not None and ticket.is_stopped and now >= ticket.stopped + GRACE:
-            executed = ticket.worker.executed
-            if ticket in executed or (not executed and now >= ticket.stopped + _SILENCE):
+            executing = ticket.worker.executing
+            if ticket is executing or (executing is None and now >= ticket.stopped + _SILENCE):
                 ticket.worker.kill("stuck")
 
     def _worn(self, worker: WorkerProcess, now: float) -> str | None:

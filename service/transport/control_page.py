@@ -10,12 +10,11 @@ from __future__ import annotations
 import fcntl
 import mmap
 import os
-from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from engine.executors.witness import WITNESS_BYTES
 
-#: jobs that a worker may have at a time: what it executes, and what waits in its socket; one bit of a word for each
+#: jobs that a worker may have at a time: the one that it executes, and those that wait in its socket
 SLOTS: Final = 64
 _STOPS: Final = 64  # where the bytes begin by which jobs are stopped: in a cache line of their own
 _WITNESS: Final = 1024  # where the worker says what it computes
@@ -32,7 +31,7 @@ class Vitals(NamedTuple):
 class ControlPage:
     """One worker's shared page. A job is known by its slot, which it has from being sent until it is replied to."""
 
-    __slots__ = ("_executed", "_since", "_vitals", "fd", "stops", "witness")
+    __slots__ = ("_executing", "_since", "_vitals", "fd", "stops", "witness")
 
     def __init__(self, fd: int) -> None:
         """The page behind a descriptor; `create` makes a new one."""
@@ -45,14 +44,10 @@ class ControlPage:
         return cls(sealed_memory("gradserve-control", _BYTES))
 
     @property
-    def executed(self) -> list[int]:
-        """The slots of the jobs that are being executed, in ascending order: several where they are one execution."""
-        bits = self._executed[0]
-        found = []
-        while bits:
-            found.append((bits & -bits).bit_length() - 1)
-            bits &= bits - 1
-        return found
+    def executing(self) -> int | None:
+        """The slot of the job that is being executed; None while the worker executes nothing."""
+        bits = self._executing[0]
+        return bits.bit_length() - 1 if bits else None
 
     @property
     def since(self) -> float:
@@ -71,16 +66,11 @@ class ControlPage:
     def begin(self, slot: int, now: float) -> None:
         """The worker takes up a job."""
         self._since[0] = now
-        self._executed[0] = 1 << slot
-
-    def begin_together(self, slots: Iterable[int], now: float) -> None:
-        """The worker executes several jobs as one."""
-        self._since[0] = now
-        self._executed[0] = sum(1 << slot for slot in slots)
+        self._executing[0] = 1 << slot
 
     def end(self) -> None:
         """The worker executes nothing."""
-        self._executed[0] = 0
+        self._executing[0] = 0
 
     def close(self) -> None:
         """Let go of the descriptor; the memory stays."""
@@ -91,8 +81,8 @@ class ControlPage:
         self._lay(memoryview(bytearray(_BYTES)))
 
     def _lay(self, memory: memoryview) -> None:
-        #: a bit for each slot
-        self._executed = memory[:8].cast("Q")
+        #: a bit for each slot: whatever a worker gone wrong writes here, it is one of the slots
+        self._executing = memory[:8].cast("Q")
         self._since = memory[8:16].cast("d")
         self._vitals = memory[16:32].cast("Q")
         #: what it computes at this moment

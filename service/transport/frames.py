@@ -36,7 +36,7 @@ _RESIDENT: Final = struct.Struct("<IBIQ")
 #: of answers; those of other protocols have more
 _MEDIA: Final = (JSON, SAFETENSORS, PROBLEM, OCTETS, "application/json+base64", PIECE_SUMS)
 _MEDIA_NUMBER: Final = {name: number for number, name in enumerate(_MEDIA)}
-_CACHED, _COALESCED, _CONSULTED = 1, 2, 4
+_CACHED, _CONSULTED = 1, 2
 _MAY_ASK, _MAY_DIVIDE = 1, 2
 _NO_GRAPH: Final = (1 << 32) - 1
 _NO_BOUND: Final = float("inf")
@@ -97,8 +97,6 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
     more = _more(reply)
     size = _REPLY.size + len(more) + (0 if place.buffer else place.nbytes)
     flags = _CACHED if reply.cached else 0
-    if reply.coalesced:
-        flags |= _COALESCED
     if reply.consulted:
         flags |= _CONSULTED
     fixed = _REPLY.pack(
@@ -133,9 +131,8 @@ def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
         _add(reply, orjson.loads(frame[start:body]))
         if reply.stored and not buffer:
             attach_body(reply, memoryview(frame)[body : at + size])
-    if flags & ~_CACHED:
-        reply.coalesced = flags & _COALESCED != 0
-        reply.consulted = flags & _CONSULTED != 0
+    if flags & _CONSULTED:
+        reply.consulted = True
     return reply, buffer, nbytes, begun, ended
 
 

@@ -118,11 +118,6 @@ class Timings(NamedTuple):
     backward: float = 0.0
     encode: float = 0.0
 
-    @property
-    def worked(self) -> float:
-        """All that a worker did."""
-        return self.decode + self.plan + self.execute + self.encode
-
 
 _UNKNOWN: Final = Timings()
 
@@ -137,9 +132,8 @@ class Reply:
     may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses. One
     that has `consulted` resident tensors is an answer about these, too.
 
-    One that was `coalesced` was executed together with others. Whoever sends the parts may say, to the `claim` of
-    their memory, how they are taken back. `recycle`, which only the pool reads, is why a worker is not to be used any
-    more.
+    Whoever sends the parts may say, to the `claim` of their memory, how they are taken back. `recycle`, which only the
+    pool reads, is why a worker is not to be used any more.
     """
 
     status: int
@@ -150,7 +144,6 @@ class Reply:
     cached: bool = False
     memory: Held | None = None
     recycle: str | None = None
-    coalesced: bool = False
     stored: Sequence[Stored] = ()
     kept: Sequence[bytes | memoryview] = ()
     begun: float = 0.0

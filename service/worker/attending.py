@@ -17,7 +17,6 @@ from service.transport.control_page import ControlPage
 from service.transport.frames import Inbox
 from service.transport.shared_buffers import DescriptorChannel
 from service.worker.sandbox import behave, die_with_parent
-from service.worker.sharing_loop import SharingLoop
 from service.worker.worker_loop import READ, Opened, WorkerLoop
 
 #: makes the work of a process
@@ -43,8 +42,7 @@ def attend(make: OpenDevice) -> None:
         front.sendall(frames.text(frames.CAME, opened.device))
         channel, page = DescriptorChannel(socket.socket(fileno=descriptors)), ControlPage(memory)
         witness.attach(page.witness)
-        serve = WorkerLoop if opened.sharing is None else SharingLoop
-        serve(front, channel, page, opened).serve()
+        WorkerLoop(front, channel, page, opened).serve()
     # Not by the interpreter's end: a compiler's thread may be busy, and there is nothing to be saved.
     sys.stderr.flush()
     os._exit(0)

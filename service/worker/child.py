@@ -15,7 +15,6 @@ from service.settings import Settings
 from service.worker.attending import attend
 from service.worker.blas import divide
 from service.worker.rehearsal import rehearse
-from service.worker.together import Together
 from service.worker.worker import Worker
 from service.worker.worker_loop import Opened
 
@@ -27,8 +26,7 @@ def computing(settings: Settings) -> Opened:
     worker.calibrate()
     warm(registry())
     rehearse(worker)
-    sharing = Together(worker, settings) if settings.is_coalescing else None
-    return Opened(worker.attempt, worker.device, worker.vitals, sharing, worker.engine.executor.condemn)
+    return Opened(worker.attempt, worker.device, worker.vitals, worker.engine.executor.condemn)
 
 
 if __name__ == "__main__":

@@ -19,12 +19,11 @@ UNPLANNED: Final = Estimate(1.0, 0, 0)
 class JobContext:
     """A job from the moment on that a worker takes it up; what takes longer than `most_seconds` is not to be run."""
 
-    __slots__ = ("_backward", "_marks", "_paused", "deadline", "job", "most_seconds", "own")
+    __slots__ = ("_backward", "_marks", "deadline", "job", "most_seconds", "own")
 
     def __init__(self, job: Job, most_seconds: float | None) -> None:
         self._marks = [perf_counter()]
         self._backward = 0.0
-        self._paused = 0.0
         self.job = job
         self.most_seconds = most_seconds
         #: what it comes to, where it is of another protocol
@@ -63,24 +62,6 @@ class JobContext:
         if self.deadline.turned is not None:
             self._backward = monotonic() - self.deadline.turned
         return self.mark()
-
-    def pause(self) -> None:
-        """Others have their turn: until `resume`, no time counts."""
-        self._paused = perf_counter()
-
-    def resume(self) -> None:
-        """Go on, as if it had been at once."""
-        self._shift(perf_counter() - self._paused)
-
-    def shared(self, seconds: float, backward: float) -> None:
-        """While it paused, it was executed with others; of that, so long was its share, and of the way back."""
-        now = perf_counter()
-        self._shift(now - self._paused - seconds)
-        self._marks += [now - seconds, now]
-        self._backward = backward
-
-    def _shift(self, seconds: float) -> None:
-        self._marks = [mark + seconds for mark in self._marks]
 
     def timings(self) -> Timings:
         """All of them, now that the last one is over, which is encoding."""

@@ -9,10 +9,9 @@ import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import wraps
-from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from engine import Compiled, Compiler, DeadlineExceeded, EngineError, HostArray, Limits, open_executor, registry
-from engine.graph.run_report import RunReport
 from engine.planning.cache import Cache
 from engine.planning.estimate import measured_dense_flop
 from engine.shares.owner import charge_to
@@ -55,23 +54,20 @@ from service.worker.sum_jobs import check_versions, division, piece_of, put_toge
 from service.worker.tensor_jobs import TensorJobs
 
 _logger = logging.getLogger("gradserve.worker")
-_What = TypeVar("_What", bound="JobContext | KnownRequest | NewRequest")
 _Given = ParamSpec("_Given")
-_Done = TypeVar("_Done")
-_Step: TypeAlias = "Callable[Concatenate[Worker, _What, _Given], _Done]"
 
 
-def _never_raising(step: _Step[_What, _Given, _Done]) -> _Step[_What, _Given, _Done | Reply]:
+def _never_raising(
+    step: Callable[Concatenate[Worker, JobContext, _Given], JobResult],
+) -> Callable[Concatenate[Worker, JobContext, _Given], JobResult]:
     """A step of a job that has a reply whatever goes wrong: a problem report. It is charged to whose job it is."""
 
     @wraps(step)
-    def safe(worker: Worker, what: _What, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Done | Reply:
-        done: _Done | Reply
-        context = what if isinstance(what, JobContext) else what.context
+    def safe(worker: Worker, context: JobContext, /, *args: _Given.args, **kwargs: _Given.kwargs) -> JobResult:
         job = context.job
         charge_to(job.tenant)
         try:
-            done = step(worker, what, *args, **kwargs)
+            done = step(worker, context, *args, **kwargs)
         except Refusal as refusal:
             done = refused(refusal, job.request_id)
         except EngineError as error:
@@ -179,33 +175,6 @@ class Worker:
             return self._again(task)
         return self._anew(*task) if isinstance(task, NewRequest) else task
 
-    def read_job(self, job: Job, most_seconds: float | None = None) -> KnownRequest | NewRequest | JobResult:
-        """The first part of a job, up to where it could be executed with others; or what becomes of it without."""
-        return self._read_job(JobContext(job, most_seconds))
-
-    @_never_raising
-    def _read_job(self, context: JobContext) -> KnownRequest | NewRequest | JobResult:
-        task = self._read_request(context)
-        context.pause()
-        return task
-
-    @_never_raising
-    def finish(self, task: KnownRequest | NewRequest) -> JobResult:
-        """What becomes of a job that was read. Never raises, as above."""
-        task.context.resume()
-        return self._again(task) if isinstance(task, KnownRequest) else self._anew(*task)
-
-    @_never_raising
-    def finish_shared(
-        self, task: KnownRequest, arrays: Sequence[HostArray], seconds: float, backward: float, report: RunReport
-    ) -> Reply:
-        """The reply to a job that was executed together with others; its share of that, and of the way back."""
-        task.context.shared(seconds, backward)
-        task.context.deadline.check()
-        reply = _written(task, arrays, seconds, report, self.engine.max_response_bytes)
-        reply.coalesced = True
-        return reply
-
     def vitals(self) -> Vitals:
         """What it says of itself."""
         return Vitals(self._executor.kernels, self._executor.device_bytes)
@@ -275,11 +244,17 @@ class Worker:
 
     def _again(self, task: KnownRequest) -> Reply:
         """The reply, once the plan has run."""
-        context = task.context
+        context, cached, labels = task.context, task.cached, task.compiled.labels
         started = context.mark()
         arrays = self.engine.executor.run(task.compiled.plan, task.tensors, context.deadline)
         seconds = context.ran() - started
-        return _written(task, arrays, seconds, context.deadline.report, self.engine.max_response_bytes)
+        if context.own is not None:
+            results = ResultArrays(zip(labels, arrays, strict=True), self.engine.max_response_bytes)
+            return _foreign_reply(context.own.write_answer(results), context, cached=True)
+        kept = cached.kept(arrays, task.conditions) if cached.storing is not None else ()
+        parts = cached.write_body(labels, arrays, round(1000 * seconds, 4), context.deadline.report, kept)
+        reply = Reply(200, context.job.accepted, parts, (), context.timings(), True)
+        return _keeping(reply, kept) if kept else reply
 
     def _anew(self, context: JobContext, call: AnyExecution, message: Message, key: RequestKey | None) -> JobResult:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
@@ -376,20 +351,6 @@ class NewRequest(NamedTuple):
     call: AnyExecution
     message: Message
     key: RequestKey | None
-
-
-def _written(
-    task: KnownRequest, arrays: Sequence[HostArray], seconds: float, report: RunReport, most_bytes: int
-) -> Reply:
-    """The reply with these results, which took so long, and of which this is told; of `most_bytes` at most."""
-    cached = task.cached
-    if (own := task.context.own) is not None:
-        results = ResultArrays(zip(task.compiled.labels, arrays, strict=True), most_bytes)
-        return _foreign_reply(own.write_answer(results), task.context, cached=True)
-    kept = cached.kept(arrays, task.conditions) if cached.storing is not None else ()
-    parts = cached.write_body(task.compiled.labels, arrays, round(1000 * seconds, 4), report, kept)
-    reply = Reply(200, task.context.job.accepted, parts, (), task.context.timings(), True)
-    return _keeping(reply, kept) if kept else reply
 
 
 def _results(call: AnyExecution, outcome: Any, ready: Any, most_bytes: int) -> ResultArrays:

@@ -8,7 +8,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine import HostArray
 from service.transport import frames
@@ -20,7 +20,6 @@ from service.transport.shared_buffers import UNUSED, DescriptorChannel
 from service.transport.sum_parts import Total
 from service.worker.answers import AnswerBuffers
 from service.worker.residents import Residents
-from service.worker.sharing import Sharing
 
 #: (job, most seconds) → what has become of it
 Execute = Callable[[Job, float | None], JobResult]
@@ -29,14 +28,12 @@ Execute = Callable[[Job, float | None], JobResult]
 class Opened(NamedTuple):
     """The work of a process, the device that does it, and what the process says of itself.
 
-    `sharing` does several jobs as one, where that is wanted. `condemn` is told of plans, by their digest, that are to
-    run without kernels.
+    `condemn` is told of plans, by their digest, that are to run without kernels.
     """
 
     work: Execute
     device: str
     vitals: Callable[[], Vitals]
-    sharing: Sharing[Any] | None = None
     condemn: Callable[[bytes], None] = lambda digest: None
 
 
@@ -68,12 +65,11 @@ class WorkerLoop:
 
     def serve(self) -> None:
         """Until the front closes its end, or a reply says that this process is not to go on."""
-        inbox, front, take = Inbox(), self._front, {frames.JOB: self._take_job, **self._notes()}
+        inbox, front, take = Inbox(), self._front, {frames.JOB: self._job, **self._notes()}
         while data := self._received(front):
             self._written = time.monotonic()
             for kind, frame, at in inbox.feed(data):
                 take[kind](frame, at)
-            self._end_batch()
             self._flush()
 
     def _received(self, front: socket.socket) -> bytes:
@@ -83,27 +79,13 @@ class WorkerLoop:
             self._flush()
         return front.recv(READ)
 
-    def _take_job(self, frame: bytes, at: int) -> None:
-        """A job: it is done at once."""
-        self._job(frame, at)
-
-    def _end_batch(self) -> None:
-        """All that was there has been taken."""
-
-    def _notes(self) -> dict[int, Callable[[bytes, int], None]]:
+    def _notes(self) -> dict[int, Callable[[bytes, int], object]]:
         return {
-            frames.FORGET: lambda frame, at: self._forget(frames.read_note(frame, at)),
+            frames.FORGET: lambda frame, at: self._channel.forget(frames.read_note(frame, at)),
             frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
-            frames.RESIDENT: self._hear,
+            frames.RESIDENT: self._residents.hear,
             frames.CONDEMNED: lambda frame, at: self._condemn(bytes.fromhex(frames.read_text(frame, at))),
         }
-
-    def _forget(self, number: int) -> None:
-        self._channel.forget(number)
-
-    def _hear(self, frame: bytes, at: int) -> None:
-        """A resident tensor is another one from here on."""
-        self._residents.hear(frame, at)
 
     def _job(self, frame: bytes, at: int) -> None:
         slot, job, place, most_seconds = frames.read_job(frame, at)

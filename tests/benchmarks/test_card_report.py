@@ -40,9 +40,8 @@ def recorded(path: Path) -> CardFigures:
     found.add("sanitizer", "memcheck", {"not_run": "it was given 150 s, which was too little"})
     found.add("bench", "jax", {"not_run": "jax is not installed"})
     found.add("bench", "W2", {"title": "W2: perceptron", "sides": SIDES, "without": {}})
-    for coalesce, rate in (("off", 1000.0), ("on", 12345.6)):
-        row = {"workload": "W1", "clients": 64, "coalesce": coalesce, "rate": rate, "p50": 1.5, "p99": 2.75}
-        found.add("requests", f"W1, 64 clients, coalesce {coalesce}", row)
+    row = {"workload": "W1", "clients": 64, "rate": 12345.6, "p50": 1.5, "p99": 2.75}
+    found.add("requests", "W1, 64 clients", row)
     found.add("compile", "W6", {"seconds": 4.56, "kernels": 16, "cores": 16})
     return found
 
@@ -189,7 +188,7 @@ def test_the_page_has_a_table_for_each_phase_and_what_was_not_run(tmp_path: Path
     rows = rows_of(text)
     assert ["engine and contract", "20,000", "0", "488", "112", *where] in rows
     assert ["W2: perceptron", "0.200", "0.50", "–", "–", "missed: torch 0.50 > 0.4", *where] in rows
-    assert ["W1", "64", "on", "12,346", "1.50", "2.75", *where] in rows
+    assert ["W1", "64", "12,346", "1.50", "2.75", *where] in rows
     assert ["W6", "4.56", "16", "16", *where] in rows
     assert [line for line in text.splitlines() if line.startswith("- ")] == [
         "- sanitizer, memcheck: it was given 150 s, which was too little",

@@ -13,18 +13,14 @@ import pytest
 
 from tests.guarantees.conftest import judge
 from tests.guarantees.figures import Figures
-from tests.guarantees.jobs import feed, request
-from tests.guarantees.known import DENSITY, Known, density, doubled, makers, plain
+from tests.guarantees.known import Known, density, doubled, makers
 from tests.guarantees.probe import probing
 from tests.guarantees.started import Started
 from tests.guarantees.talk import SAFETENSORS, Connection, once, posted
-from tests.guarantees.test_caps import settings
 from tests.guarantees.test_liveness import together
 
 pytestmark = pytest.mark.guarantee(15)
 CANARY = b"\xc0\xff\xee\xca\xfe\xba\xbe\x42"
-#: what the documentation allows coalesced answers to differ by, relatively
-TOLERANCE = 1e-12
 
 
 def results(known: Known, body: bytes) -> object:
@@ -109,45 +105,3 @@ def test_nothing_of_one_caller_reaches_another(attacked: Started, figures: Figur
     figures.at_most(
         "answers of 600 that are wrong, or hold what another caller sent", len(wrong), 0, "", str(wrong[:3])
     )
-
-
-def flags_of_coalescing() -> list[str]:
-    """What turns coalescing on."""
-    found = [flag for flag in settings() if "coalesc" in flag]
-    assert found, "no setting turns coalescing on"
-    return [found[0], "on"]
-
-
-@pytest.mark.parametrize("determinism", ["fast", "bitwise"])
-def test_coalesced_equals_alone(start: Callable[..., Started], figures: Figures, determinism: str) -> None:
-    """64 requests of one plan at once, bad ones among them, which spoil no other."""
-    apart, server = start("--determinism", determinism), start("--determinism", determinism, *flags_of_coalescing())
-    rng = np.random.default_rng(0)
-    asked = [density(rng) for _ in range(64)]
-    bad = request(DENSITY, [feed(0, [8], [0.0] * 8)])
-    alone = [plain(once(apart.address, one.path, one.body).body) for one in asked]
-    worst, wrong, gate = [0.0], list[str](), threading.Barrier(64)
-
-    def ask(i: int) -> None:
-        with Connection(server.address) as connection:
-            for k in range(20):
-                gate.wait()
-                if (i + k) % 16 == 0:
-                    if connection.ask("/v1/gradients", bad).status != 422:
-                        wrong.append("a bad request is not refused")
-                    continue
-                answer = connection.ask(asked[i].path, asked[i].body)
-                if answer.status != 200:
-                    wrong.append(f"{answer.status} {answer.body[:100]!r}")
-                    continue
-                found = plain(answer.body)
-                worst.append(max(_apart(found[name], wanted) for name, wanted in alone[i].items()))
-
-    together(64, ask)
-    bound = 0.0 if determinism == "bitwise" else TOLERANCE
-    figures.at_most(f"coalesced beside alone ({determinism}): relative difference", max(worst), bound, "")
-    figures.at_most(f"coalesced ({determinism}): wrong answers of 1,280", len(wrong), 0, "", str(wrong[:3]))
-
-
-def _apart(one: np.ndarray, other: np.ndarray) -> float:
-    return float(np.max(np.abs(one - other) / np.maximum(np.abs(other), 1e-300)))

@@ -213,6 +213,12 @@ class TestKeys:
             problem(other.get(f"{PREFIX}/v1/tensors/mine"), 404, "not_found")
 
 
+def test_a_removed_setting_is_warned_about_and_the_server_starts(start: Starter) -> None:
+    found = start(GRADSERVE_COALESCE="on", GRADSERVE_LOG_LEVEL="warning")
+    assert found.url, found.said
+    assert "WARNING gradserve: GRADSERVE_COALESCE has no effect: coalescing was removed\n" in found.said
+
+
 def test_what_else_the_application_does(keyed: Started) -> None:
     with keyed.client() as anybody:
         assert anybody.get("/hello").json() == "hello"

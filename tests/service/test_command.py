@@ -17,9 +17,21 @@ from pathlib import Path
 import pytest
 
 from engine import registry
-from service.settings import OF_THE_TESTS, PREFIX, SECRETS, Settings, flag, misspelt, service_links, shown, variable
+from service.settings import (
+    OF_THE_TESTS,
+    PREFIX,
+    SECRETS,
+    Settings,
+    flag,
+    misspelt,
+    removed_settings,
+    service_links,
+    shown,
+    variable,
+)
 from service.spelling import hint
 from service.web.listening import bound
+from tests.conftest import ANNOUNCEMENT
 from tests.service.command_support import called
 
 pytestmark = pytest.mark.slow
@@ -151,6 +163,30 @@ class TestVariables:
     )  # fmt: skip
     def test_nothing_else_is(self, name: str, value: str) -> None:
         assert service_links({name: value}) == []
+
+    def test_a_removed_setting_is_warned_about_and_the_server_starts(self) -> None:
+        options = ["--port", "0", "--device", "cpu", "--workers", "1", "--state", "memory", "--coalesce", "on"]
+        with subprocess.Popen(
+            [*COMMAND, *options], cwd=ROOT, env=environment(GRADSERVE_COALESCE="on"),
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith(ANNOUNCEMENT)
+            process.send_signal(signal.SIGTERM)
+            _, log = process.communicate(timeout=60)
+        assert process.returncode == 0
+        for name in ("GRADSERVE_COALESCE", "--coalesce"):
+            (line,) = (line for line in log.splitlines() if f" {name} " in line)
+            assert line.endswith(f" WARNING gradserve: {name} has no effect: coalescing was removed")
+
+    def test_a_removed_setting_is_shown_nowhere_and_refused_by_no_command(self) -> None:
+        assert removed_settings(["gradserve_coalesce"]) == ["GRADSERVE_COALESCE has no effect: coalescing was removed"]
+        assert removed_settings(["GRADSERVE_PORT"], ["port"]) == []
+        for command in ("settings", "doctor", "serve"):
+            shown_help = called(command, "--help", GRADSERVE_COALESCE="on")
+            assert (shown_help.returncode, "coalesce" in shown_help.stdout) == (0, False)
+        printed = called("settings", "--coalesce", "on", GRADSERVE_COALESCE="maybe")
+        assert (printed.returncode, printed.stderr, "coalesce" in printed.stdout) == (0, "", False)
 
     def test_the_list_of_ops_does_not_mind(self) -> None:
         assert called("ops", "add", GRADSERVE_TIMEOUT="5").returncode == 0

@@ -13,6 +13,7 @@ import pytest
 from service.settings import Settings
 from service.transport.job import Job
 from service.wire.media import JSON
+from service.worker.job_context import JobContext
 from service.worker.worker import KnownRequest, Worker
 from tests.conftest import Client
 from tests.service.support import SQUARES, Json, feed, node, problem
@@ -197,7 +198,7 @@ def test_requests_of_different_budgets_share_no_plan() -> None:
         """What a request is known by when it comes again, and what it then takes."""
         job = Job("gradients", json.dumps(body).encode(), "id", 60.0, time.monotonic() + 60.0, JSON, JSON)
         peak = orjson.loads(worker(job).body)["stats"]["peak_bytes"]
-        known = worker.read_job(job)
+        known = worker._read_request(JobContext(job, None))
         assert isinstance(known, KnownRequest)
         return known.cached.plan, peak
 

@@ -20,8 +20,7 @@ from schemas.precision import Precision as Spoken
 from service.settings import Settings, read_settings
 from service.transport.job import Job, Reply
 from service.wire.media import JSON, SAFETENSORS
-from service.worker.sharing import FEWEST
-from service.worker.together import Together
+from service.worker.job_context import JobContext
 from service.worker.worker import KnownRequest, Worker
 from tests.conftest import Client
 from tests.service.support import SQUARES, Json, feed, node, problem, request
@@ -30,7 +29,7 @@ from tests.service.wire.safetensors_support import BINARY, body, unpacked
 
 TYPED = {"graph": SQUARES["graph"], "types": [{"node": 0, "dtype": "float64", "shape": [2]}]}
 FORMS = {"json": (JSON, "json"), "base64": (JSON, "base64"), "safetensors": (SAFETENSORS, "json")}
-SETTINGS = Settings(device="cpu", workers=1, compile="off", coalesce="on", log_level="error")
+SETTINGS = Settings(device="cpu", workers=1, compile="off", log_level="error")
 
 
 @pytest.fixture
@@ -72,7 +71,7 @@ def stats(reply: Reply) -> Json:
 def known(worker: Worker, asked: Json) -> KnownRequest:
     """What is left of a request that has come before."""
     assert worker(job(asked)).status == 200
-    found = worker.read_job(job(asked))
+    found = worker._read_request(JobContext(job(asked), None))
     assert isinstance(found, KnownRequest)
     return found
 
@@ -232,21 +231,6 @@ def test_requests_of_different_precision_share_no_plan() -> None:
     plans = [known(worker, loss([1.0, 2.0], precision=each)).cached.plan for each in PRECISIONS]
     assert len(set(plans)) == len(PRECISIONS)
     assert known(worker, loss([1.0, 2.0])).cached.plan == plans[0]
-
-
-@pytest.mark.usefixtures("card")
-def test_requests_of_different_precision_are_not_executed_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.worker.together.PLANNING", 60.0)  # on a busy machine, too
-    worker = Worker(SETTINGS)
-    sharing, kinds = Together(worker, SETTINGS), ("tf32", "bfloat16")
-    tasks = [known(worker, loss([1.0, 2.0 + k], precision=kinds[k % 2])) for k in range(2 * FEWEST)]
-    groups = sharing.groups(tasks)
-    assert sorted(groups) == [[*range(0, 2 * FEWEST, 2)], [*range(1, 2 * FEWEST, 2)]]
-    for group in groups:
-        replies = sharing.run_tasks([tasks[k] for k in group])
-        assert replies is not None
-        assert {stats(reply)["precision"] for reply in replies} == {kinds[group[0] % 2]}
-        assert all(reply.coalesced for reply in replies)
 
 
 def test_under_the_key_of_a_call_another_precision_is_another_request(make_client: Callable[..., Client]) -> None:

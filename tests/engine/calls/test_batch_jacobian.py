@@ -26,7 +26,6 @@ from engine.graph.program import Function
 from engine.planning import compiler
 from engine.planning.blocks import BLOCK_BYTES, compile_sum
 from engine.planning.compiler import CHUNK_BYTES, Compiler, plan_call, write_call
-from engine.planning.many import plan_of_many
 from tests.contract.cases import EXECUTOR, LIMITS, Case
 from tests.engine.calls.asking import Array, Net, kind
 from tests.engine.calls.test_laws import each_op, ends
@@ -144,24 +143,6 @@ def test_what_is_kept_is_what_is_answered() -> None:
     answer = net.ask(call, chunks=(1,))
     np.testing.assert_array_equal(kind(answer, "stored")[(w,)], kind(answer, "gradients")[(w,)])
     assert kind(answer, "stored")[(w,)].shape == (4, 2, 3, 2)
-
-
-@pytest.mark.parametrize("units", [2, 9])
-def test_requests_that_are_executed_together_have_their_own(units: int) -> None:
-    """The plan for many runs of the plan, whose feeds are rows."""
-    net, x, w, y = layer(units)
-    plan = (
-        Compiler(LIMITS, loop_threads=0)
-        .compile(net.program, net.types, Batch.of_program(net.program, net.types, [x], y, [x, w]))
-        .plan
-    )
-    many = plan_of_many(plan, 3, net.program.registry, LIMITS, loop_threads=0)
-    assert many is not None
-    fed = [{node: a * scale for node, a in net.feeds.items()} for scale in (0.5, 1.0, 2.0)]
-    rows = EXECUTOR.run(many, {node: np.stack([one[node] for one in fed]) for node in net.feeds})
-    for i, one in enumerate(fed):
-        for row, alone in zip(rows, EXECUTOR.run(plan, one), strict=True):
-            np.testing.assert_allclose(row[i], alone, 1e-12, 1e-15)
 
 
 def test_a_loop_within_an_example() -> None:

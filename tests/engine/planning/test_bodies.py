@@ -9,16 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from engine import Batch, Call, Compiler, Gradients, Hessian, Limits, OverBudget, Values, registry
+from engine import Batch, Call, Compiler, Gradients, Hessian, Limits, OverBudget, Values
 from engine.graph.body import Body
 from engine.graph.errors import IndexOutOfRange, ShapeMismatch, TooManyNodes
 from engine.graph.limits import NO_DEADLINE, Deadline
 from engine.graph.program import Function, FunctionTyping
 from engine.planning import bodies
 from engine.planning.looped import RunsPlans
-from engine.planning.many import plan_of_many
 from engine.planning.plan import Plan
-from tests.engine.looping import EXECUTOR, Write, Writer, Written, run, written
+from tests.engine.looping import Write, Writer, Written, run, written
 
 DEEP = Limits(depth=64)
 
@@ -218,43 +217,6 @@ def test_planning_does_not_depend_on_the_length() -> None:
         plan = gradients_of(asked)
         made.append([len(plan.steps), *[len(inner.steps) for loop in loops(plan) for inner in loop.plans]])
     assert made[0] == made[1]
-
-
-# ---------------------------------------------------------------- many at once
-
-
-def test_many_runs_at_once_are_the_runs() -> None:
-    def write(g: Writer, k: int, x: int) -> list[int]:
-        return g.while_(
-            k,
-            x,
-            condition=lambda g, k, x: [g.less(x, g.number(2.0))],
-            body=lambda g, k, x: [g.add(x, g.exp(g.mul(k, x)))],
-            carries=1,
-            max_steps=5,
-        )[:1]
-
-    plan = gradients_of(written(write, 0.9, 0.3))
-    many = plan_of_many(plan, 3, registry(), Limits())
-    assert many is not None
-    feeds = {0: np.array([0.1, -0.5, 0.4]), 1: np.array([0.3, 1.5, 2.5])}
-    found = EXECUTOR.run(many, feeds)
-    single = [EXECUTOR.run(plan, {feed: x[i] for feed, x in feeds.items()}) for i in range(3)]
-    for x, rows in zip(found, zip(*single, strict=True), strict=True):
-        np.testing.assert_allclose(x, np.stack(rows), rtol=1e-14)
-
-
-@pytest.mark.slow
-def test_many_at_once_of_any_size_may_have_the_nodes_of_one_request() -> None:
-    """And leave nothing with the plan that they are made of."""
-    limits = Limits(nodes=7_000)
-    plan = gradients_of(
-        written(lambda g, k, x: g.scan(k, x, body=waves(200), carries=1, length=2), 0.9, 0.3, limits=limits)
-    )
-    before = plan.nbytes
-    for size in range(2, 12):
-        assert plan_of_many(plan, size, registry(), limits) is not None
-    assert plan.nbytes == before
 
 
 # ---------------------------------------------------------------- what is kept

@@ -12,7 +12,6 @@ from engine.calls import Values
 from engine.graph.limits import NO_LIMITS
 from engine.graph.precision import IEEE, PRECISIONS, Precision
 from engine.planning.compiled_bodies import with_compiled_bodies
-from engine.planning.many import plan_of_many
 from engine.planning.plan import graph_of, make_plan
 from engine.planning.precision import with_precision
 from tests.engine.looping import EXECUTOR, Writer, Written, written
@@ -94,12 +93,6 @@ def test_a_plan_that_has_it_is_left_as_it_is() -> None:
 def test_a_body_that_runs_twice_is_one_plan_still() -> None:
     count = len({*within(plan_of())})
     assert len({*within(plan_of("tf32"))}) == count
-
-
-def test_the_plan_for_many_has_it() -> None:
-    many = plan_of_many(plan_of("tf32", Compiler(Limits(), loop_threads=0)), 4, registry(), Limits())
-    assert many is not None
-    assert {plan.precision for plan in within(many)} == {"tf32"}
 
 
 def test_so_have_bodies_that_are_compiled() -> None:

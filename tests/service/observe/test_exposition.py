@@ -125,7 +125,7 @@ def test_settings_that_are_numbers_are_there_to_compare_with() -> None:
     found = scraped(Tally())
     assert found["gradserve_setting", "queue"] == 11
     assert ("gradserve_setting", "host") not in found
-    assert ("gradserve_setting", "coalesce") not in found
+    assert ("gradserve_setting", "compile") not in found
 
 
 def test_open_metrics_for_who_asks_for_them() -> None:

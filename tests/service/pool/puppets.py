@@ -39,7 +39,7 @@ class Puppet:
         self.long: Ticket | None = None
         self.seen: set[object] = set()
         self.tickets: list[Ticket] = []
-        self.executed: list[Ticket] = []
+        self.executing: Ticket | None = None
         self.stopped: list[Ticket] = []
         self.frames: list[bytes] = []
         self.hidden: list[int] = []
@@ -116,12 +116,8 @@ class Puppet:
     def has_capacity(self) -> bool:
         return len(self.tickets) < SLOTS
 
-    @property
-    def executing(self) -> Ticket | None:
-        return next(iter(self.executed), None)
-
     def begun(self, ticket: Ticket) -> float | None:
-        return self.page.since if ticket in self.executed else None
+        return self.page.since if ticket is self.executing else None
 
     # ---------------------------------------------------------------- what a test has it do
 
@@ -137,10 +133,10 @@ class Puppet:
         self.supervisor.accounted_for(self)
         self.reaped.set_result(None)
 
-    def begin(self, *tickets: Ticket, ago: float = 0.0) -> None:
-        """Execute these, since so many seconds."""
-        self.executed = [*tickets]
-        self.page.since = time.monotonic() - ago
+    def begin(self, ticket: Ticket) -> None:
+        """Execute this job."""
+        self.executing = ticket
+        self.page.since = time.monotonic()
 
     def reply(self, ticket: Ticket, body: bytes = b"done", seconds: float = 0.001, **stated: Any) -> None:
         """Have done a job."""
@@ -160,7 +156,7 @@ class Puppet:
 
     def _let_go(self, ticket: Ticket) -> None:
         self.tickets.remove(ticket)
-        self.executed = [each for each in self.executed if each is not ticket]
+        self.executing = None if self.executing is ticket else self.executing
         self.long = None if self.long is ticket else self.long
 
 

@@ -10,7 +10,6 @@ from engine.oplib import elementwise
 from service.pool.footprint import Footprint, settled, settled_at_most
 from service.settings import Settings, budget_of, own_settings
 from service.worker.kernels import kernel_store
-from service.worker.together import Together
 from service.worker.worker import Worker
 
 MIB = 1 << 20
@@ -55,12 +54,7 @@ def test_it_has_all_that_a_worker_may_remember(whole: int) -> None:
     settings = made(plan_cache_bytes=whole, cache_dir=None)
     own = own_settings(settings, settled(settings).workers)
     at_work = Worker(own)
-    caches = [
-        at_work._cached_requests,
-        at_work._programs._kept,
-        at_work.engine.compiler.plans,
-        Together(at_work, own)._plans,
-    ]
+    caches = [at_work._cached_requests, at_work._programs._kept, at_work.engine.compiler.plans]
     store = kernel_store(own)
     assert store is not None
     limits = [cache.bytes for cache in caches] + [at_work._executor.instances.bytes, store._most_bytes]

@@ -22,7 +22,7 @@ class RecordingWorker:
     def __init__(self) -> None:
         self.stopped: list[Ticket] = []
         self.since: float | None = None
-        self.executed: list[Ticket] = []
+        self.executing: Ticket | None = None
 
     def stop(self, ticket: Ticket) -> None:
         self.stopped.append(ticket)

@@ -135,9 +135,9 @@ async def test_the_innocent_are_not_sent_round_for_ever(puppets: list[Puppet]) -
         for deaths in range(1, 6):
             carrier = next(puppet for puppet in puppets if ticket in puppet.tickets)
             carrier.tickets = []
-            pool.lost([ticket], [])
+            pool.lost([ticket], None)
             assert (ticket.deaths, codes(replies)) == (deaths, [])
-        pool.lost([ticket], [])
+        pool.lost([ticket], None)
         assert codes(replies) == ["worker_died"]
 
 

@@ -84,7 +84,7 @@ def tensors(reply: Reply) -> dict[str, bytes]:
 
 
 def pieces_that_run(pool: ProcessPool) -> list[PieceTicket]:
-    return [t for worker in pool._supervisor.general for t in worker.executed if isinstance(t, PieceTicket)]
+    return [t for worker in pool._supervisor.general if isinstance(t := worker.executing, PieceTicket)]
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ async def test_a_piece_whose_worker_dies_is_run_again(finely: Callable[[int], No
         whole = tensors(await ask(pool, packed()))
         asking = asyncio.create_task(ask(pool, packed()))
         await until(lambda: pieces_that_run(pool))
-        killed = next(worker for worker in pool._supervisor.general if worker.executed)
+        killed = next(worker for worker in pool._supervisor.general if worker.executing)
         os.kill(killed.pid, signal.SIGKILL)
         reply = await asking
         assert tensors(reply) == whole

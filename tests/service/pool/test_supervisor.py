@@ -35,8 +35,8 @@ class Heard:
         self.lost_jobs: list[tuple[Any, Any]] = []
         self.told = 0
 
-    def lost(self, tickets: Any, executed: Any) -> None:
-        self.lost_jobs.append((tickets, executed))
+    def lost(self, tickets: Any, executing: Any) -> None:
+        self.lost_jobs.append((tickets, executing))
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         def hear(*_: Any) -> None:
@@ -215,11 +215,11 @@ async def test_the_spare_takes_the_place_of_whoever_ends_and_another_is_started_
 ) -> None:
     supervisor, heard = await whole(puppets)
     later, job = Later(monkeypatch), object()
-    puppets[0].tickets, puppets[0].executed = [job, job], [job]
+    puppets[0].tickets, puppets[0].executing = [job, job], job
     puppets[0].page.vitals = Vitals(5, 0)
     puppets[0].end()
     assert places(supervisor, puppets) == (3, [1, 2], None)
-    assert heard.lost_jobs == [([job, job], [job])]
+    assert heard.lost_jobs == [([job, job], job)]
     assert (supervisor.ends, supervisor.kernels) == ({"died": 1}, 5)
     assert len(puppets) == 4
     (breath,) = later.do()
@@ -293,7 +293,7 @@ async def test_who_retires_does_what_it_has_and_is_replaced_at_once(puppets: lis
     assert (puppets[1].reason, puppets[1].finished, len(puppets)) == ("age", True, 5)
     puppets[1].end()
     assert supervisor.ends == {"age": 1}
-    assert heard.lost_jobs == [([], [])]
+    assert heard.lost_jobs == [([], None)]
 
 
 @running

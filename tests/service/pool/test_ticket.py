@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 import pytest
 
@@ -17,7 +16,7 @@ class Worker:
     """One that begins, and lets go, when the test says so."""
 
     def __init__(self) -> None:
-        self.executed: Sequence[Ticket] = ()
+        self.executing: Ticket | None = None
         self.since: dict[Ticket, float] = {}
         self.stopped: list[tuple[Ticket, JobState]] = []
 

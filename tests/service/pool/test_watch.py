@@ -36,15 +36,11 @@ class Worker:
         self.pid, self.ready, self.ended, self.served = GONE, True, False, 0
         self.started = time.monotonic()
         self.long: Ticket | None = None
-        self.executed: list[Ticket] = []
+        self.executing: Ticket | None = None
         self.killed: list[str] = []
         self.page = self
         self.since = time.monotonic()
         vars(self).update(stated)
-
-    @property
-    def executing(self) -> Ticket | None:
-        return next(iter(self.executed), None)
 
     def kill(self, reason: str) -> None:
         self.killed.append(reason)
@@ -53,7 +49,7 @@ class Worker:
         """It does not."""
 
     def begun(self, ticket: Ticket) -> float | None:
-        return self.since if ticket in self.executed else None
+        return self.since if ticket is self.executing else None
 
 
 class Workers:
@@ -145,14 +141,14 @@ def test_a_worker_that_does_not_let_go_is_killed(executed: bool, ago: float) -> 
     """Of what it executes soon, and of what it was to drop, once it does not begin anything for two seconds."""
     worker = Worker()
     made = stopped(worker, ago)
-    worker.executed = [made] if executed else []
+    worker.executing = made if executed else None
     watch, _ = watching(Workers(worker), made)
     watch.look()
     assert worker.killed == (["stuck"] if ago > (GRACE if executed else 2.0) else [])
 
 
 def test_a_worker_is_not_killed_for_a_job_that_waits_behind_another() -> None:
-    worker = Worker(executed=[ticket()])
+    worker = Worker(executing=ticket())
     watch, _ = watching(Workers(worker), stopped(worker, 100.0))
     watch.look()
     assert worker.killed == []
@@ -179,7 +175,7 @@ def test_one_that_is_to_come_back_may_still_be_late() -> None:
 @pytest.mark.parametrize(("ago", "is_long", "slow"), [(0.101, False, True), (0.099, False, False), (0.2, True, False)])
 def test_a_short_job_that_runs_long_holds_others_up(ago: float, is_long: bool, slow: bool) -> None:
     made = ticket()
-    worker = Worker(executed=[made], since=time.monotonic() - ago, long=made if is_long else None)
+    worker = Worker(executing=made, since=time.monotonic() - ago, long=made if is_long else None)
     watch, seen = watching(Workers(worker, Worker(since=0.0)))
     watch.look()
     assert seen.slow == ([(worker, made)] if slow else [])

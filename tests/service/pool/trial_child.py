@@ -9,7 +9,6 @@ import os
 import resource
 import signal
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -166,37 +165,11 @@ _ACTS = {
 }
 
 
-class TrialSharing:
-    """Does as one the jobs that have a "group": with "in_group", what that says, all before any is answered."""
-
-    def read_job(self, job: Job, most_seconds: float | None) -> tuple[Job, dict[str, Any]] | Reply:
-        """The job, where it may have company."""
-        told = orjson.loads(bytes(job.body))
-        return (job, told) if "group" in told else execute(job, most_seconds)
-
-    def groups(self, tasks: Sequence[tuple[Job, dict[str, Any]]]) -> list[list[int]]:
-        """All that there are."""
-        return [list(range(len(tasks)))]
-
-    def run_tasks(self, tasks: Sequence[tuple[Job, dict[str, Any]]]) -> list[Reply] | None:
-        """What each says, one after the other; they fail together."""
-        for job, told in tasks:
-            for name, value in told.get("in_group", {}).items():
-                _ACTS[name](job, value)
-        if any("fails" in told for _, told in tasks):
-            return None
-        return [Reply(200, JSON, [b"together"], coalesced=True) for _ in tasks]
-
-    def finish(self, task: tuple[Job, dict[str, Any]]) -> Reply:
-        """One by itself."""
-        return execute(task[0], None)
-
-
-def trial(settings: Settings) -> Opened:
+def trial(_: Settings) -> Opened:
     """The work, on the device that the tests name."""
     if os.environ.get("GRADSERVE_TEST_NO_DEVICE"):
         raise RuntimeError("there is no such device")
-    return Opened(execute, "cpu", lambda: Vitals(3, 4), TrialSharing() if settings.is_coalescing else None)
+    return Opened(execute, "cpu", lambda: Vitals(3, 4))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from service.errors import Refusal
-from service.transport.job import NEVER, Job, Reply, Timings, refused
+from service.transport.job import NEVER, Job, Reply, refused
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Version
 
@@ -41,12 +41,6 @@ def test_a_job_that_asks_for_a_tensor_has_consulted_them_also_for_one_that_is_no
         assert (before, made.consulted) == (False, True)
 
 
-def test_what_a_worker_did_is_all_but_waiting_and_counts_no_part_twice() -> None:
-    timings = Timings(waited=100.0, decode=1.0, plan=2.0, execute=4.0, backward=3.0, encode=8.0)
-    assert timings.worked == 15.0
-    assert Timings().worked == 0.0
-
-
 def test_a_body_is_its_pieces_in_their_order() -> None:
     assert Reply(200, JSON, [b"a", memoryview(b"bc"), b"", b"d"]).body == b"abcd"
     assert Reply(200, JSON, []).body == b""
@@ -56,7 +50,7 @@ def test_a_reply_that_holds_nothing_may_be_given_back_and_says_so_of_itself() ->
     reply = Reply(200, JSON, [])
     reply.give_back()
     assert (reply.headers, reply.stored, reply.kept, reply.claim, reply.recycle) == ((), (), (), None, None)
-    assert not any((reply.cached, reply.coalesced, reply.consulted, reply.begun))
+    assert not any((reply.cached, reply.consulted, reply.begun))
 
 
 @pytest.mark.parametrize("recycle", [None, "memory"])

@@ -19,16 +19,9 @@ from tests.service.pool.pools import job
 class Loop:
     """The two ends of a worker, and its page."""
 
-    def __init__(
-        self,
-        work: Callable[[Job, float | None], JobResult],
-        sharing: Any = None,
-        kind: type[WorkerLoop] = WorkerLoop,
-        **stated: Any,
-    ) -> None:
+    def __init__(self, work: Callable[[Job, float | None], JobResult], **stated: Any) -> None:
         self.page = ControlPage.create()
-        self.opened = Opened(work, "cpu", lambda: Vitals(3, 4), sharing, **stated)
-        self.kind = kind
+        self.opened = Opened(work, "cpu", lambda: Vitals(3, 4), **stated)
         self.bodies: dict[int, bytes] = {}
 
     def say(self, *sent: bytes) -> list[tuple[int, Any]]:
@@ -38,7 +31,7 @@ class Loop:
         with front, back, ours, theirs:
             front.sendall(b"".join(sent))
             front.shutdown(socket.SHUT_WR)
-            self.kind(back, DescriptorChannel(theirs), self.page, self.opened).serve()
+            WorkerLoop(back, DescriptorChannel(theirs), self.page, self.opened).serve()
             back.close()
             inbox, channel = Inbox(), DescriptorChannel(ours)
             while data := front.recv(1 << 20):

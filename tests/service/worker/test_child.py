@@ -1,4 +1,4 @@
-"""The work of a server's process: a worker that is calibrated, warm and rehearsed, and shares where it may."""
+"""The work of a server's process: a worker that is calibrated, warm and rehearsed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from service.transport.job import Job, Reply
 from service.transport.job_result import TooLong
 from service.worker import child
 from service.worker.child import computing
-from service.worker.together import Together
 from service.worker.worker import Worker
 from service.worker.worker_loop import Opened
 from tests.service.support import SQUARES
@@ -42,17 +41,11 @@ def test_it_may_be_told_to_do_what_is_short_alone(opened: Opened) -> None:
     assert opened.vitals().device_bytes == 0
 
 
-@pytest.mark.parametrize(
-    ("coalesce", "determinism", "shares"), [("on", "fast", True), ("on", "bitwise", False), ("off", "fast", False)]
-)
-def test_it_shares_where_that_is_asked_for_and_bits_may_differ(
-    monkeypatch: pytest.MonkeyPatch, coalesce: str, determinism: str, shares: bool
-) -> None:
-    """And before it is handed on, all is made that is made at the first use, in this order."""
+def test_before_it_is_handed_on_all_is_made_that_is_made_at_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this order."""
     order: list[str] = []
     for name in ("divide", "warm", "rehearse"):
         monkeypatch.setattr(child, name, lambda *_, name=name: order.append(name))
     monkeypatch.setattr(Worker, "calibrate", lambda _: order.append("calibrate"))
-    made = computing(Settings(device="cpu", compile="off", workers=3, coalesce=coalesce, determinism=determinism))
-    assert isinstance(made.sharing, Together) == shares
+    computing(Settings(device="cpu", compile="off", workers=3))
     assert order == ["divide", "calibrate", "warm", "rehearse"]

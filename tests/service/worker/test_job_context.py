@@ -1,4 +1,4 @@
-"""A job while a worker has it: its parts add up, time that is others' does not count, and its deadline is its own."""
+"""A job while a worker has it: its parts add up, and its deadline is its own."""
 
 from __future__ import annotations
 
@@ -58,30 +58,6 @@ def test_the_way_back_is_from_where_the_run_turned(clock: Clock) -> None:
     clock.now += 5.0
     context.ran()
     assert context.timings().backward == 2.0
-
-
-def test_while_others_have_their_turn_no_time_counts(clock: Clock) -> None:
-    context = JobContext(job(), None)
-    part(context, clock, 1.0)
-    clock.now += 0.5
-    context.pause()
-    clock.now += 100.0
-    context.resume()
-    clock.now += 0.25
-    part(context, clock, 0.0)
-    part(context, clock, 2.0)
-    assert context.timings() == (0.0, 1.0, 0.75, 2.0, 0.0, 0.0)
-
-
-def test_of_what_was_done_together_its_share_counts(clock: Clock) -> None:
-    context = JobContext(job(), None)
-    part(context, clock, 1.0)
-    clock.now += 0.5
-    context.pause()
-    clock.now += 100.0
-    context.shared(3.0, 2.0)
-    clock.now += 0.125
-    assert context.timings() == (0.0, 1.0, 0.5, 3.0, 2.0, 0.125)
 
 
 @pytest.mark.parametrize(

@@ -31,11 +31,9 @@ from service.transport.job import Job, Reply
 from service.transport.shared_buffers import DescriptorChannel
 from service.transport.tensor_memory import COPIED
 from service.wire.media import JSON
-from service.worker.sharing import FEWEST
-from service.worker.sharing_loop import SharingLoop
 from service.worker.worker_loop import Opened, WorkerLoop
 from tests.service.pool.pools import ask, code, job, processes, running, settled, together, until, whole
-from tests.service.pool.trial_child import TrialSharing, execute
+from tests.service.pool.trial_child import execute
 from tests.service.thread_pool import ThreadPool
 
 SIZES = [1, 1000, COPIED, COPIED + 1, 300_000, (1 << 20) + 1]
@@ -130,11 +128,10 @@ async def test_a_view_that_was_taken_stays_what_it_is() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("coalesce", ["off", "on"])
 @pytest.mark.parametrize("kills", [0, 5])
-def test_nobody_reads_an_older_version_than_was_acknowledged(coalesce: str, kills: int) -> None:
+def test_nobody_reads_an_older_version_than_was_acknowledged(kills: int) -> None:
     """Many write and read at random, two tensors are always placed together, and workers are killed meanwhile."""
-    asyncio.run(_write_and_read(coalesce, kills))
+    asyncio.run(_write_and_read(kills))
 
 
 READS = 8 * 40
@@ -183,9 +180,9 @@ class Traffic:
                 os.kill(self.drawn.choice(workers).pid, signal.SIGKILL)
 
 
-async def _write_and_read(coalesce: str, kills: int) -> None:
-    async with processes(2, coalesce=coalesce) as pool:
-        traffic = Traffic(pool, random.Random(f"{coalesce}{kills}"))
+async def _write_and_read(kills: int) -> None:
+    async with processes(2) as pool:
+        traffic = Traffic(pool, random.Random(kills))
         await asyncio.gather(traffic.write(), traffic.kill(kills), *(traffic.reads() for _ in range(8)))
         assert traffic.read == READS
         await until(lambda: settled(pool))
@@ -326,23 +323,20 @@ async def test_what_is_stored_comes_with_the_answer() -> None:
         await until(lambda: settled(pool))
 
 
-@pytest.mark.parametrize("loop", [WorkerLoop, SharingLoop])
-def test_a_job_reads_what_was_said_before_it(loop: type[WorkerLoop]) -> None:
-    """Also where all of it is in the socket at once, and several jobs are taken up together."""
+def test_a_job_reads_what_was_said_before_it() -> None:
+    """Also where all of it is in the socket at once."""
     sent = []
     for version in range(3):
         data = bytes([version]) * 10
         sent.append(frames.tensor_frame(TensorFrame("", "w", f"{version:016x}", "uint8", (10,), 0, data)))
         asked = job({"read": ["w"]})
         place = Whereabouts(0, len(asked.body))
-        sent += [frames.job_frame(version * FEWEST + k, asked, place, 1.0, None) for k in range(FEWEST)]
+        sent += [frames.job_frame(version * 4 + k, asked, place, 1.0, None) for k in range(4)]
     (front, back), (ours, theirs), page = socket.socketpair(), socket.socketpair(), ControlPage.create()
     with front, back, ours, theirs:
         front.sendall(b"".join(sent))
         front.shutdown(socket.SHUT_WR)
-        loop(
-            back, DescriptorChannel(theirs), page, Opened(execute, "cpu", lambda: Vitals(0, 0), TrialSharing())
-        ).serve()
+        WorkerLoop(back, DescriptorChannel(theirs), page, Opened(execute, "cpu", lambda: Vitals(0, 0))).serve()
         back.close()
         inbox, found = Inbox(), {}
         while data := front.recv(1 << 20):
@@ -350,8 +344,7 @@ def test_a_job_reads_what_was_said_before_it(loop: type[WorkerLoop]) -> None:
                 assert kind == frames.REPLY
                 found[frames.slot_of(frame, at)] = orjson.loads(frames.read_reply(frame, at, 0.0)[0].body)
     page.close()
-    assert found == {slot: [[f"{slot // FEWEST:016x}", 10, slot // FEWEST, slot // FEWEST]] for slot in found}
-    assert len(found) == 3 * FEWEST
+    assert found == {slot: [[f"{slot // 4:016x}", 10, slot // 4, slot // 4]] for slot in range(12)}
 
 
 @contextmanager

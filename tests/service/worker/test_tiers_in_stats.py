@@ -15,9 +15,7 @@ from schemas.answer import Tier
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.wire.media import JSON, SAFETENSORS
-from service.worker.sharing import FEWEST
-from service.worker.together import Together
-from service.worker.worker import KnownRequest, Worker
+from service.worker.worker import Worker
 from tests.engine.executors.stepped import SteppedCompiler
 from tests.service.support import Json, feed, node, request
 from tests.service.wire.safetensors_support import unpacked
@@ -132,24 +130,6 @@ def test_after_a_restart_kernels_that_are_kept_are_used_at_once(tmp_path: Path, 
                 stepped.step()
         assert found == [each for each in expected for _ in range(2)]
         assert stepped.waiting == []
-
-
-def test_of_several_that_are_executed_as_one_each_is_told(stepped: SteppedCompiler) -> None:
-    settings = Settings(device="cpu", workers=1, coalesce="on")
-    answering = Worker(settings)
-    sharing = Together(answering, settings)
-    asked = request(*SQUARE, feeds=[feed(0, [8], [0.1] * 8)])
-    assert tier(answering(job(asked))) == "uncompiled"
-    for expected in ("uncompiled", "compiled"):
-        for _ in range(2):
-            tasks = [sharing.read_job(job(asked)) for _ in range(FEWEST)]
-            again = [task for task in tasks if isinstance(task, KnownRequest)]
-            (group,) = sharing.groups(tasks)
-            replies = sharing.run_tasks([again[k] for k in group])
-            assert replies is not None
-            assert [(tier(reply), reply.coalesced) for reply in replies] == [(expected, True)] * FEWEST
-        while stepped.waiting:
-            stepped.step()
 
 
 def test_a_certificate_says_it_too() -> None:

@@ -15,7 +15,7 @@ from service.executions import executions
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.transport.job_result import TooLong
-from service.worker.worker import NewRequest, Worker
+from service.worker.worker import Worker
 from tests.service.support import SQUARES, feed, node, request
 
 #: more than anything here takes
@@ -139,8 +139,7 @@ def test_a_fault_while_a_request_is_read_costs_no_worker(
         raise error
 
     monkeypatch.setattr(reader, fails)
-    for outcome in (worker(fresh(5.5)), worker.attempt(fresh(5.5), HOURS), worker.read_job(fresh(5.5), HOURS)):
-        reply = worker.finish(outcome) if isinstance(outcome, NewRequest) else outcome
+    for reply in (worker(fresh(5.5)), worker.attempt(fresh(5.5), HOURS)):
         assert isinstance(reply, Reply)
         assert (reply.status, reply.recycle) == (422, None)
         report = orjson.loads(reply.body)

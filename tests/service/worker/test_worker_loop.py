@@ -29,16 +29,16 @@ def test_an_answer_of_any_size_comes_whole(nbytes: int) -> None:
 
 
 def test_the_page_says_which_job_runs_and_while_it_does() -> None:
-    seen: list[list[int]] = []
+    seen: list[int | None] = []
 
     def work(job: Job, most: float | None) -> Reply:
-        seen.append(loop.page.executed)
+        seen.append(loop.page.executing)
         return echo(job, most)
 
     loop = Loop(work)
     loop.say(sent(7), sent(2))
-    assert seen == [[7], [2]]
-    assert loop.page.executed == []
+    assert seen == [7, 2]
+    assert loop.page.executing is None
     assert loop.page.vitals == (3, 4), "it has said how it is"
 
 
