@@ -12,6 +12,7 @@ What gradserve's own connections limit beside (slow heads, bodies and readers, c
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Final
@@ -21,7 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from service.app import composed
 from service.errors import Refusal
 from service.logs import begin_log_of_ours
-from service.settings import read_settings
+from service.settings import read_settings, removed_settings
 from service.web.hosted import Hosted
 from service.web.middleware.envelope import Envelope
 from service.web.middleware.links import PrefixedLinks
@@ -59,6 +60,8 @@ class Application:
         # Without a listener of its own, /metrics stays here.
         settings = read_settings().model_copy(update={"metrics_port": None})
         begin_log_of_ours(settings)
+        for sentence in removed_settings(os.environ):
+            _logger.warning("%s", sentence)
         with composed(settings) as parts:
             try:
                 self._served = Hosted(await parts.lifetime.start(), settings, parts.recorder)

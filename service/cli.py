@@ -24,6 +24,7 @@ from service.settings import (
     default,
     flag,
     read_settings,
+    removed_settings,
     service_links,
     shown,
     variable,
@@ -69,6 +70,8 @@ def _serve(options: Options) -> None:
         begin_log(settings)
         if links:
             _logger.warning(PASSED_OVER, ", ".join(links))
+        for sentence in removed_settings(os.environ):
+            _logger.warning("%s", sentence)
         run_server(settings)
     except BrokenPipeError:
         raise

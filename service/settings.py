@@ -41,6 +41,10 @@ from service.spelling import hint
 PREFIX: Final = "GRADSERVE_"
 #: what the names of variables begin with that the project's own tests read
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
+#: removed settings: the value that changes nothing, and what to do about any other
+REMOVED: Final = {
+    "http": ("own", "`gradserve serve` no longer runs uvicorn; run `uvicorn service.asgi:app` instead"),
+}
 #: what says that state ends with the server
 NO_STATE: Final = "memory"
 #: what says of names or origins that any will do
@@ -115,10 +119,6 @@ class Settings(BaseModel):
 
     host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one and prints it")
-    http: Literal["own", "uvicorn"] = Field(
-        "own",
-        description="who holds the connections: own, with all of the limits here; uvicorn, with those that it has",
-    )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="what computes: cpu, cuda, or auto (cuda where a GPU can be used)"
     )
@@ -541,12 +541,23 @@ def _made_for_a_service(name: str, value: str) -> bool:
 def misspelt(environment: Iterable[str]) -> str | None:
     """What is wrong with the names of these variables, as one sentence; None where nothing is."""
     known = {name: variable(name) for name in Settings.model_fields}
+    ignored = {variable(name) for name in REMOVED}.union(known.values())
     for name in sorted(environment):
         stated = name.upper()
-        if stated.startswith(PREFIX) and not stated.startswith(OF_THE_TESTS) and stated not in known.values():
+        if stated.startswith(PREFIX) and not stated.startswith(OF_THE_TESTS) and stated not in ignored:
             advice = hint(stated.removeprefix(PREFIX), known, "gradserve serve --help lists all settings")
             return f"the environment has {printable(name)}, which is no setting; {advice}"
     return None
+
+
+def removed_settings(environment: Mapping[str, str]) -> list[str]:
+    """One sentence for each variable that sets a removed setting to anything but what the server does now."""
+    named = {name.upper(): value for name, value in environment.items()}
+    return [
+        f"{variable(name)} has no effect: {advice}"
+        for name, (harmless, advice) in REMOVED.items()
+        if named.get(variable(name), harmless) != harmless
+    ]
 
 
 def read_settings(**stated: Any) -> Settings:

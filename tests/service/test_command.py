@@ -17,7 +17,18 @@ from pathlib import Path
 import pytest
 
 from engine import registry
-from service.settings import OF_THE_TESTS, PREFIX, SECRETS, Settings, flag, misspelt, service_links, shown, variable
+from service.settings import (
+    OF_THE_TESTS,
+    PREFIX,
+    SECRETS,
+    Settings,
+    flag,
+    misspelt,
+    removed_settings,
+    service_links,
+    shown,
+    variable,
+)
 from service.spelling import hint
 from service.web.listening import bound
 from tests.service.command_support import called
@@ -152,6 +163,15 @@ class TestVariables:
     def test_nothing_else_is(self, name: str, value: str) -> None:
         assert service_links({name: value}) == []
 
+    def test_removed_settings_are_warned_of(self) -> None:
+        said = "GRADSERVE_HTTP has no effect: `gradserve serve` no longer runs uvicorn"
+        said += "; run `uvicorn service.asgi:app` instead"
+        assert removed_settings({"gradserve_http": "uvicorn"}) == [said]
+        assert removed_settings({"GRADSERVE_HTTP": "own"}) == []
+        serving = gradserve("serve", "--host", "256.0.0.1", GRADSERVE_HTTP="uvicorn")
+        assert f" WARNING gradserve: {said}\n" in serving.stderr
+        assert "cannot listen on 256.0.0.1 port 8000" in serving.stderr
+
     def test_the_list_of_ops_does_not_mind(self) -> None:
         assert called("ops", "add", GRADSERVE_TIMEOUT="5").returncode == 0
 
@@ -248,10 +268,6 @@ class TestAddresses:
     def test_a_host_of_the_metrics_that_is_no_name(self) -> None:
         said = sentence(gradserve("--port", "0", "--metrics-port", "0", "--metrics-host", "a..b"))
         assert said == "cannot listen on a..b port 0 for metrics: the host is not a name that can be looked up"
-
-    def test_uvicorn_has_no_listener_for_metrics(self) -> None:
-        said = sentence(gradserve("--port", "0", "--metrics-port", "0", "--http", "uvicorn"))
-        assert said == "--metrics-port needs --http own: uvicorn listens on one address"
 
 
 class TestReaders:
