@@ -39,6 +39,7 @@ SERVICE = (
     "allocation",
     "collector",
     "errors",
+    "extras",
     "parent",
     "prefix",
     "sizes",
