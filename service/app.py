@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp
 
 from service.errors import Refusal
+from service.extras import needs_extra
 from service.facades.known import facades_of
 from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
@@ -113,24 +114,22 @@ def composed(settings: Settings) -> Iterator[Composition]:
 
 def open_tracing(endpoint: str) -> Tracing:
     """Traces to this collector. Raises RuntimeError where OpenTelemetry is not installed."""
-    try:
+    with needs_extra("--trace-endpoint", "OpenTelemetry", "otel"):
         from service.observe.tracing import tracing_to  # noqa: PLC0415 - an extra, and slow to load
-    except ImportError as error:
-        raise RuntimeError(f"--trace-endpoint needs OpenTelemetry: pip install 'gradserve[otel]' ({error})") from None
     return tracing_to(endpoint)
 
 
 def open_cluster(settings: Settings) -> Cluster:
-    """What a server has that shares its state. Raises RuntimeError where the settings are none of such a server."""
-    from service.cluster.composition import Cluster  # noqa: PLC0415 - an HTTP client, which no other server needs
-
+    """Return the parts of a server that shares its state. Raises RuntimeError for its settings, or without aiohttp."""
+    with needs_extra("--cluster on", "aiohttp", "cluster"):
+        from service.cluster.composition import Cluster  # noqa: PLC0415 - an HTTP client, which no other server needs
     return Cluster(settings)
 
 
 def open_ingress(address: str) -> Elsewhere:
-    """Other servers, which do pieces of sums."""
-    from service.cluster.elsewhere import IngressPieces  # noqa: PLC0415 - an HTTP client, which no other server needs
-
+    """Return the other servers, which do pieces of sums. Raises RuntimeError without aiohttp."""
+    with needs_extra("--ingress", "aiohttp", "cluster"):
+        from service.cluster.elsewhere import IngressPieces  # noqa: PLC0415 - as above
     return IngressPieces(address)
 
 

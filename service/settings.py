@@ -40,7 +40,10 @@ PREFIX: Final = "GRADSERVE_"
 #: what the names of variables begin with that the project's own tests read
 OF_THE_TESTS: Final = (f"{PREFIX}TEST_", f"{PREFIX}UPDATE_")
 #: settings that were removed, and why: for one release, a server that is given one starts and logs a warning
-REMOVED: Final = {"coalesce": "coalescing was removed"}
+REMOVED: Final = {
+    "coalesce": "coalescing was removed",
+    "http": "`gradserve serve` no longer runs uvicorn; run `uvicorn service.asgi:app` instead",
+}
 #: what says that state ends with the server
 NO_STATE: Final = "memory"
 #: what says of names or origins that any will do
@@ -115,10 +118,6 @@ class Settings(BaseModel):
 
     host: str = Field("127.0.0.1", min_length=1, description="address to listen on")
     port: int = Field(8000, ge=0, le=65535, description="port to listen on; 0 takes a free one and prints it")
-    http: Literal["own", "uvicorn"] = Field(
-        "own",
-        description="who holds the connections: own, with all of the limits here; uvicorn, with those that it has",
-    )
     device: Literal["auto", "cpu", "cuda"] = Field(
         "auto", description="what computes: cpu, cuda, or auto (cuda where a GPU can be used)"
     )

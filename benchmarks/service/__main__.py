@@ -70,7 +70,6 @@ class Bench:
             "binary-8": lambda: Row("binary-8", binary, self._binary(), 8),
             "large-1": lambda: Row("large-1", "a gradient of 4 MB in safetensors, one client", self._large(), 1),
             "keys-8": self._keyed,
-            "uvicorn-8": self._by_uvicorn,
             "steps-1": self._steps,
             "isolation-8": lambda: Row("isolation-8", isolation, self._isolation(), 8),
         }
@@ -147,12 +146,6 @@ class Bench:
         there = target(f"{server.url}/v1/graphs/{graph}/gradients", body, JSON, key=key)
         sides = {KEYED: there, "without": apart.sides[OURS]}
         return Row("keys-8", "W1 on a registered graph, where a key is asked for", sides, 8)
-
-    def _by_uvicorn(self) -> Row:
-        """The same workers behind other connections."""
-        theirs, own = self._registered(8, "--http", "uvicorn"), self._registered(8)
-        sides = {OURS: own.sides[OURS], "gradserve by uvicorn": theirs.sides[OURS]}
-        return Row("uvicorn-8", "W1 on a registered graph, by our own connections and by uvicorn", sides, 8)
 
     def _steps(self) -> Row:
         """One client, step after step."""

@@ -6,5 +6,5 @@
 
 What may live here: who has which shard, and what servers say to each other. What may not: how a shard is written, and
 who may do that; that is `service.state`. A server without `--cluster on` imports none of it, and
-`elsewhere` and `connecting` alone where it has an `--ingress`.
+`elsewhere` and `connecting` alone where it has an `--ingress`. It needs the extra `cluster`.
 """

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-try:
+from service.extras import needs_extra
+
+with needs_extra("a fleet", "Ray", "ray"):
     from ray import serve
-except ImportError as error:
-    raise ImportError(f"a fleet needs Ray: pip install 'gradserve[ray]' ({error})") from None
 
 from service.fleet.ingress import Ingress
 from service.fleet.node import NodeReplica

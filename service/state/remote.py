@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from service.extras import needs_extra
 from service.state.objects import Data, Denied, Exists, Missing
 
 if TYPE_CHECKING:
@@ -41,11 +42,9 @@ def open_remote(url: str) -> Remote:
     if parts.scheme not in SCHEMES or not parts.netloc or parts.query or parts.fragment or "@" in parts.netloc:
         wanted = "s3://BUCKET/FOLDER, gs://BUCKET/FOLDER or az://CONTAINER/FOLDER"
         raise RuntimeError(f"--state is a URL that gradserve does not understand; {wanted} are")
-    try:
-        from obstore.exceptions import BaseError  # noqa: PLC0415 - loaded by those who keep their state in a cloud
+    with needs_extra(f"state in {parts.scheme}://", "obstore", "s3"):
+        from obstore.exceptions import BaseError  # noqa: PLC0415 - an extra
         from obstore.store import from_url  # noqa: PLC0415 - as above
-    except ImportError as error:
-        raise RuntimeError(f"a state in {parts.scheme}:// needs the package obstore: {error}") from None
     # Who names an endpoint without TLS, as of a store on the same network, means it.
     plain = os.environ.get("AWS_ENDPOINT_URL", "").startswith("http://")
 

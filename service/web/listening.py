@@ -103,7 +103,7 @@ def reason(error: OSError | UnicodeError) -> str:
     return os.strerror(error.errno or 0)
 
 
-def announce(settings: Settings, listening: socket.socket, monitor: socket.socket | None = None) -> None:
+def announce(settings: Settings, listening: socket.socket, monitor: socket.socket | None) -> None:
     """Say on standard output where the server is, and on a second line where its metrics are."""
     scheme = "http" if settings.tls_cert is None else "https"
     sys.stdout.write(f"gradserve listening on {address(settings.host, listening, scheme)}\n")

@@ -19,7 +19,6 @@ from service.keys.gate import Gate
 from service.web.asgi_door import AsgiDoor
 from service.web.connection import Connection, Doors
 from service.web.fast_door import FastDoor
-from service.web.hosted import Hosted
 from service.web.lifetime import LAST_WORDS, Lifetime
 from service.web.listening import (
     BACKLOG,
@@ -30,7 +29,7 @@ from service.web.listening import (
     monitor_settings,
     tls_context,
 )
-from service.web.observer import RequestObserver, unobserved
+from service.web.observer import RequestObserver
 from service.web.server_state import ServerState
 
 #: of every connection
@@ -137,8 +136,6 @@ def serve(
     """
     collect_in_short_steps()
     settings = lifetime.settings
-    if settings.metrics_port is not None and settings.http == "uvicorn":
-        raise RuntimeError("--metrics-port needs --http own: uvicorn listens on one address")
     with (
         bound(settings.host, settings.port) as listening,
         bound_monitor(settings) as metrics_socket,
@@ -163,26 +160,16 @@ async def _served(
     try:
         app = await lifetime.start()
         set_aside()
-        if lifetime.settings.http == "uvicorn":
-            left = await _by_uvicorn(lifetime, Hosted(app, lifetime.settings, observer or unobserved), listening)
-        else:
-            settings, pool, store = lifetime.settings, lifetime.pool, lifetime.store
-            main = Listener(listening, ServerState(settings, app, pool, store, observer, gate))
-            monitor = None
-            if metrics_socket is not None and make_monitor is not None:
-                own = monitor_settings(settings)
-                monitor = Listener(metrics_socket, ServerState(own, make_monitor(), pool, store, observer, calls=False))
-            left = await Server(main, lifetime.drain, monitor).serve()
+        settings, pool, store = lifetime.settings, lifetime.pool, lifetime.store
+        main = Listener(listening, ServerState(settings, app, pool, store, observer, gate))
+        monitor = None
+        if metrics_socket is not None and make_monitor is not None:
+            own = monitor_settings(settings)
+            monitor = Listener(metrics_socket, ServerState(own, make_monitor(), pool, store, observer, calls=False))
+        left = await Server(main, lifetime.drain, monitor).serve()
     finally:
         done = await lifetime.close(left)
     return done
-
-
-async def _by_uvicorn(lifetime: Lifetime, app: ASGIApp, listening: socket.socket) -> float:
-    """As `Server.serve`, where uvicorn holds the connections."""
-    from service.web.uvicorn_server import UvicornServer  # noqa: PLC0415 - slow to load, and rarely asked for
-
-    return await UvicornServer(app, lifetime.settings, lifetime.drain).run_on(listening)
 
 
 def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:

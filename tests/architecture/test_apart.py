@@ -1,4 +1,4 @@
-"""What only several servers need is no part of one: starting it loads neither the ingress nor the fleet."""
+"""A server alone loads neither the ingress, nor the fleet, nor what the extras `s3` and `cluster` install."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 
 from tests.architecture.source import ROOT
 
-APART = ("service.ingress", "service.fleet", "ray")
+APART = ("service.ingress", "service.fleet", "ray", "obstore", "aiohttp", "yarl")
 
 
 @pytest.mark.slow
-def test_a_server_loads_nothing_of_the_ingress_or_the_fleet() -> None:
+def test_a_server_alone_loads_none_of_it() -> None:
     program = (
         "import sys, service.cli, service.app, service.asgi, service.web.server, service.worker.child\n"
         f"print([name for name in sys.modules if name.startswith({APART!r})])"

@@ -40,6 +40,11 @@ def declared(extra: str | None = None) -> set[str]:
     return {normal(dependency) for dependency in listed}
 
 
+def for_packages() -> set[str]:
+    """The names of what the packages may import, if only where a setting asks for it."""
+    return declared() | declared("s3") | declared("cluster")
+
+
 def third_party(*folders: str) -> set[str]:
     """The modules of others that these folders import."""
     roots = {module.partition(".")[0] for path in files(*folders) for module in imports(path)}
@@ -57,7 +62,7 @@ def undeclared(modules: set[str], known: set[str]) -> list[str]:
 @pytest.mark.slow
 def test_what_the_packages_import_is_declared() -> None:
     assert third_party(*PACKAGES)
-    assert not undeclared(third_party(*PACKAGES), declared())
+    assert not undeclared(third_party(*PACKAGES), for_packages())
 
 
 def test_what_the_examples_import_is_declared() -> None:
@@ -68,7 +73,7 @@ def test_what_the_examples_import_is_declared() -> None:
 def test_what_the_tests_import_is_declared() -> None:
     # jax by the extra reference; the others by tests/facades/clients.txt. What needs them is skipped without
     optional = {"jax", "umbridge", "emcee", "tritonclient", "kserve", "tesseract_core", "tesseract_jax", "requests"}
-    everything = declared() | declared("demo") | declared("docs") | declared("dev")
+    everything = for_packages() | declared("demo") | declared("docs") | declared("dev")
     assert not undeclared(third_party("tests", "scripts", "clients/conformance") - optional, everything)
 
 
@@ -76,7 +81,7 @@ def test_something_undeclared_is_noticed() -> None:
     assert undeclared({"numpy", "no_such_module"}, declared()) == ["no_such_module"]
 
 
-@pytest.mark.parametrize("table", ["dependencies", "demo", "otel", "docs", "dev", "ray"])
+@pytest.mark.parametrize("table", ["dependencies", "demo", "otel", "docs", "dev", "s3", "cluster", "ray"])
 def test_every_dependency_has_its_reason(table: str) -> None:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     entries = text.partition(f"\n{table} = [\n")[2].partition("\n]")[0].splitlines()

@@ -41,6 +41,7 @@ SERVICE = (
     "allocation",
     "collector",
     "errors",
+    "extras",
     "parent",
     "prefix",
     "sizes",

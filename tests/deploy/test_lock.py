@@ -66,7 +66,8 @@ def required(extra: str) -> list[str]:
 
 @pytest.mark.parametrize("lock", [CPU, *CUDA, *CUDNN])
 def test_every_dependency_is_pinned_within_its_bounds(lock: str) -> None:
-    needed = project()["dependencies"] + required("otel") + ([] if lock == CPU else required(lock))
+    extras = ["otel", "cluster", *([] if lock == CPU else [lock])]
+    needed = project()["dependencies"] + [each for extra in extras for each in required(extra)]
     assert not outside(needed, versions(text(lock)))
 
 

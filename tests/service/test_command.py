@@ -179,6 +179,10 @@ class TestVariables:
             (line,) = (line for line in log.splitlines() if f" {name} " in line)
             assert line.endswith(f" WARNING gradserve: {name} has no effect: coalescing was removed")
 
+    def test_a_server_that_was_run_by_uvicorn_is_told_how_to_do_that(self) -> None:
+        said = "`gradserve serve` no longer runs uvicorn; run `uvicorn service.asgi:app` instead"
+        assert removed_settings(["GRADSERVE_HTTP"]) == [f"GRADSERVE_HTTP has no effect: {said}"]
+
     def test_a_removed_setting_is_shown_nowhere_and_refused_by_no_command(self) -> None:
         assert removed_settings(["gradserve_coalesce"]) == ["GRADSERVE_COALESCE has no effect: coalescing was removed"]
         assert removed_settings(["GRADSERVE_PORT"], ["port"]) == []
@@ -284,10 +288,6 @@ class TestAddresses:
     def test_a_host_of_the_metrics_that_is_no_name(self) -> None:
         said = sentence(gradserve("--port", "0", "--metrics-port", "0", "--metrics-host", "a..b"))
         assert said == "cannot listen on a..b port 0 for metrics: the host is not a name that can be looked up"
-
-    def test_uvicorn_has_no_listener_for_metrics(self) -> None:
-        said = sentence(gradserve("--port", "0", "--metrics-port", "0", "--http", "uvicorn"))
-        assert said == "--metrics-port needs --http own: uvicorn listens on one address"
 
 
 class TestReaders:

