@@ -21,9 +21,8 @@ from tests.exchanges.corpus import Request, corpus
 from tests.exchanges.recording import Difference, differences, record
 
 #: what makes answers depend on the requests alone
-_ALONE: Final = (
-    "--device", "cpu", "--workers", "1", "--compile", "off", "--max-bytes", "4GiB", "--log-level", "error",
-)  # fmt: skip
+_ALONE: Final = ("--device", "cpu", "--workers", "1", "--max-bytes", "4GiB", "--log-level", "error")
+_COMPILED: Final = ("--compile", "on", "--determinism", "bitwise")
 _SHOWN: Final = 400
 
 
@@ -37,7 +36,8 @@ def main() -> int:
         return 0
     if stated.command == "record":
         requests, answers = stated.requests.resolve(), stated.answers.resolve()
-        with chdir(stated.root), running_server(*_ALONE) as url:
+        compiling = _COMPILED if stated.compiled else ("--compile", "off")
+        with chdir(stated.root), running_server(*_ALONE, *compiling) as url:
             print(f"{record(url, _read(requests), answers)} exchanges")
         return 0
     return _compare(stated.requests, stated.before, stated.after)
@@ -50,6 +50,7 @@ def _arguments() -> argparse.Namespace:
     write.add_argument("--size", type=int, default=3000)
     recording = commands.add_parser("record", help="send it to a server, and write down the answers")
     recording.add_argument("--root", type=Path, default=Path.cwd())
+    recording.add_argument("--compiled", action="store_true", help="with kernels, compiled before the first answer")
     comparing = commands.add_parser("compare", help="compare two recordings")
     for command in (write, recording, comparing):
         command.add_argument("requests", type=Path)
