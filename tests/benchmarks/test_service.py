@@ -69,7 +69,7 @@ def test_servers_start_with_the_row_that_asks_for_them(monkeypatch: pytest.Monke
     monkeypatch.setattr("benchmarks.service.__main__.send", lambda url, *_: started.append(url))
     bench = Bench(peers=False)
     rows = bench.rows()
-    assert len(rows) == 10
+    assert len(rows) == 9
     assert not started
     for name in ("isolation-8", "large-1"):
         assert list(rows[name]().sides) == ["gradserve"]
