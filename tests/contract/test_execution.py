@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from engine import Builder, EngineError, Graph, Limits, TensorType, open_executor, registry
-from engine.executors import Executor
+from engine.executors.interpreter import Executor
 from engine.graph.inference import work
 from engine.graph.op import Definition, Kernel, View
 from engine.graph.run_context import RunContext
