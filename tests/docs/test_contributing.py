@@ -67,6 +67,14 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 """
 
 
+#: writes the catalogue, as `make docs` does
+CATALOGUED = """
+from engine import registry
+from scripts.op_catalogue import PAGE, page
+PAGE.write_text(page(registry()), encoding="utf-8")
+"""
+
+
 @pytest.fixture(scope="module")
 def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project."""
@@ -92,6 +100,8 @@ def drop_in(tree: Path, gain: float = 1.0, factor: float = 3.0, truths: str | No
 
 def test_the_service_knows_it(tree: Path) -> None:
     made = run(tree, "-m", "scripts.write_openapi", "service/pages")
+    assert made.returncode == 0, made.stderr
+    made = run(tree, "-c", CATALOGUED)
     assert made.returncode == 0, made.stderr
     served = run(tree, "-c", SERVED)
     assert served.returncode == 0, served.stderr

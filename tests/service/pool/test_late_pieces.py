@@ -74,11 +74,15 @@ def reply(ticket: PieceTicket, host: Host, data: bytes = b"12345678") -> None:
 
 
 @running
-async def test_pieces_go_to_those_who_idle_and_their_sums_lie_in_order() -> None:
+async def test_pieces_go_to_those_who_idle_and_their_sums_lie_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [100.0]
+    for module in (sums, sum_run):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
     host = Host()
     whole = host.whole()
     assert [ticket.job.part for ticket in host.begun] == [(0, 4), (4, 8)]
-    for k in (1, 0, 2, 4, 3, 6, 5, 7):  # in some order
+    for k in (1, 0, 2, 4, 3, 6, 5, 7):  # in some order, and none late
+        now[0] += 1.0
         reply(host.begun[k], host, b"%08d" % host.begun[k].job.part[0])
     assert host.went_on == [whole]
     assert whole.job.part == Total(8, 0, 4.0, "compiled", "float32", 5, 64)
