@@ -16,7 +16,8 @@ KEPT: Final = ROOT / "build" / "guarantees.json"
 START, END = "<!-- measured: written by `make guarantees` -->\n", "<!-- end of measured -->"
 
 PROMISES: Final[Mapping[str, str]] = {
-    "1": "No accepted request exceeds its declared bytes or FLOPs; a refusal costs under 50 ms and no memory.",
+    "1": "No accepted request exceeds its declared bytes or FLOPs; a refusal costs under 50 ms and no memory. A graph "
+    "whose gradients have too many nodes is refused within its caller's deadline, at bounded memory.",
     "2": "Every bad input gets a 4xx report that names the node; no input alone causes a 5xx.",
     "3": "Body, JSON depth, nodes and chunks are capped; the caps are settings, and documented.",
     "4": "`/health/live` answers within 100 ms under any load.",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from tests.guarantees import loops
 from tests.guarantees.jobs import Json, feed, node, request
@@ -21,6 +21,8 @@ def cases() -> list[Case]:
     return [case for make in makers for case in make()]
 
 
+#: bombs whose gradients have too many nodes: the nodes are counted while they are written
+WRITTEN: Final = frozenset({"depth: forty gradients of gradients", "derivatives: Hessian of a long chain"})
 #: those whose bodies are large, by name: many nodes, many numbers, many brackets, many keys. Made where they are sent.
 LARGE: dict[str, Callable[[], bytes]] = {
     "100,001 nodes": lambda: nodes_like(b'{"op":"input"}', 100_001),
