@@ -29,4 +29,4 @@ def _row(row: dict[str, Any]) -> OpInfo:
 
 def page(registry: Registry) -> str:
     """Write the catalogue as `service/pages/catalogue.json`."""
-    return orjson.dumps(catalogue_of(registry), option=orjson.OPT_INDENT_2).decode() + "\n"
+    return orjson.dumps(catalogue_of(registry)).decode() + "\n"

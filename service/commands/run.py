@@ -158,7 +158,7 @@ def _file(options: Options) -> Path:
 
 @contextmanager
 def _failing_with(what: str) -> Iterator[None]:
-    """What goes wrong with files, in a sentence."""
+    """Report a file error in one sentence, and exit."""
     try:
         yield
     except BrokenPipeError:

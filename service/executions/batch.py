@@ -42,7 +42,7 @@ class PreparedSum(Prepared):
 
     @property
     def recomputed_flops(self) -> int:
-        """Of all blocks."""
+        """Return the FLOPs computed again in all blocks."""
         return self.parts.recomputed_flops
 
 
@@ -62,7 +62,7 @@ class BatchExecution(Computing):
         return BatchSum.over_program(program, types, mapped, *rest, is_mean=reduce == "mean", block=block)
 
     def prepare(self, task: Computation, engine: Engine, deadline: Deadline) -> Prepared:
-        """As of any call; of a sum, the plans of its blocks."""
+        """Compile one plan, or the plans of a sum's blocks."""
         if not isinstance(task.call, BatchSum):
             return super().prepare(task, engine, deadline)
         parts = compile_sum(
@@ -78,7 +78,7 @@ class BatchExecution(Computing):
         return admitted(PreparedSum(task, parts.full, 0, engine.dense_flop, task.call, parts), engine)
 
     def run_task(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
-        """As of any call; of a sum, with how many pieces it was cut into, and what they took."""
+        """Run the plan; for a sum, add the number of its pieces and their time to the statistics."""
         outcome = super().run_task(ready, engine, deadline)
         if not isinstance(ready, PreparedSum):
             return outcome
@@ -94,7 +94,7 @@ class BatchExecution(Computing):
         return replace(outcome, stats=stats)
 
     def cost(self, ready: Prepared) -> Estimate:
-        """By its plan; of a sum, as many times, with memory for the sums of some blocks."""
+        """Estimate one run; for a sum, all blocks, with memory for the partial sums."""
         once = super().cost(ready)
         if not isinstance(ready, PreparedSum):
             return once
@@ -106,7 +106,7 @@ class BatchExecution(Computing):
     def execute(
         self, ready: Prepared, engine: Engine, deadline: Deadline
     ) -> tuple[Sequence[HostArray], Nonfinite | None]:
-        """As of any call; of a sum, block by block."""
+        """Run the plan once; for a sum, block by block."""
         if not isinstance(ready, PreparedSum):
             return super().execute(ready, engine, deadline)
         if ready.added_up is not None:
@@ -130,7 +130,7 @@ class BatchExecution(Computing):
         return finished(ready.call, sums), next(found, None)
 
     def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
-        """As of any call; a sum has more than one plan to run, and is read anew."""
+        """Cache the request, but not a sum, which has more than one plan."""
         return None if isinstance(ready, PreparedSum) else super().remembered(ready, outcome, engine, cost)
 
 

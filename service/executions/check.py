@@ -75,7 +75,7 @@ class CheckExecution(CallExecution[Checking, Checking, tuple[Certificate, RunSta
         )
 
     def write_body(self, outcome: tuple[Certificate, RunStats], ready: Checking, encoding: str) -> AnswerBody:
-        """How far gradients are from differences."""
+        """Write the certificate: the error of each gradient, and the nodes that were not compared."""
         found, stats = outcome
         answer = {
             "passed": found.passed,

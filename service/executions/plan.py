@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
 from engine import Analysis, Call, Deadline, Program, TensorType, analyse, printable
-from service.calls import computing_calls
 from service.calls.plan import PlanCall
 from service.errors import Refusal
 from service.executions import executions
@@ -45,7 +44,7 @@ class Forecast:
 
 
 class PlanExecution(CallExecution[Planning, Planning, Forecast]):
-    """What a request would take."""
+    """Forecast of a request: shapes, FLOPs and bytes."""
 
     description = PlanCall
 
@@ -62,7 +61,7 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
         return Planning(request.program, request.types, call, request.encoding, request.memory_budget)
 
     def run_task(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
-        """What the call would take; what is over a budget of bytes or FLOPs is no error here."""
+        """Analyse the call; exceeding a budget of bytes or FLOPs is no error here."""
         compiler, memory = engine.compiler, ready.memory_budget
         analysis = analyse(
             ready.program,
@@ -122,9 +121,9 @@ def _check_extents(analysis: Analysis, program: Program) -> None:
 
 def _computing(name: object) -> Computing:
     """The execution of the call of this name. Raises Refusal."""
-    known = computing_calls()
+    known = {call: found for call, found in executions().items() if isinstance(found, Computing)}
     if isinstance(name, str) and name in known:
-        return cast("Computing", executions()[name])
+        return known[name]
     expected = f"one of {', '.join(known)}"
     got = f"“{printable(name)}”" if isinstance(name, str) else json_kind(name)
     raise Refusal(

@@ -67,6 +67,15 @@ class Host:
         return ticket
 
 
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Clock of the sums, which stands still until a test moves `now`."""
+    clock = SimpleNamespace(now=100.0)
+    for module in (sums, sum_run):
+        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
 def reply(ticket: PieceTicket, host: Host, data: bytes = b"12345678") -> None:
     host.idle += 1
     ticket.done(Reply(200, PIECE_SUMS, [data], (("Gradserve-Run", "compiled float32 0.5"),)))
@@ -74,15 +83,12 @@ def reply(ticket: PieceTicket, host: Host, data: bytes = b"12345678") -> None:
 
 
 @running
-async def test_pieces_go_to_those_who_idle_and_their_sums_lie_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    for module in (sums, sum_run):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+async def test_pieces_go_to_those_who_idle_and_their_sums_lie_in_order(clock: SimpleNamespace) -> None:
     host = Host()
     whole = host.whole()
     assert [ticket.job.part for ticket in host.begun] == [(0, 4), (4, 8)]
     for k in (1, 0, 2, 4, 3, 6, 5, 7):  # in some order, and none late
-        now[0] += 1.0
+        clock.now += 1.0
         reply(host.begun[k], host, b"%08d" % host.begun[k].job.part[0])
     assert host.went_on == [whole]
     assert whole.job.part == Total(8, 0, 4.0, "compiled", "float32", 5, 64)
@@ -104,15 +110,12 @@ async def test_while_others_wait_one_piece_is_on_its_way() -> None:
 
 
 @running
-async def test_a_late_piece_is_begun_twice_and_the_first_reply_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    for module in (sums, sum_run):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+async def test_a_late_piece_is_begun_twice_and_the_first_reply_counts(clock: SimpleNamespace) -> None:
     host = Host()
     whole = host.whole()
     stuck = host.begun[0]
     for _ in range(7):
-        now[0] += 1.0
+        clock.now += 1.0
         reply(host.begun[-1], host)
     run = host.sums.runs[whole]
     assert (len(host.begun), host.idle) == (9, 0), "seven seconds are twice the median"
@@ -129,20 +132,17 @@ async def test_a_late_piece_is_begun_twice_and_the_first_reply_counts(monkeypatc
 
 
 @running
-async def test_a_piece_that_takes_as_long_as_the_others_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = [100.0]
-    for module in (sums, sum_run):
-        monkeypatch.setattr(module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+async def test_a_piece_that_takes_as_long_as_the_others_is_waited_for(clock: SimpleNamespace) -> None:
     host = Host()
     host.whole()
     for k in range(7):
-        now[0] += 1.0
+        clock.now += 1.0
         reply(host.begun[k], host)
     assert (len(host.begun), host.idle) == (8, 1)
-    now[0] += 1.0
+    clock.now += 1.0
     host.sums.fill()
     assert (len(host.begun), host.idle) == (8, 1)
-    now[0] += 2.0
+    clock.now += 2.0
     host.sums.fill()
     assert len(host.begun) == 9
 
