@@ -4,6 +4,7 @@ A line of a plan names an old and a new path, relative to the root of the reposi
 
     engine/graph/node.py engine/ir/node.py           a module; several with one target are merged, deepest import first
     engine/graph/ engine/ir/                         a folder: whatever in it no other line moves
+    engine/passes/__init__.py -                      a file that goes
     engine/graph/node.py:_size _node_size            a name of a module, renamed in it and wherever it is imported
 
 The first module listed for a target gives the docstring; docstrings of the others become comments. `--check` changes
@@ -31,6 +32,8 @@ PACKAGES: Final = ("engine", "service", "schemas", "tests", "benchmarks", "scrip
 #: files whose text says what was, and stays
 HISTORY: Final = ("CHANGELOG.md",)
 Edit = tuple[int, int, str]
+_DOTTED: Final = re.compile(r"(?<![\w./-])(?:engine|service|schemas|tests|clients)(?:\.\w+)+")
+_PATH: Final = re.compile(r"(?<![\w-])(?:engine|service|schemas|tests|clients)/[\w./-]*[\w/]")
 
 
 def module_of(path: str) -> str:
@@ -45,6 +48,7 @@ class Plan:
     files: dict[str, str] = field(default_factory=dict)
     folders: dict[str, str] = field(default_factory=dict)
     renames: dict[str, dict[str, str]] = field(default_factory=lambda: defaultdict(dict))
+    gone: set[str] = field(default_factory=set)
 
     @property
     def modules(self) -> dict[str, str]:
@@ -79,13 +83,15 @@ def read_plan(paths: Sequence[Path], everything: Sequence[str]) -> Plan:
             plan.renames[module_of(file)][name] = new
         elif old.endswith("/"):
             plan.folders[old] = new
+        elif new == "-":
+            plan.gone.add(old)
         elif old in known:
             plan.files[old] = new
         else:
             raise SystemExit(f"line {number}: no file {old}")
     for path in everything:
         inside = [folder for folder in plan.folders if path.startswith(folder)]
-        if inside and path not in plan.files:
+        if inside and path not in plan.files and path not in plan.gone:
             longest = max(inside, key=len)
             plan.files[path] = plan.folders[longest] + path.removeprefix(longest)
     # A target that exists and does not move is merged with what comes to it, as its first part.
@@ -141,6 +147,12 @@ def apply(data: bytes, edits: Iterable[Edit]) -> bytes:
     for start, end, text in sorted(set(edits), reverse=True):
         data = data[:start] + text.encode() + data[end:]
     return data
+
+
+def _edit(said: str, start: int, end: int, new: str) -> Edit:
+    """An edit at byte positions, of a match at positions in characters."""
+    first = len(said[:start].encode())
+    return first, first + len(said[start:end].encode()), new
 
 
 def shadowing(source: Source, name: str) -> list[str]:
@@ -294,7 +306,7 @@ class Mover:
 
     def merged(self, target: str, olds: Sequence[str]) -> bytes:
         """The text of a module that is made of several."""
-        parts = [Source(old, apply(self.sources[old].data, self.edits(self.sources[old]))) for old in olds]
+        parts = [Source(old, self.moved(old)) for old in olds]
         self._collisions(target, parts)
         heads, bodies = list[str](), dict[str, str]()
         for part in parts:
@@ -370,63 +382,70 @@ class Mover:
                         made[here].add(there)
         return made
 
-    def text(self, path: str, data: bytes) -> bytes:
-        """Other references: dotted names, paths, links."""
+    def references(self, path: str) -> Iterator[Edit]:
+        """Edits of other references: dotted names, paths, links."""
         try:
-            said = data.decode()
+            said = (ROOT / path).read_bytes().decode()
         except UnicodeDecodeError:
-            return data
+            return
         if path in HISTORY:
-            return data
-        if path.startswith("docs/adr/"):
-            return re.sub(r"\]\(([^)]*)\)", lambda m: f"]({self._paths(m[1])})", said).encode()
-        return self._paths(self._dotted(said)).encode()
+            return
+        if path.endswith(".pyi"):
+            package = module_of(path.removesuffix("i")).removesuffix(".__init__")
+            for match in re.finditer(r"(?<=^from \.)[\w.]+(?= import)", said, re.MULTILINE):
+                yield _edit(said, *match.span(), self.new(f"{package}.{match[0]}")[len(package) + 1 :])
+            return
+        spans = [match.span(1) for match in re.finditer(r"\]\(([^)]*)\)", said)] if path.startswith("docs/adr/") else []
+        for pattern, replace in ((_DOTTED, self._dotted), (_PATH, self._path)):
+            for match in pattern.finditer(said):
+                linked = not path.startswith("docs/adr/") or any(a <= match.start() < b for a, b in spans)
+                if linked and (new := replace(match[0])) != match[0]:
+                    yield _edit(said, *match.span(), new)
 
-    def _dotted(self, said: str) -> str:
-        def replace(match: re.Match[str]) -> str:
-            words = match[0].split(".")
-            for length in range(len(words), 1, -1):
-                old = ".".join(words[:length])
-                if old in self.modules and (old in self.all_modules):
-                    renamed = self.plan.renames.get(old, {})
-                    rest = [renamed.get(word, word) if i == 0 else word for i, word in enumerate(words[length:])]
-                    return ".".join([self.modules[old], *rest])
-                folder = old.replace(".", "/") + "/"
-                if folder in self.plan.folders:
-                    return ".".join([self.plan.folders[folder].rstrip("/").replace("/", "."), *words[length:]])
-            return match[0]
+    def _dotted(self, name: str) -> str:
+        words = name.split(".")
+        for length in range(len(words), 1, -1):
+            old, rest = ".".join(words[:length]), words[length:]
+            if old in self.modules and old in self.all_modules:
+                renamed = self.plan.renames.get(old, {})
+                return ".".join([self.modules[old], *(renamed.get(word, word) for word in rest[:1]), *rest[1:]])
+            if (folder := old.replace(".", "/") + "/") in self.plan.folders:
+                return ".".join([self.plan.folders[folder].rstrip("/").replace("/", "."), *rest])
+        return name
 
-        return re.sub(r"(?<![\w./-])(?:engine|service|schemas|tests|clients)(?:\.\w+)+", replace, said)
+    def _path(self, path: str) -> str:
+        if path in self.plan.files:
+            return self.plan.files[path]
+        folder = path.rstrip("/") + "/"
+        return (
+            self.plan.folders.get(folder, folder)[: None if path.endswith("/") else -1]
+            if folder in self.plan.folders
+            else path
+        )
 
-    def _paths(self, said: str) -> str:
-        def replace(match: re.Match[str]) -> str:
-            old = match[0]
-            if old in self.plan.files:
-                return self.plan.files[old]
-            slash = "" if old.endswith("/") else "/"
-            if old + slash in self.plan.folders:
-                new = self.plan.folders[old + slash]
-                return new if not slash else new.rstrip("/")
-            return old
-
-        return re.sub(r"(?<![\w-])(?:engine|service|schemas|tests|clients)/[\w./-]*[\w/]", replace, said)
+    def moved(self, path: str) -> bytes:
+        """A file with every reference in it as it will be."""
+        data, made = (ROOT / path).read_bytes(), list[Edit]()
+        others = list(self.references(path))
+        if source := self.sources.get(path):
+            made = self.edits(source)
+            taken = [*((a, b) for a, b, _ in made), *(source.span(statement) for statement, _ in source.imported())]
+            others = [edit for edit in others if not any(a < edit[1] and edit[0] < b for a, b in taken)]
+        return apply(data, [*made, *others])
 
     def run(self) -> dict[str, bytes]:
         """New path to new bytes, of every file that changes."""
         written: dict[str, bytes] = {}
         for new, olds in self.plan.targets.items():
             if len(olds) > 1 and all(old.endswith(".py") for old in olds):
-                written[new] = self.text(new, self.merged(new, olds))
+                written[new] = self.merged(new, olds)
             elif len(olds) > 1:
                 self.problems.append(f"{new} is made of {olds}")
         for path in self.everything:
             new = self.plan.files.get(path, path)
-            if new in written:
+            if new in written or path in self.plan.gone:
                 continue
-            data = (ROOT / path).read_bytes()
-            if path in self.sources:
-                data = apply(data, self.edits(self.sources[path]))
-            if (data := self.text(path, data)) != (ROOT / path).read_bytes() or new != path:
+            if (data := self.moved(path)) != (ROOT / path).read_bytes() or new != path:
                 written[new] = data
         return written
 
@@ -472,6 +491,9 @@ def upward(graph: Mapping[str, set[str]], order: Sequence[str]) -> Iterator[str]
 
 def write(plan: Plan, written: Mapping[str, bytes]) -> None:
     """Move files in the index, so that their history follows, and write what changed."""
+    for old in plan.gone:
+        command = ["git", "rm", "-q", old]
+        subprocess.run(command, cwd=ROOT, check=True)
     for old, new in plan.files.items():
         if old != new:
             (ROOT / new).parent.mkdir(parents=True, exist_ok=True)
@@ -512,7 +534,7 @@ def main() -> int:
     kept = {
         plan.files.get(p, p)
         for p in everything
-        if p.endswith(".py") and p.startswith(("engine/", "service/", "schemas/"))
+        if p not in plan.gone and p.endswith(".py") and p.startswith(("engine/", "service/", "schemas/"))
     }
     print(f"{len(kept)} modules of engine, service and schemas; {len(mover.problems)} problems")
     if mover.problems or asked.check:
