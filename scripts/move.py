@@ -253,7 +253,8 @@ class Mover:
             if whole in self.all_modules:
                 target = self.new(whole)
                 changed |= target != whole
-                if target == here and whole != here:
+                if target == here and whole != source.module:
+                    changed = True
                     yield from self._unqualified(source, local, whole)
                     continue
                 yield from self._attributes(source, local, whole)
@@ -265,6 +266,7 @@ class Mover:
             name = self.plan.renames.get(statement.module, {}).get(alias.name, alias.name)
             changed |= target != statement.module or name != alias.name or local in own
             if target == here and statement.module != source.module:
+                changed = True
                 if local != name and local not in own:
                     yield from rename(source, local, name)
                 continue
