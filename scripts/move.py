@@ -218,6 +218,21 @@ def top_names(source: Source) -> dict[str, str]:  # noqa: C901 # a branch a stat
     return names
 
 
+def definitions(source: Source) -> dict[str, tuple[str, ast.stmt]]:
+    """Functions and simple assignments of a module, each by its name with its text."""
+    made = dict[str, tuple[str, ast.stmt]]()
+    for statement in source.tree.body:
+        match statement:
+            case (
+                ast.FunctionDef(name=name)
+                | ast.Assign(targets=[ast.Name(id=name)])
+                | ast.AnnAssign(target=ast.Name(id=name))
+            ):
+                start, end = source.lines(statement)
+                made[name] = source.data[start:end].decode().rstrip(), statement
+    return made
+
+
 class Mover:
     """All edits that a plan asks for."""
 
@@ -311,28 +326,32 @@ class Mover:
         parts = [Source(old, self.moved(old)) for old in olds]
         self._collisions(target, parts)
         heads, bodies = list[str](), dict[str, str]()
-        for part in parts:
-            head, body = self._split(part)
+        order, written = self._sorted(olds), set[str]()
+        for part in sorted(parts, key=lambda part: order.index(part.path)):
+            head, body = self._split(part, written)
             heads.append(head)
             if part is not parts[0] and (doc := ast.get_docstring(part.tree)):
                 body = "\n".join(f"# {line}".rstrip() for line in doc.splitlines()) + "\n\n" + body.lstrip("\n")
             bodies[part.path] = body
         doc = ast.get_docstring(parts[0].tree, clean=False) or ""
         text = f'"""{doc}"""\n\nfrom __future__ import annotations\n\n' + "\n".join(heads) + "\n\n"
-        return (text + "\n\n\n".join(bodies[path].strip("\n") for path in self._sorted(olds)) + "\n").encode()
+        return (text + "\n\n\n".join(bodies[path].strip("\n") for path in order) + "\n").encode()
 
     def _collisions(self, target: str, parts: Sequence[Source]) -> None:
         bound: dict[str, tuple[str, str]] = {}
         for part in parts:
-            for name, what in top_names(part).items():
+            same = definitions(part)
+            for name, kind in top_names(part).items():
                 if name == "annotations":
                     continue
+                what = same[name][0] if name in same else kind
                 before = bound.setdefault(name, (what, part.path))
                 if before[1] != part.path and (before[0] != what or what == "def"):
-                    self.problems.append(f"{target}: {name} is {before[0]} in {before[1]} and {what} in {part.path}")
+                    said = [text.splitlines()[0] for text in (before[0], what)]
+                    self.problems.append(f"{target}: {name} is {said[0]} in {before[1]} and {said[1]} in {part.path}")
 
-    def _split(self, part: Source) -> tuple[str, str]:
-        """The imports at the head of a module, and what follows."""
+    def _split(self, part: Source, written: set[str]) -> tuple[str, str]:
+        """The imports at the head of a module, and what follows, without definitions that are `written` already."""
         rest, heads = part.data, list[str]()
         body = part.tree.body
         cut = list[Edit]()
@@ -347,6 +366,10 @@ class Mover:
             cut.append((start, end, ""))
             if not (isinstance(statement, ast.ImportFrom) and statement.module == "__future__"):
                 heads.append(part.data[start:end].decode().rstrip("\n"))
+        for text, statement in definitions(part).values():
+            if text in written:
+                cut.append((*part.lines(statement), ""))
+        written.update(text for text, _ in definitions(part).values())
         return "\n".join(heads), apply(rest, cut).decode()
 
     def _sorted(self, olds: Sequence[str]) -> list[str]:
