@@ -32,6 +32,7 @@ PACKAGES: Final = ("engine", "service", "schemas", "tests", "benchmarks", "scrip
 #: files whose text says what was, and stays
 HISTORY: Final = ("CHANGELOG.md",)
 Edit = tuple[int, int, str]
+_ROOT: Final = re.compile(r"__file__\)(?:\.resolve\(\))?\.parents\[(\d+)\]")
 _DOTTED: Final = re.compile(r"(?<![\w./-])(?:engine|service|schemas|tests|clients)(?:\.\w+)+")
 _PATH: Final = re.compile(r"(?<![\w-])(?:engine|service|schemas|tests|clients)/[\w./-]*[\w/]")
 
@@ -420,6 +421,10 @@ class Mover:
             for match in re.finditer(r"(?<=^from \.)[\w.]+(?= import)", said, re.MULTILINE):
                 yield _edit(said, *match.span(), self.new(f"{package}.{match[0]}")[len(package) + 1 :])
             return
+        root, deeper = path.count("/"), self.plan.files.get(path, path).count("/")
+        for match in _ROOT.finditer(said) if root != deeper else ():
+            if int(match[1]) == root:
+                yield _edit(said, *match.span(1), str(deeper))
         spans = [match.span(1) for match in re.finditer(r"\]\(([^)]*)\)", said)] if path.startswith("docs/adr/") else []
         for pattern, replace in ((_DOTTED, self._dotted), (_PATH, self._path)):
             for match in pattern.finditer(said):
