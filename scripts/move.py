@@ -448,11 +448,12 @@ class Mover:
         if path in self.plan.files:
             return self.plan.files[path]
         folder = path.rstrip("/") + "/"
-        return (
-            self.plan.folders.get(folder, folder)[: None if path.endswith("/") else -1]
-            if folder in self.plan.folders
-            else path
-        )
+        inside = [old for old in self.plan.folders if folder.startswith(old)]
+        if not inside:
+            return path
+        longest = max(inside, key=len)
+        new = self.plan.folders[longest] + folder.removeprefix(longest)
+        return new if path.endswith("/") else new.rstrip("/")
 
     def moved(self, path: str) -> bytes:
         """A file with every reference in it as it will be."""
