@@ -1,4 +1,4 @@
-"""Steps of a loop that has a known length, of which only the first ones are taken: in ops of the registry."""
+"""Loops of a known length of which only the first steps are taken, in ops of the registry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Base of the ops that run functions, and what is said of operands that do not fit these."""
+"""Control flow: the base of ops that run functions, and the gradients of their loops.
+
+A loop runs a body step by step on three kinds of operands (`Parts`): consts, the same at each step; carries, which one
+step hands to the next; sequences, of which each step has one row. Its gradient is a loop the other way round, from the
+last step to the first, which computes each step again. The carries of that loop are the cotangents of the carries, and
+the sums of those of the consts; its sequences are the carries as they came to each step, the sequences, and the
+cotangents of the stacked results. `engine.bodies.keep` decides what is saved rather than computed again.
+"""
 
 from __future__ import annotations
 

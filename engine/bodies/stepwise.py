@@ -1,15 +1,11 @@
-"""Gradients of loops, step by step from the last: a loop the other way round, which computes each step once more.
-
-Its carries are the cotangents of the carries, and sums of those of the consts; what it goes through are the carries as
-they came to each step, the sequences, and the cotangents of the stacks.
-"""
+"""Gradients of loops, step by step from the last."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine.bodies.keep import BackWithKept, with_kept
+from engine.bodies.keep import CheckpointedBack, checkpointed
 from engine.bodies.runs_functions import Parts
 from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import BodyBack, paths, way_back
@@ -37,7 +33,7 @@ def loop_gradients(
     back = way_back(body, (*moving, *[carries + k for k in stacks]))
     if not moving and not back.reached:
         return [None] * sum(map(len, operands))
-    kept = with_kept(body, back, len(operands.consts)) if keeps else BackWithKept(back, None)
+    kept = checkpointed(body, back, len(operands.consts)) if keeps else CheckpointedBack(back, None)
     plan = _Layout.of(body, operands, moving, stacks, kept)
     loop = emit(plan.body, plan.operands(arrived, stack))
     return plan.gradients(loop, may_be_empty=may_be_empty)
@@ -76,7 +72,7 @@ class _Layout:
 
     @classmethod
     def of(
-        cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], kept: BackWithKept
+        cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], kept: CheckpointedBack
     ) -> _Layout:
         back = kept.back
         read = _by_part(operands, sorted(back.used_inputs))
@@ -124,7 +120,7 @@ def _by_part(operands: Parts, inputs: Sequence[int]) -> Parts:
 
 
 def _step_back(
-    body: Body, operands: Parts, moving: Sequence[int], kept: BackWithKept, read: Parts, summed: Sequence[int]
+    body: Body, operands: Parts, moving: Sequence[int], kept: CheckpointedBack, read: Parts, summed: Sequence[int]
 ) -> Body:
     """From the step's way back: sums go on, cotangents of what no path leads to are zeros."""
     (consts, carries, _), back = map(len, operands), kept.back

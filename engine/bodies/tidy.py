@@ -1,4 +1,8 @@
-"""A body without `grad` nodes, and without what its results do not need: what is differentiated, batched and run."""
+"""Bodies: functions that ops run, and the transforms of these: tidy, narrow, batch, differentiate.
+
+Every transform begins with a tidy body: its `grad` nodes are written out, and what its results do not need is gone.
+What is made of a body is kept with it (`Body.made`), so that each is made once.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The way back through a body: a body again, of its operands and of cotangents of its results."""
+"""Reverse mode of a body: a body of its operands and of cotangents of its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One graph on many examples: values and derivatives of each by itself, in one execution."""
+"""Calls around another call: on many examples at once, summed over examples, or storing values besides."""
 
 from __future__ import annotations
 

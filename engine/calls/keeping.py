@@ -1,4 +1,4 @@
-"""A call that also says what some nodes are, and gradients by some, to whoever keeps that."""
+"""A call that also gives the values of some nodes, and gradients by some, to be stored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole Jacobians and Hessians."""
+"""Jacobians and Hessians."""
 
 from __future__ import annotations
 

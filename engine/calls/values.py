@@ -1,4 +1,4 @@
-"""Values, and gradients: the two calls that most clients need."""
+"""Calls that a program answers for one example: values, gradients, products with Jacobian and Hessian, matrices."""
 
 from __future__ import annotations
 

@@ -81,18 +81,13 @@ class Attr:
 
 
 def _bad(name: str, wanted: str, value: Any) -> BadAttribute:
-    got = _shown(value)
+    is_list = isinstance(value, (list, tuple))  # of which the first entries are shown
+    got = printable(f"[{', '.join(map(_shown, value[:64]))}]") if is_list else _shown(value)
     return BadAttribute(f"attribute {name} must be {wanted}, but is {got}", expected=wanted, got=got)
 
 
 def _shown(value: Any) -> str:
-    """`value` as a message shows it, at a cost that does not grow with it."""
-    if isinstance(value, (list, tuple)):
-        return printable(f"[{', '.join(map(_shown_alone, value[:64]))}]")
-    return _shown_alone(value)
-
-
-def _shown_alone(value: Any) -> str:
+    """A value, or an entry of a list, as a message shows it: at a cost that does not grow with it."""
     if isinstance(value, (list, tuple)):
         return "[…]"
     if isinstance(value, str):

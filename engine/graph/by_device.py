@@ -1,4 +1,4 @@
-"""Kernels found in a table by device: one that all array modules run, and others where a device has a better one."""
+"""Tables of kernels by device."""
 
 from __future__ import annotations
 

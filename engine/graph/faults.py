@@ -1,4 +1,4 @@
-"""All that is wrong with something in one answer, instead of one thing at a time."""
+"""Collection of errors, so that one answer names all that is wrong."""
 
 from __future__ import annotations
 

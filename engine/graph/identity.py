@@ -1,4 +1,4 @@
-"""Identity of a graph: a canonical text, and its hash.
+"""Identity of a program: a canonical text, and its hash.
 
 The text is JSON without spaces, its keys sorted: `{"nodes":[…],"opset":1}`. A node has `op` (the canonical name) and,
 where they are not empty, `operands` and `attrs`. Attributes at their default are left out, and so are names. The kind

@@ -1,8 +1,4 @@
-"""Memory of what rules make of types and attributes, for the whole process: bounded, and exact about numbers.
-
-Graphs say the same few things over and over, each in itself and one after the other. What is remembered is shared by
-the nodes that say the same, and never changed.
-"""
+"""Cache of what rules make of types and attributes: bounded, and exact about numbers."""
 
 from __future__ import annotations
 

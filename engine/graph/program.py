@@ -1,4 +1,9 @@
-"""A client's graph as it was written: ops and references checked, types not yet known."""
+"""A client's graph as it was written: ops and references checked, types not yet known.
+
+A `Program` is checked once and built for each combination of feed types: `build` infers the types of the nodes that the
+answer needs and writes them into a `Builder`. Its functions are typed where they are used, once for the same types.
+`graph_id` names a program by the hash of its canonical text.
+"""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ from engine.graph.ir import Graph, Node
 from engine.graph.kinds import key
 from engine.graph.memory import Stated
 from engine.graph.op import Composite, Kernel
-from engine.graph.tensor_type import TensorType
 from engine.graph.text import print_node, print_outputs
 
 
@@ -145,17 +144,11 @@ def _origin(at: _Place) -> str | None:
 
 def _types(at: _Place) -> str | None:
     """Types of the opset."""
-    for type in at.node.types:
-        if not _is_type(type):
-            return f"{type} is no type of the opset"
+    for result in at.node.types:
+        are_extents = all(type(extent) is int and extent >= 0 for extent in result.shape)
+        if not are_extents or element_type(result.dtype) is None:
+            return f"{result} is no type of the opset"
     return None
-
-
-def _is_type(found: TensorType) -> bool:
-    for extent in found.shape:
-        if type(extent) is not int or extent < 0:
-            return False
-    return element_type(found.dtype) is not None
 
 
 def _signature(at: _Place) -> str | None:

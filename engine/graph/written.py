@@ -1,4 +1,4 @@
-"""Statements as they are written into a builder: where each went, and those that say what one before has said."""
+"""Writing statements into a builder: the values of a program's nodes, and a shortcut for repeated statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead code: nodes that no output depends on, and results of loops that nobody reads."""
+"""Dead code elimination: remove nodes that no output depends on, and results of loops that nobody reads."""
 
 from __future__ import annotations
 
@@ -49,7 +49,12 @@ def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
                 less = node.op.narrowed(node.attrs, len(node.operands), read[index])
                 if len(less.operands) < len(node.operands) or len(less.results) < len(node.types):
                     found[index] = less
-                    node = nodes[index] = _of_less(node, less)
+                    node = nodes[index] = node._replace(
+                        op=less.op or node.op,
+                        operands=tuple([node.operands[i] for i in less.operands]),
+                        attrs=less.attrs,
+                        types=tuple([node.types[k] for k in less.results]),
+                    )
             elif node.op.name == "get_output":
                 read[node.operands[0]].add(node.attrs["index"])
             live.update(node.operands)
@@ -57,9 +62,3 @@ def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
         if node.op.name == "get_output" and index in live and (made := found.get(node.operands[0])) is not None:
             nodes[index] = node._replace(attrs={"index": made.results.index(node.attrs["index"])})
     return nodes if found else graph.nodes
-
-
-def _of_less(node: Node, less: Narrowed) -> Node:
-    operands = tuple([node.operands[i] for i in less.operands])
-    types = tuple([node.types[k] for k in less.results])
-    return node._replace(op=less.op or node.op, operands=operands, attrs=less.attrs, types=types)

@@ -1,4 +1,4 @@
-"""Constant folding: what depends on constants alone is computed once, while planning; small things only."""
+"""Constant folding: compute nodes on constants once, while planning; small ones only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     """
     foldable = _on_constants(graph, allowance)
     types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
-    if not foldable or _flops(graph, types, allowance) > allowance.flops:
+    if not foldable or sum([flops for flops, _ in works(allowance.over(graph.nodes), types)]) > allowance.flops:
         return graph
     nodes, values = list(graph.nodes), _Values(graph, types)
     for i in allowance.over(foldable):
@@ -60,11 +60,6 @@ def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
             constant.add(i)
             found.append(i)
     return found
-
-
-def _flops(graph: Graph, types: Sequence[ResultTypes], allowance: Allowance) -> int:
-    """Of all nodes."""
-    return sum([flops for flops, _ in works(allowance.over(graph.nodes), types)])
 
 
 class _Values:

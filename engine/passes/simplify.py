@@ -1,6 +1,6 @@
-"""Algebraic simplification: what differentiation writes down mechanically, said shorter.
+"""Algebraic simplification: apply the rewrite rules that ops declare.
 
-Ops declare the rules; what these may change of a value is said in `engine.rewrites`.
+What a rule may change of a value is said in `engine.rewrites`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     nodes = builder.nodes
     renamed: list[int] = []
     shared, outputs = set[int](), frozenset(graph.outputs)
-    several = _read_by_several(graph)
+    reads = Counter(chain(graph.outputs, chain.from_iterable([node.operands for node in graph.nodes])))
+    several = {i for i, count in reads.items() if count > 1}
     ops = {node.op for node in graph.nodes}
     telling = {op: _telling(op.rewrites, graph.registry) for op in ops}
     if allowance.stops_stay:
@@ -43,12 +44,6 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
         if i in several:
             shared.add(renamed[i])
     return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
-
-
-def _read_by_several(graph: Graph) -> set[int]:
-    """The nodes that are read more than once, by nodes or as outputs."""
-    reads = Counter(chain(graph.outputs, chain.from_iterable([node.operands for node in graph.nodes])))
-    return {i for i, count in reads.items() if count > 1}
 
 
 @cache

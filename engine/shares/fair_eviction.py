@@ -1,4 +1,9 @@
-"""Eviction that is fair: who holds what of something bounded, and what goes first where it is too much."""
+"""Fairness between owners who share something bounded: whose turn it is, and who gives way.
+
+An owner is any name that a caller of the engine gives; without one, all belongs to the same. Nothing is set aside for
+anybody: one alone has everything. Turns are dealt by start-time fair queueing, and evictions take from the owner who
+holds most.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Owner on whose account the work of this thread goes, from here on."""
+"""The owner that the work of this thread is charged to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns where several want the same: whose it is, by what each of them has had."""
+"""Turns: whose item is next, by what each owner has had."""
 
 from __future__ import annotations
 

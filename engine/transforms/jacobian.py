@@ -74,7 +74,11 @@ def _sweep(builder: Builder, products: Sequence[Value], seed: Value, chunk_bytes
     if not count:
         return [p.full_like(0.0, (0, *p.shape)) for p in products]
     step = max(1, chunk_bytes // _held(builder, products, seed))
-    chunks = [_chunk(builder, products, seed, start, min(start + step, count)) for start in range(0, count, step)]
+    chunks = []
+    for start in range(0, count, step):
+        stop = min(start + step, count)
+        units = _unit_vectors(builder, seed.type, start, stop)
+        chunks.append(vmap_onto(builder, products, {seed: units}, stop - start))
     return [parts[0] if len(parts) == 1 else parts[0].cat(*parts[1:], axis=0) for parts in zip(*chunks, strict=True)]
 
 
@@ -89,11 +93,6 @@ def _held(builder: Builder, products: Sequence[Value], seed: Value) -> int:
         most = max(most, live)
         live -= sum(size.get(j, 0) for j in {i, *builder.nodes[i].operands} if read.get(j, i) == i)
     return most
-
-
-def _chunk(builder: Builder, products: Sequence[Value], seed: Value, start: int, stop: int) -> list[Value]:
-    units = _unit_vectors(builder, seed.type, start, stop)
-    return vmap_onto(builder, products, {seed: units}, stop - start)
 
 
 def _unit_vectors(builder: Builder, type: TensorType, start: int, stop: int) -> Value:

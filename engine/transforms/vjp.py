@@ -1,4 +1,11 @@
-"""Reverse mode: cotangents travel from outputs back to the nodes asked for, each op emitting its own rule."""
+"""Reverse mode: cotangents travel from outputs back to the nodes asked for, each op emitting its own rule.
+
+`vjp` marks the nodes that lie between outputs and `wrt`, then visits these from the last to the first. At each it has
+the sum of all cotangents that arrived, lets the op's rule emit the cotangents of the operands, and adds these to what
+is there. A gradient is again a graph, so that `grad` nodes within a graph are written out by the same function
+(`expand_grad`). Rules read types and attributes only: what a rule wrote once is kept as a `Tape`, and copied for every
+node that repeats the first.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dtypes: of a result that its operands do not tell."""
+"""Dtypes of results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers that an op computes with as floats, whatever its operands are."""
+"""Attributes that are numbers, lists of numbers, truth values, names or dtypes."""
 
 from __future__ import annotations
 

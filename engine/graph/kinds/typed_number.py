@@ -1,4 +1,4 @@
-"""Numbers of the dtype of the op that they are for: an integer dtype is given every digit that was sent."""
+"""Numbers of the op's own dtype: an integer dtype is given every digit that was sent."""
 
 from __future__ import annotations
 

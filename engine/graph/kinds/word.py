@@ -1,4 +1,4 @@
-"""Words: the name of a variant, or an equation."""
+"""Strings: the name of a variant, or an equation."""
 
 from __future__ import annotations
 
