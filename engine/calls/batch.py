@@ -92,17 +92,14 @@ class Batch(Call):
         return Results(list(zip(labels, results, strict=True)), single.disconnected)
 
     def _examples(self, scope: Scope) -> dict[Value, Value]:
-        """For each mapped leaf of one example, the feed of all."""
-        many = {}
-        for leaf, node, type in self._leaves(scope):
-            scope.builder.refeed(leaf, ("one of", node))
-            many[leaf] = scope.builder.leaf(type, node)
-        return many
-
-    def _leaves(self, scope: Scope) -> list[tuple[Value, int, TensorType]]:
-        """The mapped leaves of one example, of those that the answer needs."""
+        """For each mapped leaf of one example that the answer needs, the feed of all."""
         feeds = {n.attrs["feed"]: scope.builder.value(i) for i, n in enumerate(scope.builder.nodes) if n.is_leaf}
-        return [(feeds[node], node, type) for node, type in self.mapped if node in feeds]
+        many = {}
+        for node, type in self.mapped:
+            if node in feeds:
+                scope.builder.refeed(feeds[node], ("one of", node))
+                many[feeds[node]] = scope.builder.leaf(type, node)
+        return many
 
 
 def _mapped(program: Program, types: FeedTypes, mapped: Sequence[int]) -> tuple[tuple[int, TensorType], ...]:

@@ -30,20 +30,14 @@ class Registry:
     def get(self, spelling: str) -> Definition:
         """As `find`. Raises UnknownOp with the op that may be meant."""
         op = self.find(spelling)
-        if op is None:
-            raise self._unknown(spelling)
-        return op
+        if op is not None:
+            return op
+        hint, shown = self.hint(spelling) or "GET /v1/ops lists all ops", printable(spelling)
+        raise UnknownOp(f"there is no op called “{shown}”; {hint}", expected="the name or an alias of an op", got=shown)
 
     def hint(self, spelling: str) -> str | None:
         """Return “did you mean silu?” for a name that `find` does not know, or None if none is near."""
         return self._spellings.hint(spelling)
-
-    def _unknown(self, spelling: str) -> UnknownOp:
-        hint = self.hint(spelling) or "GET /v1/ops lists all ops"
-        shown = printable(spelling)
-        return UnknownOp(
-            f"there is no op called “{shown}”; {hint}", expected="the name or an alias of an op", got=shown
-        )
 
 
 def _unique(pairs: Iterable[tuple[str, Definition]]) -> dict[str, Definition]:
