@@ -28,7 +28,7 @@ def _bounded(body: Body, consts: int, carries: int) -> Body:
 
 
 def _standing(body: Body, consts: int, carries: int) -> Body:
-    """What a step gives that is not taken."""
+    """Return the body of a step that is not taken."""
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
     nothing = [zeros(builder, type) for type in body.outputs[carries:]]

@@ -49,7 +49,7 @@ def _checkpointed(body: Body, back: BodyBack, consts: int) -> CheckpointedBack:
 
 
 def _numbers_of(graph: Graph, numbers: dict[Hashable, int]) -> list[int]:
-    """For each node a number, the same in all graphs for nodes that say the same of the same inputs."""
+    """Number the nodes, so that nodes that compute the same of the same inputs have one number in all graphs."""
     found: list[int] = []
     for node in graph.nodes:
         said = node.op, tuple([found[i] for i in node.operands]), attributes_key(node.attrs) if node.attrs else ()

@@ -30,7 +30,7 @@ def narrow(body: Body, results: Sequence[int], inputs: Sequence[int]) -> Body:
 def step_needs(
     body: Body, consts: int, carries: int, read: Iterable[int], also: Set[int] = frozenset()
 ) -> tuple[list[int], list[int]]:
-    """Of a step: which results are needed for those that are read after a loop, and which inputs for these.
+    """Return the results of a step that are needed for those read after a loop, and the inputs that these need.
 
     `also` are inputs that something else reads at each step.
     """

@@ -48,7 +48,7 @@ class RunsFunctions(Op):
 
     @property
     def family(self) -> str:
-        """What such loops have in common that differ in their stacks alone."""
+        """Name that loops share if they differ in their stacks alone."""
         return self.name
 
     def emit_loop(self, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
@@ -56,7 +56,7 @@ class RunsFunctions(Op):
         return operands[0].builder.emit(self, operands, attrs)
 
     def consts(self, operands: int, *, carries: int = 0, sequences: int = 0, **attrs: Any) -> int:
-        """How many of its operands are consts, which come first."""
+        """Count the operands that are consts, which come first."""
         return operands - carries - sequences
 
     def lowered(self, *operands: Any, **attrs: Any) -> Value | None:
@@ -93,7 +93,7 @@ def in_parts(operands: Sequence[_T], carries: int, sequences: int = 0) -> Parts:
 
 
 def scan_attributes(body: Body, parts: Parts, length: int, *, reverse: bool = False) -> dict[str, Any]:
-    """Those of a scan of so many steps on such operands."""
+    """Return the attributes of a scan of so many steps on such operands."""
     return {
         "body": body,
         "carries": len(parts.carries),

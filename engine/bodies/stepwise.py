@@ -81,7 +81,7 @@ class _Layout:
         return cls(operands, moving, stacks, back, kept.front, read, summed, step)
 
     def operands(self, arrived: Parts, stack: StackCarries) -> Parts:
-        """Those of the loop back."""
+        """Return the operands of the loop back."""
         given = self.given
         came_last = enumerate(zip(given.carries, arrived.carries, strict=True))
         seeds = [x.full_like(0.0) if g is None else g for k, (x, g) in came_last if k in self.moving]
@@ -94,7 +94,7 @@ class _Layout:
         return Parts([given.consts[i] for i in self.read.consts], [*seeds, *sums], through)
 
     def gradients(self, loop: Value, *, may_be_empty: bool) -> list[Value | None]:
-        """By the operands of the loop."""
+        """Return the gradients with respect to the operands of the loop."""
         reached = _by_part(self.given, self.back.reached)
         consts: list[Value | None] = [None] * len(self.given.consts)
         carries: list[Value | None] = [None] * len(self.given.carries)
@@ -122,7 +122,7 @@ def _by_part(operands: Parts, inputs: Sequence[int]) -> Parts:
 def _step_back(
     body: Body, operands: Parts, moving: Sequence[int], kept: CheckpointedBack, read: Parts, summed: Sequence[int]
 ) -> Body:
-    """From the step's way back: sums go on, cotangents of what no path leads to are zeros."""
+    """Complete a step's way back: sums go on, cotangents without a path are zeros."""
     (consts, carries, _), back = map(len, operands), kept.back
     builder = body.budget.builder(body.graph.registry)
     types: list[TensorType] = []

@@ -23,7 +23,7 @@ class BodyBack(NamedTuple):
 
 
 def way_back(body: Body, given: tuple[int, ...]) -> BodyBack:
-    """For cotangents of the results `given`. It computes the way there again, as far as it needs that."""
+    """Differentiate a body for cotangents of the results `given`. It computes the way there again, as far as needed."""
     return body.made(("way back", given), lambda: _written(body, given))
 
 
@@ -42,7 +42,7 @@ def _written(body: Body, given: tuple[int, ...]) -> BodyBack:
 
 
 def paths(body: Body) -> tuple[frozenset[int], ...]:
-    """For each result, the inputs that it may depend on differentiably."""
+    """Return, for each result, the inputs that it may depend on differentiably."""
     return body.made("paths", lambda: _paths(tidy(body)))
 
 

@@ -52,11 +52,11 @@ class Batch(Call):
 
     @property
     def is_swept(self) -> bool:
-        """As each."""
+        """Return whether `each` is."""
         return self.each.is_swept
 
     def sweeps_in(self, scope: Scope) -> bool:
-        """As each."""
+        """Return whether `each` is."""
         return self.each.sweeps_in(scope)
 
     @property
@@ -66,17 +66,17 @@ class Batch(Call):
 
     @property
     def differentiated(self) -> tuple[int, ...]:
-        """As of each."""
+        """Return those of `each`."""
         return self.each.differentiated
 
     @property
     def wrt_nodes(self) -> tuple[int, ...]:
-        """As of each."""
+        """Return those of `each`."""
         return self.each.wrt_nodes
 
     @property
     def gradient_nodes(self) -> tuple[int, ...]:
-        """As of each."""
+        """Return those of `each`."""
         return self.each.gradient_nodes
 
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
@@ -92,7 +92,7 @@ class Batch(Call):
         return Results(list(zip(labels, results, strict=True)), single.disconnected)
 
     def _examples(self, scope: Scope) -> dict[Value, Value]:
-        """For each mapped leaf of one example that the answer needs, the feed of all."""
+        """Map each mapped leaf that the answer needs to the feed of all examples."""
         feeds = {n.attrs["feed"]: scope.builder.value(i) for i, n in enumerate(scope.builder.nodes) if n.is_leaf}
         many = {}
         for node, type in self.mapped:

@@ -26,11 +26,11 @@ class GradientOrJacobian(Gradients):
 
     @property
     def is_swept(self) -> bool:
-        """By rows or by columns, where it is a matrix."""
+        """Sweep by rows or by columns, if it is a matrix."""
         return True
 
     def sweeps_in(self, scope: Scope) -> bool:
-        """Where `of` has several elements, or none."""
+        """Sweep if `of` has several elements, or none."""
         return scope.nodes[self.of].type.size != 1
 
     def write_graph(self, scope: Scope) -> Results:

@@ -25,14 +25,14 @@ class Jacobian(Derivative):
 
     @property
     def is_swept(self) -> bool:
-        """By rows or by columns."""
+        """Sweep by rows or by columns."""
         return True
 
     @classmethod
     def of_program(
         cls, program: Program, wrt: Sequence[int] | None = None, outputs: Sequence[int] | None = None
     ) -> Self:
-        """By default of the last node, by all parameters. Raises BadReference and InvalidField."""
+        """Default to the last node and all parameters. Raises BadReference and InvalidField."""
         asked = outputs_of(program, outputs, last(program))
         return cls(asked, parameters(program, wrt))
 
@@ -53,7 +53,7 @@ class Hessian(Gradients):
 
     @property
     def is_swept(self) -> bool:
-        """By rows or by columns."""
+        """Sweep by rows or by columns."""
         return True
 
     def nodes(self, scope: Scope) -> list[Value]:

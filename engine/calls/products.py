@@ -53,7 +53,7 @@ class VJP(Derivative):
         outputs: Sequence[int] | None = None,
         batched: bool = False,
     ) -> Self:
-        """By default of the last node, by all parameters. Raises BadReference and InvalidField."""
+        """Default to the last node and all parameters. Raises BadReference and InvalidField."""
         asked = outputs_of(program, outputs, last(program))
         matched = _one_for_each("cotangents", "outputs", asked, cotangents)
         return cls(asked, parameters(program, wrt), matched, batched)
@@ -64,7 +64,7 @@ class VJP(Derivative):
         return self.wrt
 
     def fitted(self, values: Mapping[int, Value]) -> Self:
-        """With cotangents of their nodes' types."""
+        """Give the cotangents their nodes' types."""
         return replace(self, cotangents=fitting(self.cotangents, values))
 
     def write_graph(self, scope: Scope) -> Results:
@@ -117,7 +117,7 @@ class JVP(Call):
 
     @classmethod
     def of_program(cls, program: Program, tangents: GivenTypes, outputs: Sequence[int] | None = None) -> Self:
-        """By default of the last node. Raises BadReference, and InvalidField for a tangent of what is no leaf."""
+        """Default to the last node. Raises BadReference, and InvalidField for a tangent of a node that is no leaf."""
         asked = outputs_of(program, outputs, last(program))
         for node in distinct("tangents", checked(program, "tangents", [node for node, _ in tangents])):
             if node not in program.leaves:
@@ -138,7 +138,7 @@ class JVP(Call):
         return tuple(node for node, _ in self.tangents)
 
     def fitted(self, values: Mapping[int, Value]) -> Self:
-        """With tangents of their nodes' types."""
+        """Give the tangents their nodes' types."""
         return replace(self, tangents=fitting(self.tangents, values))
 
     def write_graph(self, scope: Scope) -> Results:
@@ -181,7 +181,7 @@ class HVP(Gradients):
         return cls(base.outputs, base.of, base.wrt, None, _one_for_each("vectors", "wrt", base.wrt, vectors))
 
     def fitted(self, values: Mapping[int, Value]) -> Self:
-        """With vectors of their nodes' types."""
+        """Give the vectors their nodes' types."""
         return replace(self, vectors=fitting(self.vectors, values))
 
     def write_graph(self, scope: Scope) -> Results:

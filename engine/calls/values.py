@@ -22,7 +22,7 @@ class Values(Call):
 
     @classmethod
     def of_program(cls, program: Program, outputs: Sequence[int] | None = None) -> Self:
-        """By default of the last node. Raises BadReference and InvalidField."""
+        """Default to the last node. Raises BadReference and InvalidField."""
         return cls(outputs_of(program, outputs, last(program)))
 
     def write_graph(self, scope: Scope) -> Results:
@@ -47,7 +47,7 @@ class Gradients(Call):
         outputs: Sequence[int] | None = None,
         cotangent: TensorType | None = None,
     ) -> Self:
-        """By default of the last node, by all parameters, with the value of `of`.
+        """Default to the last node and all parameters, with the value of `of`.
 
         Raises BadReference, and InvalidField when `wrt` or `outputs` names a node twice, or there is no parameter to
         default to.

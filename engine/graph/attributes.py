@@ -74,7 +74,7 @@ class Attr:
         return kind.bound(value)
 
     def absent(self, name: str) -> Any:
-        """What holds where a node does not state it. Raises BadAttribute."""
+        """Return the value for a node that does not state it. Raises BadAttribute."""
         if self.required:
             raise BadAttribute(f"attribute {name} is required", expected=name, got="nothing")
         return self.default
@@ -176,5 +176,5 @@ def _meant(name: str, declared: Iterable[str]) -> str | None:
 
 
 def keyed(attrs: Mapping[str, Any]) -> tuple[tuple[str, Hashable], ...]:
-    """What tells attributes from others: their names, in order, and the keys of their values."""
+    """Return a key that tells attributes apart: their names, in order, and the keys of their values."""
     return tuple([(name, key(value)) for name, value in attrs.items()])

@@ -31,7 +31,7 @@ class Faults:
         self._where: tuple[int, str, str | None] | None = None
 
     def at(self, node: int, op: str, label: str | None = None) -> Self:
-        """Itself, for what is found inside the next `with`."""
+        """Name the place of errors inside the next `with`."""
         self._where = (node, op, label)
         return self
 

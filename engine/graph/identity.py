@@ -66,5 +66,5 @@ def _node(program: Program, i: int) -> dict[str, Any]:
 
 
 def _is_default(value: Any, attr: Attr) -> bool:
-    """By type first: no tensor has a default, and to hash it would take as long as to name it."""
+    """Compare types first: no tensor has a default, and to hash one would take as long as to name it."""
     return type(value) is type(attr.default) and key(value) == key(attr.default)

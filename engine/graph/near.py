@@ -10,7 +10,7 @@ LOOKED_AT: Final = 64
 
 
 def plain(name: str) -> str:
-    """What names are compared by: without the prefix (`torch.`), case and underscores. At most LOOKED_AT characters."""
+    """Return a name without prefix (`torch.`), case and underscores, to compare by. At most LOOKED_AT characters."""
     return name[:LOOKED_AT].replace("::", ".").rpartition(".")[2].replace("_", "").lower()
 
 

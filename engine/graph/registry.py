@@ -28,7 +28,7 @@ class Registry:
         return None if name is None else self.ops[name]
 
     def get(self, spelling: str) -> Definition:
-        """As `find`. Raises UnknownOp with the op that may be meant."""
+        """Return the op of this name, as `find`. Raises UnknownOp with the op that may be meant."""
         op = self.find(spelling)
         if op is not None:
             return op

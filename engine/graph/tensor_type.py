@@ -118,7 +118,7 @@ class Strided(TensorType):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """As given."""
+        """Return the given strides."""
         return self._strides
 
     @property
@@ -139,7 +139,7 @@ def _traits(dtype: DType) -> tuple[int, bool, bool, bool]:
 
 @lru_cache(maxsize=1024)
 def dtype_name(dtype: DType) -> str:
-    """What NumPy calls a dtype, which takes it as long as to add two small arrays."""
+    """Return NumPy's name of a dtype, which takes NumPy as long as to add two small arrays."""
     return dtype.name
 
 

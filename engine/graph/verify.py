@@ -59,18 +59,18 @@ class _Place(NamedTuple):
 
     @property
     def operands(self) -> list[Any]:
-        """What rules are told of the operands: a type each, or several."""
+        """Types of the operands: one each, or several."""
         operands = map(self.graph.nodes.__getitem__, self.node.operands)
         return [x.types if x.op.several else x.types[0] for x in operands]
 
     @property
     def statement(self) -> Hashable | None:
-        """What the node says, whatever the graph."""
+        """Statement of the node, whatever the graph."""
         return _statement(self.node, self.operands)
 
 
 def _statement(node: Node, operands: Sequence[Any]) -> Hashable | None:
-    """All that the op is compared with, and the op; None where it is long, or of one graph alone."""
+    """Return the op and all that it is compared with; None if that is long, or of one graph alone."""
     op, _, stated, types, _ = node
     if op.is_leaf:
         return op, tuple(operands), tuple(stated), types  # whatever it is fed under
@@ -135,7 +135,7 @@ def _operands(at: _Place) -> str | None:
 
 
 def _origin(at: _Place) -> str | None:
-    """None, or a client's node with an op of the registry."""
+    """Check that it is None, or a client's node with an op of the registry."""
     origin = at.node.origin
     if origin is None or (origin.node >= 0 and origin.op in at.graph.registry.ops):
         return None
@@ -152,7 +152,7 @@ def _types(at: _Place) -> str | None:
 
 
 def _signature(at: _Place) -> str | None:
-    """As many operands, and of the dtypes, as the op takes."""
+    """Check number and dtypes of the operands."""
     try:
         at.node.op.check_operands(at.operands)
     except EngineError as error:
@@ -161,7 +161,7 @@ def _signature(at: _Place) -> str | None:
 
 
 def _attributes(at: _Place) -> str | None:
-    """All that the op has, in its order, in the form that rules receive; for a leaf, where its value comes from."""
+    """Check that there are all attributes, in the op's order and the form that rules receive; for a leaf, its feed."""
     node = at.node
     wanted = ["feed"] if node.is_leaf else list(node.op.attrs)
     if list(node.attrs) != wanted:
@@ -193,7 +193,7 @@ def _canonical(at: _Place) -> str | None:
 
 
 def _inference(at: _Place) -> str | None:
-    """What the op infers anew; for a leaf, any one type."""
+    """Check the types against what the op infers anew; a leaf has any one type."""
     node = at.node
     try:
         inferred = node.type if node.is_leaf else node.op.infer(*at.operands, **node.attrs)

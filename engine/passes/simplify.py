@@ -48,7 +48,7 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
 
 @cache
 def _telling(rules: tuple[RewriteRule, ...], registry: Registry) -> frozenset[str] | None:
-    """What an operand must be for any of these rules to find something; None where one is to be tried always."""
+    """Return the ops that an operand must be of for any of these rules to apply; None if one is to be tried always."""
     needs = [rule.needs for rule in rules]
     if None in needs:
         return None

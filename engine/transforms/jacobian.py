@@ -38,7 +38,7 @@ def jacobian(
 def jacobian_rows(
     builder: Builder, y: Value, wrt: Sequence[Value], chunk_bytes: int, known: Dependence | None = None
 ) -> list[Value | None]:
-    """As `jacobian`, by rows: reverse mode."""
+    """Append `jacobian` by rows: reverse mode."""
     seed = _seed(builder, y.type, "row")
     pulled = vjp(builder, [(y, seed)], wrt, known)
     found = [g for g in pulled if g is not None]
@@ -47,7 +47,7 @@ def jacobian_rows(
 
 
 def _columns(builder: Builder, y: Value, x: Value, push: Push, chunk_bytes: int) -> Value | None:
-    """By columns: forward mode."""
+    """Append it by columns: forward mode."""
     seed = _seed(builder, x.type, "column")
     (pushed,) = push([(x, seed)])
     if pushed is None:
@@ -59,7 +59,7 @@ def _columns(builder: Builder, y: Value, x: Value, push: Push, chunk_bytes: int)
 
 
 def _seed(builder: Builder, type: TensorType, name: str) -> Value:
-    """What stands for the unit vectors of the space of `type`; where it has one dimension, the only one itself."""
+    """Append a leaf that stands for the unit vectors of the space of `type`; in one dimension, the only one itself."""
     if type.size == 1:
         return builder.full(type.shape, 1.0, type.dtype)
     return builder.leaf(type, (name, len(builder.nodes)))

@@ -50,12 +50,12 @@ def vjp(
 
 
 def vjp_or_zeros(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Value]:
-    """As `vjp`, with zeros for nodes without a path."""
+    """Append `vjp`, with zeros for nodes without a path."""
     return or_zeros(wrt, vjp(builder, seeds, wrt))
 
 
 def or_zeros(like: Sequence[Value], found: Sequence[Value | None]) -> list[Value]:
-    """What was found, with zeros like the node where there is no path."""
+    """Replace None by zeros like the node."""
     return [x.full_like(0.0) if g is None else g for x, g in zip(like, found, strict=True)]
 
 
@@ -144,7 +144,7 @@ def _on_the_way_back(origin: Origin) -> Origin:
 def _gradients(
     builder: Builder, index: int, node: Node, arrived: Sequence[Value | None], tapes: Tapes
 ) -> Sequence[Any]:
-    """What the rule of a node writes: copied, where that is known. What arrives is of the type of its result."""
+    """Write what the rule of a node gives: copied, if it has a tape. What arrives is of the type of its result."""
     g = arrived[0]
     if not node.op.several:
         assert g is not None

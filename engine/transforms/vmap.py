@@ -51,7 +51,7 @@ def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value,
 
 
 def dependents(nodes: Sequence[Node], roots: Iterable[int], on: Set[int]) -> list[int]:
-    """Of what `roots` depend on, themselves included, the nodes that depend on one of `on`; in ascending order."""
+    """Return the nodes that depend on one of `on`, of `roots` and what these depend on; in ascending order."""
     first = min(on, default=len(nodes))
     later = ancestors(
         (i for i in roots if i > first),
