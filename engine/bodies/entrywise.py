@@ -30,8 +30,8 @@ def entrywise(function: Callable[..., Value], *values: Value) -> Value:
     if size <= _FEW:
         return function(*rows).reshape(shape=shape)
     first, *others = [row.pad(pad_width=(0, -size % _AT_ONCE), fill=_FILL) for row in rows]
-    found = first.map(*others, body=_body_of(function, values), sequences=len(rows), at_once=_AT_ONCE).output(0)
-    return found.slice(stops=(size,)).reshape(shape=shape)
+    mapped = first.map(*others, body=_body_of(function, values), sequences=len(rows), at_once=_AT_ONCE).output(0)
+    return mapped.slice(stops=(size,)).reshape(shape=shape)
 
 
 def _body_of(function: Callable[..., Value], values: tuple[Value, ...]) -> Body:

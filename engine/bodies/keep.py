@@ -50,11 +50,11 @@ def _checkpointed(body: Body, back: BodyBack, consts: int) -> CheckpointedBack:
 
 def _numbers_of(graph: Graph, numbers: dict[Hashable, int]) -> list[int]:
     """Number the nodes, so that nodes that compute the same of the same inputs have one number in all graphs."""
-    found: list[int] = []
+    numbered: list[int] = []
     for node in graph.nodes:
-        said = node.op, tuple([found[i] for i in node.operands]), attributes_key(node.attrs) if node.attrs else ()
-        found.append(numbers.setdefault(said, len(numbers)))
-    return found
+        said = node.op, tuple([numbered[i] for i in node.operands]), attributes_key(node.attrs) if node.attrs else ()
+        numbered.append(numbers.setdefault(said, len(numbers)))
+    return numbered
 
 
 def _values_to_save(graph: Graph, inputs: int, consts: int, made: Set[int]) -> list[int]:
@@ -78,17 +78,17 @@ def _values_to_save(graph: Graph, inputs: int, consts: int, made: Set[int]) -> l
 
 def _saved_among(graph: Graph, todo: list[int], fixed: Set[int], made: Set[int]) -> list[int]:
     types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
-    found, seen = set[int](), set[int]()
+    saved, seen = set[int](), set[int]()
     while todo:
         i = todo.pop()
         if i in seen or i in fixed or graph.nodes[i].is_leaf:
             continue
         seen.add(i)
         if i in made and _is_costly(graph.nodes[i], types):
-            found.add(i)
+            saved.add(i)
         else:
             todo += graph.nodes[i].operands
-    return sorted(found)
+    return sorted(saved)
 
 
 def _is_costly(node: Node, types: Sequence[ResultTypes]) -> bool:

@@ -54,6 +54,6 @@ def _narrowed(body: Body, results: tuple[int, ...], inputs: Sequence[int]) -> Bo
     nodes = [
         node._replace(attrs={"feed": places[node.attrs["feed"]]}) if node.is_leaf else node for node in graph.nodes
     ]
-    found = body.derived(graph.rewritten(nodes, graph.outputs), [body.inputs[i] for i in inputs])
-    found.made("tidy", lambda: found)
-    return found
+    narrowed = body.derived(graph.rewritten(nodes, graph.outputs), [body.inputs[i] for i in inputs])
+    narrowed.made("tidy", lambda: narrowed)
+    return narrowed

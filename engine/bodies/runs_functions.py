@@ -124,9 +124,9 @@ def require_count(name: str, body: Body, wanted: int, *, or_more: bool = False) 
         raise _of(body, BadAttribute(detail, expected=expected, got=counted(got, "output")))
 
 
-def require_same(what: str, body: Body, wanted: Sequence[TensorType], found: Sequence[TensorType]) -> None:
+def require_same(what: str, body: Body, wanted: Sequence[TensorType], given_types: Sequence[TensorType]) -> None:
     """Raise ShapeMismatch or DtypeMismatch where results of a body are of other types than they must be."""
-    for k, (type, given) in enumerate(zip(wanted, found, strict=True)):
+    for k, (type, given) in enumerate(zip(wanted, given_types, strict=True)):
         if type.dtype != given.dtype:
             before, after = type.dtype.name, given.dtype.name
             detail = f"{what} {k} must be of dtype {before}, but the function gives {after}"

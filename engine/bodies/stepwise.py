@@ -43,15 +43,15 @@ def _moving(body: Body, operands: Parts, arrived: Parts) -> list[int]:
     """The carries whose cotangents may be other than zero at some step."""
     consts, carries = len(operands.consts), len(operands.carries)
     reach = paths(body)
-    found = {k for k, g in enumerate(arrived.carries) if g is not None}
-    todo = [*found, *[carries + k for k, g in enumerate(arrived.sequences) if g is not None]]
+    moving = {k for k, g in enumerate(arrived.carries) if g is not None}
+    todo = [*moving, *[carries + k for k, g in enumerate(arrived.sequences) if g is not None]]
     while todo:
         for i in reach[todo.pop()]:
             k = i - consts
-            if 0 <= k < carries and k not in found:
-                found.add(k)
+            if 0 <= k < carries and k not in moving:
+                moving.add(k)
                 todo.append(k)
-    return sorted(found)
+    return sorted(moving)
 
 
 @dataclass(frozen=True)
@@ -138,10 +138,10 @@ def _step_back(
     fed |= {consts + k: leaf(inputs[consts + k]) for k in read.carries}
     fed |= {consts + carries + i: leaf(inputs[consts + carries + i]) for i in read.sequences}
     fed |= {i: leaf(inputs[i]) for i in range(first + len(moving), len(inputs))}
-    found = dict(zip(back.reached, back.body.inline_into(builder, fed), strict=True))
-    onward = [found.get(consts + k) or zeros(builder, body.outputs[k]) for k in moving]
-    added = [total + found[i] for total, i in zip(sums, summed, strict=True)]
-    stacked = [g for i, g in found.items() if i >= consts + carries]
+    gradients = dict(zip(back.reached, back.body.inline_into(builder, fed), strict=True))
+    onward = [gradients.get(consts + k) or zeros(builder, body.outputs[k]) for k in moving]
+    added = [total + gradients[i] for total, i in zip(sums, summed, strict=True)]
+    stacked = [g for i, g in gradients.items() if i >= consts + carries]
     return derived(body, builder.graph([*onward, *added, *stacked]), types)
 
 

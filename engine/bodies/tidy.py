@@ -26,9 +26,9 @@ def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
     """A tidy body that is made of another one, within what that may have. Raises TooManyNodes, DeadlineExceeded."""
     budget = body.budget
     allowance = Allowance(budget.limits.flops, budget.deadline, stops_stay=True)
-    found = body.derived(optimise(graph, allowance), inputs)
-    found.made("tidy", lambda: found)
-    return found
+    tidied = body.derived(optimise(graph, allowance), inputs)
+    tidied.made("tidy", lambda: tidied)
+    return tidied
 
 
 def _tidied(body: Body) -> Body:

@@ -34,8 +34,8 @@ def _written(body: Body, given: tuple[int, ...]) -> BodyBack:
     results = source.inline_into(builder, leaves)
     seeds = [(results[k], builder.leaf(results[k].type, len(leaves) + p)) for p, k in enumerate(given)]
     floats = [i for i, type in enumerate(body.inputs) if type.is_differentiable]
-    found = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)
-    reached = {i: g for i, g in found if g is not None}
+    gradients = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)
+    reached = {i: g for i, g in gradients if g is not None}
     graph = builder.graph(list(reached.values()))
     types = [*body.inputs, *(seed.type for _, seed in seeds)]
     return BodyBack(derived(body, graph, types), tuple(reached))

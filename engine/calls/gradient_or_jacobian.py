@@ -44,12 +44,12 @@ class GradientOrJacobian(Gradients):
         of = scope.real_node("of", self.of, _A_PART)
         _require_matrices(scope, self.of)
         scope.begin(self.of)
-        found = jacobian(scope.builder, of, nodes, scope.chunk_bytes)
+        jacobians = jacobian(scope.builder, of, nodes, scope.chunk_bytes)
         blocks = [
             x.full_like(0.0, (*of.shape, *x.shape)) if block is None else block
-            for x, block in zip(nodes, found, strict=True)
+            for x, block in zip(nodes, jacobians, strict=True)
         ]
-        lost = tuple(node for node, block in zip(self.wrt, found, strict=True) if block is None)
+        lost = tuple(node for node, block in zip(self.wrt, jacobians, strict=True) if block is None)
         return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, blocks)], lost)
 
 

@@ -80,9 +80,9 @@ class _Blocks:
         self._wrt = list(zip(wrt, nodes, strict=True))
         self._zeros: dict[TensorType, Value] = {}
 
-    def add(self, row: int, y: Value, found: Sequence[Value | None]) -> None:
+    def add(self, row: int, y: Value, derivatives: Sequence[Value | None]) -> None:
         """The blocks of one row, whose value is y; zeros where there is none."""
-        for (column, x), block in zip(self._wrt, found, strict=True):
+        for (column, x), block in zip(self._wrt, derivatives, strict=True):
             self.results.append((Label(self._kind, (row, column)), self._zero(x, y) if block is None else block))
 
     def _zero(self, x: Value, y: Value) -> Value:

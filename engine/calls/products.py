@@ -79,11 +79,11 @@ class VJP(Derivative):
         ]
         scope.begin(self.outputs[-1])
         pairs = [(y, one) for y, (one, _) in zip(outputs, seeds, strict=True)]
-        found = vjp(scope.builder, pairs, nodes)
-        whole = or_zeros(nodes, found)
+        derivatives = vjp(scope.builder, pairs, nodes)
+        whole = or_zeros(nodes, derivatives)
         if count is not None:
             whole = vmap_onto(scope.builder, whole, dict(seeds), count)
-        lost = tuple(node for node, g in zip(self.wrt, found, strict=True) if g is None)
+        lost = tuple(node for node, g in zip(self.wrt, derivatives, strict=True) if g is None)
         return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
 
     def _seed(self, scope: Scope, y: Value, node: int, type: TensorType, count: int | None) -> tuple[Value, Value]:
@@ -152,8 +152,8 @@ class JVP(Call):
             for x, (node, type) in zip(leaves, self.tangents, strict=True)
         ]
         scope.begin(self.outputs[-1])
-        found = jvp(scope.builder, outputs, moves)
-        whole = or_zeros(outputs, found)
+        derivatives = jvp(scope.builder, outputs, moves)
+        whole = or_zeros(outputs, derivatives)
         return Results([*scope.values(self.outputs), *labelled("tangents", self.outputs, whole)])
 
 
@@ -194,8 +194,8 @@ class HVP(Gradients):
         ]
         gradients = [value for label, value in first.results if label.kind == "gradients"]
         scope.begin(self.of)
-        found = jvp(scope.builder, gradients, moves)
-        whole = or_zeros(nodes, found)
+        derivatives = jvp(scope.builder, gradients, moves)
+        whole = or_zeros(nodes, derivatives)
         return Results([*first.results, *labelled("hvp", self.wrt, whole)], first.disconnected)
 
 

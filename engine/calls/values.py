@@ -73,9 +73,9 @@ class Gradients(Call):
 
     def write_graph(self, scope: Scope) -> Results:
         """The values, then the gradients. Raises NotDifferentiable, NonScalarOutput, and what a seed gets wrong."""
-        found = self.pull(scope)
-        whole = or_zeros(self.nodes(scope), found)
-        lost = tuple(node for node, g in zip(self.wrt, found, strict=True) if g is None)
+        gradients = self.pull(scope)
+        whole = or_zeros(self.nodes(scope), gradients)
+        lost = tuple(node for node, g in zip(self.wrt, gradients, strict=True) if g is None)
         return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
 
     def nodes(self, scope: Scope) -> list[Value]:

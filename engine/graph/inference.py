@@ -38,8 +38,8 @@ def _infer(op: Definition, types: tuple[Any, ...], stated: Mapping[str, Any]) ->
         op.check_operands(types)
     full = complete(op.name, op.attrs, stated) if stated or op.attrs else {}
     canonical = op.canonical(full, *types)
-    found = op.infer(*types, **canonical)
-    results = found if isinstance(found, tuple) else (found,)
+    result = op.infer(*types, **canonical)
+    results = result if isinstance(result, tuple) else (result,)
     op.check_connection(types, results)
     return Inferred(Stated(canonical), results)
 

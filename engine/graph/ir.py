@@ -125,18 +125,18 @@ def works(nodes: Iterable[Node], types: Sequence[ResultTypes]) -> list[Work]:
     them. Raises TypeError where one does not compute.
     """
     known: dict[tuple[int, ...], Work] = {}
-    found, type_of = [], types.__getitem__
+    all_work, type_of = list[Work](), types.__getitem__
     for node in nodes:
         op, operands, attrs, results, _ = node
         if op.is_leaf:
-            found.append(_NO_WORK)
+            all_work.append(_NO_WORK)
             continue
         told = (id(op), id(attrs), id(results), *map(id, map(type_of, operands)))
         taken = known.get(told)
         if taken is None:
             taken = known[told] = node.work(types)
-        found.append(taken)
-    return found
+        all_work.append(taken)
+    return all_work
 
 
 @dataclass(frozen=True, slots=True)

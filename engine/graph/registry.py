@@ -41,12 +41,12 @@ class Registry:
 
 
 def _unique(pairs: Iterable[tuple[str, Definition]]) -> dict[str, Definition]:
-    found: dict[str, Definition] = {}
+    ops: dict[str, Definition] = {}
     for name, op in pairs:
-        if name in found:
-            raise ValueError(f"two ops are called {name}: {found[name]!r} and {op!r}")
-        found[name] = op
-    return found
+        if name in ops:
+            raise ValueError(f"two ops are called {name}: {ops[name]!r} and {op!r}")
+        ops[name] = op
+    return ops
 
 
 def _attribute_kinds(ops: Iterable[Definition]) -> dict[str, AttributeKind]:

@@ -229,11 +229,11 @@ def normalise_axes(axes: Sequence[int] | None, ndim: int, attribute: str = "axes
     """
     if not axes:
         return tuple(range(ndim))
-    found = tuple(normalise_axis(a, ndim, attribute) for a in axes)
-    if len(set(found)) != len(found):
+    normalised = tuple(normalise_axis(a, ndim, attribute) for a in axes)
+    if len(set(normalised)) != len(normalised):
         got = show_shape(axes)
         raise BadAttribute(f"{attribute} names an axis twice: {got}", expected="distinct axes", got=got)
-    return found
+    return normalised
 
 
 def require_type(got: TensorType, wanted: TensorType, what: str, operand: int | None = None) -> None:

@@ -64,22 +64,22 @@ def parse_graph(text: str, registry: Registry) -> Graph:
     *lines, last = [line.strip() for line in text.strip().splitlines() if line.strip()]
     builder = Builder(registry)
     for number, line in enumerate(lines):
-        found = _LINE.fullmatch(line)
-        if found is None or int(found["id"]) != number:
+        match = _LINE.fullmatch(line)
+        if match is None or int(match["id"]) != number:
             raise ValueError(f"line {number}: expected “%{number} = op(…) {{…}} : type”, but got “{line}”")
-        value = _parse_node(builder, found)
-        stated, inferred = found["types"], ", ".join(map(str, value.node.types))
+        value = _parse_node(builder, match)
+        stated, inferred = match["types"], ", ".join(map(str, value.node.types))
         if stated != inferred:
             raise ValueError(f"line {number}: states {stated}, but the op gives {inferred}")
     return builder.graph([builder.value(i) for i in _parse_references(last.removeprefix("return"))])
 
 
-def _parse_node(builder: Builder, found: re.Match[str]) -> Value:
-    attrs, type = json.loads(found["attrs"] or "{}"), _parse_type(found["types"])
-    op = builder.registry.ops[found["op"]]
+def _parse_node(builder: Builder, match: re.Match[str]) -> Value:
+    attrs, type = json.loads(match["attrs"] or "{}"), _parse_type(match["types"])
+    op = builder.registry.ops[match["op"]]
     if op.is_leaf:
         return builder.leaf(type, attrs["feed"], op.name)
-    operands = [builder.value(i) for i in _parse_references(found["operands"] or "")]
+    operands = [builder.value(i) for i in _parse_references(match["operands"] or "")]
     kinds = builder.registry.attributes
     bound = {name: None if value is None else kinds[name].parsed(value, type) for name, value in attrs.items()}
     return builder.emit(op, operands, bound)
@@ -90,7 +90,7 @@ def _parse_references(text: str) -> list[int]:
 
 
 def _parse_type(text: str) -> TensorType:
-    found = _TYPE.match(text)
-    if found is None:
+    match = _TYPE.match(text)
+    if match is None:
         raise ValueError(f"expected a type such as float64[2,3], but got “{text}”")
-    return TensorType(tuple(int(e) for e in found["shape"].split(",") if e), np.dtype(found["dtype"]))
+    return TensorType(tuple(int(e) for e in match["shape"].split(",") if e), np.dtype(match["dtype"]))

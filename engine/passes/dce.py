@@ -39,7 +39,7 @@ def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
 
     Nobody reads a `get_output` of another.
     """
-    found: dict[int, Narrowed] = {}
+    smaller: dict[int, Narrowed] = {}
     nodes, live = list(graph.nodes), set(graph.outputs)
     read: defaultdict[int, set[int]] = defaultdict(set)
     for index in allowance.over(range(len(nodes) - 1, -1, -1)):
@@ -48,7 +48,7 @@ def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
             if node.op.narrows and read[index]:
                 less = node.op.narrowed(node.attrs, len(node.operands), read[index])
                 if len(less.operands) < len(node.operands) or len(less.results) < len(node.types):
-                    found[index] = less
+                    smaller[index] = less
                     node = nodes[index] = node._replace(
                         op=less.op or node.op,
                         operands=tuple([node.operands[i] for i in less.operands]),
@@ -58,7 +58,7 @@ def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
             elif node.op.name == "get_output":
                 read[node.operands[0]].add(node.attrs["index"])
             live.update(node.operands)
-    for index, node in enumerate(nodes if found else ()):
-        if node.op.name == "get_output" and index in live and (made := found.get(node.operands[0])) is not None:
+    for index, node in enumerate(nodes if smaller else ()):
+        if node.op.name == "get_output" and index in live and (made := smaller.get(node.operands[0])) is not None:
             nodes[index] = node._replace(attrs={"index": made.results.index(node.attrs["index"])})
-    return nodes if found else graph.nodes
+    return nodes if smaller else graph.nodes

@@ -51,15 +51,15 @@ def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
 
 def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
     """The nodes that depend on constants alone and are none, in their order."""
-    constant, found = set[int](), []
+    constant, foldable = set[int](), []
     for i, node in enumerate(allowance.over(graph.nodes)):
         if not node.operands:
             if not (node.op.is_leaf or node.op.several):
                 constant.add(i)
         elif constant.issuperset(node.operands) and not node.op.several:
             constant.add(i)
-            found.append(i)
-    return found
+            foldable.append(i)
+    return foldable
 
 
 class _Values:

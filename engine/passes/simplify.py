@@ -60,7 +60,7 @@ def _rewritten(node: Node, operands: Sequence[Value], shared: set[int], *, is_ou
     for rule in node.op.rewrites:
         if (is_output and not rule.of_outputs) or (rule.alone is not None and operands[rule.alone].index in shared):
             continue
-        found: Value | None = rule.find(node, operands)
-        if found is not None and found.type == node.type:
-            return found
+        shorter: Value | None = rule.find(node, operands)
+        if shorter is not None and shorter.type == node.type:
+            return shorter
     return None

@@ -58,10 +58,10 @@ class Turns(Generic[_Item]):
             for owner, queue in self._queues.items()
             if queue.items and (suits is None or suits(queue.items[0]))
         )
-        found = min(waiting, key=lambda each: each[0], default=None)
-        if found is None:
+        earliest = min(waiting, key=lambda each: each[0], default=None)
+        if earliest is None:
             raise KeyError("nobody waits")
-        return found[1]
+        return earliest[1]
 
     def next_of(self, owner: Hashable) -> _Item:
         """The first item of an owner who waits."""

@@ -41,8 +41,8 @@ def jacobian_rows(
     """Append `jacobian` by rows: reverse mode."""
     seed = _seed(builder, y.type, "row")
     pulled = vjp(builder, [(y, seed)], wrt, known)
-    found = [g for g in pulled if g is not None]
-    swept = iter(_sweep(builder, found, seed, chunk_bytes) if found else ())
+    products = [g for g in pulled if g is not None]
+    swept = iter(_sweep(builder, products, seed, chunk_bytes) if products else ())
     return [None if g is None else shaped(next(swept), (*y.shape, *x.shape)) for x, g in zip(wrt, pulled, strict=True)]
 
 

@@ -39,14 +39,14 @@ def vjp(
     cotangents = Cotangents(builder, known)
     for output, cotangent in seeds:
         cotangents.add(output.index, cotangent)
-    found: dict[int, Value | None] = {}
+    gradients: dict[int, Value | None] = {}
     origin, tapes = builder.origin, Tapes(builder)
     for index, arrived in cotangents:
         if index in targets:
-            found[index] = arrived[0]
+            gradients[index] = arrived[0]
         _pull_back(builder, index, arrived, cotangents, tapes)
     builder.origin = origin
-    return [found.get(x.index) for x in wrt]
+    return [gradients.get(x.index) for x in wrt]
 
 
 def vjp_or_zeros(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Value]:
@@ -54,22 +54,22 @@ def vjp_or_zeros(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Se
     return or_zeros(wrt, vjp(builder, seeds, wrt))
 
 
-def or_zeros(like: Sequence[Value], found: Sequence[Value | None]) -> list[Value]:
+def or_zeros(like: Sequence[Value], gradients: Sequence[Value | None]) -> list[Value]:
     """Replace None by zeros like the node."""
-    return [x.full_like(0.0) if g is None else g for x, g in zip(like, found, strict=True)]
+    return [x.full_like(0.0) if g is None else g for x, g in zip(like, gradients, strict=True)]
 
 
 def _explore(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int], known: Dependence) -> None:
     """Write into `known` which nodes lie between `targets` and `outputs`."""
     first = min(targets, default=len(nodes))
-    found, todo = list[int](), list(outputs)
+    reached, todo = list[int](), list(outputs)
     while todo:
         index = todo.pop()
         if index >= first and index not in known:
             known[index] = False
-            found.append(index)
+            reached.append(index)
             todo += _differentiable_operands(nodes[index])
-    for index in sorted(found):
+    for index in sorted(reached):
         known[index] = index in targets or any(map(known.get, _differentiable_operands(nodes[index])))
 
 

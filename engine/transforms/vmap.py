@@ -30,8 +30,8 @@ def vmap(
     for i, node in enumerate(graph.nodes):
         builder.origin = node.origin
         values.append(_map_node(builder, graph, i, [values[j] for j in node.operands], mapped, size))
-    found = zip(graph.outputs, wanted or (True,) * len(graph.outputs), strict=True)
-    return builder.graph([_with_axis(*values[i], size) if is_wanted else values[i][0] for i, is_wanted in found])
+    asked = zip(graph.outputs, wanted or (True,) * len(graph.outputs), strict=True)
+    return builder.graph([_with_axis(*values[i], size) if is_wanted else values[i][0] for i, is_wanted in asked])
 
 
 def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value, Value], size: int) -> list[Value]:
