@@ -62,6 +62,7 @@ def _values_to_save(graph: Graph, inputs: int, consts: int, made: Set[int]) -> l
 
     A node that is not saved is computed again, so that what it reads is looked at in its turn.
     """
+    # `there`: nodes of the forward pass, which depend on the step's inputs alone; `fixed`: of these, on consts alone.
     there, fixed = set[int](), set[int]()
     for i, node in enumerate(graph.nodes):
         feed = node.attrs["feed"] if node.is_leaf else None
@@ -71,6 +72,7 @@ def _values_to_save(graph: Graph, inputs: int, consts: int, made: Set[int]) -> l
         elif there.issuperset(node.operands):
             there.add(i)
             fixed.update([i] if fixed.issuperset(node.operands) else [])
+    # Where the way back begins to read the way there, and walks it from the results to the inputs.
     todo = [o for i, node in enumerate(graph.nodes) if i not in there for o in node.operands if o in there]
     todo += [i for i in graph.outputs if i in there]
     return _saved_among(graph, todo, fixed, made)

@@ -36,6 +36,7 @@ def step_needs(
     """
     results = set(read)
     inputs = set(also)
+    # A carry that a step reads is a result of the step before, which needs inputs of its own: until none is new.
     while True:
         results |= {i - consts for i in inputs if consts <= i < consts + carries}
         more = inputs_of(body, results) | {consts + k for k in results if k < carries}

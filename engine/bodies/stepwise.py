@@ -45,6 +45,8 @@ def _moving(body: Body, operands: Parts, arrived: Parts) -> list[int]:
     reach = paths(body)
     moving = {k for k, g in enumerate(arrived.carries) if g is not None}
     todo = [*moving, *[carries + k for k, g in enumerate(arrived.sequences) if g is not None]]
+    # A cotangent that a step hands to a carry arrives at the step before, as a cotangent of the result of that number:
+    # carries join until none is new.
     while todo:
         for i in reach[todo.pop()]:
             k = i - consts

@@ -41,6 +41,8 @@ def vjp(
         cotangents.add(output.index, cotangent)
     gradients: dict[int, Value | None] = {}
     origin, tapes = builder.origin, Tapes(builder)
+    # Nodes are visited from the last to the first. What reads a node comes behind it in the list, so that all of its
+    # cotangents have arrived when its turn comes. What rules append stands behind all of these, and is not visited.
     for index, arrived in cotangents:
         if index in targets:
             gradients[index] = arrived[0]
@@ -69,6 +71,7 @@ def _explore(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int], k
             known[index] = False
             reached.append(index)
             todo += _differentiable_operands(nodes[index])
+    # Operands come first, so that what is known of them decides for the nodes that read them.
     for index in sorted(reached):
         known[index] = index in targets or any(map(known.get, _differentiable_operands(nodes[index])))
 
