@@ -30,11 +30,8 @@ def entrywise(function: Callable[..., Value], *values: Value) -> Value:
     if size <= _FEW:
         return function(*rows).reshape(shape=shape)
     first, *others = [row.pad(pad_width=(0, -size % _AT_ONCE), fill=_FILL) for row in rows]
-    mapped = first.map(*others, body=_body_of(function, values), sequences=len(rows), at_once=_AT_ONCE).output(0)
-    return mapped.slice(stops=(size,)).reshape(shape=shape)
-
-
-def _body_of(function: Callable[..., Value], values: tuple[Value, ...]) -> Body:
     builder = Builder(values[0].builder.registry)
-    types = [TensorType((), x.dtype) for x in values]
-    return Body(builder.graph([function(*(builder.leaf(type, i) for i, type in enumerate(types)))]), types)
+    leaves = [builder.leaf(TensorType((), x.dtype), i) for i, x in enumerate(values)]
+    body = Body(builder.graph([function(*leaves)]), [leaf.type for leaf in leaves])
+    mapped = first.map(*others, body=body, sequences=len(rows), at_once=_AT_ONCE).output(0)
+    return mapped.slice(stops=(size,)).reshape(shape=shape)

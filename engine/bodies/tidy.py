@@ -19,7 +19,11 @@ from engine.transforms.expand_grad import expand_grad
 
 def tidy(body: Body) -> Body:
     """The body, its gradients written out. Raises EngineError for what they find wrong."""
-    return body.made("tidy", lambda: _tidied(body))
+    limits, deadline = body.budget.limits, body.budget.deadline
+    return body.made(
+        "tidy",
+        lambda: derived(body, compared_as_floats(expand_grad(body.graph, limits, deadline)), body.inputs),
+    )
 
 
 def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
@@ -29,9 +33,3 @@ def derived(body: Body, graph: Graph, inputs: Sequence[TensorType]) -> Body:
     tidied = body.derived(optimise(graph, allowance), inputs)
     tidied.made("tidy", lambda: tidied)
     return tidied
-
-
-def _tidied(body: Body) -> Body:
-    budget = body.budget
-    written = expand_grad(body.graph, budget.limits, budget.deadline)
-    return derived(body, compared_as_floats(written), body.inputs)

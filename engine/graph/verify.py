@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, MutableSet, Sequence
 from typing import Any, Final, NamedTuple
 
-from engine.graph.attributes import Attr
 from engine.graph.dtypes import element_type
 from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node
@@ -167,15 +166,14 @@ def _attributes(at: _Place) -> str | None:
     if list(node.attrs) != wanted:
         return f"its attributes are {', '.join(node.attrs) or 'none'}, but the op has {', '.join(wanted) or 'none'}"
     for name, attr in {} if node.is_leaf else node.op.attrs.items():
-        if not _is_of_kind(attr, node.attrs[name]):
-            return f"attribute {name} is no {attr.kind} in the form that rules receive: {node.attrs[name]!r:.64}"
+        value = node.attrs[name]
+        if value is None:
+            is_of_kind = attr.default is None
+        else:
+            is_of_kind = attr.definition.is_bound(value) and (not attr.choices or value in attr.choices)
+        if not is_of_kind:
+            return f"attribute {name} is no {attr.kind} in the form that rules receive: {value!r:.64}"
     return None
-
-
-def _is_of_kind(attr: Attr, value: Any) -> bool:
-    if value is None:
-        return attr.default is None
-    return attr.definition.is_bound(value) and (not attr.choices or value in attr.choices)
 
 
 def _canonical(at: _Place) -> str | None:

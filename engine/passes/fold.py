@@ -79,7 +79,10 @@ class _Values:
         return self._known[i]
 
     def _evaluate(self, node: Node) -> HostArray | None:
-        if node.type.nbytes > self._left or not _is_small(node, self._types):
+        if node.type.nbytes > self._left or node.type.span > MOST_BYTES:
+            return None
+        flops, workspace = node.work(self._types)
+        if flops > MOST_FLOPS or workspace > MOST_BYTES:
             return None
         operands = [value for value in map(self.of, node.operands) if value is not None]
         if len(operands) < len(node.operands):
@@ -92,13 +95,6 @@ class _Values:
             return None
         value.flags.writeable = False
         return value if finite or not node.operands else None
-
-
-def _is_small(node: Node, types: Sequence[ResultTypes]) -> bool:
-    if node.type.span > MOST_BYTES:
-        return False
-    flops, workspace = node.work(types)
-    return flops <= MOST_FLOPS and workspace <= MOST_BYTES
 
 
 def _run_node(node: Node, operands: Sequence[HostArray]) -> HostArray:

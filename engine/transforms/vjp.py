@@ -128,7 +128,8 @@ def _pull_back(
     node = builder.nodes[index]
     if not _differentiable_operands(node):
         return
-    builder.origin = node.origin and _on_the_way_back(node.origin)
+    origin = node.origin
+    builder.origin = origin and Origin(origin.node, origin.op, True, origin.function, origin.inner)
     for i, g in zip(node.operands, _gradients(builder, index, node, arrived, tapes), strict=True):
         if isinstance(g, Value):
             if builder.nodes[i].types[0].is_differentiable:
@@ -137,11 +138,6 @@ def _pull_back(
             for k, part in g.items():
                 if part is not None and builder.nodes[i].types[k].is_differentiable:
                     cotangents.add(i, part, k, index)
-
-
-def _on_the_way_back(origin: Origin) -> Origin:
-    number, op, _, function, inner = origin
-    return Origin(number, op, True, function, inner)
 
 
 def _gradients(
