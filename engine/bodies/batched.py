@@ -1,4 +1,4 @@
-"""A body on N examples at once."""
+"""Batching of a body: on N examples at once."""
 
 from __future__ import annotations
 

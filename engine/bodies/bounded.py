@@ -1,4 +1,4 @@
-"""Steps of a loop that has a known length, of which only the first ones are taken: in ops of the registry."""
+"""Loops of a known length of which only the first steps are taken, in ops of the registry."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _bounded(body: Body, consts: int, carries: int) -> Body:
 
 
 def _standing(body: Body, consts: int, carries: int) -> Body:
-    """What a step gives that is not taken."""
+    """Return the body of a step that is not taken."""
     builder = body.budget.builder(body.graph.registry)
     leaves = [builder.leaf(type, i) for i, type in enumerate(body.inputs)]
     nothing = [zeros(builder, type) for type in body.outputs[carries:]]

@@ -1,7 +1,7 @@
-"""Whole numbers that floats are compared with, as floats: loops of machine code read no others.
+"""Whole numbers that floats are compared with, as floats: compiled kernels read no others.
 
-`x < 0` of a client that has no float there compares with an int64. Inside a loop that alone would have Python go
-through its steps.
+`x < 0` of a client that has no float there compares with an int64. Inside a loop that alone would have Python step
+through it.
 """
 
 from __future__ import annotations
@@ -26,17 +26,15 @@ def compared_as_floats(graph: Graph) -> Graph:
     builder = Builder(graph.registry, NO_LIMITS)
 
     def alike(node: Node, operands: Sequence[Value]) -> Value | None:
-        return builder.copy(node, _alike(operands)) if node.op.name in _COMPARISONS else None
+        if node.op.name not in _COMPARISONS:
+            return None
+        floats = [x.dtype for x in operands if x.type.is_float]
+        return builder.copy(node, [_as_float(x, floats[0]) for x in operands] if len(floats) == 1 else operands)
 
     return builder.rewrite(graph, alike)
 
 
-def _alike(operands: Sequence[Value]) -> list[Value]:
-    floats = [x.dtype for x in operands if x.type.is_float]
-    return [_written(x, floats[0]) for x in operands] if len(floats) == 1 else [*operands]
-
-
-def _written(x: Value, dtype: DType) -> Value:
+def _as_float(x: Value, dtype: DType) -> Value:
     number = _whole(x.node)
     if number is None:
         return x

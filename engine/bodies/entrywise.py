@@ -1,4 +1,4 @@
-"""What takes much memory an element, as a map of elements: some at a time."""
+"""Elementwise functions that take much memory an element, as a map: some elements at a time."""
 
 from __future__ import annotations
 
@@ -26,19 +26,12 @@ def entrywise(function: Callable[..., Value], *values: Value) -> Value:
     size = TensorType(shape, values[0].dtype).size
     if size <= _FEW and len(shape) <= 1:
         return function(*values)
-    rows = [_widened(x, shape).reshape(shape=(size,)) for x in values]
+    rows = [(x if x.shape == shape else x.broadcast_to(shape=shape)).reshape(shape=(size,)) for x in values]
     if size <= _FEW:
         return function(*rows).reshape(shape=shape)
     first, *others = [row.pad(pad_width=(0, -size % _AT_ONCE), fill=_FILL) for row in rows]
-    found = first.map(*others, body=_body_of(function, values), sequences=len(rows), at_once=_AT_ONCE).output(0)
-    return found.slice(stops=(size,)).reshape(shape=shape)
-
-
-def _widened(x: Value, shape: tuple[int, ...]) -> Value:
-    return x if x.shape == shape else x.broadcast_to(shape=shape)
-
-
-def _body_of(function: Callable[..., Value], values: tuple[Value, ...]) -> Body:
     builder = Builder(values[0].builder.registry)
-    types = [TensorType((), x.dtype) for x in values]
-    return Body(builder.graph([function(*(builder.leaf(type, i) for i, type in enumerate(types)))]), types)
+    leaves = [builder.leaf(TensorType((), x.dtype), i) for i, x in enumerate(values)]
+    body = Body(builder.graph([function(*leaves)]), [leaf.type for leaf in leaves])
+    mapped = first.map(*others, body=body, sequences=len(rows), at_once=_AT_ONCE).output(0)
+    return mapped.slice(stops=(size,)).reshape(shape=shape)

@@ -30,12 +30,13 @@ def narrow(body: Body, results: Sequence[int], inputs: Sequence[int]) -> Body:
 def step_needs(
     body: Body, consts: int, carries: int, read: Iterable[int], also: Set[int] = frozenset()
 ) -> tuple[list[int], list[int]]:
-    """Of a step: which results are needed for those that are read after a loop, and which inputs for these.
+    """Return the results of a step that are needed for those read after a loop, and the inputs that these need.
 
     `also` are inputs that something else reads at each step.
     """
     results = set(read)
     inputs = set(also)
+    # A carry that a step reads is a result of the step before, which needs inputs of its own: until none is new.
     while True:
         results |= {i - consts for i in inputs if consts <= i < consts + carries}
         more = inputs_of(body, results) | {consts + k for k in results if k < carries}
@@ -54,6 +55,6 @@ def _narrowed(body: Body, results: tuple[int, ...], inputs: Sequence[int]) -> Bo
     nodes = [
         node._replace(attrs={"feed": places[node.attrs["feed"]]}) if node.is_leaf else node for node in graph.nodes
     ]
-    found = body.derived(graph.rewritten(nodes, graph.outputs), [body.inputs[i] for i in inputs])
-    found.made("tidy", lambda: found)
-    return found
+    narrowed = body.derived(graph.rewritten(nodes, graph.outputs), [body.inputs[i] for i in inputs])
+    narrowed.made("tidy", lambda: narrowed)
+    return narrowed

@@ -1,4 +1,11 @@
-"""Base of the ops that run functions, and what is said of operands that do not fit these."""
+"""Control flow: the base of ops that run functions, and the gradients of their loops.
+
+A loop runs a body step by step on three kinds of operands (`Parts`): consts, the same at each step; carries, which one
+step hands to the next; sequences, of which each step has one row. Its gradient is a loop the other way round, from the
+last step to the first, which computes each step again. The carries of that loop are the cotangents of the carries, and
+the sums of those of the consts; its sequences are the carries as they came to each step, the sequences, and the
+cotangents of the stacked results. `engine.bodies.keep` decides what is saved rather than computed again.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +48,7 @@ class RunsFunctions(Op):
 
     @property
     def family(self) -> str:
-        """What such loops have in common that differ in their stacks alone."""
+        """Name that loops share if they differ in their stacks alone."""
         return self.name
 
     def emit_loop(self, operands: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
@@ -49,7 +56,7 @@ class RunsFunctions(Op):
         return operands[0].builder.emit(self, operands, attrs)
 
     def consts(self, operands: int, *, carries: int = 0, sequences: int = 0, **attrs: Any) -> int:
-        """How many of its operands are consts, which come first."""
+        """Count the operands that are consts, which come first."""
         return operands - carries - sequences
 
     def lowered(self, *operands: Any, **attrs: Any) -> Value | None:
@@ -86,7 +93,7 @@ def in_parts(operands: Sequence[_T], carries: int, sequences: int = 0) -> Parts:
 
 
 def scan_attributes(body: Body, parts: Parts, length: int, *, reverse: bool = False) -> dict[str, Any]:
-    """Those of a scan of so many steps on such operands."""
+    """Return the attributes of a scan of so many steps on such operands."""
     return {
         "body": body,
         "carries": len(parts.carries),
@@ -117,9 +124,9 @@ def require_count(name: str, body: Body, wanted: int, *, or_more: bool = False) 
         raise _of(body, BadAttribute(detail, expected=expected, got=counted(got, "output")))
 
 
-def require_same(what: str, body: Body, wanted: Sequence[TensorType], found: Sequence[TensorType]) -> None:
+def require_same(what: str, body: Body, wanted: Sequence[TensorType], given_types: Sequence[TensorType]) -> None:
     """Raise ShapeMismatch or DtypeMismatch where results of a body are of other types than they must be."""
-    for k, (type, given) in enumerate(zip(wanted, found, strict=True)):
+    for k, (type, given) in enumerate(zip(wanted, given_types, strict=True)):
         if type.dtype != given.dtype:
             before, after = type.dtype.name, given.dtype.name
             detail = f"{what} {k} must be of dtype {before}, but the function gives {after}"

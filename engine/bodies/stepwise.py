@@ -1,15 +1,11 @@
-"""Gradients of loops, step by step from the last: a loop the other way round, which computes each step once more.
-
-Its carries are the cotangents of the carries, and sums of those of the consts; what it goes through are the carries as
-they came to each step, the sequences, and the cotangents of the stacks.
-"""
+"""Gradients of loops, step by step from the last."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from engine.bodies.keep import BackWithKept, with_kept
+from engine.bodies.keep import CheckpointedBack, checkpointed
 from engine.bodies.runs_functions import Parts
 from engine.bodies.tidy import derived, tidy
 from engine.bodies.way_back import BodyBack, paths, way_back
@@ -37,7 +33,7 @@ def loop_gradients(
     back = way_back(body, (*moving, *[carries + k for k in stacks]))
     if not moving and not back.reached:
         return [None] * sum(map(len, operands))
-    kept = with_kept(body, back, len(operands.consts)) if keeps else BackWithKept(back, None)
+    kept = checkpointed(body, back, len(operands.consts)) if keeps else CheckpointedBack(back, None)
     plan = _Layout.of(body, operands, moving, stacks, kept)
     loop = emit(plan.body, plan.operands(arrived, stack))
     return plan.gradients(loop, may_be_empty=may_be_empty)
@@ -47,15 +43,17 @@ def _moving(body: Body, operands: Parts, arrived: Parts) -> list[int]:
     """The carries whose cotangents may be other than zero at some step."""
     consts, carries = len(operands.consts), len(operands.carries)
     reach = paths(body)
-    found = {k for k, g in enumerate(arrived.carries) if g is not None}
-    todo = [*found, *[carries + k for k, g in enumerate(arrived.sequences) if g is not None]]
+    moving = {k for k, g in enumerate(arrived.carries) if g is not None}
+    todo = [*moving, *[carries + k for k, g in enumerate(arrived.sequences) if g is not None]]
+    # A cotangent that a step hands to a carry arrives at the step before, as a cotangent of the result of that number:
+    # carries join until none is new.
     while todo:
         for i in reach[todo.pop()]:
             k = i - consts
-            if 0 <= k < carries and k not in found:
-                found.add(k)
+            if 0 <= k < carries and k not in moving:
+                moving.add(k)
                 todo.append(k)
-    return sorted(found)
+    return sorted(moving)
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ class _Layout:
 
     @classmethod
     def of(
-        cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], kept: BackWithKept
+        cls, body: Body, operands: Parts, moving: Sequence[int], stacks: Sequence[int], kept: CheckpointedBack
     ) -> _Layout:
         back = kept.back
         read = _by_part(operands, sorted(back.used_inputs))
@@ -85,7 +83,7 @@ class _Layout:
         return cls(operands, moving, stacks, back, kept.front, read, summed, step)
 
     def operands(self, arrived: Parts, stack: StackCarries) -> Parts:
-        """Those of the loop back."""
+        """Return the operands of the loop back."""
         given = self.given
         came_last = enumerate(zip(given.carries, arrived.carries, strict=True))
         seeds = [x.full_like(0.0) if g is None else g for k, (x, g) in came_last if k in self.moving]
@@ -98,7 +96,7 @@ class _Layout:
         return Parts([given.consts[i] for i in self.read.consts], [*seeds, *sums], through)
 
     def gradients(self, loop: Value, *, may_be_empty: bool) -> list[Value | None]:
-        """By the operands of the loop."""
+        """Return the gradients with respect to the operands of the loop."""
         reached = _by_part(self.given, self.back.reached)
         consts: list[Value | None] = [None] * len(self.given.consts)
         carries: list[Value | None] = [None] * len(self.given.carries)
@@ -124,9 +122,9 @@ def _by_part(operands: Parts, inputs: Sequence[int]) -> Parts:
 
 
 def _step_back(
-    body: Body, operands: Parts, moving: Sequence[int], kept: BackWithKept, read: Parts, summed: Sequence[int]
+    body: Body, operands: Parts, moving: Sequence[int], kept: CheckpointedBack, read: Parts, summed: Sequence[int]
 ) -> Body:
-    """From the step's way back: sums go on, cotangents of what no path leads to are zeros."""
+    """Complete a step's way back: sums go on, cotangents without a path are zeros."""
     (consts, carries, _), back = map(len, operands), kept.back
     builder = body.budget.builder(body.graph.registry)
     types: list[TensorType] = []
@@ -142,10 +140,10 @@ def _step_back(
     fed |= {consts + k: leaf(inputs[consts + k]) for k in read.carries}
     fed |= {consts + carries + i: leaf(inputs[consts + carries + i]) for i in read.sequences}
     fed |= {i: leaf(inputs[i]) for i in range(first + len(moving), len(inputs))}
-    found = dict(zip(back.reached, back.body.inline_into(builder, fed), strict=True))
-    onward = [found.get(consts + k) or zeros(builder, body.outputs[k]) for k in moving]
-    added = [total + found[i] for total, i in zip(sums, summed, strict=True)]
-    stacked = [g for i, g in found.items() if i >= consts + carries]
+    gradients = dict(zip(back.reached, back.body.inline_into(builder, fed), strict=True))
+    onward = [gradients.get(consts + k) or zeros(builder, body.outputs[k]) for k in moving]
+    added = [total + gradients[i] for total, i in zip(sums, summed, strict=True)]
+    stacked = [g for i, g in gradients.items() if i >= consts + carries]
     return derived(body, builder.graph([*onward, *added, *stacked]), types)
 
 

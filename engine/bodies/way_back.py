@@ -1,4 +1,4 @@
-"""The way back through a body: a body again, of its operands and of cotangents of its results."""
+"""Reverse mode of a body: a body of its operands and of cotangents of its results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BodyBack(NamedTuple):
 
 
 def way_back(body: Body, given: tuple[int, ...]) -> BodyBack:
-    """For cotangents of the results `given`. It computes the way there again, as far as it needs that."""
+    """Differentiate a body for cotangents of the results `given`. It computes the way there again, as far as needed."""
     return body.made(("way back", given), lambda: _written(body, given))
 
 
@@ -34,15 +34,15 @@ def _written(body: Body, given: tuple[int, ...]) -> BodyBack:
     results = source.inline_into(builder, leaves)
     seeds = [(results[k], builder.leaf(results[k].type, len(leaves) + p)) for p, k in enumerate(given)]
     floats = [i for i, type in enumerate(body.inputs) if type.is_differentiable]
-    found = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)
-    reached = {i: g for i, g in found if g is not None}
+    gradients = zip(floats, vjp(builder, seeds, [leaves[i] for i in floats]), strict=True)
+    reached = {i: g for i, g in gradients if g is not None}
     graph = builder.graph(list(reached.values()))
     types = [*body.inputs, *(seed.type for _, seed in seeds)]
     return BodyBack(derived(body, graph, types), tuple(reached))
 
 
 def paths(body: Body) -> tuple[frozenset[int], ...]:
-    """For each result, the inputs that it may depend on differentiably."""
+    """Return, for each result, the inputs that it may depend on differentiably."""
     return body.made("paths", lambda: _paths(tidy(body)))
 
 

@@ -2,7 +2,7 @@
 
 A call is data: it can be compared and hashed, and a plan is cached under it. It knows node numbers and types, no
 arrays. What may live here: the calls' defaults and checks, in terms of the transforms. What may not: rules of
-differentiation (`engine.transforms`), execution, anything of the wire.
+differentiation (those of ops), execution, anything of the wire.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One graph on many examples: values and derivatives of each by itself, in one execution."""
+"""Calls around another call: on many examples at once, summed over examples, or storing values besides."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ class Batch(Call):
 
     @property
     def is_swept(self) -> bool:
-        """As each."""
+        """Return whether `each` is."""
         return self.each.is_swept
 
     def sweeps_in(self, scope: Scope) -> bool:
-        """As each."""
+        """Return whether `each` is."""
         return self.each.sweeps_in(scope)
 
     @property
@@ -66,17 +66,17 @@ class Batch(Call):
 
     @property
     def differentiated(self) -> tuple[int, ...]:
-        """As of each."""
+        """Return those of `each`."""
         return self.each.differentiated
 
     @property
     def wrt_nodes(self) -> tuple[int, ...]:
-        """As of each."""
+        """Return those of `each`."""
         return self.each.wrt_nodes
 
     @property
     def gradient_nodes(self) -> tuple[int, ...]:
-        """As of each."""
+        """Return those of `each`."""
         return self.each.gradient_nodes
 
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
@@ -92,17 +92,14 @@ class Batch(Call):
         return Results(list(zip(labels, results, strict=True)), single.disconnected)
 
     def _examples(self, scope: Scope) -> dict[Value, Value]:
-        """For each mapped leaf of one example, the feed of all."""
-        many = {}
-        for leaf, node, type in self._leaves(scope):
-            scope.builder.refeed(leaf, ("one of", node))
-            many[leaf] = scope.builder.leaf(type, node)
-        return many
-
-    def _leaves(self, scope: Scope) -> list[tuple[Value, int, TensorType]]:
-        """The mapped leaves of one example, of those that the answer needs."""
+        """Map each mapped leaf that the answer needs to the feed of all examples."""
         feeds = {n.attrs["feed"]: scope.builder.value(i) for i, n in enumerate(scope.builder.nodes) if n.is_leaf}
-        return [(feeds[node], node, type) for node, type in self.mapped if node in feeds]
+        many = {}
+        for node, type in self.mapped:
+            if node in feeds:
+                scope.builder.refeed(feeds[node], ("one of", node))
+                many[feeds[node]] = scope.builder.leaf(type, node)
+        return many
 
 
 def _mapped(program: Program, types: FeedTypes, mapped: Sequence[int]) -> tuple[tuple[int, TensorType], ...]:

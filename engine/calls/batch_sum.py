@@ -1,4 +1,4 @@
-"""One graph on many examples: the sums of its values over them, and the derivatives of a sum, which is one node."""
+"""Sums over examples of values, and the derivatives of a sum, which is one node."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Call(ABC):
 
     @property
     def wrt_nodes(self) -> tuple[int, ...]:
-        """Of these, the ones that derivatives are taken by."""
+        """Nodes that derivatives are taken with respect to."""
         return ()
 
     @property
@@ -119,7 +119,7 @@ class Scope:
     totals: Mapping[int, Value] = field(default_factory=dict)
 
     def value(self, node: int) -> Value:
-        """What is asked for where a node is."""
+        """Return the value that stands for a node in results."""
         return self.totals[node] if node in self.totals else self.nodes[node]
 
     def values(self, outputs: Sequence[int]) -> list[tuple[Label, Value]]:
@@ -155,7 +155,7 @@ class Scope:
         return self.builder.leaf(type, (role, node))
 
     def real_node(self, role: str, node: int, instead: str) -> Value:
-        """As `differentiable_node`, of one that has to be real. Raises DtypeMismatch, with what is written instead."""
+        """Return a differentiable node that has to be real. Raises DtypeMismatch, which says what to do `instead`."""
         value = self.differentiable_node(role, node)
         if value.type.is_complex:
             got = value.dtype.name
@@ -185,7 +185,7 @@ class Scope:
         return value.full_like(1.0)
 
     def begin(self, node: int) -> None:
-        """What is written from here on counts as the backward pass of `node`."""
+        """Count what is written from here on as the backward pass of `node`."""
         self.builder.origin = Origin(node, self.program.statements[node].op.name, True)
 
 

@@ -26,11 +26,11 @@ class GradientOrJacobian(Gradients):
 
     @property
     def is_swept(self) -> bool:
-        """By rows or by columns, where it is a matrix."""
+        """Sweep by rows or by columns, if it is a matrix."""
         return True
 
     def sweeps_in(self, scope: Scope) -> bool:
-        """Where `of` has several elements, or none."""
+        """Sweep if `of` has several elements, or none."""
         return scope.nodes[self.of].type.size != 1
 
     def write_graph(self, scope: Scope) -> Results:
@@ -44,12 +44,12 @@ class GradientOrJacobian(Gradients):
         of = scope.real_node("of", self.of, _A_PART)
         _require_matrices(scope, self.of)
         scope.begin(self.of)
-        found = jacobian(scope.builder, of, nodes, scope.chunk_bytes)
+        jacobians = jacobian(scope.builder, of, nodes, scope.chunk_bytes)
         blocks = [
             x.full_like(0.0, (*of.shape, *x.shape)) if block is None else block
-            for x, block in zip(nodes, found, strict=True)
+            for x, block in zip(nodes, jacobians, strict=True)
         ]
-        lost = tuple(node for node, block in zip(self.wrt, found, strict=True) if block is None)
+        lost = tuple(node for node, block in zip(self.wrt, jacobians, strict=True) if block is None)
         return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, blocks)], lost)
 
 

@@ -1,4 +1,4 @@
-"""A call that also says what some nodes are, and gradients by some, to whoever keeps that."""
+"""A call that also gives the values of some nodes, and gradients by some, to be stored."""
 
 from __future__ import annotations
 
@@ -28,38 +28,38 @@ class Keeping(Call):
 
     @property
     def is_swept(self) -> bool:
-        """As the call."""
+        """Return whether the call is."""
         return self.call.is_swept
 
     def sweeps_in(self, scope: Scope) -> bool:
-        """As the call."""
+        """Return whether the call is."""
         return self.call.sweeps_in(scope)
 
     @property
     def differentiated(self) -> tuple[int, ...]:
-        """As of the call."""
+        """Return those of the call."""
         return self.call.differentiated
 
     @property
     def wrt_nodes(self) -> tuple[int, ...]:
-        """As of the call."""
+        """Return those of the call."""
         return self.call.wrt_nodes
 
     @property
     def gradient_nodes(self) -> tuple[int, ...]:
-        """As of the call."""
+        """Return those of the call."""
         return self.call.gradient_nodes
 
     def example(self, program: Program, types: FeedTypes) -> FeedTypes:
-        """As for the call."""
+        """Return the types that the call's graph is written for."""
         return self.call.example(program, types)
 
     def fitted(self, values: Mapping[int, Value]) -> Self:
-        """With the call fitted."""
+        """Fit the call."""
         return replace(self, call=self.call.fitted(values))
 
     def write_graph(self, scope: Scope) -> Results:
-        """What the call writes, then the values, then the gradients."""
+        """Append what the call writes, then the values, then the gradients."""
         first = self.call.write_graph(scope)
         by = {label.nodes[0]: value for label, value in first.results if label.kind == "gradients"}
         kept = [*(scope.value(node) for node in self.kept), *(by[node] for node in self.gradients)]

@@ -1,4 +1,4 @@
-"""Whole Jacobians and Hessians."""
+"""Jacobians and Hessians."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class Jacobian(Derivative):
 
     @property
     def is_swept(self) -> bool:
-        """By rows or by columns."""
+        """Sweep by rows or by columns."""
         return True
 
     @classmethod
     def of_program(
         cls, program: Program, wrt: Sequence[int] | None = None, outputs: Sequence[int] | None = None
     ) -> Self:
-        """By default of the last node, by all parameters. Raises BadReference and InvalidField."""
+        """Default to the last node and all parameters. Raises BadReference and InvalidField."""
         asked = outputs_of(program, outputs, last(program))
         return cls(asked, parameters(program, wrt))
 
@@ -53,7 +53,7 @@ class Hessian(Gradients):
 
     @property
     def is_swept(self) -> bool:
-        """By rows or by columns."""
+        """Sweep by rows or by columns."""
         return True
 
     def nodes(self, scope: Scope) -> list[Value]:
@@ -80,9 +80,9 @@ class _Blocks:
         self._wrt = list(zip(wrt, nodes, strict=True))
         self._zeros: dict[TensorType, Value] = {}
 
-    def add(self, row: int, y: Value, found: Sequence[Value | None]) -> None:
+    def add(self, row: int, y: Value, derivatives: Sequence[Value | None]) -> None:
         """The blocks of one row, whose value is y; zeros where there is none."""
-        for (column, x), block in zip(self._wrt, found, strict=True):
+        for (column, x), block in zip(self._wrt, derivatives, strict=True):
             self.results.append((Label(self._kind, (row, column)), self._zero(x, y) if block is None else block))
 
     def _zero(self, x: Value, y: Value) -> Value:

@@ -53,7 +53,7 @@ class VJP(Derivative):
         outputs: Sequence[int] | None = None,
         batched: bool = False,
     ) -> Self:
-        """By default of the last node, by all parameters. Raises BadReference and InvalidField."""
+        """Default to the last node and all parameters. Raises BadReference and InvalidField."""
         asked = outputs_of(program, outputs, last(program))
         matched = _one_for_each("cotangents", "outputs", asked, cotangents)
         return cls(asked, parameters(program, wrt), matched, batched)
@@ -64,7 +64,7 @@ class VJP(Derivative):
         return self.wrt
 
     def fitted(self, values: Mapping[int, Value]) -> Self:
-        """With cotangents of their nodes' types."""
+        """Give the cotangents their nodes' types."""
         return replace(self, cotangents=fitting(self.cotangents, values))
 
     def write_graph(self, scope: Scope) -> Results:
@@ -79,11 +79,11 @@ class VJP(Derivative):
         ]
         scope.begin(self.outputs[-1])
         pairs = [(y, one) for y, (one, _) in zip(outputs, seeds, strict=True)]
-        found = vjp(scope.builder, pairs, nodes)
-        whole = or_zeros(nodes, found)
+        derivatives = vjp(scope.builder, pairs, nodes)
+        whole = or_zeros(nodes, derivatives)
         if count is not None:
             whole = vmap_onto(scope.builder, whole, dict(seeds), count)
-        lost = tuple(node for node, g in zip(self.wrt, found, strict=True) if g is None)
+        lost = tuple(node for node, g in zip(self.wrt, derivatives, strict=True) if g is None)
         return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
 
     def _seed(self, scope: Scope, y: Value, node: int, type: TensorType, count: int | None) -> tuple[Value, Value]:
@@ -117,7 +117,7 @@ class JVP(Call):
 
     @classmethod
     def of_program(cls, program: Program, tangents: GivenTypes, outputs: Sequence[int] | None = None) -> Self:
-        """By default of the last node. Raises BadReference, and InvalidField for a tangent of what is no leaf."""
+        """Default to the last node. Raises BadReference, and InvalidField for a tangent of a node that is no leaf."""
         asked = outputs_of(program, outputs, last(program))
         for node in distinct("tangents", checked(program, "tangents", [node for node, _ in tangents])):
             if node not in program.leaves:
@@ -138,7 +138,7 @@ class JVP(Call):
         return tuple(node for node, _ in self.tangents)
 
     def fitted(self, values: Mapping[int, Value]) -> Self:
-        """With tangents of their nodes' types."""
+        """Give the tangents their nodes' types."""
         return replace(self, tangents=fitting(self.tangents, values))
 
     def write_graph(self, scope: Scope) -> Results:
@@ -152,8 +152,8 @@ class JVP(Call):
             for x, (node, type) in zip(leaves, self.tangents, strict=True)
         ]
         scope.begin(self.outputs[-1])
-        found = jvp(scope.builder, outputs, moves)
-        whole = or_zeros(outputs, found)
+        derivatives = jvp(scope.builder, outputs, moves)
+        whole = or_zeros(outputs, derivatives)
         return Results([*scope.values(self.outputs), *labelled("tangents", self.outputs, whole)])
 
 
@@ -181,7 +181,7 @@ class HVP(Gradients):
         return cls(base.outputs, base.of, base.wrt, None, _one_for_each("vectors", "wrt", base.wrt, vectors))
 
     def fitted(self, values: Mapping[int, Value]) -> Self:
-        """With vectors of their nodes' types."""
+        """Give the vectors their nodes' types."""
         return replace(self, vectors=fitting(self.vectors, values))
 
     def write_graph(self, scope: Scope) -> Results:
@@ -194,8 +194,8 @@ class HVP(Gradients):
         ]
         gradients = [value for label, value in first.results if label.kind == "gradients"]
         scope.begin(self.of)
-        found = jvp(scope.builder, gradients, moves)
-        whole = or_zeros(nodes, found)
+        derivatives = jvp(scope.builder, gradients, moves)
+        whole = or_zeros(nodes, derivatives)
         return Results([*first.results, *labelled("hvp", self.wrt, whole)], first.disconnected)
 
 

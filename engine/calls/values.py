@@ -1,4 +1,4 @@
-"""Values, and gradients: the two calls that most clients need."""
+"""Calls that a program answers for one example: values, gradients, products with Jacobian and Hessian, matrices."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Values(Call):
 
     @classmethod
     def of_program(cls, program: Program, outputs: Sequence[int] | None = None) -> Self:
-        """By default of the last node. Raises BadReference and InvalidField."""
+        """Default to the last node. Raises BadReference and InvalidField."""
         return cls(outputs_of(program, outputs, last(program)))
 
     def write_graph(self, scope: Scope) -> Results:
@@ -47,7 +47,7 @@ class Gradients(Call):
         outputs: Sequence[int] | None = None,
         cotangent: TensorType | None = None,
     ) -> Self:
-        """By default of the last node, by all parameters, with the value of `of`.
+        """Default to the last node and all parameters, with the value of `of`.
 
         Raises BadReference, and InvalidField when `wrt` or `outputs` names a node twice, or there is no parameter to
         default to.
@@ -73,9 +73,9 @@ class Gradients(Call):
 
     def write_graph(self, scope: Scope) -> Results:
         """The values, then the gradients. Raises NotDifferentiable, NonScalarOutput, and what a seed gets wrong."""
-        found = self.pull(scope)
-        whole = or_zeros(self.nodes(scope), found)
-        lost = tuple(node for node, g in zip(self.wrt, found, strict=True) if g is None)
+        gradients = self.pull(scope)
+        whole = or_zeros(self.nodes(scope), gradients)
+        lost = tuple(node for node, g in zip(self.wrt, gradients, strict=True) if g is None)
         return Results([*scope.values(self.outputs), *labelled("gradients", self.wrt, whole)], lost)
 
     def nodes(self, scope: Scope) -> list[Value]:

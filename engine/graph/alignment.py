@@ -1,4 +1,4 @@
-"""Alignment of arrays: they begin at multiples of what is a line of the cache, and the widest vector."""
+"""Alignment of arrays: each begins at a multiple of a cache line, which is also the widest vector."""
 
 from __future__ import annotations
 

@@ -74,25 +74,20 @@ class Attr:
         return kind.bound(value)
 
     def absent(self, name: str) -> Any:
-        """What holds where a node does not state it. Raises BadAttribute."""
+        """Return the value for a node that does not state it. Raises BadAttribute."""
         if self.required:
             raise BadAttribute(f"attribute {name} is required", expected=name, got="nothing")
         return self.default
 
 
 def _bad(name: str, wanted: str, value: Any) -> BadAttribute:
-    got = _shown(value)
+    is_list = isinstance(value, (list, tuple))  # of which the first entries are shown
+    got = printable(f"[{', '.join(map(_shown, value[:64]))}]") if is_list else _shown(value)
     return BadAttribute(f"attribute {name} must be {wanted}, but is {got}", expected=wanted, got=got)
 
 
 def _shown(value: Any) -> str:
-    """`value` as a message shows it, at a cost that does not grow with it."""
-    if isinstance(value, (list, tuple)):
-        return printable(f"[{', '.join(map(_shown_alone, value[:64]))}]")
-    return _shown_alone(value)
-
-
-def _shown_alone(value: Any) -> str:
+    """A value, or an entry of a list, as a message shows it: at a cost that does not grow with it."""
     if isinstance(value, (list, tuple)):
         return "[…]"
     if isinstance(value, str):
@@ -181,5 +176,5 @@ def _meant(name: str, declared: Iterable[str]) -> str | None:
 
 
 def keyed(attrs: Mapping[str, Any]) -> tuple[tuple[str, Hashable], ...]:
-    """What tells attributes from others: their names, in order, and the keys of their values."""
+    """Return a key that tells attributes apart: their names, in order, and the keys of their values."""
     return tuple([(name, key(value)) for name, value in attrs.items()])

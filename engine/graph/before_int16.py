@@ -1,4 +1,4 @@
-"""Graphs of opset 1 have no int16: there, int8 with uint8 is int32, whatever the dtypes are since."""
+"""Graphs of opset 1 have no int16: there, int8 with uint8 is int32."""
 
 from __future__ import annotations
 

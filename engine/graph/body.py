@@ -64,13 +64,13 @@ class Body(Callee):
         return tuple([self.graph.nodes[i].type for i in self.graph.outputs])
 
     def typed(self, types: Sequence[TensorType]) -> Self:
-        """Itself, which is typed already. Raises TypeError for other types: the mistake of a rule."""
+        """Return the body, which is typed already. Raises TypeError for other types: the mistake of a rule."""
         if tuple(types) != self.inputs:
             raise TypeError(f"a body of {_listed(self.inputs)} is used on {_listed(types)}")
         return self
 
     def made(self, name: Hashable, make: Callable[[], _Made]) -> _Made:
-        """What `make` makes of it, once for each name."""
+        """Return what `make` makes of it, once for each name."""
         if name not in self._known:
             self._known[name] = make()
         return cast("_Made", self._known[name])

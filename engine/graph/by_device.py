@@ -1,4 +1,4 @@
-"""Kernels found in a table by device: one that all array modules run, and others where a device has a better one."""
+"""Tables of kernels by device."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class DeviceFunction(Generic[_P, _Result]):
         return _entering(self.table, device)
 
     def __call__(self, run: RunContext, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
-        """What the device's kernel makes of it."""
+        """Run the device's kernel."""
         return self.table.get(run.device, self.general)(run, *args, **kwargs)
 
 
@@ -58,7 +58,7 @@ class DeviceMethod(Generic[_Self, _P, _Result]):
         return self if op is None else MethodType(self, op)
 
     def __call__(self, op: _Self, run: RunContext, /, *args: _P.args, **kwargs: _P.kwargs) -> _Result:
-        """What the device's kernel makes of it."""
+        """Run the device's kernel."""
         return self.table.get(run.device, self.general)(op, run, *args, **kwargs)
 
 

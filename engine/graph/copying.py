@@ -1,4 +1,4 @@
-"""Copies of views: NumPy's own, and for what lies across its rows, one in strips, so that lines stay in the cache."""
+"""Copies of views: NumPy's own, and in strips for a transposed array, so that cache lines are read once."""
 
 from __future__ import annotations
 

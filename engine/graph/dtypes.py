@@ -67,7 +67,7 @@ _BY_NAME: Final = {element.name: element for element in ELEMENT_TYPES}
 
 @lru_cache(maxsize=1024)
 def element_type(dtype: np.dtype[Any]) -> ElementType | None:
-    """What is known of a dtype, in either byte order; None of one that is not the opset's."""
+    """Return the properties of a dtype, in either byte order; None if the opset has no such dtype."""
     return _BY_NAME.get(dtype.name)
 
 

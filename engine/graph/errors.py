@@ -205,11 +205,11 @@ class DeadlineExceeded(EngineError):
     code = "deadline_exceeded"
 
     def at(self, node: int, op: str, label: str | None = None) -> Self:
-        """Itself: the node that was being looked at when the time was up is no more to blame than any other."""
+        """Return the error as it is: the node at hand when the time was up is no more to blame than any other."""
         return self
 
     def within(self, function: int, node: int, op: str, label: str | None = None) -> Self:
-        """Itself, as `at`."""
+        """Return the error as it is, as `at` does."""
         return self
 
 

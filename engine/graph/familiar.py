@@ -1,4 +1,4 @@
-"""Names that other systems have for ops and attributes, to suggest ours: `familiar_names.toml`, read when needed.
+"""Names that other systems have for ops and attributes, to suggest ours: `familiar_names.toml`, read on first use.
 
 These are no aliases: a request that uses one is refused, and told the name to use.
 """
@@ -30,18 +30,18 @@ def familiar_systems() -> Mapping[str, str]:
 @cache
 def familiar_ops() -> tuple[Familiar, ...]:
     """Every name of an op, in the table's order."""
-    return tuple(_entry(op, name, said) for op, names in _table()["ops"].items() for name, said in names.items())
+    return tuple(
+        Familiar(name, op, tuple(systems.split(", ")), note)
+        for op, names in _table()["ops"].items()
+        for name, said in names.items()
+        for systems, _, note in [said.partition(": ")]
+    )
 
 
 def familiar_attributes() -> Mapping[str, Sequence[str]]:
     """Names of attributes, and for each the ones of ours that it may stand for, the likeliest first."""
     names: Mapping[str, Sequence[str]] = _table()["attributes"]
     return names
-
-
-def _entry(op: str, name: str, said: str) -> Familiar:
-    systems, _, note = said.partition(": ")
-    return Familiar(name, op, tuple(systems.split(", ")), note)
 
 
 @cache

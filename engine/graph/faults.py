@@ -1,4 +1,4 @@
-"""All that is wrong with something in one answer, instead of one thing at a time."""
+"""Collection of errors, so that one answer names all that is wrong."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Faults:
         self._where: tuple[int, str, str | None] | None = None
 
     def at(self, node: int, op: str, label: str | None = None) -> Self:
-        """Itself, for what is found inside the next `with`."""
+        """Name the place of errors inside the next `with`."""
         self._where = (node, op, label)
         return self
 

@@ -1,4 +1,4 @@
-"""Identity of a graph: a canonical text, and its hash.
+"""Identity of a program: a canonical text, and its hash.
 
 The text is JSON without spaces, its keys sorted: `{"nodes":[…],"opset":1}`. A node has `op` (the canonical name) and,
 where they are not empty, `operands` and `attrs`. Attributes at their default are left out, and so are names. The kind
@@ -12,7 +12,6 @@ import json
 from hashlib import sha256
 from typing import Any
 
-from engine.graph.attributes import Attr
 from engine.graph.kinds import key
 from engine.graph.program import Program
 
@@ -51,20 +50,15 @@ def _nodes(part: Program) -> list[dict[str, Any]]:
 
 def _node(program: Program, i: int) -> dict[str, Any]:
     statement, bound = program.statements[i], program.attrs[i]
-    declared = statement.op.attrs
-    attrs = {
-        name: declared[name].definition.canonical(value)
-        for name, value in bound.items()
-        if not _is_default(value, declared[name])
-    }
+    attrs = {}
+    for name, value in bound.items():
+        attr = statement.op.attrs[name]
+        # Types are compared first: no tensor has a default, and to hash one would take as long as to name it.
+        if type(value) is not type(attr.default) or key(value) != key(attr.default):
+            attrs[name] = attr.definition.canonical(value)
     node: dict[str, Any] = {"op": statement.op.name}
     if statement.operands:
         node["operands"] = statement.operands
     if attrs:
         node["attrs"] = attrs
     return node
-
-
-def _is_default(value: Any, attr: Attr) -> bool:
-    """By type first: no tensor has a default, and to hash it would take as long as to name it."""
-    return type(value) is type(attr.default) and key(value) == key(attr.default)

@@ -1,4 +1,9 @@
-"""Inference: the canonical attributes of an op on operands of some types, its result's types, and what it takes."""
+"""Inference: an op's canonical attributes on operands of given types, the types of its results, and its cost.
+
+Graphs repeat the same few nodes, within a graph and from one graph to the next. So results of rules are cached for the
+whole process, under the op, the operands' types and the attributes: an attribute's key tells types and bits apart (1,
+1.0 and True differ), and attributes that are large are not cached. Nodes that repeat one another share what is cached.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +38,8 @@ def _infer(op: Definition, types: tuple[Any, ...], stated: Mapping[str, Any]) ->
         op.check_operands(types)
     full = complete(op.name, op.attrs, stated) if stated or op.attrs else {}
     canonical = op.canonical(full, *types)
-    found = op.infer(*types, **canonical)
-    results = found if isinstance(found, tuple) else (found,)
+    result = op.infer(*types, **canonical)
+    results = result if isinstance(result, tuple) else (result,)
     op.check_connection(types, results)
     return Inferred(Stated(canonical), results)
 

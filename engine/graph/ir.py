@@ -49,7 +49,7 @@ class Origin(NamedTuple):
     inner: Any = None  # Origin | None: no tuple of names may name itself
 
     def containing(self, inner: Origin | None) -> Origin:
-        """Itself, of a node of a function that was written in the place of this one."""
+        """Return this origin for a node of a function that was written in the place of this one."""
         return self._replace(inner=inner if self.inner is None else self.inner.containing(inner))
 
 
@@ -100,7 +100,7 @@ class Node(NamedTuple):
         return cast("View", self.op) if self.op.is_view else None
 
     def work(self, types: Sequence[ResultTypes]) -> Work:
-        """What it takes on operands of these `types`, by node. Raises TypeError where it does not compute."""
+        """Return its work on operands of these `types`, by node. Raises TypeError if it does not compute."""
         out: ResultTypes = self.types if self.op.several else self.types[0]
         return work(self.kernel, (out, *[types[i] for i in self.operands]), self.attrs)
 
@@ -119,24 +119,24 @@ _NO_WORK: Final = Work(0, 0)
 
 
 def works(nodes: Iterable[Node], types: Sequence[ResultTypes]) -> list[Work]:
-    """What each node takes on operands of these `types`, by node; nothing for a leaf.
+    """Return the work of each node on operands of these `types`, by node; nothing for a leaf.
 
     Nodes that say the same share their attributes and types, as objects: most are told by these, without a look into
     them. Raises TypeError where one does not compute.
     """
     known: dict[tuple[int, ...], Work] = {}
-    found, type_of = [], types.__getitem__
+    all_work, type_of = list[Work](), types.__getitem__
     for node in nodes:
         op, operands, attrs, results, _ = node
         if op.is_leaf:
-            found.append(_NO_WORK)
+            all_work.append(_NO_WORK)
             continue
         told = (id(op), id(attrs), id(results), *map(id, map(type_of, operands)))
         taken = known.get(told)
         if taken is None:
             taken = known[told] = node.work(types)
-        found.append(taken)
-    return found
+        all_work.append(taken)
+    return all_work
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +149,7 @@ class Graph:
 
     @property
     def feeds(self) -> dict[Hashable, int]:
-        """Where each fed value enters."""
+        """Map the key of each fed value to its leaf."""
         return {node.attrs["feed"]: i for i, node in enumerate(self.nodes) if node.is_leaf}
 
     def rewritten(self, nodes: Iterable[Node], outputs: Iterable[int]) -> Graph:
@@ -264,7 +264,7 @@ class Builder:
         return Value(self, index, self.nodes[index].types[0])
 
     def graph(self, outputs: Sequence[Value]) -> Graph:
-        """What has been written, as a graph with these outputs."""
+        """Return the nodes written so far, as a graph with these outputs."""
         return Graph(tuple(self.nodes), tuple(v.index for v in outputs), self.registry)
 
 

@@ -141,7 +141,7 @@ class Deadline:
 
     @property
     def report(self) -> RunReport:
-        """What is known of the last run on it."""
+        """Report of the last run on it."""
         return RunReport(self.tier, self.precision)
 
     def ran(self, tier: RunTier) -> None:

@@ -1,8 +1,4 @@
-"""Memory of what rules make of types and attributes, for the whole process: bounded, and exact about numbers.
-
-Graphs say the same few things over and over, each in itself and one after the other. What is remembered is shared by
-the nodes that say the same, and never changed.
-"""
+"""Cache of what rules make of types and attributes: bounded, and exact about numbers."""
 
 from __future__ import annotations
 
@@ -31,7 +27,7 @@ class Stated(dict[str, Any]):
 
 
 def attributes_key(attrs: Mapping[str, Any]) -> Hashable:
-    """What tells attributes apart: known already, but for what is large."""
+    """Return a key that tells attributes apart: known already, unless they are large."""
     known = attrs.key if isinstance(attrs, Stated) else None
     return keyed(attrs) if known is None else known
 
@@ -60,7 +56,7 @@ class Memory(Generic[_Made]):
         return len(self.known)
 
     def __call__(self, op: Definition, types: tuple[Any, ...], attrs: Mapping[str, Any]) -> _Made:
-        """What was made, now or before. Raises what `make` raises."""
+        """Return what was made, now or before. Raises what `make` raises."""
         said = attrs.key if isinstance(attrs, Stated) else _key(attrs) if attrs else ()
         if said is None or op.several or len(types) > LONGEST_REMEMBERED or tuple in map(type, types):
             return self._make(op, types, attrs)
@@ -75,7 +71,7 @@ class Memory(Generic[_Made]):
 
 
 def _key(attrs: Mapping[str, Any]) -> tuple[Hashable, ...] | None:
-    """What tells these attributes from others; None where they are large, or not of the kinds that are remembered."""
+    """Return a key that tells attributes apart; None if they are large, or of a kind that is not cached."""
     if not all(map(is_remembered, attrs.values())):
         return None
     return keyed(attrs)

@@ -1,4 +1,4 @@
-"""The name that a person may have meant: the nearest of those that there are, or none."""
+"""The nearest of the known names, for a name that is probably misspelt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ LOOKED_AT: Final = 64
 
 
 def plain(name: str) -> str:
-    """What names are compared by: without the prefix (`torch.`), case and underscores. At most LOOKED_AT characters."""
+    """Return a name without prefix (`torch.`), case and underscores, to compare by. At most LOOKED_AT characters."""
     return name[:LOOKED_AT].replace("::", ".").rpartition(".")[2].replace("_", "").lower()
 
 
@@ -24,7 +24,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     name, known = name[:LOOKED_AT], sorted(known)
     allowed = min(len(name) // 3, 3)
     slips = [
-        (_slips(name, other), not _begins(name, other), len(other) < len(name), other)
+        (_edits(name, other) + (name[:1] != other[:1]), not _begins(name, other), len(other) < len(name), other)
         for other in known
         if abs(len(other) - len(name)) <= allowed
     ]
@@ -33,10 +33,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return best
     begun = [(-min(len(name), len(other)), len(other), other) for other in known if _begins(name, other)]
     return min(begun)[-1] if begun else None
-
-
-def _slips(name: str, other: str) -> int:
-    return _edits(name, other) + (name[:1] != other[:1])
 
 
 def _begins(name: str, other: str) -> bool:

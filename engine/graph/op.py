@@ -126,7 +126,7 @@ class Definition(ABC):
         return None
 
     def narrowed(self, attrs: Mapping[str, Any], operands: int, read: Set[int]) -> Narrowed:
-        """What is left where only these results are read, at least one.
+        """Return the rest of a node if only these results are read, at least one.
 
         Asked of ops that `narrows`; raises TypeError for others.
         """
@@ -204,7 +204,7 @@ class Definition(ABC):
             raise _miscounted(self.operands, least, most, count)
 
     def operand_name(self, i: int) -> str:
-        """What operand `i` is called in messages."""
+        """Name of operand `i` in messages."""
         return self.operands[min(i, len(self.operands) - 1)].rstrip("?.")
 
     def __repr__(self) -> str:
@@ -359,12 +359,12 @@ class View(Op):
     def as_copies(
         self, xp: Namespace, operands: Sequence[Array], out: Any, attrs: Mapping[str, Any]
     ) -> Sequence[tuple[Array, Array]] | None:
-        """One, of the view."""
+        """Return one copy, of the view."""
         (x,) = operands
         return [(out.reshape(x.shape), x)] if self.reshapes else [(out, self.view(xp, x, **attrs))]
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """None: nothing is computed."""
+        """Return 0: nothing is computed."""
         return 0
 
 

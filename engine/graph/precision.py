@@ -1,4 +1,4 @@
-"""Precision: how products and convolutions may read float32 operands on a card. Formats, from the most exact on."""
+"""Precision: how products and convolutions may read float32 operands on a GPU."""
 
 from __future__ import annotations
 

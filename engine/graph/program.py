@@ -1,4 +1,9 @@
-"""A client's graph as it was written: ops and references checked, types not yet known."""
+"""A client's graph as it was written: ops and references checked, types not yet known.
+
+A `Program` is checked once and built for each combination of feed types: `build` infers the types of the nodes that the
+answer needs and writes them into a `Builder`. Its functions are typed where they are used, once for the same types.
+`graph_id` names a program by the hash of its canonical text.
+"""
 
 from __future__ import annotations
 
@@ -92,7 +97,7 @@ class Program:
 
     @property
     def _statements_of_functions(self) -> int:
-        """None of a function, which has those before it, as the graph has them: what is many is not counted again."""
+        """Count the statements of a graph's functions; 0 for a function, as the graph counts those before it."""
         return sum(len(function.statements) for function in self.functions) if self.index is None else 0
 
     def located(self, error: EngineError, node: int) -> EngineError:
@@ -159,7 +164,7 @@ class Program:
     def used(
         self, types: Mapping[int, TensorType], roots: Sequence[int], deadline: Deadline = NO_DEADLINE
     ) -> dict[int, TensorType]:
-        """Of feeds of these types, those that `roots` need; the others are checked by what their leaves declare.
+        """Return the feeds that `roots` need; the others are checked by what their leaves declare.
 
         Raises MissingFeed, UnexpectedFeed for what is no leaf, and for a feed that is not needed ShapeMismatch and
         DtypeMismatch.
@@ -352,7 +357,7 @@ class Function(Program):
         return len(self.needed(self.outputs)) + _inlined(self.called(self.outputs))
 
     def build_body(self, types: Sequence[TensorType], typing: FunctionTyping) -> Body:
-        """Itself, for operands of these types. Raises what `build` does, naming its nodes."""
+        """Return the function as a body, for operands of these types. Raises what `build` does, naming its nodes."""
         values = self.values_for(types, typing)
         builder = values.builder
         places = {leaf: place for place, leaf in enumerate(self.leaves)}
@@ -426,7 +431,7 @@ class FunctionCounting(FunctionTyping):
         self._further = 0
 
     def body(self, index: int, types: tuple[TensorType, ...]) -> Body:
-        """As its parent, the first time. Raises AnotherUse, or TooManyNodes."""
+        """Type a function the first time that it is used. Raises AnotherUse later, or TooManyNodes."""
         use = (index, types)
         if self._typing.has(use) or index not in self._typed:
             self._typed.add(index)

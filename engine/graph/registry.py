@@ -28,31 +28,25 @@ class Registry:
         return None if name is None else self.ops[name]
 
     def get(self, spelling: str) -> Definition:
-        """As `find`. Raises UnknownOp with the op that may be meant."""
+        """Return the op of this name, as `find`. Raises UnknownOp with the op that may be meant."""
         op = self.find(spelling)
-        if op is None:
-            raise self._unknown(spelling)
-        return op
+        if op is not None:
+            return op
+        hint, shown = self.hint(spelling) or "GET /v1/ops lists all ops", printable(spelling)
+        raise UnknownOp(f"there is no op called “{shown}”; {hint}", expected="the name or an alias of an op", got=shown)
 
     def hint(self, spelling: str) -> str | None:
         """Return “did you mean silu?” for a name that `find` does not know, or None if none is near."""
         return self._spellings.hint(spelling)
 
-    def _unknown(self, spelling: str) -> UnknownOp:
-        hint = self.hint(spelling) or "GET /v1/ops lists all ops"
-        shown = printable(spelling)
-        return UnknownOp(
-            f"there is no op called “{shown}”; {hint}", expected="the name or an alias of an op", got=shown
-        )
-
 
 def _unique(pairs: Iterable[tuple[str, Definition]]) -> dict[str, Definition]:
-    found: dict[str, Definition] = {}
+    ops: dict[str, Definition] = {}
     for name, op in pairs:
-        if name in found:
-            raise ValueError(f"two ops are called {name}: {found[name]!r} and {op!r}")
-        found[name] = op
-    return found
+        if name in ops:
+            raise ValueError(f"two ops are called {name}: {ops[name]!r} and {op!r}")
+        ops[name] = op
+    return ops
 
 
 def _attribute_kinds(ops: Iterable[Definition]) -> dict[str, AttributeKind]:

@@ -1,4 +1,4 @@
-"""A rule of simplification, as the op declares it whose nodes it rewrites."""
+"""A rule of simplification, declared by the op whose nodes it rewrites."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Context of a run: what a kernel is given beside its arrays."""
+"""Context of a run: what a kernel is given beside its arrays, and the kernels that are looked up by its device.
+
+A kernel is a function of a `RunContext` and arrays. `DeviceFunction` and `DeviceMethod` are tables of such kernels: one
+for any array module, and others for devices that have a better one; `copying` is the first of them.
+"""
 
 from __future__ import annotations
 

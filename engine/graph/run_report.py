@@ -1,4 +1,4 @@
-"""Report of a run: what an executor tells of it to those who asked for it."""
+"""Report of a run: how much of it compiled kernels did, and how exactly its products read float32 operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Share of a run that compiled kernels did: as it is told to those who asked for the run."""
+"""Share of a run that compiled kernels did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample operands: what an op states about its own domain, and what the contract tests are derived from."""
+"""Samples and truths: what an op states about its own domain and its own values, for the contract tests."""
 
 from __future__ import annotations
 

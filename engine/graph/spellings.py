@@ -1,4 +1,7 @@
-"""Spellings of ops: canonical names, aliases, and suggestions for names that are neither."""
+"""Spellings of ops: canonical names, aliases, and suggestions for names that are neither.
+
+No ops are loaded for it: a process that only shows messages needs it, too.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A statement: one node as a client wrote it, and what can be said of it before types are known."""
+"""A statement: one node as a client wrote it, the checks that need no types, and where its value is written."""
 
 from __future__ import annotations
 

@@ -118,7 +118,7 @@ class Strided(TensorType):
 
     @property
     def strides(self) -> tuple[int, ...]:
-        """As given."""
+        """Return the given strides."""
         return self._strides
 
     @property
@@ -139,7 +139,7 @@ def _traits(dtype: DType) -> tuple[int, bool, bool, bool]:
 
 @lru_cache(maxsize=1024)
 def dtype_name(dtype: DType) -> str:
-    """What NumPy calls a dtype, which takes it as long as to add two small arrays."""
+    """Return NumPy's name of a dtype, which takes NumPy as long as to add two small arrays."""
     return dtype.name
 
 
@@ -229,11 +229,11 @@ def normalise_axes(axes: Sequence[int] | None, ndim: int, attribute: str = "axes
     """
     if not axes:
         return tuple(range(ndim))
-    found = tuple(normalise_axis(a, ndim, attribute) for a in axes)
-    if len(set(found)) != len(found):
+    normalised = tuple(normalise_axis(a, ndim, attribute) for a in axes)
+    if len(set(normalised)) != len(normalised):
         got = show_shape(axes)
         raise BadAttribute(f"{attribute} names an axis twice: {got}", expected="distinct axes", got=got)
-    return found
+    return normalised
 
 
 def require_type(got: TensorType, wanted: TensorType, what: str, operand: int | None = None) -> None:

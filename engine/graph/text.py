@@ -11,13 +11,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from engine.graph.ir import Builder, Graph, Node, Value
-from engine.graph.kinds.kind import AttributeKind
 from engine.graph.registry import Registry
 from engine.graph.tensor_type import TensorType
 
@@ -43,22 +41,19 @@ def print_outputs(outputs: Sequence[int]) -> str:
 
 
 def _print_attrs(node: Node) -> str:
-    said = {name: _plain(node, name, v) for name, v in node.attrs.items() if not _goes_without_saying(node, name, v)}
-    return f" {json.dumps(said)}" if said else ""
-
-
-def _goes_without_saying(node: Node, name: str, value: Any) -> bool:
-    """Whether it is the default of an attribute that an op has gained since."""
-    return not node.is_leaf and node.op.attrs[name].since > 1 and value == node.op.attrs[name].default
+    if node.is_leaf:  # where it is fed from, which is no attribute of the op
+        return f" {json.dumps(dict(node.attrs))}" if node.attrs else ""
+    printed = {}
+    for name, value in node.attrs.items():
+        attr = node.op.attrs[name]
+        # The default of an attribute that an op has gained since goes without saying.
+        if attr.since == 1 or value != attr.default:
+            printed[name] = None if value is None else attr.definition.printed(value)
+    return f" {json.dumps(printed)}" if printed else ""
 
 
 def _references(indices: Sequence[int]) -> str:
     return ", ".join(f"%{i}" for i in indices)
-
-
-def _plain(node: Node, name: str, value: Any) -> Any:
-    """Absence as such, and where a leaf is fed from, which is no attribute of the op."""
-    return value if value is None or node.is_leaf else node.op.attrs[name].definition.printed(value)
 
 
 def parse_graph(text: str, registry: Registry) -> Graph:
@@ -69,27 +64,25 @@ def parse_graph(text: str, registry: Registry) -> Graph:
     *lines, last = [line.strip() for line in text.strip().splitlines() if line.strip()]
     builder = Builder(registry)
     for number, line in enumerate(lines):
-        found = _LINE.fullmatch(line)
-        if found is None or int(found["id"]) != number:
+        match = _LINE.fullmatch(line)
+        if match is None or int(match["id"]) != number:
             raise ValueError(f"line {number}: expected “%{number} = op(…) {{…}} : type”, but got “{line}”")
-        value = _parse_node(builder, found)
-        stated, inferred = found["types"], ", ".join(map(str, value.node.types))
+        value = _parse_node(builder, match)
+        stated, inferred = match["types"], ", ".join(map(str, value.node.types))
         if stated != inferred:
             raise ValueError(f"line {number}: states {stated}, but the op gives {inferred}")
     return builder.graph([builder.value(i) for i in _parse_references(last.removeprefix("return"))])
 
 
-def _parse_node(builder: Builder, found: re.Match[str]) -> Value:
-    attrs, type = json.loads(found["attrs"] or "{}"), _parse_type(found["types"])
-    op = builder.registry.ops[found["op"]]
+def _parse_node(builder: Builder, match: re.Match[str]) -> Value:
+    attrs, type = json.loads(match["attrs"] or "{}"), _parse_type(match["types"])
+    op = builder.registry.ops[match["op"]]
     if op.is_leaf:
         return builder.leaf(type, attrs["feed"], op.name)
-    operands = [builder.value(i) for i in _parse_references(found["operands"] or "")]
-    return builder.emit(op, operands, _parse_attrs(attrs, type, builder.registry.attributes))
-
-
-def _parse_attrs(attrs: Mapping[str, Any], type: TensorType, kinds: Mapping[str, AttributeKind]) -> dict[str, Any]:
-    return {name: None if v is None else kinds[name].parsed(v, type) for name, v in attrs.items()}
+    operands = [builder.value(i) for i in _parse_references(match["operands"] or "")]
+    kinds = builder.registry.attributes
+    bound = {name: None if value is None else kinds[name].parsed(value, type) for name, value in attrs.items()}
+    return builder.emit(op, operands, bound)
 
 
 def _parse_references(text: str) -> list[int]:
@@ -97,7 +90,7 @@ def _parse_references(text: str) -> list[int]:
 
 
 def _parse_type(text: str) -> TensorType:
-    found = _TYPE.match(text)
-    if found is None:
+    match = _TYPE.match(text)
+    if match is None:
         raise ValueError(f"expected a type such as float64[2,3], but got “{text}”")
-    return TensorType(tuple(int(e) for e in found["shape"].split(",") if e), np.dtype(found["dtype"]))
+    return TensorType(tuple(int(e) for e in match["shape"].split(",") if e), np.dtype(match["dtype"]))

@@ -1,4 +1,4 @@
-"""Truths: what is known of an op from elsewhere. Neither its kernel nor its gradient rule has a part in them."""
+"""Truths: values and gradients that were found without the op's kernel and its gradient rule."""
 
 from __future__ import annotations
 

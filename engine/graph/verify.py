@@ -10,14 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, MutableSet, Sequence
 from typing import Any, Final, NamedTuple
 
-from engine.graph.attributes import Attr
 from engine.graph.dtypes import element_type
 from engine.graph.errors import EngineError
 from engine.graph.ir import Graph, Node
 from engine.graph.kinds import key
 from engine.graph.memory import Stated
 from engine.graph.op import Composite, Kernel
-from engine.graph.tensor_type import TensorType
 from engine.graph.text import print_node, print_outputs
 
 
@@ -60,18 +58,18 @@ class _Place(NamedTuple):
 
     @property
     def operands(self) -> list[Any]:
-        """What rules are told of the operands: a type each, or several."""
+        """Types of the operands: one each, or several."""
         operands = map(self.graph.nodes.__getitem__, self.node.operands)
         return [x.types if x.op.several else x.types[0] for x in operands]
 
     @property
     def statement(self) -> Hashable | None:
-        """What the node says, whatever the graph."""
+        """Statement of the node, whatever the graph."""
         return _statement(self.node, self.operands)
 
 
 def _statement(node: Node, operands: Sequence[Any]) -> Hashable | None:
-    """All that the op is compared with, and the op; None where it is long, or of one graph alone."""
+    """Return the op and all that it is compared with; None if that is long, or of one graph alone."""
     op, _, stated, types, _ = node
     if op.is_leaf:
         return op, tuple(operands), tuple(stated), types  # whatever it is fed under
@@ -136,7 +134,7 @@ def _operands(at: _Place) -> str | None:
 
 
 def _origin(at: _Place) -> str | None:
-    """None, or a client's node with an op of the registry."""
+    """Check that it is None, or a client's node with an op of the registry."""
     origin = at.node.origin
     if origin is None or (origin.node >= 0 and origin.op in at.graph.registry.ops):
         return None
@@ -145,21 +143,15 @@ def _origin(at: _Place) -> str | None:
 
 def _types(at: _Place) -> str | None:
     """Types of the opset."""
-    for type in at.node.types:
-        if not _is_type(type):
-            return f"{type} is no type of the opset"
+    for result in at.node.types:
+        are_extents = all(type(extent) is int and extent >= 0 for extent in result.shape)
+        if not are_extents or element_type(result.dtype) is None:
+            return f"{result} is no type of the opset"
     return None
 
 
-def _is_type(found: TensorType) -> bool:
-    for extent in found.shape:
-        if type(extent) is not int or extent < 0:
-            return False
-    return element_type(found.dtype) is not None
-
-
 def _signature(at: _Place) -> str | None:
-    """As many operands, and of the dtypes, as the op takes."""
+    """Check number and dtypes of the operands."""
     try:
         at.node.op.check_operands(at.operands)
     except EngineError as error:
@@ -168,21 +160,20 @@ def _signature(at: _Place) -> str | None:
 
 
 def _attributes(at: _Place) -> str | None:
-    """All that the op has, in its order, in the form that rules receive; for a leaf, where its value comes from."""
+    """Check that there are all attributes, in the op's order and the form that rules receive; for a leaf, its feed."""
     node = at.node
     wanted = ["feed"] if node.is_leaf else list(node.op.attrs)
     if list(node.attrs) != wanted:
         return f"its attributes are {', '.join(node.attrs) or 'none'}, but the op has {', '.join(wanted) or 'none'}"
     for name, attr in {} if node.is_leaf else node.op.attrs.items():
-        if not _is_of_kind(attr, node.attrs[name]):
-            return f"attribute {name} is no {attr.kind} in the form that rules receive: {node.attrs[name]!r:.64}"
+        value = node.attrs[name]
+        if value is None:
+            is_of_kind = attr.default is None
+        else:
+            is_of_kind = attr.definition.is_bound(value) and (not attr.choices or value in attr.choices)
+        if not is_of_kind:
+            return f"attribute {name} is no {attr.kind} in the form that rules receive: {value!r:.64}"
     return None
-
-
-def _is_of_kind(attr: Attr, value: Any) -> bool:
-    if value is None:
-        return attr.default is None
-    return attr.definition.is_bound(value) and (not attr.choices or value in attr.choices)
 
 
 def _canonical(at: _Place) -> str | None:
@@ -200,7 +191,7 @@ def _canonical(at: _Place) -> str | None:
 
 
 def _inference(at: _Place) -> str | None:
-    """What the op infers anew; for a leaf, any one type."""
+    """Check the types against what the op infers anew; a leaf has any one type."""
     node = at.node
     try:
         inferred = node.type if node.is_leaf else node.op.infer(*at.operands, **node.attrs)

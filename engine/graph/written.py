@@ -1,4 +1,4 @@
-"""Statements as they are written into a builder: where each went, and those that say what one before has said."""
+"""Writing statements into a builder: the values of a program's nodes, and a shortcut for repeated statements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class WrittenValues(Mapping[int, Value]):
     """The values of a program's nodes, as far as these are written; what is kept of each is a number in the builder."""
 
     def __init__(self, builder: Builder, count: int) -> None:
-        """Of so many nodes, none."""
+        """Start with none of so many nodes written."""
         self.builder = builder
         self.numbers = [-1] * count
 

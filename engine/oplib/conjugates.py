@@ -1,6 +1,6 @@
-"""Conjugates, and the real part that is what arrives at a real operand: cotangents of complex numbers.
+"""Functions of values that write no node where nothing would change: conjugate, adjoint, cast, permute, reshape.
 
-The cotangent of z = x + iy is ∂L/∂x + i ∂L/∂y, so that the way back is the adjoint under Re⟨a, b⟩: a holomorphic f
+The cotangent of z = x + iy is ∂L/∂x + i ∂L/∂y, so that reverse mode is the adjoint under Re⟨a, b⟩: a holomorphic f
 pulls g back to g · conj(f′), as in PyTorch. JAX's `grad` is its conjugate.
 """
 

@@ -1,4 +1,4 @@
-"""Axes put in order, and into another shape: nothing is written where nothing changes."""
+"""Axes put in order, and into another shape."""
 
 from __future__ import annotations
 

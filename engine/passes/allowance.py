@@ -1,4 +1,4 @@
-"""Allowance of optimising for one request: the arithmetic of constants that are computed, and time."""
+"""Allowance of one request for optimising: FLOPs of folded constants, and time."""
 
 from __future__ import annotations
 

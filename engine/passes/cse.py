@@ -1,4 +1,4 @@
-"""Common subexpressions: value numbering, so that what is said twice is computed once."""
+"""Common subexpression elimination: merge nodes that compute the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dead code: nodes that no output depends on, and results of loops that nobody reads."""
+"""Dead code elimination: remove nodes that no output depends on, and results of loops that nobody reads."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
 
     Nobody reads a `get_output` of another.
     """
-    found: dict[int, Narrowed] = {}
+    smaller: dict[int, Narrowed] = {}
     nodes, live = list(graph.nodes), set(graph.outputs)
     read: defaultdict[int, set[int]] = defaultdict(set)
     for index in allowance.over(range(len(nodes) - 1, -1, -1)):
@@ -48,18 +48,17 @@ def _narrowed(graph: Graph, allowance: Allowance) -> Sequence[Node]:
             if node.op.narrows and read[index]:
                 less = node.op.narrowed(node.attrs, len(node.operands), read[index])
                 if len(less.operands) < len(node.operands) or len(less.results) < len(node.types):
-                    found[index] = less
-                    node = nodes[index] = _of_less(node, less)
+                    smaller[index] = less
+                    node = nodes[index] = node._replace(
+                        op=less.op or node.op,
+                        operands=tuple([node.operands[i] for i in less.operands]),
+                        attrs=less.attrs,
+                        types=tuple([node.types[k] for k in less.results]),
+                    )
             elif node.op.name == "get_output":
                 read[node.operands[0]].add(node.attrs["index"])
             live.update(node.operands)
-    for index, node in enumerate(nodes if found else ()):
-        if node.op.name == "get_output" and index in live and (made := found.get(node.operands[0])) is not None:
+    for index, node in enumerate(nodes if smaller else ()):
+        if node.op.name == "get_output" and index in live and (made := smaller.get(node.operands[0])) is not None:
             nodes[index] = node._replace(attrs={"index": made.results.index(node.attrs["index"])})
-    return nodes if found else graph.nodes
-
-
-def _of_less(node: Node, less: Narrowed) -> Node:
-    operands = tuple([node.operands[i] for i in less.operands])
-    types = tuple([node.types[k] for k in less.results])
-    return node._replace(op=less.op or node.op, operands=operands, attrs=less.attrs, types=types)
+    return nodes if smaller else graph.nodes

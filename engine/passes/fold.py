@@ -1,4 +1,4 @@
-"""Constant folding: what depends on constants alone is computed once, while planning; small things only."""
+"""Constant folding: compute nodes on constants once, while planning; small ones only."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     """
     foldable = _on_constants(graph, allowance)
     types: list[ResultTypes] = [node.types if node.op.several else node.types[0] for node in graph.nodes]
-    if not foldable or _flops(graph, types, allowance) > allowance.flops:
+    if not foldable or sum([flops for flops, _ in works(allowance.over(graph.nodes), types)]) > allowance.flops:
         return graph
     nodes, values = list(graph.nodes), _Values(graph, types)
     for i in allowance.over(foldable):
@@ -51,20 +51,15 @@ def fold(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
 
 def _on_constants(graph: Graph, allowance: Allowance) -> list[int]:
     """The nodes that depend on constants alone and are none, in their order."""
-    constant, found = set[int](), []
+    constant, foldable = set[int](), []
     for i, node in enumerate(allowance.over(graph.nodes)):
         if not node.operands:
             if not (node.op.is_leaf or node.op.several):
                 constant.add(i)
         elif constant.issuperset(node.operands) and not node.op.several:
             constant.add(i)
-            found.append(i)
-    return found
-
-
-def _flops(graph: Graph, types: Sequence[ResultTypes], allowance: Allowance) -> int:
-    """Of all nodes."""
-    return sum([flops for flops, _ in works(allowance.over(graph.nodes), types)])
+            foldable.append(i)
+    return foldable
 
 
 class _Values:
@@ -84,7 +79,10 @@ class _Values:
         return self._known[i]
 
     def _evaluate(self, node: Node) -> HostArray | None:
-        if node.type.nbytes > self._left or not _is_small(node, self._types):
+        if node.type.nbytes > self._left or node.type.span > MOST_BYTES:
+            return None
+        flops, workspace = node.work(self._types)
+        if flops > MOST_FLOPS or workspace > MOST_BYTES:
             return None
         operands = [value for value in map(self.of, node.operands) if value is not None]
         if len(operands) < len(node.operands):
@@ -97,13 +95,6 @@ class _Values:
             return None
         value.flags.writeable = False
         return value if finite or not node.operands else None
-
-
-def _is_small(node: Node, types: Sequence[ResultTypes]) -> bool:
-    if node.type.span > MOST_BYTES:
-        return False
-    flops, workspace = node.work(types)
-    return flops <= MOST_FLOPS and workspace <= MOST_BYTES
 
 
 def _run_node(node: Node, operands: Sequence[HostArray]) -> HostArray:

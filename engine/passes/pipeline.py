@@ -1,4 +1,8 @@
-"""The passes, in their order, each with a name, a switch and a timing."""
+"""Passes: from a graph to one with the same results and fewer nodes.
+
+Passes run after differentiation, when no node is referred to by the client's name for it any more. `PASSES` has their
+order; each has a name, a switch and a timing.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Algebraic simplification: what differentiation writes down mechanically, said shorter.
+"""Algebraic simplification: apply the rewrite rules that ops declare.
 
-Ops declare the rules; what these may change of a value is said in `engine.rewrites`.
+What a rule may change of a value is said in `engine.rewrites`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     nodes = builder.nodes
     renamed: list[int] = []
     shared, outputs = set[int](), frozenset(graph.outputs)
-    several = _read_by_several(graph)
+    reads = Counter(chain(graph.outputs, chain.from_iterable([node.operands for node in graph.nodes])))
+    several = {i for i, count in reads.items() if count > 1}
     ops = {node.op for node in graph.nodes}
     telling = {op: _telling(op.rewrites, graph.registry) for op in ops}
     if allowance.stops_stay:
@@ -45,15 +46,9 @@ def simplify(graph: Graph, allowance: Allowance = UNBOUNDED) -> Graph:
     return graph.rewritten(nodes, [renamed[i] for i in graph.outputs])
 
 
-def _read_by_several(graph: Graph) -> set[int]:
-    """The nodes that are read more than once, by nodes or as outputs."""
-    reads = Counter(chain(graph.outputs, chain.from_iterable([node.operands for node in graph.nodes])))
-    return {i for i, count in reads.items() if count > 1}
-
-
 @cache
 def _telling(rules: tuple[RewriteRule, ...], registry: Registry) -> frozenset[str] | None:
-    """What an operand must be for any of these rules to find something; None where one is to be tried always."""
+    """Return the ops that an operand must be of for any of these rules to apply; None if one is to be tried always."""
     needs = [rule.needs for rule in rules]
     if None in needs:
         return None
@@ -65,7 +60,7 @@ def _rewritten(node: Node, operands: Sequence[Value], shared: set[int], *, is_ou
     for rule in node.op.rewrites:
         if (is_output and not rule.of_outputs) or (rule.alone is not None and operands[rule.alone].index in shared):
             continue
-        found: Value | None = rule.find(node, operands)
-        if found is not None and found.type == node.type:
-            return found
+        shorter: Value | None = rule.find(node, operands)
+        if shorter is not None and shorter.type == node.type:
+            return shorter
     return None

@@ -1,4 +1,9 @@
-"""Eviction that is fair: who holds what of something bounded, and what goes first where it is too much."""
+"""Fairness between owners who share something bounded: whose turn it is, and who gives way.
+
+An owner is any name that a caller of the engine gives; without one, all belongs to the same. Nothing is set aside for
+anybody: one alone has everything. Turns are dealt by start-time fair queueing, and evictions take from the owner who
+holds most.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +45,7 @@ class FairEviction:
         self._owners: dict[Hashable, list[Hashable]] = {}
 
     def __len__(self) -> int:
-        """How many things there are."""
+        """Count the things."""
         return len(self._owners)
 
     def __contains__(self, key: Hashable) -> bool:
@@ -66,7 +71,7 @@ class FairEviction:
             self._leave(key, owner)
 
     def let_go(self, *, by_size: bool = False) -> Hashable | None:
-        """What goes first, of whoever holds the most things or the largest; None where others still hold that one."""
+        """Evict from whoever holds the most things or the largest; None if others still hold that thing."""
         self._now = self._clock()
         owner = self._greatest(by_size=by_size)
         key = next(iter(self._by_owner[owner].things))
@@ -102,7 +107,7 @@ class FairEviction:
             del self._by_owner[owner]
 
     def _greatest(self, *, by_size: bool) -> Hashable:
-        """Who lets go: whoever has not used anything for long, or else holds most."""
+        """Return the owner who lets go: who has not used anything for long, or else holds most."""
         held = self._by_owner
         idle = min(held, key=lambda each: held[each].used)
         if held[idle].used < self._now - FORGOTTEN:

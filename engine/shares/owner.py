@@ -1,4 +1,4 @@
-"""Owner on whose account the work of this thread goes, from here on."""
+"""The owner that the work of this thread is charged to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _OWNER: Final[ContextVar[Hashable]] = ContextVar("owner", default=None)
 
 
 def charge_to(owner: Hashable) -> None:
-    """What this thread has kept and compiled from now on is this owner's, until it is told of another one."""
+    """Charge what this thread keeps and compiles from now on to this owner, until it is told of another one."""
     if _OWNER.get() != owner:
         _OWNER.set(owner)
 

@@ -1,4 +1,4 @@
-"""Turns where several want the same: whose it is, by what each of them has had."""
+"""Turns: whose item is next, by what each owner has had."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Turns(Generic[_Item]):
         self._sweep_at = _FEW
 
     def __iter__(self) -> Iterator[_Item]:
-        """All of them, by owner."""
+        """Iterate over all items, by owner."""
         return (item for queue in self._queues.values() for item in queue.items)
 
     def put(self, owner: Hashable, item: _Item) -> None:
@@ -52,16 +52,16 @@ class Turns(Generic[_Item]):
         self.count += 1
 
     def first(self, suits: Callable[[_Item], bool] | None = None) -> Hashable:
-        """Whose turn it is, of those whose first item suits; KeyError where there are none."""
+        """Return the owner whose turn it is, of those whose first item suits. Raises KeyError if there are none."""
         waiting = (
             (queue.begins, owner)
             for owner, queue in self._queues.items()
             if queue.items and (suits is None or suits(queue.items[0]))
         )
-        found = min(waiting, key=lambda each: each[0], default=None)
-        if found is None:
+        earliest = min(waiting, key=lambda each: each[0], default=None)
+        if earliest is None:
             raise KeyError("nobody waits")
-        return found[1]
+        return earliest[1]
 
     def next_of(self, owner: Hashable) -> _Item:
         """The first item of an owner who waits."""
@@ -89,17 +89,17 @@ class Turns(Generic[_Item]):
         return self._queues[owner].items.pop()
 
     def charge(self, owner: Hashable, cost: float) -> None:
-        """What an owner took has cost so much more than was charged, or less."""
+        """Charge an owner so much more than before, or less."""
         if queue := self._queues.get(owner):
             queue.begins += cost
 
     def of(self, owner: Hashable) -> int:
-        """How many items an owner waits for."""
+        """Count the items that an owner waits for."""
         queue = self._queues.get(owner)
         return 0 if queue is None else len(queue.items)
 
     def most(self) -> Hashable:
-        """Who waits for the most items."""
+        """Return the owner who waits for the most items."""
         return max(self._queues, key=lambda owner: len(self._queues[owner].items))
 
     def lines(self) -> Iterator[tuple[Hashable, deque[_Item]]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from engine.graph.ir import Builder, Graph, Value
+from collections.abc import Sequence
+
+from engine.graph.ir import Builder, Graph, Node, Value
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.transforms.vjp import vjp_or_zeros
 
@@ -16,12 +18,13 @@ def expand_grad(graph: Graph, limits: Limits | None = None, deadline: Deadline =
     if not any(node.op.name == "grad" for node in graph.nodes):
         return graph
     builder = Builder(graph.registry, limits or Limits(), deadline)
-    return builder.rewrite(
-        graph, lambda node, operands: _gradient(builder, *operands) if node.op.name == "grad" else None
-    )
 
+    def written_out(node: Node, operands: Sequence[Value]) -> Value | None:
+        if node.op.name != "grad":
+            return None
+        y, x, *seeds = operands
+        seed = seeds[0] if seeds else y.full_like(1.0)
+        (gradient,) = vjp_or_zeros(builder, [(y, seed)], [x])
+        return gradient.identity()
 
-def _gradient(builder: Builder, y: Value, x: Value, cotangent: Value | None = None) -> Value:
-    seed = y.full_like(1.0) if cotangent is None else cotangent
-    (gradient,) = vjp_or_zeros(builder, [(y, seed)], [x])
-    return gradient.identity()
+    return builder.rewrite(graph, written_out)

@@ -38,16 +38,16 @@ def jacobian(
 def jacobian_rows(
     builder: Builder, y: Value, wrt: Sequence[Value], chunk_bytes: int, known: Dependence | None = None
 ) -> list[Value | None]:
-    """As `jacobian`, by rows: reverse mode."""
+    """Append `jacobian` by rows: reverse mode."""
     seed = _seed(builder, y.type, "row")
     pulled = vjp(builder, [(y, seed)], wrt, known)
-    found = [g for g in pulled if g is not None]
-    swept = iter(_sweep(builder, found, seed, chunk_bytes) if found else ())
+    products = [g for g in pulled if g is not None]
+    swept = iter(_sweep(builder, products, seed, chunk_bytes) if products else ())
     return [None if g is None else shaped(next(swept), (*y.shape, *x.shape)) for x, g in zip(wrt, pulled, strict=True)]
 
 
 def _columns(builder: Builder, y: Value, x: Value, push: Push, chunk_bytes: int) -> Value | None:
-    """By columns: forward mode."""
+    """Append it by columns: forward mode."""
     seed = _seed(builder, x.type, "column")
     (pushed,) = push([(x, seed)])
     if pushed is None:
@@ -59,7 +59,7 @@ def _columns(builder: Builder, y: Value, x: Value, push: Push, chunk_bytes: int)
 
 
 def _seed(builder: Builder, type: TensorType, name: str) -> Value:
-    """What stands for the unit vectors of the space of `type`; where it has one dimension, the only one itself."""
+    """Append a leaf that stands for the unit vectors of the space of `type`; in one dimension, the only one itself."""
     if type.size == 1:
         return builder.full(type.shape, 1.0, type.dtype)
     return builder.leaf(type, (name, len(builder.nodes)))
@@ -74,7 +74,11 @@ def _sweep(builder: Builder, products: Sequence[Value], seed: Value, chunk_bytes
     if not count:
         return [p.full_like(0.0, (0, *p.shape)) for p in products]
     step = max(1, chunk_bytes // _held(builder, products, seed))
-    chunks = [_chunk(builder, products, seed, start, min(start + step, count)) for start in range(0, count, step)]
+    chunks = []
+    for start in range(0, count, step):
+        stop = min(start + step, count)
+        units = _unit_vectors(builder, seed.type, start, stop)
+        chunks.append(vmap_onto(builder, products, {seed: units}, stop - start))
     return [parts[0] if len(parts) == 1 else parts[0].cat(*parts[1:], axis=0) for parts in zip(*chunks, strict=True)]
 
 
@@ -89,11 +93,6 @@ def _held(builder: Builder, products: Sequence[Value], seed: Value) -> int:
         most = max(most, live)
         live -= sum(size.get(j, 0) for j in {i, *builder.nodes[i].operands} if read.get(j, i) == i)
     return most
-
-
-def _chunk(builder: Builder, products: Sequence[Value], seed: Value, start: int, stop: int) -> list[Value]:
-    units = _unit_vectors(builder, seed.type, start, stop)
-    return vmap_onto(builder, products, {seed: units}, stop - start)
 
 
 def _unit_vectors(builder: Builder, type: TensorType, start: int, stop: int) -> Value:

@@ -56,8 +56,8 @@ def linearise(
     `known` is `vjp`'s.
     """
     dummies = [builder.leaf(y.type, Dummy(y.index, len(builder.nodes))) for y in outputs]
-    found = vjp(builder, list(zip(outputs, dummies, strict=True)), wrt, known)
-    pulled = {x.index: g for x, g in zip(wrt, found, strict=True)}
+    cotangents = vjp(builder, list(zip(outputs, dummies, strict=True)), wrt, known)
+    pulled = {x.index: g for x, g in zip(wrt, cotangents, strict=True)}
 
     def push(tangents: Tangents) -> list[Value | None]:
         seeds = [(g, t) for x, t in tangents if (g := pulled[x.index]) is not None]

@@ -1,8 +1,4 @@
-"""Rules of derivatives, run once for operands of the same types, and from then on copied node by node.
-
-A rule reads types and attributes, never the nodes that have them. So what it writes for one node it writes for every
-other that says the same, and graphs say the same few things over and over.
-"""
+"""Tapes: rules of derivatives, run once for operands of the same types, and from then on copied node by node."""
 
 from __future__ import annotations
 

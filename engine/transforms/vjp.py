@@ -1,4 +1,11 @@
-"""Reverse mode: cotangents travel from outputs back to the nodes asked for, each op emitting its own rule."""
+"""Reverse mode: cotangents travel from outputs back to the nodes asked for, each op emitting its own rule.
+
+`vjp` marks the nodes that lie between outputs and `wrt`, then visits these from the last to the first. At each it has
+the sum of all cotangents that arrived, lets the op's rule emit the cotangents of the operands, and adds these to what
+is there. A gradient is again a graph, so that `grad` nodes within a graph are written out by the same function
+(`expand_grad`). Rules read types and attributes only: what a rule wrote once is kept as a `Tape`, and copied for every
+node that repeats the first.
+"""
 
 from __future__ import annotations
 
@@ -32,37 +39,40 @@ def vjp(
     cotangents = Cotangents(builder, known)
     for output, cotangent in seeds:
         cotangents.add(output.index, cotangent)
-    found: dict[int, Value | None] = {}
+    gradients: dict[int, Value | None] = {}
     origin, tapes = builder.origin, Tapes(builder)
+    # Nodes are visited from the last to the first. What reads a node comes behind it in the list, so that all of its
+    # cotangents have arrived when its turn comes. What rules append stands behind all of these, and is not visited.
     for index, arrived in cotangents:
         if index in targets:
-            found[index] = arrived[0]
+            gradients[index] = arrived[0]
         _pull_back(builder, index, arrived, cotangents, tapes)
     builder.origin = origin
-    return [found.get(x.index) for x in wrt]
+    return [gradients.get(x.index) for x in wrt]
 
 
 def vjp_or_zeros(builder: Builder, seeds: Iterable[tuple[Value, Value]], wrt: Sequence[Value]) -> list[Value]:
-    """As `vjp`, with zeros for nodes without a path."""
+    """Append `vjp`, with zeros for nodes without a path."""
     return or_zeros(wrt, vjp(builder, seeds, wrt))
 
 
-def or_zeros(like: Sequence[Value], found: Sequence[Value | None]) -> list[Value]:
-    """What was found, with zeros like the node where there is no path."""
-    return [x.full_like(0.0) if g is None else g for x, g in zip(like, found, strict=True)]
+def or_zeros(like: Sequence[Value], gradients: Sequence[Value | None]) -> list[Value]:
+    """Replace None by zeros like the node."""
+    return [x.full_like(0.0) if g is None else g for x, g in zip(like, gradients, strict=True)]
 
 
 def _explore(nodes: Sequence[Node], outputs: Iterable[int], targets: set[int], known: Dependence) -> None:
     """Write into `known` which nodes lie between `targets` and `outputs`."""
     first = min(targets, default=len(nodes))
-    found, todo = list[int](), list(outputs)
+    reached, todo = list[int](), list(outputs)
     while todo:
         index = todo.pop()
         if index >= first and index not in known:
             known[index] = False
-            found.append(index)
+            reached.append(index)
             todo += _differentiable_operands(nodes[index])
-    for index in sorted(found):
+    # Operands come first, so that what is known of them decides for the nodes that read them.
+    for index in sorted(reached):
         known[index] = index in targets or any(map(known.get, _differentiable_operands(nodes[index])))
 
 
@@ -118,7 +128,8 @@ def _pull_back(
     node = builder.nodes[index]
     if not _differentiable_operands(node):
         return
-    builder.origin = node.origin and _on_the_way_back(node.origin)
+    origin = node.origin
+    builder.origin = origin and Origin(origin.node, origin.op, True, origin.function, origin.inner)
     for i, g in zip(node.operands, _gradients(builder, index, node, arrived, tapes), strict=True):
         if isinstance(g, Value):
             if builder.nodes[i].types[0].is_differentiable:
@@ -129,15 +140,10 @@ def _pull_back(
                     cotangents.add(i, part, k, index)
 
 
-def _on_the_way_back(origin: Origin) -> Origin:
-    number, op, _, function, inner = origin
-    return Origin(number, op, True, function, inner)
-
-
 def _gradients(
     builder: Builder, index: int, node: Node, arrived: Sequence[Value | None], tapes: Tapes
 ) -> Sequence[Any]:
-    """What the rule of a node writes: copied, where that is known. What arrives is of the type of its result."""
+    """Write what the rule of a node gives: copied, if it has a tape. What arrives is of the type of its result."""
     g = arrived[0]
     if not node.op.several:
         assert g is not None

@@ -30,8 +30,8 @@ def vmap(
     for i, node in enumerate(graph.nodes):
         builder.origin = node.origin
         values.append(_map_node(builder, graph, i, [values[j] for j in node.operands], mapped, size))
-    found = zip(graph.outputs, wanted or (True,) * len(graph.outputs), strict=True)
-    return builder.graph([_with_axis(*values[i], size) if is_wanted else values[i][0] for i, is_wanted in found])
+    asked = zip(graph.outputs, wanted or (True,) * len(graph.outputs), strict=True)
+    return builder.graph([_with_axis(*values[i], size) if is_wanted else values[i][0] for i, is_wanted in asked])
 
 
 def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value, Value], size: int) -> list[Value]:
@@ -51,7 +51,7 @@ def vmap_onto(builder: Builder, outputs: Sequence[Value], mapped: Mapping[Value,
 
 
 def dependents(nodes: Sequence[Node], roots: Iterable[int], on: Set[int]) -> list[int]:
-    """Of what `roots` depend on, themselves included, the nodes that depend on one of `on`; in ascending order."""
+    """Return the nodes that depend on one of `on`, of `roots` and what these depend on; in ascending order."""
     first = min(on, default=len(nodes))
     later = ancestors(
         (i for i in roots if i > first),

@@ -12,6 +12,8 @@ from tests.copied_tree import copy_tree, run
 
 pytestmark = pytest.mark.slow
 
+KINDS = "engine/graph/kinds"
+
 KIND = '''"""Complex numbers, as the tests of a new kind drop them in."""
 
 from __future__ import annotations
@@ -138,7 +140,7 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project, with one file more for the kind, and an op that has it."""
     copy = copy_tree(tmp_path_factory.mktemp("new_kind"))
-    (copy / "engine/graph/kinds/complex_number.py").write_text(KIND, encoding="utf-8")
+    (copy / KINDS / "complex_number.py").write_text(KIND, encoding="utf-8")
     (copy / "engine/ops/turn.py").write_text(OP, encoding="utf-8")
     return copy
 
@@ -198,7 +200,7 @@ def test_the_tests_cover_it(tree: Path) -> None:
 
 
 def test_a_kind_that_forgets_the_sign_of_a_zero_fails(tree: Path) -> None:
-    place = tree / "engine/graph/kinds/complex_number.py"
+    place = tree / KINDS / "complex_number.py"
     place.write_text(
         KIND.replace('return "complex", value.real.hex(), value.imag.hex()', "return value"), encoding="utf-8"
     )

@@ -26,13 +26,10 @@ def _discover() -> Iterator[AttributeKind]:
                 yield cls()
 
 
-def _by_name(kinds: Iterator[AttributeKind]) -> Mapping[str, AttributeKind]:
-    """All kinds, in the order in which people are shown them."""
-    found = sorted(kinds, key=lambda kind: (kind.position, kind.name))
-    return MappingProxyType({kind.name: kind for kind in found})
-
-
-ATTRIBUTE_KINDS: Final = _by_name(_discover())
+#: all kinds by name, in the order in which people are shown them
+ATTRIBUTE_KINDS: Final[Mapping[str, AttributeKind]] = MappingProxyType(
+    {kind.name: kind for kind in sorted(_discover(), key=lambda kind: (kind.position, kind.name))}
+)
 _OWNERS: Final = {form: kind for kind in ATTRIBUTE_KINDS.values() for form in kind.forms}
 
 

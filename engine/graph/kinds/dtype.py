@@ -1,4 +1,4 @@
-"""Dtypes: of a result that its operands do not tell."""
+"""Dtypes of results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class DtypeKind(AttributeKind):
         return isinstance(value, np.dtype) and value.name in DTYPES
 
     def dtype_of(self, value: Any) -> DType:
-        """Itself."""
+        """Return the dtype."""
         named: DType = value
         return named
 

@@ -39,7 +39,7 @@ class AttributeKind(ABC):
 
     @property
     def spelling(self) -> str:
-        """What clients are told that it is."""
+        """Name of the kind for clients."""
         return self.name
 
     # ---------------------------------------------------------------- checked, and verified
@@ -49,7 +49,7 @@ class AttributeKind(ABC):
         """Whether it is one of these values, whatever an attribute asks beyond that."""
 
     def bound(self, stated: Any) -> Any:
-        """What is admitted, in the form that rules receive."""
+        """Return an admitted value in the form that rules receive."""
         return stated
 
     def is_bound(self, value: Any) -> bool:
@@ -71,7 +71,7 @@ class AttributeKind(ABC):
         return value
 
     def printed(self, value: Any) -> Any:
-        """As a graph's text has it: as JSON."""
+        """Return a bound value as JSON, for a graph's text."""
         return self.stated(value)
 
     def parsed(self, printed: Any, type: TensorType) -> Any:
@@ -82,14 +82,14 @@ class AttributeKind(ABC):
 
     @abstractmethod
     def schema(self, tensor: JsonSchema) -> JsonSchema:
-        """What may be sent; `tensor` stands for a tensor's own message."""
+        """Return the JSON Schema of a sent value; `tensor` stands for a tensor's own message."""
 
     def from_wire(self, sent: Any, tensor: Callable[[Any], HostArray]) -> Any:
-        """What was sent, as it is stated; `tensor` reads a tensor's message."""
+        """Return a sent value as stated; `tensor` reads a tensor's message."""
         return sent
 
     def written(self, stated: Any, tensor: Callable[[HostArray], Any]) -> Any:
-        """What is stated, as it is sent; `tensor` writes a tensor's message."""
+        """Return a stated value as sent; `tensor` writes a tensor's message."""
         return stated
 
     # ---------------------------------------------------------------- told apart

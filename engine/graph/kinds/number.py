@@ -1,4 +1,4 @@
-"""Numbers that an op computes with as floats, whatever its operands are."""
+"""Attributes that are numbers, lists of numbers, truth values, names or dtypes."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ class FloatKind(AttributeKind):
         return struct.pack(">d", value).hex()
 
     def key(self, value: Any) -> Hashable:
-        """All of its bits: 0.0 is not -0.0."""
+        """Tell numbers apart by all of their bits: 0.0 is not -0.0."""
         return "float", value.hex()

@@ -37,7 +37,7 @@ class TensorKind(AttributeKind):
         return isinstance(value, np.ndarray) and value.dtype.name in DTYPES
 
     def dtype_of(self, value: Any) -> DType:
-        """That of its elements."""
+        """Return the dtype of its elements."""
         dtype: DType = value.dtype
         return dtype
 
@@ -55,7 +55,7 @@ class TensorKind(AttributeKind):
         return tensor
 
     def from_wire(self, sent: Any, tensor: Callable[[Any], HostArray]) -> Any:
-        """What the message says."""
+        """Read the message."""
         return tensor(sent)
 
     def written(self, stated: Any, tensor: Callable[[HostArray], Any]) -> Any:
@@ -69,7 +69,7 @@ class TensorKind(AttributeKind):
         return {"dtype": value.dtype.name, "sha256": digest, "shape": list(value.shape)}
 
     def key(self, value: Any) -> Hashable:
-        """By a hash of its bytes: a copy of them would be as large as the request."""
+        """Hash its bytes: a copy of them would be as large as the request."""
         return "tensor", value.dtype.str, value.shape, blake2b(np.ascontiguousarray(value).data).digest()
 
     def is_remembered(self, value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Truth values: what an op does or leaves."""
+"""Truth values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers of the dtype of the op that they are for: an integer dtype is given every digit that was sent."""
+"""Numbers of the op's own dtype: an integer dtype is given every digit that was sent."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NumberKind(FloatKind):
         return FloatKind.name
 
     def bound(self, stated: Any) -> float:
-        """With all of its digits, as far as an integer dtype has them."""
+        """Return it with all of its digits, as far as an integer dtype has them."""
         return exact(stated)
 
     def is_bound(self, value: Any) -> bool:
@@ -35,11 +35,11 @@ class NumberKind(FloatKind):
         return type(value) is float or (type(value) is int and exact(value) is value)
 
     def typed(self, value: Any, dtype: DType) -> float:
-        """As `typed_number`."""
+        """Apply `typed_number`."""
         return typed_number(value, dtype)
 
     def canonical(self, value: Any) -> Any:
-        """As a float; an int as such."""
+        """Write a float as its bits; an int as such."""
         return value if type(value) is int else super().canonical(value)
 
 

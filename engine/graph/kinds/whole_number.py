@@ -30,7 +30,7 @@ class IntKind(AttributeKind):
         return is_whole(stated)
 
     def bound(self, stated: Any) -> int:
-        """As Python's own, and no subclass of it."""
+        """Return Python's own type, and no subclass of it."""
         return int(stated)
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:

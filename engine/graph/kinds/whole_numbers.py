@@ -25,7 +25,7 @@ class IntsKind(AttributeKind):
         return isinstance(stated, (list, tuple)) and all(map(is_whole, stated))
 
     def bound(self, stated: Any) -> tuple[int, ...]:
-        """As nobody can change it."""
+        """Return a tuple, which nobody can change."""
         return tuple(stated)
 
     def is_bound(self, value: Any) -> bool:
@@ -33,7 +33,7 @@ class IntsKind(AttributeKind):
         return type(value) is tuple and all(type(entry) is int for entry in value)
 
     def stated(self, value: Any) -> list[int]:
-        """As a list."""
+        """Return a list."""
         return list(value)
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:
@@ -48,5 +48,5 @@ class IntsKind(AttributeKind):
         return ("ints", value) if set(map(type, value)) <= {int} else ("tuple", *map(repr, value))
 
     def is_remembered(self, value: Any) -> bool:
-        """Where it has no more entries than that."""
+        """Remember lists of few entries."""
         return len(value) <= LONGEST_REMEMBERED

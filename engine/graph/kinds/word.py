@@ -1,4 +1,4 @@
-"""Words: the name of a variant, or an equation."""
+"""Strings: the name of a variant, or an equation."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class StringKind(AttributeKind):
         return isinstance(stated, str)
 
     def bound(self, stated: Any) -> str:
-        """As Python's own, and no subclass of it."""
+        """Return Python's own type, and no subclass of it."""
         return str(stated)
 
     def schema(self, tensor: JsonSchema) -> JsonSchema:
@@ -29,5 +29,5 @@ class StringKind(AttributeKind):
         return {"type": "string"}
 
     def is_remembered(self, value: Any) -> bool:
-        """Where it has no more characters than that."""
+        """Remember strings of few characters."""
         return len(value) <= LONGEST_REMEMBERED
