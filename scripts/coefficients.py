@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import mpmath as mp
 
-FILE = Path(__file__).parents[1] / "engine" / "functions" / "coefficients.py"
+FILE = Path(__file__).parents[1] / "engine/functions/coefficients.py"
 HEAD = '''"""Coefficients of the polynomials that expansions write, lowest power first, and constants in parts.
 
 Written by `python -m scripts.coefficients`.

@@ -58,10 +58,8 @@ def series(coefficients: Coefficients, x: Scalar, singly: int = 0) -> Scalar:
     The first terms, which say most, are added `singly`: that is more accurate.
     """
     terms = [x.builder.constant(c) for c in coefficients[x.dtype]]
-    return _one_by_one([*terms[:singly], _in_pairs(terms[singly:], x)] if x.dtype == "float64" else terms, x)
-
-
-def _one_by_one(terms: Sequence[Scalar], x: Scalar) -> Scalar:
+    if x.dtype == "float64":
+        terms = [*terms[:singly], _in_pairs(terms[singly:], x)]
     *others, found = terms
     for term in reversed(others):
         found = found.fma(x, term)

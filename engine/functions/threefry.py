@@ -41,7 +41,7 @@ def _mixed(first: Scalar, second: Scalar, counter: Scalar) -> tuple[Scalar, Scal
     for number in range(ROUNDS_OF_FOUR):
         for bits in ROTATIONS[number % 2]:
             x = _sum(x, y)
-            y = _turned(y, bits).ixor(x)
+            y = _rotated(y, bits).ixor(x)
         x = _sum(x, keys[(number + 1) % 3])
         y = _sum(_sum(y, keys[(number + 2) % 3]), _integer(y, number + 1))
     return x, y
@@ -58,8 +58,8 @@ def _sum(a: Scalar, b: Scalar) -> Scalar:
     return _word(a.iadd(b))
 
 
-def _turned(word: Scalar, bits: int) -> Scalar:
-    """The word with its upper `bits` behind the others."""
+def _rotated(word: Scalar, bits: int) -> Scalar:
+    """Rotate a word to the left."""
     return _word(word.shl(_integer(word, bits))).ior(_shifted(word, 32 - bits, 2**bits - 1))
 
 

@@ -99,15 +99,12 @@ def calls_by_block(
 
     As `block_calls` of one thread, for results that are no sums.
     """
-    memory = _memory_of(program, divided)
-    for number, block in enumerate(divided):
-        yield make_calls, (_calls_of(program, operands, results, memory, number, block),)
-
-
-def _memory_of(program: BlockProgram, divided: Sequence[RowBlock]) -> _Memory:
     largest = {level: _largest(divided, level) for level in (Level.ROW, Level.ELEMENT)}
     registers = [(level, np.empty(largest[level], dtype)) for level, dtype in program.registers]
-    return _Memory([*registers, *((Level.ELEMENT, np.full(largest[Level.ELEMENT], value)) for value in program.spread)])
+    spread = [(Level.ELEMENT, np.full(largest[Level.ELEMENT], value)) for value in program.spread]
+    memory = _Memory([*registers, *spread])
+    for number, block in enumerate(divided):
+        yield make_calls, (_calls_of(program, operands, results, memory, number, block),)
 
 
 class _Memory:

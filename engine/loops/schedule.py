@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
-from engine.loops.program import FUNCTIONS, REDUCTIONS, Instruction, Level, Loop
+from engine.loops.program import FUNCTIONS, REDUCTIONS, Level, Loop
 
 #: what it takes to compute an element anew, in additions, from which on it is kept for later sweeps
 COSTLY = 8
@@ -59,7 +59,11 @@ def schedule(loop: Loop, *, keeps: bool = True) -> Schedule:
         + [loop.results[r].value for r in swept if writes[r] == p]
         for p in range(count)
     ]
-    rows = [i for i in sorted(live) if _stands_between_sweeps(loop.instructions[i])]
+    rows = [
+        i
+        for i in sorted(live)
+        if (scalar := loop.instructions[i]).level != Level.ELEMENT and scalar.op not in {"constant", *REDUCTIONS}
+    ]
     read = _read_elements(loop, roots, _kept(loop, roots) if keeps else set())
     scratch = tuple(sorted(set().union(*(fetched for fetched, _ in read)))) if read else ()
     sweeps = tuple(
@@ -86,10 +90,6 @@ def lanes_of(loop: Loop, columns: int) -> int:
     while lanes * width > NARROWEST_VECTOR and lanes * width * len(loop.instructions) > MOST_VECTOR_BYTES:
         lanes //= 2
     return min(lanes, 1 << max(columns - 1, 0).bit_length())
-
-
-def _stands_between_sweeps(instruction: Instruction) -> bool:
-    return instruction.level != Level.ELEMENT and instruction.op != "constant" and instruction.op not in REDUCTIONS
 
 
 def _closure(loop: Loop, roots: Iterable[int]) -> set[int]:

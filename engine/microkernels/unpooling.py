@@ -31,15 +31,11 @@ def max_pool_back(of: PoolGeometry, g: Matrices) -> Recipe | None:
     Operands are g and x; a NaN is a maximum. Planes have less than 2³¹ elements. None where windows are further apart
     than a vector is wide.
     """
-    if not _fits(of):
+    if of.stride[1] > lanes_for(of.itemsize):
         return None
     places = TableEntryOf("shared", 0, math.prod(of.batch) * math.prod(of.positions) * of.itemsize)
     search = first_maxima(of, TableEntryOf("operand", 1), places)
     return Recipe((search, _Giving(of, g, places).phase()), shared=aligned(places.nbytes))
-
-
-def _fits(of: PoolGeometry) -> bool:
-    return of.stride[1] <= lanes_for(of.itemsize)
 
 
 @dataclass(frozen=True, eq=False, slots=True)
