@@ -1,4 +1,7 @@
-"""erf and erfc written in IEEE primitives: a polynomial near 0, and the exponential of one further out."""
+"""Special functions in IEEE primitives: error functions, the normal distribution, log Γ, and Bessel functions.
+
+erf and erfc are a polynomial near 0, and the exponential of one further out.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Parts of floats, of which expansions are made: the format, its powers of two, and polynomials."""
+"""Elementary functions in IEEE primitives: exponentials, logarithms, sin, cos, and the angle of a point.
+
+They are made of the parts of floats, of powers of two, and of polynomials.
+"""
 
 from __future__ import annotations
 

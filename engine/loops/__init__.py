@@ -1,4 +1,4 @@
-"""The loop language: scalar programs swept over rows of columns, and the printers that make kernels of them.
+"""The language of fused kernels: scalar programs swept over rows of columns, and the printers that compile them.
 
     program → schedule → printers → kernels
 

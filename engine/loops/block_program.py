@@ -1,4 +1,4 @@
-"""A loop prepared for blocks of NumPy arrays: its calls by slots, which every block fills with arrays of its own."""
+"""A fused kernel made ready for blocks of NumPy arrays: its registers, and its calls by slots that each block fills."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The NumPy printer: a loop as calls of ufuncs on blocks that stay in a core's own cache.
+"""The NumPy printer: a fused kernel as calls of ufuncs on blocks that stay in a core's own cache.
 
 The arrays between them are reused, and every call is bound to its arrays beforehand: making it is all that is left.
 """

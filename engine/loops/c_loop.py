@@ -1,4 +1,4 @@
-"""Parts of every text of C for a loop: its arrays in a row, its scalars, and what a sweep computes of an element."""
+"""A fused kernel as C: its arrays in a row, its scalars, and what a sweep computes of an element."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiled loops: machine code as a kernel, and kernels bound to their memory, ready to be called."""
+"""Compiled kernels: machine code of a fused kernel, and kernels bound to their memory, ready to be called."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def compile_loop(loop: Loop, lanes: int) -> bytes:
 
 
 def native_kernel(loop: Loop, lanes: int, data: bytes) -> NativeKernel:
-    """What `compile_loop` made of the same loop and lanes, loaded. Raises KernelUnavailable."""
+    """What `compile_kernel` made of the same loop and lanes, loaded. Raises KernelUnavailable."""
     code = load_function(data)
     return kernel_at(loop, lanes, code.address, code.memory)
 
@@ -74,7 +74,7 @@ def bind_native(
     call is a `NativeCall`. With several threads, where that is worth it, blocks are shared among them; the bits stay
     the same. One thread at a time may make these calls.
 
-    `sums` are the kernels of `sum_loop` by kind; NumPy adds up what has none.
+    `sums` are the kernels of `part_sum_kernel` by kind; NumPy adds up what has none.
 
     The scratch of each thread and the parts of sums over blocks lie in `workspace`, of at least `kernel_workspace`
     bytes, which whoever makes the calls may use for something else in between; by default, in memory of their own.

@@ -1,4 +1,4 @@
-"""A loop as LLVM IR: blocks, rows, sweeps of explicit vectors, and a masked sweep over what is left of a row.
+"""A fused kernel as LLVM IR: blocks, rows, sweeps of explicit vectors, and a masked sweep over the rest of a row.
 
 It is written so that code can be generated from it as it stands: no optimisation of IR is needed.
 """

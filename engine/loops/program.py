@@ -1,9 +1,9 @@
-"""The loop language: a scalar program in single assignment, swept over rows of columns.
+"""The language of fused kernels: a scalar program in single assignment, swept over rows of columns.
 
-A `Loop` says what is computed at each point of a space of rows and columns, and what becomes of it. It says nothing of
-sizes, strides, blocks or passes: a `Space` has the sizes, and a printer decides the rest. A scalar stands at a `Level`:
-the same everywhere, one a row, or one an element; what reduces a row stands at ROW and may be used by elements again,
-so that softmax is one loop of three passes.
+A `FusedKernel` says what is computed at each point of a space of rows and columns, and what becomes of it. It says
+nothing of sizes, strides, blocks or passes: a `Space` has the sizes, and a printer decides the rest. A scalar stands at
+a `Level`: the same everywhere, one a row, or one an element; what reduces a row stands at ROW and may be used by
+elements again, so that softmax is one kernel of three passes.
 
 A complex number is a pair: an element of an operand or a result that is two floats side by side. What is computed of
 pairs has the names of what is computed of floats. NumPy has it; for all others `engine.functions` writes it in floats:

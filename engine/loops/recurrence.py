@@ -1,7 +1,8 @@
-"""A loop that is gone through step by step: what a step gives for a carry is what the next one is given.
+"""Recurrences: a fused kernel as a step, gone through in order with its carries, printed as LLVM IR and as C.
 
-Where nothing is reduced, elements know nothing of one another. So a kernel goes through the elements outside, and
-through time inside, with the carries of an element in registers.
+The results of a step that are carries are operands of the next one. Where nothing is reduced, elements know nothing of
+one another. So a kernel goes through the elements outside, and through time inside, with the carries of an element in
+registers.
 """
 
 from __future__ import annotations

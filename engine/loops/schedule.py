@@ -1,4 +1,7 @@
-"""The passes of a loop: what each sweep over a row computes, keeps and reads back. Every printer follows them."""
+"""The passes of a fused kernel: what each sweep over a row computes, stores in scratch and reads back.
+
+Every printer follows them, and reads sizes, addresses and strides from one table of whole numbers.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop on whole arrays of any array module: what a card runs where it has no kernel of the loop.
+"""A fused kernel on whole arrays of any array module: what a card runs if no kernel of it is compiled.
 
 Each scalar is an array, freed when nothing reads it any more.
 """
