@@ -1,6 +1,6 @@
-"""Threefry-2x32 written in integers of the loop language, which are as wide as its floats: words of 32 bits in them.
+"""Threefry-2x32 written in integers of the language, which are as wide as its floats: words of 32 bits in them.
 
-In a loop of float64 they are the lower halves of wider integers, and what is carried beyond is masked away.
+In a kernel of float64 they are the lower halves of wider integers, and what is carried beyond is masked away.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _mixed(first: Scalar, second: Scalar, counter: Scalar) -> tuple[Scalar, Scal
 
 
 def _integer(like: Scalar, number: int) -> Scalar:
-    """A number of the loop that `like` is of: as a signed one, which is how all printers write it."""
+    """A number of the kernel that `like` is of: as a signed one, which is how all printers write it."""
     width = FORMATS[like.dtype].width
     return like.builder.integer(number - 2**width if number >= 2 ** (width - 1) else number)
 

@@ -33,7 +33,7 @@ def bind_blocks(
     """The calls after which `results` are complete: ufuncs themselves, where one block holds all.
 
     Else a call for each block, or one for all of them where there is enough work for several threads. Bits do not
-    depend on `threads`. Raises TypeError for a loop that `expand` has written out for compiled kernels.
+    depend on `threads`. Raises TypeError for a kernel that `expand` has written out for a compiler.
     """
     divided, dims = blocks_of(loop, space), extents(loop, space)
     strides = _strides(loop, space)
@@ -59,7 +59,7 @@ def bind_blocks(
 def workspace_bytes(loop: Loop, space: Space, threads: int, least_parts: int = 1) -> int:
     """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a block's size, and parts.
 
-    Of these there may be more where a kernel computes the loop: `least_parts`.
+    There may be more of these where machine code runs the kernel: `least_parts`.
     """
     first, count = first_block(loop, space)
     several = max(count, least_parts)

@@ -25,7 +25,7 @@ _COMBINING = {"row_sum": "fadd", "row_prod": "fmul"}
 def llvm_text(loop: Loop, lanes: int) -> str:
     """The module with `void kernel(int64 first_block, int64 past_block, const int64* table)`, for the host's target.
 
-    The loop has none of FUNCTIONS. Vectors have `lanes` elements, a power of two; a row is summed up in as many lanes,
+    The kernel has no FUNCTIONS. Vectors have `lanes` elements, a power of two; a row is summed up in as many lanes,
     then by halves.
     """
     to = Assembly(loop.dtype)

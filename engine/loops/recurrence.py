@@ -25,7 +25,7 @@ class Carry(NamedTuple):
 
 
 class Recurrence(NamedTuple):
-    """A loop of results of the kind `element` alone, as a step; equal ones are equal, and `repr` says all of it.
+    """A kernel of results of the kind `element` alone, as a step; equal ones are equal, and `repr` says all of it.
 
     Operands that are no carry are the same in all steps, but for those that are `moving`, which have an entry for each.
     Results that are no carry have an entry for each step, or one that each step writes anew.
@@ -39,7 +39,7 @@ class Recurrence(NamedTuple):
     out_of_range: int | None = None
 
     def ranged(self, expanded: Loop) -> Recurrence:
-        """This, of a loop whose functions were written out, the last result of which may say what is out of range."""
+        """This, of a kernel whose functions were written out, the last result of which may say what is out of range."""
         if len(expanded.results) == len(self.loop.results):
             return self._replace(loop=expanded)
         own = expanded._replace(results=expanded.results[:-1])
@@ -73,7 +73,7 @@ class Recurrence(NamedTuple):
 
 
 class RecurrenceLayout(NamedTuple):
-    """Positions in the table of a recurrence: those of its loop, then of how many steps it takes, and of strides.
+    """Positions in the table of a recurrence: those of its kernel, then of how many steps it takes, and of strides.
 
     Those of `operands` and `results` say by how many elements an array moves from step to step; `flag` is where the
     address of a byte stands, which becomes 1 where a step is out of range.

@@ -12,14 +12,14 @@ from engine.loops.program import FUNCTIONS, REDUCTIONS, Level, Loop
 
 #: what it takes to compute an element anew, in additions, from which on it is kept for later sweeps
 COSTLY = 8
-#: bytes of vectors that all instructions of a loop may have together: machine code grows with them
+#: bytes of vectors that all instructions of a kernel may have together: machine code grows with them
 MOST_VECTOR_BYTES = 96 * 1024
 #: of one vector: four registers of AVX-512, whose latencies overlap; and one register
 WIDEST_VECTOR, NARROWEST_VECTOR = 256, 64
 
 
 class Sweep(NamedTuple):
-    """One pass over the columns of a row. Numbers of scalars stand in the order of the loop."""
+    """One pass over the columns of a row. Numbers of scalars stand in the order of the kernel."""
 
     #: ROW scalars that are computed before it
     before: tuple[int, ...]
@@ -46,7 +46,7 @@ class Schedule(NamedTuple):
 
 
 def schedule(loop: Loop, *, keeps: bool = True) -> Schedule:
-    """The passes of a loop. Scalars that no result needs are left out; each sweep is as early as can be.
+    """The passes of a kernel. Scalars that no result needs are left out; each sweep is as early as can be.
 
     Where it `keeps` nothing, what a later sweep needs again is computed anew.
     """

@@ -24,7 +24,7 @@ _FOUND = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 
 class WholeLoop:
-    """A loop made ready for whole arrays, its numbers of any dtype: what is read and written is cast.
+    """A kernel made ready for whole arrays, its numbers of any dtype: what is read and written is cast.
 
     Its results are of the kinds element and row. Raises TypeError for others, and for what only compiled kernels have.
     """

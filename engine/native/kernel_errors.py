@@ -7,4 +7,4 @@ from __future__ import annotations
 
 
 class KernelUnavailable(Exception):
-    """Absence of machine code of a loop; the message says why: a whole sentence for an operator."""
+    """Absence of machine code of a kernel; the message says why: a whole sentence for an operator."""
