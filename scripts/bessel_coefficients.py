@@ -1,4 +1,4 @@
-"""Write engine/functions/bessel_coefficients.py: modified Bessel functions as polynomials, found in 60 digits."""
+"""Write engine/functions/bessel_coefficients.py: modified Bessel functions as polynomials."""
 
 from __future__ import annotations
 

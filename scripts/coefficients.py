@@ -1,4 +1,4 @@
-"""Write engine/functions/coefficients.py: polynomials of least error, and constants in parts, found in 50 digits."""
+"""Write engine/functions/coefficients.py: polynomials of least error, and constants in parts."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
     program → schedule → printers → kernels
 
-What may live here: the language, its printers, and what binds what they print. What may not: ops, graphs, plans; what
-runs machine code, which is `engine.native`'s; and how functions are expanded, which is `engine.functions`'.
+What may live here: the language, its printers, and what binds what they print. What may not: ops,
+graphs, plans; what runs machine code, which is `engine.native`'s; and how functions are expanded, which
+is `engine.functions`'.
 """

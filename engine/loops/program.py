@@ -5,9 +5,10 @@ nothing of sizes, strides, blocks or passes: a `Space` has the sizes, and a prin
 a `Level`: the same everywhere, one a row, or one an element; what reduces a row stands at ROW and may be used by
 elements again, so that softmax is one kernel of three passes.
 
-A complex number is a pair: an element of an operand or a result that is two floats side by side. What is computed of
-pairs has the names of what is computed of floats. NumPy has it; for all others `engine.functions` writes it in floats:
-a printer reads pairs, takes them apart, makes them of two floats, and writes them, and knows no more of them.
+A complex number is a pair: an element of an operand or a result that is two floats side by side. What is
+computed of pairs has the names of what is computed of floats. NumPy has it; for all others `engine.functions`
+writes it in floats: a printer reads pairs, takes them apart, makes them of two floats, and writes them, and
+knows no more of them.
 """
 
 from __future__ import annotations

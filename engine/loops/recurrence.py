@@ -54,8 +54,8 @@ class Recurrence(NamedTuple):
     def varying(self) -> set[int]:
         """The scalars that are not the same in all steps."""
         found, moving = set[int](), {*self.moving, *(carry.operand for carry in self.carries)}
-        for number, instruction in enumerate(self.loop.instructions):
-            if instruction.data in moving if instruction.op == "load" else not found.isdisjoint(instruction.args):
+        for number, scalar in enumerate(self.loop.instructions):
+            if scalar.data in moving if scalar.op == "load" else not found.isdisjoint(scalar.args):
                 found.add(number)
         return found
 

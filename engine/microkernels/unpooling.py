@@ -1,8 +1,8 @@
 """The way back of max pooling: each element of a plane adds up what the windows that it is in have for it.
 
-They are added as `engine.oplib.pooling` does with NumPy: along each column of windows, then over the columns, in the
-order of the taps at which they have the element. A vector begins where a window does, but for the padding, and is as
-many windows wide as fit: so each lane always looks at the same of those around.
+They are added as `engine.oplib.pooling` does with NumPy: along each column of windows, then over the
+columns, in the order of the taps at which they have the element. A vector begins where a window does, but
+for the padding, and is as many windows wide as fit: so each lane always looks at the same of those around.
 """
 
 from __future__ import annotations

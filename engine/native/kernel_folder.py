@@ -2,11 +2,11 @@
 
 What lies here is mapped and run, so a folder is used only while it is ours and nobody else can write to it; this is
 looked at on the open folder, each time, and every name is looked up in the very folder that was looked at. An entry
-says what it is and for which key, and has the hash of its code: one that was torn, cut or put there by another program
-is as good as absent.
+says what it is and for which key, and has the hash of its code: one that was torn, cut or put there by another
+program is as good as absent.
 
-Several processes may share a folder. An entry is written beside its place and renamed to it, so that readers meet all
-of it or nothing; it is not forced onto the disk first, since what a loss of power tears is found by the hash.
+Several processes may share a folder. An entry is written beside its place and renamed to it, so that readers meet
+all of it or nothing; it is not forced onto the disk first, since what a loss of power tears is found by the hash.
 """
 
 from __future__ import annotations
