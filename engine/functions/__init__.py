@@ -1,6 +1,6 @@
-"""Functions of the mathematical library, written out in the primitives of the loop language.
+"""Functions of the mathematical library, written out in the primitives of fused kernels.
 
-    coefficients → float_parts → one family a file → expansions
+    generated coefficients → elementary → one family a file → expansions
 
 What may live here: expansions, with the source and the error of each. What may not: functions of whole arrays, which
 are the NumPy printer's.

@@ -1,4 +1,7 @@
-"""erf and erfc written in IEEE primitives: a polynomial near 0, and the exponential of one further out."""
+"""Special functions in IEEE primitives: error functions, the normal distribution, log Γ, and Bessel functions.
+
+erf and erfc are a polynomial near 0, and the exponential of one further out.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +51,7 @@ def write_erf(x: Scalar) -> Scalar:
 def write_erfc(x: Scalar) -> Scalar:
     """1 − erf(x), with its tail: exp(−x²) times a factor, and what both were rounded by on the way.
 
-    The derivative has the same exponential of the same square: a loop of both computes what they share once.
+    The derivative has the same exponential of the same square: a kernel of both computes what they share once.
     """
     square = x * x
     exp, factor = exp_parts(-square), tail_factor(x.abs())

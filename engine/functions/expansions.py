@@ -64,7 +64,7 @@ def reports_range(loop: Loop) -> bool:
 
 
 def expand_functions(loop: Loop) -> Loop:
-    """The loop with FUNCTIONS and RANDOM written in ARITHMETIC and BITS, and PAIRS in PAIR_PARTS; all else stays.
+    """The kernel with FUNCTIONS and RANDOM written in ARITHMETIC and BITS, and PAIRS in PAIR_PARTS; all else stays.
 
     Where `reports_range` is true, there is one result more, the last: a total, which is 0 where no arguments are
     `OUT_OF_RANGE`. Where it is not, all other results are to be computed in another way.

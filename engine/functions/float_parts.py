@@ -1,4 +1,7 @@
-"""Parts of floats, of which expansions are made: the format, its powers of two, and polynomials."""
+"""Elementary functions in IEEE primitives: exponentials, logarithms, sin, cos, and the angle of a point.
+
+They are made of the parts of floats, of powers of two, and of polynomials.
+"""
 
 from __future__ import annotations
 
@@ -58,10 +61,8 @@ def series(coefficients: Coefficients, x: Scalar, singly: int = 0) -> Scalar:
     The first terms, which say most, are added `singly`: that is more accurate.
     """
     terms = [x.builder.constant(c) for c in coefficients[x.dtype]]
-    return _one_by_one([*terms[:singly], _in_pairs(terms[singly:], x)] if x.dtype == "float64" else terms, x)
-
-
-def _one_by_one(terms: Sequence[Scalar], x: Scalar) -> Scalar:
+    if x.dtype == "float64":
+        terms = [*terms[:singly], _in_pairs(terms[singly:], x)]
     *others, found = terms
     for term in reversed(others):
         found = found.fma(x, term)

@@ -1,4 +1,4 @@
-"""A loop over complex numbers written in their parts: what every printer but NumPy's has."""
+"""A kernel of complex numbers written in their parts: what every printer but NumPy's has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from engine.loops.program import Instruction, Loop, LoopBuilder, Scalar, has_pai
 
 
 def split_pairs(loop: Loop) -> Loop:
-    """The loop with pairs only where they are read, taken apart, put together and written; others as they are."""
+    """The kernel with pairs only where they are read, taken apart, put together and written; others as they are."""
     if not has_pairs(loop):
         return loop
     builder = LoopBuilder(loop.dtype, loop.row_axes)

@@ -1,6 +1,6 @@
-"""Threefry-2x32 written in integers of the loop language, which are as wide as its floats: words of 32 bits in them.
+"""Threefry-2x32 written in integers of the language, which are as wide as its floats: words of 32 bits in them.
 
-In a loop of float64 they are the lower halves of wider integers, and what is carried beyond is masked away.
+In a kernel of float64 they are the lower halves of wider integers, and what is carried beyond is masked away.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def _mixed(first: Scalar, second: Scalar, counter: Scalar) -> tuple[Scalar, Scal
     for number in range(ROUNDS_OF_FOUR):
         for bits in ROTATIONS[number % 2]:
             x = _sum(x, y)
-            y = _turned(y, bits).ixor(x)
+            y = _rotated(y, bits).ixor(x)
         x = _sum(x, keys[(number + 1) % 3])
         y = _sum(_sum(y, keys[(number + 2) % 3]), _integer(y, number + 1))
     return x, y
 
 
 def _integer(like: Scalar, number: int) -> Scalar:
-    """A number of the loop that `like` is of: as a signed one, which is how all printers write it."""
+    """A number of the kernel that `like` is of: as a signed one, which is how all printers write it."""
     width = FORMATS[like.dtype].width
     return like.builder.integer(number - 2**width if number >= 2 ** (width - 1) else number)
 
@@ -58,8 +58,8 @@ def _sum(a: Scalar, b: Scalar) -> Scalar:
     return _word(a.iadd(b))
 
 
-def _turned(word: Scalar, bits: int) -> Scalar:
-    """The word with its upper `bits` behind the others."""
+def _rotated(word: Scalar, bits: int) -> Scalar:
+    """Rotate a word to the left."""
     return _word(word.shl(_integer(word, bits))).ior(_shifted(word, 32 - bits, 2**bits - 1))
 
 

@@ -1,4 +1,4 @@
-"""Functions of the loop language that NumPy does not have, on whole arrays: of NumPy block by block, in float64."""
+"""Functions of fused kernels that NumPy does not have, on whole arrays: of NumPy block by block, in float64."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop prepared for blocks of NumPy arrays: its calls by slots, which every block fills with arrays of its own."""
+"""A fused kernel made ready for blocks of NumPy arrays: its registers, and its calls by slots that each block fills."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _SlotCall(NamedTuple):
 
 
 class BlockProgram:
-    """A loop, its numbers of the dtype `number`, as ufuncs from slot to slot: the same for all blocks and arrays.
+    """A kernel, its numbers of the dtype `number`, as ufuncs from slot to slot: the same for all blocks and arrays.
 
     The first slots are the operands, the results, the registers of `plan`, and the values of `spread`: numbers that
     depend on no operand, each an array as large as the block where there is one. Raises TypeError for what only
@@ -174,7 +174,7 @@ class BlockProgram:
 
 
 def dtype_of(scalar: Register | Instruction | LoopOperand, number: np.dtype[Any]) -> np.dtype[Any]:
-    """The dtype that holds a scalar in a loop whose numbers are of the dtype `number`."""
+    """The dtype that holds a scalar in a kernel whose numbers are of the dtype `number`."""
     if scalar.type == "pair":
         return np.result_type(number, np.complex64)
     return np.dtype(bool) if scalar.type == "bool" else number

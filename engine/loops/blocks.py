@@ -1,4 +1,4 @@
-"""The NumPy printer: a loop as calls of ufuncs on blocks that stay in a core's own cache.
+"""The NumPy printer: a fused kernel as calls of ufuncs on blocks that stay in a core's own cache.
 
 The arrays between them are reused, and every call is bound to its arrays beforehand: making it is all that is left.
 """
@@ -33,7 +33,7 @@ def bind_blocks(
     """The calls after which `results` are complete: ufuncs themselves, where one block holds all.
 
     Else a call for each block, or one for all of them where there is enough work for several threads. Bits do not
-    depend on `threads`. Raises TypeError for a loop that `expand` has written out for compiled kernels.
+    depend on `threads`. Raises TypeError for a kernel that `expand` has written out for a compiler.
     """
     divided, dims = blocks_of(loop, space), extents(loop, space)
     strides = _strides(loop, space)
@@ -59,7 +59,7 @@ def bind_blocks(
 def workspace_bytes(loop: Loop, space: Space, threads: int, least_parts: int = 1) -> int:
     """What `bind_blocks` allocates and keeps, and what its calls allocate: arrays of a block's size, and parts.
 
-    Of these there may be more where a kernel computes the loop: `least_parts`.
+    There may be more of these where machine code runs the kernel: `least_parts`.
     """
     first, count = first_block(loop, space)
     several = max(count, least_parts)
@@ -99,15 +99,12 @@ def calls_by_block(
 
     As `block_calls` of one thread, for results that are no sums.
     """
-    memory = _memory_of(program, divided)
-    for number, block in enumerate(divided):
-        yield make_calls, (_calls_of(program, operands, results, memory, number, block),)
-
-
-def _memory_of(program: BlockProgram, divided: Sequence[RowBlock]) -> _Memory:
     largest = {level: _largest(divided, level) for level in (Level.ROW, Level.ELEMENT)}
     registers = [(level, np.empty(largest[level], dtype)) for level, dtype in program.registers]
-    return _Memory([*registers, *((Level.ELEMENT, np.full(largest[Level.ELEMENT], value)) for value in program.spread)])
+    spread = [(Level.ELEMENT, np.full(largest[Level.ELEMENT], value)) for value in program.spread]
+    memory = _Memory([*registers, *spread])
+    for number, block in enumerate(divided):
+        yield make_calls, (_calls_of(program, operands, results, memory, number, block),)
 
 
 class _Memory:

@@ -1,6 +1,6 @@
-"""Single instructions of a loop as expressions of C, and what they are written in.
+"""Single instructions of a kernel as expressions of C, and the macros that these are written in.
 
-F is the loop's float, I an int as wide, P a pair of floats, a bool is an int of 0 or 1. The names in capitals are
+F is the kernel's float, I an int as wide, P a pair of floats, a bool is an int of 0 or 1. The names in capitals are
 macros, so that another dialect of C needs other definitions and nothing else.
 """
 

@@ -1,4 +1,4 @@
-"""Parts of every text of C for a loop: its arrays in a row, its scalars, and what a sweep computes of an element."""
+"""A fused kernel as C: its arrays in a row, its scalars, and what a sweep computes of an element."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FIRST: Final = {"row_sum": "0", "row_prod": "1", "row_max": "(-INFINITE)", "row_
 
 
 class CLoop:
-    """The loop, and its parts line by line. The table is `table`, a row `row`."""
+    """The kernel, and its parts line by line. The table is `table`, a row `row`."""
 
     def __init__(self, loop: Loop, passes: Schedule) -> None:
         self.loop = loop

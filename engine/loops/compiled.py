@@ -1,4 +1,4 @@
-"""Compiled loops: machine code as a kernel, and kernels bound to their memory, ready to be called."""
+"""Compiled kernels: machine code of a fused kernel, and kernels bound to their memory, ready to be called."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ class NativeKernel:
 
 
 def compile_loop(loop: Loop, lanes: int) -> bytes:
-    """The object file of a loop without FUNCTIONS, for this processor. Raises KernelUnavailable."""
+    """The object file of a kernel without FUNCTIONS, for this processor. Raises KernelUnavailable."""
     return machine_code(llvm_text(loop, lanes))
 
 
 def native_kernel(loop: Loop, lanes: int, data: bytes) -> NativeKernel:
-    """What `compile_loop` made of the same loop and lanes, loaded. Raises KernelUnavailable."""
+    """Machine code that `compile_kernel` made of the same kernel and lanes, loaded. Raises KernelUnavailable."""
     code = load_function(data)
     return kernel_at(loop, lanes, code.address, code.memory)
 
 
 def kernel_at(loop: Loop, lanes: int, address: int, memory: Any) -> NativeKernel:
-    """The kernel of a loop whose code is at `address`, as long as `memory` lives."""
+    """The compiled kernel whose code is at `address`, as long as `memory` lives."""
     passes = schedule(loop)
     return NativeKernel(
         SIGNATURE(address), address, lanes, table_layout(loop), len(passes.scratch), _work(passes), memory
@@ -74,7 +74,7 @@ def bind_native(
     call is a `NativeCall`. With several threads, where that is worth it, blocks are shared among them; the bits stay
     the same. One thread at a time may make these calls.
 
-    `sums` are the kernels of `sum_loop` by kind; NumPy adds up what has none.
+    `sums` are the kernels of `part_sum_kernel` by kind; NumPy adds up what has none.
 
     The scratch of each thread and the parts of sums over blocks lie in `workspace`, of at least `kernel_workspace`
     bytes, which whoever makes the calls may use for something else in between; by default, in memory of their own.
@@ -111,7 +111,7 @@ def kernel_workspace(kernel: NativeKernel, loop: Loop, space: Space, threads: in
 
 
 def native_workspace(loop: Loop, space: Space, threads: int) -> int:
-    """`kernel_workspace` of a loop without FUNCTIONS whose kernel is not there yet."""
+    """`kernel_workspace` of a kernel without FUNCTIONS that is not compiled yet."""
     passes = schedule(loop)
     each = _scratch_elements(len(passes.scratch), lanes_of(loop, space.columns), space)
     scratch = _taking_part(_work(passes), space, threads) * each

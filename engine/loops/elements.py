@@ -25,9 +25,9 @@ MOST_BOUND = 1 << 12
 
 
 class ElementKernel:
-    """A loop with one result, an element's, whose numbers are computed with in the dtype `number`.
+    """A kernel with one result, an element's, whose numbers are computed with in the dtype `number`.
 
-    Operands, of `dtypes`, broadcast to the result, and are cast as the loop reads them; the result is cast to its
+    Operands, of `dtypes`, broadcast to the result, and are cast as the kernel reads them; the result is cast to its
     `dtype` when it is stored.
     """
 

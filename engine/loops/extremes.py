@@ -11,7 +11,7 @@ class Extreme(NamedTuple):
     """Choice of one of two: `first` if it is NaN or exceeds `second`, else `second`, which so may be NaN.
 
     `sees_nan` is false where `first` is a number: there is no need to look. Where `takes_ties`, it is `first` too if
-    the two are equal. So of zeros of two signs it is the second operand of the loop's instruction, as in NumPy.
+    the two are equal. So of zeros of two signs it is the second operand of the kernel's instruction, as in NumPy.
     """
 
     first: int

@@ -28,15 +28,11 @@ def lgamma_blocks(x: Floats) -> Floats:
     """SciPy's, but by an interpolant around 1 and 2."""
     y: Floats = library(np).gammaln(x)
     near = np.flatnonzero((x > 0.5) & (x < 2.5))
-    y[near] = _lgamma_near(x[near])
+    at = x[near]
+    is_low = at < 1.25  # there it is log Γ(1 + x) − log x
+    z = np.where(is_low, at - 1, at - 2)
+    y[near] = z * polynomial(_AT_TWO, z) - np.log1p(np.where(is_low, z, 0))
     return y
-
-
-def _lgamma_near(x: Floats) -> Floats:
-    """log Γ(x) for 1/2 < x < 5/2. Below 5/4 it is log Γ(1 + x) − log x."""
-    one = x < 1.25
-    z = np.where(one, x - 1, x - 2)
-    return z * polynomial(_AT_TWO, z) - np.log1p(np.where(one, z, 0))
 
 
 def digamma_blocks(x: Floats) -> Floats:

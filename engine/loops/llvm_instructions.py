@@ -1,4 +1,4 @@
-"""Single instructions of a loop as LLVM IR: on scalars (one of it), or on vectors of explicit width."""
+"""Single instructions of a kernel as LLVM IR: on scalars (one of it), or on vectors of explicit width."""
 
 from __future__ import annotations
 

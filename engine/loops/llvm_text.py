@@ -1,4 +1,4 @@
-"""A loop as LLVM IR: blocks, rows, sweeps of explicit vectors, and a masked sweep over what is left of a row.
+"""A fused kernel as LLVM IR: blocks, rows, sweeps of explicit vectors, and a masked sweep over the rest of a row.
 
 It is written so that code can be generated from it as it stands: no optimisation of IR is needed.
 """
@@ -25,7 +25,7 @@ _COMBINING = {"row_sum": "fadd", "row_prod": "fmul"}
 def llvm_text(loop: Loop, lanes: int) -> str:
     """The module with `void kernel(int64 first_block, int64 past_block, const int64* table)`, for the host's target.
 
-    The loop has none of FUNCTIONS. Vectors have `lanes` elements, a power of two; a row is summed up in as many lanes,
+    The kernel has no FUNCTIONS. Vectors have `lanes` elements, a power of two; a row is summed up in as many lanes,
     then by halves.
     """
     to = Assembly(loop.dtype)
@@ -54,7 +54,8 @@ class KernelText:
         self._read_table()
         with self.to.loop(loop_names("block", "blocks", "block.begin", "end"), "%first", "%past"):
             self._block()
-            self._store_totals()
+            for n in self._results("total"):
+                self._store_sum(f"%sum{n}", f"%result{n}", "%block")
 
     # the table
 
@@ -95,9 +96,13 @@ class KernelText:
         self.to.value("add i64 %row.first, %block_rows", "%row.most")
         self.to.least("%row.most", "%rows", "%row.past")
         self.to.value("mul i64 %block, %columns", "%part")
-        for n in self._results("columns"):
+        columns = self._results("columns")
+        for n in columns:
             self.memory.further(f"%result{n}", self.to.name("float"), "%part", f"%part{n}")
-        self._zero_parts()
+        if columns:
+            with self.to.loop(loop_names("z", "zero.head", "zero", "zero.end"), 0, "%columns"):
+                for n in columns:
+                    self._store_sum(literal(0.0, "float"), f"%part{n}", "%z")
         self.to.label("block.rows")
         totals = [
             CarriedValue(f"%sum{n}", self.to.name("float"), literal(0.0, "float")) for n in self._results("total")
@@ -107,17 +112,6 @@ class KernelText:
             self._row()
             given.extend(f"{total.name}.next" for total in totals)
             self.to.label("row.end")
-
-    def _zero_parts(self) -> None:
-        if not self._results("columns"):
-            return
-        with self.to.loop(loop_names("z", "zero.head", "zero", "zero.end"), 0, "%columns"):
-            for n in self._results("columns"):
-                self._store_sum(literal(0.0, "float"), f"%part{n}", "%z")
-
-    def _store_totals(self) -> None:
-        for n in self._results("total"):
-            self._store_sum(f"%sum{n}", f"%result{n}", "%block")
 
     def _results(self, kind: str) -> list[int]:
         return [n for n, result in enumerate(self.loop.results) if result.kind == kind]
@@ -163,17 +157,15 @@ class KernelText:
             self.indices.append((axis, self.to.value(f"sub i64 {rest}, {whole}")))
             rest = quotient
         self.indices.extend([(0, rest)] if self.loop.row_axes else [])
-        for (name, _, strided), stored in zip(self._arrays(), self._stored_types(), strict=True):
+        types = [operand.type for operand in self.loop.operands]
+        types += [self._type(result.value) for result in self.loop.results]
+        for (name, _, strided), type in zip(self._arrays(), types, strict=True):
             if strided:
                 at = "0"
                 for axis, index in self.indices:
                     step = self.to.value(f"mul i64 {index}, %{name}.stride{axis}")
                     at = self.to.value(f"add i64 {at}, {step}")
-                self.memory.further(f"%{name}", stored, at, f"%{name}.row")
-
-    def _stored_types(self) -> list[str]:
-        types = [operand.type for operand in self.loop.operands]
-        return [self.to.stored(t) for t in (*types, *(self._type(result.value) for result in self.loop.results))]
+                self.memory.further(f"%{name}", self.to.stored(type), at, f"%{name}.row")
 
     def _type(self, number: int) -> Scalars:
         return self.loop.instructions[number].type

@@ -1,4 +1,4 @@
-"""Adding up the parts that the blocks of a loop made of its sums: by loops, in an order that is always the same.
+"""Adding up the parts that the blocks of a kernel made of its sums, in an order that is always the same.
 
 Parts of columns are added one block after the other; parts of a total in lanes, and these by halves.
 """
@@ -17,7 +17,7 @@ LANES: Final = 16
 
 @cache
 def sum_loop(dtype: str, kind: str) -> Loop:
-    """The loop that adds up parts of results of this kind: columns, or total."""
+    """The kernel that adds up parts of results of this kind: columns, or total."""
     builder = LoopBuilder(dtype)
     part = builder.load(Level.ELEMENT)
     if kind == "columns":

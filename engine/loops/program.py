@@ -1,13 +1,14 @@
-"""The loop language: a scalar program in single assignment, swept over rows of columns.
+"""The language of fused kernels: a scalar program in single assignment, swept over rows of columns.
 
-A `Loop` says what is computed at each point of a space of rows and columns, and what becomes of it. It says nothing of
-sizes, strides, blocks or passes: a `Space` has the sizes, and a printer decides the rest. A scalar stands at a `Level`:
-the same everywhere, one a row, or one an element; what reduces a row stands at ROW and may be used by elements again,
-so that softmax is one loop of three passes.
+A `FusedKernel` says what is computed at each point of a space of rows and columns, and what becomes of it. It says
+nothing of sizes, strides, blocks or passes: a `Space` has the sizes, and a printer decides the rest. A scalar stands at
+a `Level`: the same everywhere, one a row, or one an element; what reduces a row stands at ROW and may be used by
+elements again, so that softmax is one kernel of three passes.
 
-A complex number is a pair: an element of an operand or a result that is two floats side by side. What is computed of
-pairs has the names of what is computed of floats. NumPy has it; for all others `engine.functions` writes it in floats:
-a printer reads pairs, takes them apart, makes them of two floats, and writes them, and knows no more of them.
+A complex number is a pair: an element of an operand or a result that is two floats side by side. What is
+computed of pairs has the names of what is computed of floats. NumPy has it; for all others `engine.functions`
+writes it in floats: a printer reads pairs, takes them apart, makes them of two floats, and writes them, and
+knows no more of them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from engine.graph.kinds.typed_number import exact
 
-#: float: of the loop's dtype; int: as wide, for the bits of a float; pair: a complex number, of two floats
+#: float: of the kernel's dtype; int: as wide, for the bits of a float; pair: a complex number, of two floats
 Scalars = Literal["float", "bool", "int", "pair"]
 
 
@@ -105,7 +106,7 @@ class Instruction(NamedTuple):
 
 
 class LoopOperand(NamedTuple):
-    """Operand of a loop: one value an element, side by side along a row, or one a row (all strides may be 0)."""
+    """Operand of a kernel: one value an element, side by side along a row, or one a row (all strides may be 0)."""
 
     level: Level
     type: Scalars
@@ -115,7 +116,7 @@ ResultKind = Literal["element", "row", "columns", "total"]
 
 
 class LoopResult(NamedTuple):
-    """Result of a loop.
+    """Result of a kernel.
 
     `element` and `row` store a scalar of that level. `columns` adds elements up over the rows: one result a column.
     `total` adds up a scalar of level ROW over the rows: one result. Both add block by block, and then the blocks.
@@ -141,7 +142,7 @@ class Loop(NamedTuple):
 
 
 class Space(NamedTuple):
-    """The sizes that a loop runs over.
+    """The sizes that a kernel runs over.
 
     Row r has the elements r · columns to min((r + 1) · columns, length): so the last row may be short. Where it is,
     there is one row axis, and what varies with the element lies densely. `rows` are the extents of the row axes.
@@ -157,7 +158,7 @@ class Space(NamedTuple):
 
 
 def has_pairs(loop: Loop) -> bool:
-    """Whether any number of a loop is complex."""
+    """Whether any number of a kernel is complex."""
     return any(instruction.type == _P for instruction in loop.instructions)
 
 
@@ -175,7 +176,7 @@ def part_elements(loop: Loop, space: Space) -> int:
 
 @dataclass(eq=False, slots=True)
 class LoopBuilder:
-    """A loop being written. Equal scalars are one."""
+    """A fused kernel being written. Equal scalars are one."""
 
     dtype: str
     row_axes: int = 1
@@ -190,7 +191,7 @@ class LoopBuilder:
         return self._scalar("load", (), len(self.operands) - 1, type, level)
 
     def constant(self, number: float) -> Scalar:
-        """A number, rounded to the loop's dtype: or as it is, where only an integer dtype has it."""
+        """A number, rounded to the kernel's dtype: or as it is, where only an integer dtype has it."""
         held = c_float(number).value if self.dtype == "float32" else exact(number)
         return self._scalar("constant", (), held, _F, Level.CONSTANT)
 
@@ -282,7 +283,7 @@ class Scalar:
 
     @property
     def dtype(self) -> str:
-        """float32 or float64: what the loop computes in."""
+        """float32 or float64: what the kernel computes in."""
         return self.builder.dtype
 
     def __getattr__(self, name: str) -> Callable[..., Scalar]:

@@ -1,7 +1,8 @@
-"""A loop that is gone through step by step: what a step gives for a carry is what the next one is given.
+"""Recurrences: a fused kernel as a step, gone through in order with its carries, printed as LLVM IR and as C.
 
-Where nothing is reduced, elements know nothing of one another. So a kernel goes through the elements outside, and
-through time inside, with the carries of an element in registers.
+The results of a step that are carries are operands of the next one. Where nothing is reduced, elements know nothing of
+one another. So a kernel goes through the elements outside, and through time inside, with the carries of an element in
+registers.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class Carry(NamedTuple):
 
 
 class Recurrence(NamedTuple):
-    """A loop of results of the kind `element` alone, as a step; equal ones are equal, and `repr` says all of it.
+    """A kernel of results of the kind `element` alone, as a step; equal ones are equal, and `repr` says all of it.
 
     Operands that are no carry are the same in all steps, but for those that are `moving`, which have an entry for each.
     Results that are no carry have an entry for each step, or one that each step writes anew.
@@ -38,7 +39,7 @@ class Recurrence(NamedTuple):
     out_of_range: int | None = None
 
     def ranged(self, expanded: Loop) -> Recurrence:
-        """This, of a loop whose functions were written out, the last result of which may say what is out of range."""
+        """This, of a kernel whose functions were written out, the last result of which may say what is out of range."""
         if len(expanded.results) == len(self.loop.results):
             return self._replace(loop=expanded)
         own = expanded._replace(results=expanded.results[:-1])
@@ -53,8 +54,8 @@ class Recurrence(NamedTuple):
     def varying(self) -> set[int]:
         """The scalars that are not the same in all steps."""
         found, moving = set[int](), {*self.moving, *(carry.operand for carry in self.carries)}
-        for number, instruction in enumerate(self.loop.instructions):
-            if instruction.data in moving if instruction.op == "load" else not found.isdisjoint(instruction.args):
+        for number, scalar in enumerate(self.loop.instructions):
+            if scalar.data in moving if scalar.op == "load" else not found.isdisjoint(scalar.args):
                 found.add(number)
         return found
 
@@ -72,7 +73,7 @@ class Recurrence(NamedTuple):
 
 
 class RecurrenceLayout(NamedTuple):
-    """Positions in the table of a recurrence: those of its loop, then of how many steps it takes, and of strides.
+    """Positions in the table of a recurrence: those of its kernel, then of how many steps it takes, and of strides.
 
     Those of `operands` and `results` say by how many elements an array moves from step to step; `flag` is where the
     address of a byte stands, which becomes 1 where a step is out of range.

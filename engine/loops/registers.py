@@ -1,4 +1,4 @@
-"""Registers of a loop: where NumPy keeps its scalars while it computes a block, and which of them share an array."""
+"""Registers of a kernel: where NumPy keeps its scalars while it computes a block, and which of them share an array."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class RowBlock(NamedTuple):
 
 
 def blocks_of(loop: Loop, space: Space) -> list[RowBlock]:
-    """The blocks of a space: of whole rows, where the loop has sums over them or over columns."""
+    """The blocks of a space: of whole rows, where the kernel has sums over them or over columns."""
     full, size, whole, last = _divided(loop, space)
     return [*row_blocks(full, size, whole), *last]
 

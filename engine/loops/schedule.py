@@ -1,22 +1,25 @@
-"""The passes of a loop: what each sweep over a row computes, keeps and reads back. Every printer follows them."""
+"""The passes of a fused kernel: what each sweep over a row computes, stores in scratch and reads back.
+
+Every printer follows them, and reads sizes, addresses and strides from one table of whole numbers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from typing import NamedTuple
 
-from engine.loops.program import FUNCTIONS, REDUCTIONS, Instruction, Level, Loop
+from engine.loops.program import FUNCTIONS, REDUCTIONS, Level, Loop
 
 #: what it takes to compute an element anew, in additions, from which on it is kept for later sweeps
 COSTLY = 8
-#: bytes of vectors that all instructions of a loop may have together: machine code grows with them
+#: bytes of vectors that all instructions of a kernel may have together: machine code grows with them
 MOST_VECTOR_BYTES = 96 * 1024
 #: of one vector: four registers of AVX-512, whose latencies overlap; and one register
 WIDEST_VECTOR, NARROWEST_VECTOR = 256, 64
 
 
 class Sweep(NamedTuple):
-    """One pass over the columns of a row. Numbers of scalars stand in the order of the loop."""
+    """One pass over the columns of a row. Numbers of scalars stand in the order of the kernel."""
 
     #: ROW scalars that are computed before it
     before: tuple[int, ...]
@@ -43,7 +46,7 @@ class Schedule(NamedTuple):
 
 
 def schedule(loop: Loop, *, keeps: bool = True) -> Schedule:
-    """The passes of a loop. Scalars that no result needs are left out; each sweep is as early as can be.
+    """The passes of a kernel. Scalars that no result needs are left out; each sweep is as early as can be.
 
     Where it `keeps` nothing, what a later sweep needs again is computed anew.
     """
@@ -59,7 +62,11 @@ def schedule(loop: Loop, *, keeps: bool = True) -> Schedule:
         + [loop.results[r].value for r in swept if writes[r] == p]
         for p in range(count)
     ]
-    rows = [i for i in sorted(live) if _stands_between_sweeps(loop.instructions[i])]
+    rows = [
+        i
+        for i in sorted(live)
+        if (scalar := loop.instructions[i]).level != Level.ELEMENT and scalar.op not in {"constant", *REDUCTIONS}
+    ]
     read = _read_elements(loop, roots, _kept(loop, roots) if keeps else set())
     scratch = tuple(sorted(set().union(*(fetched for fetched, _ in read)))) if read else ()
     sweeps = tuple(
@@ -86,10 +93,6 @@ def lanes_of(loop: Loop, columns: int) -> int:
     while lanes * width > NARROWEST_VECTOR and lanes * width * len(loop.instructions) > MOST_VECTOR_BYTES:
         lanes //= 2
     return min(lanes, 1 << max(columns - 1, 0).bit_length())
-
-
-def _stands_between_sweeps(instruction: Instruction) -> bool:
-    return instruction.level != Level.ELEMENT and instruction.op != "constant" and instruction.op not in REDUCTIONS
 
 
 def _closure(loop: Loop, roots: Iterable[int]) -> set[int]:

@@ -1,7 +1,7 @@
 """Threefry-2x32 on arrays: two words of 32 bits, mixed under a key of two others, and uniform numbers made of them.
 
-J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011), in 20 rounds. Integers
-alone: whoever computes it has the same bits.
+J. Salmon, M. Moraes, R. Dror and D. Shaw, "Parallel random numbers: as easy as 1, 2, 3" (2011), in 20 rounds.
+Integers alone: whoever computes it has the same bits.
 """
 
 from __future__ import annotations

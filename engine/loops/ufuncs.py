@@ -1,4 +1,4 @@
-"""The primitives of the loop language as NumPy and CuPy have them."""
+"""The primitives of fused kernels as functions of NumPy and CuPy."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A loop on whole arrays of any array module: what a card runs where it has no kernel of the loop.
+"""A fused kernel on whole arrays of any array module: what a card runs if no kernel of it is compiled.
 
 Each scalar is an array, freed when nothing reads it any more.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -24,7 +24,7 @@ _FOUND = {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min"}
 
 
 class WholeLoop:
-    """A loop made ready for whole arrays, its numbers of any dtype: what is read and written is cast.
+    """A kernel made ready for whole arrays, its numbers of any dtype: what is read and written is cast.
 
     Its results are of the kinds element and row. Raises TypeError for others, and for what only compiled kernels have.
     """
@@ -92,7 +92,7 @@ def run_on_arrays(
     sums = [(array, result) for array, result in zip(results, loop.results, strict=True) if result.adds_up]
     for array, _ in sums:
         array.fill(0)
-    stored = tuple(LoopResult(_stored_as(r), r.value) for r in loop.results)
+    stored = tuple(LoopResult("element" if r.kind in ("element", "columns") else "row", r.value) for r in loop.results)
     whole = WholeLoop(loop._replace(results=stored), np.dtype(loop.dtype))
     levels = [operand.level for operand in loop.operands]
     for rows in _chunks(space):
@@ -101,7 +101,7 @@ def run_on_arrays(
             for array, level, steps in zip(operands, levels, space.strides[: len(operands)], strict=True)
         ]
         written = [
-            _apart(run.xp, array, rows, result.kind == "columns")
+            run.xp.empty((*rows.extents, rows.columns if result.kind == "columns" else 1), array.dtype)
             if result.adds_up
             else _over(run.xp, array, rows, Level.ELEMENT if result.kind == "element" else Level.ROW, steps)
             for array, result, steps in zip(results, loop.results, space.strides[len(operands) :], strict=True)
@@ -109,11 +109,9 @@ def run_on_arrays(
         whole.fill(run, read, written)
         for array, result, part in zip(results, loop.results, written, strict=True):
             if result.adds_up:
-                _add(array, part.reshape(-1, part.shape[-1]).sum(axis=0))
-
-
-def _stored_as(result: LoopResult) -> Literal["element", "row"]:
-    return "element" if result.kind in ("element", "columns") else "row"
+                added = part.reshape(-1, part.shape[-1]).sum(axis=0)
+                sums_so_far = array.reshape(-1)[: added.size]
+                sums_so_far += added
 
 
 def _chunks(space: Space) -> Iterator[_Rows]:
@@ -134,13 +132,3 @@ def _over(xp: Namespace, array: Array, rows: _Rows, level: Level, steps: Sequenc
     if rows.first:
         array = array.reshape(-1)[rows.first * steps[0] :]
     return xp.lib.stride_tricks.as_strided(array, (*rows.extents, width), [size * step for step in (*steps, 1)])
-
-
-def _apart(xp: Namespace, array: Array, rows: _Rows, has_columns: bool) -> Array:
-    return xp.empty((*rows.extents, rows.columns if has_columns else 1), array.dtype)
-
-
-def _add(array: Array, part: Array) -> None:
-    """Add one number for each column, or one, to a sum."""
-    sums = array.reshape(-1)[: part.size]
-    sums += part

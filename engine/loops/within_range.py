@@ -14,7 +14,7 @@ from engine.native.fallback import Otherwise, guarded
 
 
 def range_condition(loop: Loop) -> int:
-    """The scalar of which `expand_functions` counts, in the last result of a loop, how often it is true."""
+    """The scalar of which `expand_functions` counts, in the last result of a kernel, how often it is true."""
     found = loop.instructions[loop.results[-1].value]
     if found.op == "row_sum":
         found = loop.instructions[found.args[0]]
@@ -33,9 +33,9 @@ def bind_within_range(
     workspace: HostArray | None = None,
     sums: Mapping[str, NativeKernel] = NONE,
 ) -> list[KernelCall]:
-    """`bind_native` for what `expand_functions` made of a loop, with no wrong result where that `reports_range`.
+    """`bind_native` for what `expand_functions` made of a kernel, with no wrong result where that `reports_range`.
 
-    `space` and `results` are those of the loop before. After a run that had an argument out of range, `otherwise` binds
+    `space` and `results` are those before expansion. After a run that had an argument out of range, `otherwise` binds
     the arrays of that run, and its calls are made.
     """
     if len(loop.results) == len(results):

@@ -1,4 +1,7 @@
-"""Axes of a result that arrays are stepped along: neighbours as one where all allow it, the last one in parts."""
+"""Kernels along axes: casts, reversed copies, extrema, sums over channels, and triangular systems.
+
+Axes of a result that arrays are stepped along: neighbours as one where all allow it, the last one in parts.
+"""
 
 from __future__ import annotations
 

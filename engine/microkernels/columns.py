@@ -1,7 +1,7 @@
 """Columns: what the windows over an image see, copied so that the same tap of neighbouring windows lies side by side.
 
-The matrix that turns convolution into a product ("im2col"), of which a panel exists at a time. Windows and taps change
-places freely: element start + window · step + tap · tap_step is the same seen from either.
+The matrix that turns convolution into a product ("im2col"), of which a panel exists at a time. Windows and taps
+change places freely: element start + window · step + tap · tap_step is the same seen from either.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The recipes of convolution, of its adjoint and of its gradient: which kernels make them, for which sizes."""
+"""The recipes of convolution, of its adjoint and of its gradient, and the kernels of gradients with long sums."""
 
 from __future__ import annotations
 

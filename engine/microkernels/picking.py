@@ -1,6 +1,7 @@
-"""Reading at indices, y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others; bits, not numbers.
+"""Reading and adding at indices along an axis.
 
-An index outside the axis reads nothing: it is told, and the result is not to be used.
+y[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others; bits, not numbers. An index outside the axis
+reads and adds nothing: it is told, and the result is not to be used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Pools: of each window of a plane the maximum, where that lies, or the mean.
+"""Pools and the gradient of max pooling: of each window of a plane the maximum, where that lies, or the mean.
 
 Taps are combined as `engine.ops.pooling` does with NumPy: down each column of a window, then over the columns. So
 results are the same, to the sign of a zero.

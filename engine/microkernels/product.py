@@ -81,7 +81,10 @@ class _Writer:
         self.chunk = self._chunk()
         self.chunks = -(-of.rows // self.chunk)
         self.packs = not self._lies_well()
-        self.depth = self._depth() if self.packs else of.inner
+        self.depth = of.inner
+        if self.packs:
+            within_reach = REACH // max(1, abs(of.a.column))
+            self.depth = min(of.inner, DEPTH, max(SHALLOW, within_reach))
 
     def recipe(self) -> Recipe:
         of, items = self.of, math.prod(self.of.batch) * self.panels * self.chunks
@@ -101,10 +104,6 @@ class _Writer:
         wanted = -(-ITEMS // panels)
         tiles = -(-self.of.rows // self.tile.rows)
         return self.tile.rows * max(-(-tiles // wanted), min(tiles, TILES_OF_A_PANEL))
-
-    def _depth(self) -> int:
-        within_reach = REACH // max(1, abs(self.of.a.column))
-        return min(self.of.inner, DEPTH, max(SHALLOW, within_reach))
 
     def _lies_well(self) -> bool:
         """In place: by few rows, or on few pages without a vector that must be cut off in each step."""

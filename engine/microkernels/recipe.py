@@ -1,4 +1,4 @@
-"""A recipe: the kernels that make a result, one after the other, and the memory that they work in."""
+"""A recipe: the kernels that make a result, one after the other, the memory that they work in, and their calls."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The way back of max pooling: each element of a plane adds up what the windows that it is in have for it.
 
-They are added as `engine.oplib.pooling` does with NumPy: along each column of windows, then over the columns, in the
-order of the taps at which they have the element. A vector begins where a window does, but for the padding, and is as
-many windows wide as fit: so each lane always looks at the same of those around.
+They are added as `engine.oplib.pooling` does with NumPy: along each column of windows, then over the
+columns, in the order of the taps at which they have the element. A vector begins where a window does, but
+for the padding, and is as many windows wide as fit: so each lane always looks at the same of those around.
 """
 
 from __future__ import annotations
@@ -31,15 +31,11 @@ def max_pool_back(of: PoolGeometry, g: Matrices) -> Recipe | None:
     Operands are g and x; a NaN is a maximum. Planes have less than 2³¹ elements. None where windows are further apart
     than a vector is wide.
     """
-    if not _fits(of):
+    if of.stride[1] > lanes_for(of.itemsize):
         return None
     places = TableEntryOf("shared", 0, math.prod(of.batch) * math.prod(of.positions) * of.itemsize)
     search = first_maxima(of, TableEntryOf("operand", 1), places)
     return Recipe((search, _Giving(of, g, places).phase()), shared=aligned(places.nbytes))
-
-
-def _fits(of: PoolGeometry) -> bool:
-    return of.stride[1] <= lanes_for(of.itemsize)
 
 
 @dataclass(frozen=True, eq=False, slots=True)

@@ -2,11 +2,11 @@
 
 What lies here is mapped and run, so a folder is used only while it is ours and nobody else can write to it; this is
 looked at on the open folder, each time, and every name is looked up in the very folder that was looked at. An entry
-says what it is and for which key, and has the hash of its code: one that was torn, cut or put there by another program
-is as good as absent.
+says what it is and for which key, and has the hash of its code: one that was torn, cut or put there by another
+program is as good as absent.
 
-Several processes may share a folder. An entry is written beside its place and renamed to it, so that readers meet all
-of it or nothing; it is not forced onto the disk first, since what a loss of power tears is found by the hash.
+Several processes may share a folder. An entry is written beside its place and renamed to it, so that readers meet
+all of it or nothing; it is not forced onto the disk first, since what a loss of power tears is found by the hash.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class KernelFolder:
         with suppress(FileNotFoundError), self._opened() as folder:
             code = unpacked(key, _content(key + _ENTRY, folder, self._most_bytes))
             if code is not None:
-                _touch(key + _ENTRY, folder)
+                with suppress(OSError):  # a folder may be there for reading alone
+                    os.utime(key + _ENTRY, dir_fd=folder, follow_symlinks=False)
             return code
         return None
 
@@ -123,18 +124,14 @@ def _content(name: str, folder: int, most_bytes: int) -> bytes:
         os.close(file)
 
 
-def _touch(name: str, folder: int) -> None:
-    """Note that an entry was used, where that can be noted: a folder may be there for reading alone."""
-    with suppress(OSError):
-        os.utime(name, dir_fd=folder, follow_symlinks=False)
-
-
 def _replace(name: str, entry: bytes, folder: int) -> None:
     part = secrets.token_hex(8) + _PART
     try:
         file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
         try:
-            _write_all(file, entry)
+            rest = memoryview(entry)
+            while rest:
+                rest = rest[os.write(file, rest) :]
         finally:
             os.close(file)
         with suppress(FileNotFoundError):  # another process has counted it, and found it to be too much
@@ -143,12 +140,6 @@ def _replace(name: str, entry: bytes, folder: int) -> None:
         with suppress(OSError):
             os.unlink(part, dir_fd=folder)
         raise
-
-
-def _write_all(file: int, entry: bytes) -> None:
-    rest = memoryview(entry)
-    while rest:
-        rest = rest[os.write(file, rest) :]
 
 
 def _listed(folder: int) -> Iterator[tuple[int, str, int]]:

@@ -1,4 +1,7 @@
-"""A kernel of machine code bound to its memory: what a plan calls, and what a runner makes of many."""
+"""Kernels of machine code bound to their memory: what a plan calls, alone, in a row, or shared among threads.
+
+A fallback computes the same by other calls.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Inner loops of ufuncs, NumPy's and SciPy's: what they call for an axis, found where their public struct says.
 
-`void loop(char** arrays, const intptr* count, const intptr* steps, void* data)` computes along one axis, of arrays that
-are so many bytes further for each element. It needs no Python, and reports to the floating-point flags alone.
+`void loop(char** arrays, const intptr* count, const intptr* steps, void* data)` computes along one axis, of arrays
+that are so many bytes further for each element. It needs no Python, and reports to the floating-point flags alone.
 """
 
 from __future__ import annotations

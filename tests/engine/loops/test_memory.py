@@ -9,21 +9,25 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import engine
+from engine.functions import expansions
+from engine.loops import bounds_writer, memory, program, ptx_text
 from engine.loops.assembly import Assembly
 from engine.loops.llvm_text import llvm_text
 from engine.loops.memory import KernelMemory
+from engine.microkernels import routine
 from engine.microkernels.recipe import KernelPhase
 from engine.microkernels.routine import Routine
+from engine.native import native_call
 from engine.native.bounds import WATCHED, FaultEntry, reach
 from engine.native.machine_code import machine_code
 from engine.native.native_call import SIGNATURE, NativeCall
 from engine.native.object_file import load_function
 from tests.engine.loops.cases import Array, random_case
 
-ROOT = Path(engine.__file__).parent
+#: a module of each room that writes kernels
+ROOMS = (program.__file__, ptx_text.__file__, routine.__file__, native_call.__file__, expansions.__file__)
 #: what writes the accesses of kernels
-WRITERS = {"loops/memory.py", "loops/bounds_writer.py"}
+WRITERS = {memory.__file__, bounds_writer.__file__}
 ACCESS = re.compile(r"""["' ](load|store|cmpxchg|atomicrmw) (atomic |\{|<|i\d|ptr|float|double)|llvm\.masked""")
 #: a pointer in the place of another
 LOOKED_AT = re.compile(r"  (%bounds\.\d+) = call [^(]* @bounded[^(]*\((?:ptr|<\d+ x ptr>) (%[^ ,]+)")
@@ -39,8 +43,8 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_only_one_place_writes_accesses_of_kernels() -> None:
-    files = [path for room in ("loops", "microkernels", "native", "functions") for path in (ROOT / room).glob("*.py")]
-    found = {str(file.relative_to(ROOT)) for file in files if ACCESS.search(file.read_text("utf-8"))}
+    files = {path for room in ROOMS for path in Path(room).parent.glob("*.py")}
+    found = {str(file) for file in files if ACCESS.search(file.read_text("utf-8"))}
     assert found == WRITERS
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import engine
 from engine.native.kernel_folder import KernelFolder, packed
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(engine.__file__).parents[1]
 KEY, OTHER = "c" * 64, "d" * 64
 CODE = bytes(range(256)) * 5
 

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 
+import engine
 from engine.native import kernel_folder
 from engine.native.kernel_folder import KernelFolder, packed, unpacked
 from engine.native.kernel_store import KernelStore, kernel_key
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(engine.__file__).parents[1]
 TARGET = {"system": "linux x86_64", "processor": "flags avx2 fma", "compiler": "llvmlite 0.50"}
 KEY, OTHER = (kernel_key(text, **TARGET) for text in ("kernel a", "kernel b"))
 CODE = bytes(range(256)) * 5

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import engine
 from engine import Deadline, DeadlineExceeded
 from engine.executors.regions import PART_NANOSECONDS, NativeStep, Region, RegionWatch
 from engine.graph.limits import NO_DEADLINE
@@ -30,7 +31,7 @@ pytest.importorskip("llvmlite")
 pytestmark = pytest.mark.skipif(not IS_SUPPORTED, reason="there is no runner for this system")
 
 Array = np.ndarray[Any, Any]
-ROOT = Path(__file__).parents[3]
+ROOT = Path(engine.__file__).parents[1]
 #: finds `number` at every item's place and leaves one more, or 2^32 where it finds another one, or 2^40 where somebody
 #: else writes to the thread's own memory meanwhile
 STEP = """

@@ -77,7 +77,7 @@ executable._library = Library
 IMPORTS: Final = """
 import sys, threading
 from engine.executors import kernels
-from engine.native import executable
+import engine.native.executable as executable
 from engine.native.kernel_errors import KernelUnavailable
 from service.worker.child import computing
 from service.worker.attending import attend
