@@ -20,7 +20,7 @@ from engine.graph.errors import OverBudget, TooManyNodes
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.program import Program
 from engine.graph.tensor_type import HostArray, TensorType
-from engine.planning.compiler import plan_within
+from engine.planning.compiler import CompileRequest, plan_within
 from engine.tools.analysis import stops_between
 from engine.tools.chain import Chain
 from engine.tools.differences import Finding
@@ -78,7 +78,7 @@ def certify(
     point = Point.widened(executor, program, {node: feeds[node] for node in used}, limits, deadline)
     asked = Gradients(roots, call.of, call.wrt)
     threads = point.executor.loop_threads
-    _, exact, _ = plan_within(point.program, point.types, asked, limits, deadline, threads, memory)
+    _, exact, _ = plan_within(CompileRequest(point.program, point.types, asked, limits, deadline, threads, memory))
     value, *rest = point.run_plan(exact)
     at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
     found, linked = _by_links(point, call, gradients, directions, tolerance)
