@@ -1,4 +1,4 @@
-"""Loops that go through the same steps, as one: a rule writes a loop once more, to have what came to each step."""
+"""Loop merging: loops through the same steps become one. Rules write a loop again to have more of each step."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Arena: places of results while a plan runs, decided before it does; in one buffer, or in the caller's memory.
-
-A result that does not outlive the run gets a place in the arena. One that does has memory of its own, so that keeping
-it keeps nothing else; until it is written, that memory serves like the arena.
-"""
+"""Packing of blocks into the arena, and into the memory of the results."""
 
 from __future__ import annotations
 

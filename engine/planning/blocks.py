@@ -1,4 +1,4 @@
-"""Sums over examples by blocks: how many examples one plan adds up, and the plans of all blocks, which are two."""
+"""Sums over examples in blocks: the number of examples of a block, and the plans of all blocks, which are two."""
 
 from __future__ import annotations
 

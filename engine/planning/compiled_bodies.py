@@ -1,4 +1,4 @@
-"""Bodies of loops as machine code makes them: all that can be fused is, since a step in Python costs more than many."""
+"""Bodies for machine code: all that can be fused is, since a step in Python costs more than many of a kernel."""
 
 from __future__ import annotations
 

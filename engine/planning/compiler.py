@@ -1,4 +1,10 @@
-"""From a client's program, the types of its feeds and a call to a plan: written, optimised, planned, and kept."""
+"""The compiler: a call of a program becomes a plan, which is cached.
+
+A `CompileRequest` goes through four stages. `write_call` builds the typed graph and writes derivatives into it,
+`runnable` optimises it and plans the bodies of its control flow, `choose_plan` fuses and lays out memory, and
+`with_precision` marks the result. A plan over the limits is tried again: sweeps in smaller chunks, long loops in
+segments, values recomputed, bodies with less memory, in the order of what costs least.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A compiled plan of no more memory than the plan whose place it takes: loops that need more are taken apart."""
+"""Compiled plans of no more memory than the plan whose place they take: kernels that need more are taken apart."""
 
 from __future__ import annotations
 
@@ -98,7 +98,8 @@ def _within(graph: Graph, ways: _Ways, numbers: Sequence[int] | None = None) -> 
                 loops = [loop.of_nodes(numbers) for loop in loops]
                 fused = with_loops(graph, loops)
                 plan = make_plan(fused, NO_LIMITS, tight=True)
-            workspace = most_bytes - _without_workspace(plan)
+            # What is left of the memory beside all that a step does not only work in.
+            workspace = most_bytes - sum(plan.buffers) - sum(type.nbytes for type in plan.feed_types.values())
             selected = select_microkernels(fused, workspace, threads, in_body=all_pay) if microkernels else fused
             if selected is graph and numbers is None:
                 return None
@@ -110,11 +111,6 @@ def _within(graph: Graph, ways: _Ways, numbers: Sequence[int] | None = None) -> 
             return None
         apart.update(loop.nodes)
     return None
-
-
-def _without_workspace(plan: Plan) -> int:
-    """The bytes of the peak that no step only works in."""
-    return sum(plan.buffers) + sum(type.nbytes for type in plan.feed_types.values())
 
 
 def _at_the_peak(graph: Graph) -> Fused | None:

@@ -1,6 +1,6 @@
-"""Nodes of a body written so that its loops have them: whole numbers as floats where these are computed, rows in a row.
+"""Rewrites that make a body compilable: cast integers to the floats they are computed with, make rows contiguous.
 
-What is written has the bits of what it stands for, but that sums are in the order in which loops add up.
+The results have the same bits, except that sums are in the order in which kernels add up.
 """
 
 from __future__ import annotations
@@ -145,18 +145,16 @@ def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operan
         return None
     axes = _axes(node, x.ndim)
     if not axes:
-        return None if op.is_one_of_one or not op.reduces else _of_one(node, x)
+        if op.is_one_of_one or not op.reduces:
+            return None
+        # A number as a row.
+        return x.builder.emit(op, (x.reshape(shape=(1,)),), {**node.attrs, "axes": (0,), "keepdims": False})
     divisor = op.divisor(count(x.shape, axes)) if op.reduces else None
     if divisor is None or divisor == 1:
         return _turned(lengths, node, x, axes)
     total = x.sum(axes=axes, keepdims=node.attrs["keepdims"])
     turned = _turned(lengths, total.node, x, axes)
     return (total if turned is None else turned) / divisor
-
-
-def _of_one(node: Node, x: Value) -> Value:
-    """A number as a row."""
-    return x.builder.emit(node.op, (x.reshape(shape=(1,)),), {**node.attrs, "axes": (0,), "keepdims": False})
 
 
 def _turned(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, x: Value, axes: Shape) -> Value | None:

@@ -1,9 +1,9 @@
-"""Fusion: groups of nodes over one iteration space become one loop each, whose inner values never reach memory."""
+"""Fusion: groups of nodes over one iteration space become one kernel each, whose inner values never reach memory."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -125,17 +125,16 @@ def _loops(grouping: Grouping, compiled: bool, threads: int, *, all_pay: bool) -
 def _worthwhile(grouping: Grouping, compiled: bool, *, all_pay: bool) -> list[Group]:
     """The groups, in parts, that pay as loops: each by itself, or because it spares another one a result."""
     graph = grouping.graph
-    parts = [part for group in grouping.groups() for part in _parts(group)]
+    # A group that is too large for one kernel goes in parts, in their order: what is earlier needs nothing later.
+    parts = [
+        group._replace(nodes=group.nodes[start : start + MOST_NODES])
+        for group in grouping.groups()
+        for start in range(0, len(group.nodes), MOST_NODES)
+    ]
     gaining = {part.nodes for part in parts if all_pay or _gains(graph, part, compiled)}
     looped = {i for nodes in gaining for i in nodes if grouping.is_element(i)}
     sparing = {part.nodes for part in parts if compiled and looped.intersection(graph.nodes[part.nodes[0]].operands)}
     return [part for part in parts if part.nodes in gaining | sparing]
-
-
-def _parts(group: Group) -> Iterator[Group]:
-    """A group that is too large for one loop in parts, in their order: what is earlier needs nothing later."""
-    for start in range(0, len(group.nodes), MOST_NODES):
-        yield group._replace(nodes=group.nodes[start : start + MOST_NODES])
 
 
 def _gains(graph: Graph, group: Group, compiled: bool) -> bool:
@@ -183,16 +182,21 @@ class _Writer:
 
     def write_loop(self, compiled: bool, threads: int) -> WrittenLoop:
         """The `fused` node. Raises _Unwritten."""
-        results = tuple(i for i in self.group.nodes if self._is_result(i))
+        results = tuple(i for i in self.group.nodes if self._member(i).ending is not None or i in self._read)
         if not results:
             return WrittenLoop(None, self.group.nodes, ())
-        loads = {key: self._builder.load(level, _kind(self.nodes[key[0]].type)) for key, level in self._levels()}
+        levels = [level for level, _ in self.layout.operands]
+        loads = {
+            key: self._builder.load(level, _kind(self.nodes[key[0]].type))
+            for key, level in zip(self._outside, levels, strict=True)
+        }
         for i in self._order:
             self._scalars[i] = self._scalar(i, [self._operand(o, i, loads) for o in self.nodes[i].operands])
         strides = [self._store(i) for i in results]
         space = self.layout.space(strides, sums_columns=any(self._member(i).ending == "columns" for i in results))
         types = tuple(self.nodes[i].type for i in results)
-        op = Fused(self._builder.loop(), space, types, self._flops(), self.group.nodes, compiled, threads)
+        flops = sum(self.nodes[i].work(self._storage.types)[0] for i in self.group.nodes)
+        op = Fused(self._builder.loop(), space, types, flops, self.group.nodes, compiled, threads)
         operands = tuple(operand for operand, _ in self._outside)
         node = Node(op, operands, {}, types, self.nodes[results[0]].origin)
         return WrittenLoop(node, self.group.nodes, results)
@@ -227,9 +231,6 @@ class _Writer:
         if found is None:
             raise _Unwritten
         return found
-
-    def _levels(self) -> Iterable[tuple[tuple[int, bool], Level]]:
-        return zip(self._outside, (level for level, _ in self.layout.operands), strict=True)
 
     def _operand(self, operand: int, reader: int, loads: Mapping[tuple[int, bool], Scalar]) -> Scalar:
         if operand in self._inside:
@@ -279,12 +280,6 @@ class _Writer:
         is_element = member.level == Level.ELEMENT
         self._builder.store("element" if is_element else "row", scalar)
         return self.layout.element if is_element else self.layout.row
-
-    def _is_result(self, i: int) -> bool:
-        return self._member(i).ending is not None or i in self._read
-
-    def _flops(self) -> int:
-        return sum(self.nodes[i].work(self._storage.types)[0] for i in self.group.nodes)
 
     def _member(self, i: int) -> Member:
         member = self._grouping.members[i]

@@ -1,4 +1,4 @@
-"""The op that fusion puts in place of a group of nodes: one loop over memory, with several results."""
+"""The fused kernel: the op that takes the place of a group of nodes, and the layout of its operands."""
 
 from __future__ import annotations
 

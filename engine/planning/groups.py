@@ -1,8 +1,8 @@
-"""Groups of nodes that become a loop: elementwise ones and reductions over one space, without a detour outside.
+"""Groups of nodes that fuse: elementwise nodes and reductions over one space, without a cycle between groups.
 
 A node belongs to a `Domain`, the shape and dtype that it is computed over; as an element of it, or as one value a row.
-Its stage is how often the longest way to it has left a loop. Nodes of one domain and stage can be one loop whatever
-lies between them: each way out of the loop and back would have raised the stage.
+Its stage is how often the longest path to it has left a group. Nodes of one domain and stage can be one kernel whatever
+lies between them: each path out of the group and back would have raised the stage.
 """
 
 from __future__ import annotations
@@ -226,12 +226,12 @@ class Grouping:
         if isinstance(node.op, Elementwise):
             return self._elementwise(node)
         if isinstance(node.op, Rowwise):
-            return self._rowwise(node, node.op) if node.op.joins_loops or self._in_body else None
-        return self._of_a_row(node) if isinstance(node.op, View) and node.op.reshapes and self._is_alike(node) else None
-
-    def _is_alike(self, node: Node) -> bool:
-        """Whether a view has the dtype of what it sees."""
-        return all(type.dtype == node.type.dtype for type in self._types(node))
+            if not node.op.joins_loops and not self._in_body:
+                return None
+            return self._reduction(node, node.op) if node.op.reduces else self._row_op(node)
+        is_reshape = isinstance(node.op, View) and node.op.reshapes
+        is_alike = is_reshape and all(type.dtype == node.type.dtype for type in self._types(node))
+        return self._of_a_row(node) if is_alike else None
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
@@ -253,9 +253,6 @@ class Grouping:
             if member is not None and member.level == Level.ROW and not member.ending:
                 return member if node.type.shape in self._row_shapes(member.domain) else None
         return None
-
-    def _rowwise(self, node: Node, op: Rowwise) -> Member | None:
-        return self._reduction(node, op) if op.reduces else self._row_op(node)
 
     def _row_op(self, node: Node) -> Member | None:
         x = self._types(node)[0]

@@ -1,4 +1,4 @@
-"""Kernels that a run misses most: they are compiled first, and used before the rest is there."""
+"""The order in which kernels are compiled: first those that save a run most time, which are used before the rest."""
 
 from __future__ import annotations
 

@@ -171,13 +171,10 @@ def _products_in_place(graph: Graph, looped: Container[int]) -> Graph:
             parts, through = laying.parts_of(i)
             taken |= through
             if parts:
-                nodes[i], found = _laid(nodes[i], parts), True
+                op = LaidProducts(nodes[i].type, [part.laid for part in parts])
+                operands = tuple(operand for part in parts for operand in part.operands)
+                nodes[i], found = Node(op, operands, {}, nodes[i].types, nodes[i].origin), True
     return graph.rewritten(nodes, graph.outputs) if found else graph
-
-
-def _laid(node: Node, parts: Sequence[_Part]) -> Node:
-    op = LaidProducts(node.type, [part.laid for part in parts])
-    return Node(op, tuple(i for part in parts for i in part.operands), {}, node.types, node.origin)
 
 
 class _Laying:

@@ -1,4 +1,4 @@
-"""Layout of operands over the rows and columns of a loop, which the loop's strides then say."""
+"""Layout of operands over the rows and columns of a kernel, as the strides of its space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels that planning puts in place of ops that run functions: a planned body, run as often as the op says."""
+"""Control flow in plans: kernels that run planned bodies, and bodies of scans that compile to one recurrence."""
 
 from __future__ import annotations
 

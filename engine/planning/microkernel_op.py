@@ -1,4 +1,4 @@
-"""The op that takes the place of a node whose op has kernels for its shapes."""
+"""The op that takes the place of a node whose op has microkernels for its shapes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A graph made ready to run: linear steps, each knowing where its results lie and what is dead after it.
+"""Plans: linear steps, each of which knows where its results lie and which values are dead after it.
 
 Peak bytes and FLOPs are known here, before anything runs; a request over its budget is refused here.
 """

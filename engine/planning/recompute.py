@@ -73,13 +73,9 @@ class _Recomputing:
             if self._is_optional(i):
                 chain.nodes.add(i)
                 todo.extend(self._nodes[i].operands)
-            elif self._is_full(i):
+            elif (member := self._grouping.members[i]) is None or member.level == Level.ELEMENT:
                 chain.inputs.add(i)
         return chain
-
-    def _is_full(self, i: int) -> bool:
-        member = self._grouping.members[i]
-        return member is None or member.level == Level.ELEMENT
 
     def _pays(self, chain: _Chain, values: Iterable[int], read: set[int]) -> bool:
         ops = [self._nodes[i].op for i in chain.nodes]

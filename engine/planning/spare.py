@@ -1,8 +1,8 @@
-"""Plans that compute again what they have no memory to keep: values of the way there, when the way back comes to them.
+"""Plans that fit memory: fused or not, with values recomputed, and with as many kernels as there is memory for.
 
-The way there is cut into segments. What crosses a boundary is kept; what only the way back reads of a segment is
-computed once more, all of it when the first of that is read (T. Chen et al., "Training deep nets with sublinear memory
-cost"). First what is cheap goes, and products are kept; then these, too.
+Rematerialization trades recomputation for memory. The forward pass is cut into segments. What crosses a boundary is
+kept; what only the backward pass reads of a segment is recomputed, all of it when the first of that is read (T. Chen
+et al., "Training deep nets with sublinear memory cost"). First cheap values go, and products are kept; then these, too.
 """
 
 from __future__ import annotations

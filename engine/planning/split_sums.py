@@ -1,9 +1,9 @@
-"""Sums over several axes in two: over the trailing ones, which joins the loop that computes the addends, then the rest.
+"""Rewrites of sums before fusion: reuse of sums that follow from others, and sums over several axes in two parts.
 
-A loop reduces its rows, which are trailing axes. A sum over the axes before and behind others, as normalisation over
-batches has many, is none of these: it would read a whole tensor that a loop wrote for nothing else. In two, it reads
+A kernel reduces its rows, which are trailing axes. A sum over the axes before and behind others, as normalisation over
+batches has many, is none of these: it would read a whole tensor that a kernel wrote for nothing else. In two, it reads
 one value a row. Means are divided at the rows, and of maxima and minima both parts are maxima and minima. A mean of all
-that is many rows is a sum of rows and a sum of these, too: nothing is left to be divided behind the loop.
+that is many rows is a sum of rows and a sum of these, too: nothing is left to be divided behind the kernel.
 """
 
 from __future__ import annotations

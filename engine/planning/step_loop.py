@@ -1,4 +1,4 @@
-"""Bodies of scans that are one loop over elements: a recurrence, which a kernel goes through by itself."""
+"""Bodies of scans that are one kernel over elements: a recurrence, whose steps a compiled kernel runs by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The client's node that most of a graph's memory is for, where most is needed at once: what a refusal names."""
+"""The client's node with most of the peak memory, which a refusal names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes of convolutions, whichever of the three tensors is the result."""
+"""Convolutions, whichever of the three tensors is the result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Geometries of nodes: what an op's node is, as all kernels that are made for its shapes are told of it."""
+"""Geometries of nodes: sizes and strides of a product, convolution or pool, from which its kernels are made."""
 
 from __future__ import annotations
 

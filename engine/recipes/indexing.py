@@ -1,4 +1,4 @@
-"""Recipes of reading and adding at indices."""
+"""Reading and adding at indices."""
 
 from __future__ import annotations
 

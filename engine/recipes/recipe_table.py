@@ -1,4 +1,4 @@
-"""The table of recipes: by device and geometry or op, what is asked for a node's kernels."""
+"""Recipes: which microkernels compute a node, by device and by geometry or op; None where the op is as quick itself."""
 
 from __future__ import annotations
 

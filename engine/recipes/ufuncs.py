@@ -1,4 +1,4 @@
-"""Recipes of ops that no loop is written for: their ufuncs, called by machine code, and casts."""
+"""Ops that have no scalar formula: machine code calls their ufuncs; and casts."""
 
 from __future__ import annotations
 

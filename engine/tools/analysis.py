@@ -102,7 +102,10 @@ def _analysed(request: CompileRequest) -> Analysis:
     storage = Storage(asked.graph)
     spent = _spent(storage)
     return Analysis(
-        nodes=tuple(_node_cost(node, value, spent) for node, value in values.items()),
+        nodes=tuple(
+            NodeCost(node, value.type, spent.get((node, False), 0) + spent.get((node, True), 0))
+            for node, value in values.items()
+        ),
         forward_flops=sum(flops for (_, backward), flops in spent.items() if not backward),
         backward_flops=sum(flops for (_, backward), flops in spent.items() if backward),
         saved_bytes=_saved(storage),
@@ -158,10 +161,6 @@ def _inside(
 def _stops_inside(function: Function, types: Sequence[TensorType], moving: Sequence[int]) -> bool:
     values = function.values_for(types, FunctionTyping(function.functions, NO_BUDGET))
     return bool(stops_between(function, values, [function.leaves[k] for k in moving], function.outputs))
-
-
-def _node_cost(node: int, value: Value, spent: dict[tuple[int, bool], int]) -> NodeCost:
-    return NodeCost(node, value.type, spent.get((node, False), 0) + spent.get((node, True), 0))
 
 
 def _spent(storage: Storage) -> dict[tuple[int, bool], int]:

@@ -1,9 +1,8 @@
 """The certificate: gradients against central differences, in float64, along random directions.
 
-The only place where finite differences occur. First the chain rule is followed link by link (`engine.tools.chain`),
-for all nodes of `wrt` at once. A node for which some link does not agree, be it through a kink, a way without
-derivative, rounding or a wrong rule, is moved by itself, and what it does to `of` is the verdict
-(`engine.tools.whole`).
+This is the only place where finite differences occur. First the chain rule is followed link by link (`Chain`), for all
+nodes of `wrt` at once. A node for which some link does not agree, be it through a kink, a way without derivative,
+rounding or a wrong rule, is moved by itself, and what it does to `of` is the verdict (`Whole`).
 """
 
 from __future__ import annotations
