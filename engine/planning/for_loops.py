@@ -60,7 +60,7 @@ def _has_elements(node: Node, operands: Sequence[Value]) -> bool:
 
 
 def _of_one_dtype(node: Node, operands: Sequence[Value]) -> Value | None:
-    """In the dtype that loops compute in, or that is copied."""
+    """In the dtype that kernels compute in, or that is copied."""
     op, dtype = node.op, node.type.dtype
     if isinstance(op, Norm) and has_loops(dtype):
         return _norm(node, _as(operands[0], dtype))
@@ -73,7 +73,7 @@ def _of_one_dtype(node: Node, operands: Sequence[Value]) -> Value | None:
 
 
 def _of_elements(node: Node, op: Elementwise, operands: Sequence[Value]) -> Value | None:
-    """Integers cast to the float that they are computed with, as the op does; a bool, which loops read, stays."""
+    """Integers cast to the float that they are computed with, as the op does; a bool, which kernels read, stays."""
     floats: list[Scalars] = ["float" for _ in operands]
     reads = op.reads(*floats)
     numbers = [x.dtype for x, type in zip(operands, reads, strict=True) if type == "float"]
@@ -133,7 +133,7 @@ def _is_trailing(axes: Shape, rank: int) -> bool:
 
 
 def _is_added_up(node: Node, axes: Shape) -> bool:
-    """Whether it is a sum over leading axes, for which loops have a way of their own."""
+    """Whether it is a sum over leading axes, for which kernels have a way of their own."""
     assert isinstance(node.op, Rowwise)
     return axes == tuple(range(len(axes))) and node.op.divisor(1) is not None
 
@@ -158,9 +158,9 @@ def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operan
 
 
 def _turned(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, x: Value, axes: Shape) -> Value | None:
-    """Of a copy with the axes of a row behind the others; None where loops can have it as it is.
+    """Of a copy with the axes of a row behind the others; None where kernels can have it as it is.
 
-    A loop has rows of one length: where there are several, sums over leading axes are turned, and of others the axes
+    A kernel has rows of one length: where there are several, sums over leading axes are turned, and of others the axes
     are made one.
     """
     is_alone = len(lengths.get((x.shape, x.dtype), ())) < 2

@@ -68,7 +68,7 @@ class Fused(Kernel):
 
     @cached_property
     def expanded(self) -> Loop:
-        """The loop as it is compiled, its functions written out."""
+        """The kernel as it is compiled, its functions written out."""
         return expand_functions(self.loop)
 
 

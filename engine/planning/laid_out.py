@@ -1,7 +1,7 @@
 """Results laid where their readers want them, for cards: products write heads side by side, parts of a whole, biases.
 
 A library of a card writes a product at strides, and adds a bias to it. So where products go through transposes and
-reshapes into one that would copy, or into a concatenation, or have a bias added that no loop adds, they are written
+reshapes into one that would copy, or into a concatenation, or have a bias added that no kernel adds, they are written
 there. And a reshape of what does not lie densely is no copy where strides can say it, and products alone read it; of
 several reshapes of one such, the first is a copy, and the others see that. Attention that holds no scores ends in
 products, too, and writes its results with their axes as what would copy them has them.
@@ -68,7 +68,7 @@ class LaidGraph(NamedTuple):
 def laid_where_read(graph: Graph, looped: Container[int] = ()) -> LaidGraph:
     """`graph` with such results written where they are read; itself, where there are none.
 
-    Nodes that are `looped` are parts of loops, and stay. It computes the same; with a bias, float16 is rounded once.
+    Nodes that are `looped` are parts of kernels, and stay. It computes the same; with a bias, float16 is rounded once.
     """
     turned = _attention_in_place(graph, looped)
     inside = {k for k, i in enumerate(turned.numbers) if i in looped}

@@ -21,7 +21,7 @@ Strides = tuple[int, ...]
 
 
 class RowLayout(NamedTuple):
-    """A loop's rows: their extents and columns, and for each operand its level and its steps along the row axes."""
+    """A kernel's rows: their extents and columns, and for each operand its level and its steps along the row axes."""
 
     rows: Shape
     columns: int
