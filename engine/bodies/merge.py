@@ -88,7 +88,7 @@ def _emit(node: Node, operands: Sequence[Value], body: Body) -> Value:
 
 
 def _place(graph: Graph, node: Node, joint: _Joint, n: int) -> int:
-    """Where a result stands now: what is beside carries and stacks keeps its place."""
+    """Index of a result of the merged loop. Results beside carries and stacks keep theirs."""
     loop = graph.nodes[node.operands[0]]
     assert isinstance(loop.op, RunsFunctions)
     index: int = node.attrs["index"]

@@ -106,7 +106,7 @@ def _segment(body: Body, consts: int, carries: int, steps: int, levels: int, *, 
 
 
 def _steps(length: int, levels: int) -> int:
-    """Of one segment, so that all levels have about as many: a divisor, where one is near."""
+    """Steps of one segment, so that all levels have about as many: a divisor, where one is near."""
     wanted: int = round(length ** (levels / (levels + 1)))
     least, most = max(2, wanted // _NEAR), wanted * _NEAR
     outwards = (k for away in range(_TRIED) for k in (wanted - away, wanted + away) if least <= k <= most)

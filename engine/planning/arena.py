@@ -121,7 +121,7 @@ class Arena:
         self._starts: dict[int, int] = {}  # end → start
 
     def allocate(self, nbytes: int) -> int:
-        """Where `nbytes`, more than none, are free, and from now on in use."""
+        """Allocate `nbytes`, more than none: their offset."""
         gaps = self._gaps
         i = bisect_left(gaps, (nbytes, 0))
         if i == len(gaps):

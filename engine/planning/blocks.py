@@ -25,7 +25,7 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """How many blocks there are."""
+        """Number of blocks."""
         return max(1, -(-self.examples // self.block))
 
     @property
@@ -52,12 +52,12 @@ class CompiledSum:
 
     @property
     def flops(self) -> int:
-        """Of all blocks."""
+        """FLOPs of all blocks."""
         return self.full.plan.flops * (self.blocks.count - 1) + self.last.plan.flops
 
     @property
     def recomputed_flops(self) -> int:
-        """Of these, what is done again for want of memory."""
+        """FLOPs of all blocks that are recomputed for want of memory."""
         return self.full.plan.recomputed_flops * (self.blocks.count - 1) + self.last.plan.recomputed_flops
 
 

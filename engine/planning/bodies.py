@@ -37,7 +37,7 @@ _PLANNED: Final[Mapping[str, type[RunsPlans]]] = {
 
 
 class _Options(NamedTuple):
-    """What bodies are planned for, at every depth."""
+    """Options that bodies are planned with, at every depth."""
 
     limits: Limits
     allowance: Allowance
@@ -122,7 +122,7 @@ def _planned(node: Node, options: _Options) -> Node:
 
 
 def _bodies(node: Node) -> list[Body]:
-    """Those that are run: of a `while`, the condition, and a step that asks it again."""
+    """The bodies that are run: of a `while`, the condition, and a step that evaluates it again."""
     if isinstance(node.op, While):
         condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
         return [condition, asking(body, condition, carries)]

@@ -239,7 +239,7 @@ class Compiler:
 
 
 def _digest(program: Program, types: FeedTypes, call: Call, memory: int | None, precision: Precision) -> bytes:
-    """What a plan is known by to other processes: SHA-256 of what was asked."""
+    """Identity of a plan among processes: SHA-256 of its request."""
     asked = (program.digest, sorted((node, str(type)) for node, type in types.items()), call)
     return sha256(repr((asked, memory, precision)).encode()).digest()
 
@@ -252,7 +252,7 @@ def compile_call(request: CompileRequest) -> Compiled:
 
 
 def plan_within(request: CompileRequest) -> PlanWithin:
-    """As `plan_call`; where that is over `memory`, or a graph of a later opset over the limit, of less and less.
+    """Plan within `memory`: `plan_call`, and where that is over it, plans of less and less.
 
     Loops go in segments, then in segments of segments; what else there is no memory for is computed again.
     `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever
@@ -271,7 +271,7 @@ def plan_within(request: CompileRequest) -> PlanWithin:
 
 
 def _plan_sparing(request: CompileRequest) -> tuple[Traced, Plan]:
-    """As `plan_call`, with the fewest levels of segments that there is memory for; then with bodies of less."""
+    """Plan with the fewest levels of segments that there is memory for; then with bodies of less."""
     request = replace(request, limits=replace(request.limits, keeps=False))
     nearest: OverMemory | None = None
     for body_bytes, levels in _attempts(request):
@@ -292,7 +292,7 @@ def _plan_sparing(request: CompileRequest) -> tuple[Traced, Plan]:
 
 
 def _attempts(request: CompileRequest) -> Iterator[tuple[int | None, int]]:
-    """How many bytes bodies have, and how many levels of scans loops: what costs less comes first."""
+    """Bytes of bodies, and levels of segments, to try in turn: what costs less comes first."""
     levels = range(1 + (MOST_LEVELS_OF_SEGMENTS if has_scans(request.program) else 0))
     yield from product((None,), levels)
     if request.program.functions:

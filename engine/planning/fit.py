@@ -66,7 +66,7 @@ def compiled_within(
 
 
 def _laid_within(graph: Graph, ways: _Ways) -> Compilable | None:
-    """With results that are written where they are read; None where there are none, or no memory for it."""
+    """Compile with results written where they are read; None where there are none, or no memory for it."""
     kernels = kernels_in(graph, 0, compiled=True, threads=ways.threads, all_pay=ways.all_pay, late=ways.late)
     laid = laid_where_read(graph, {i for kernel in kernels for i in kernel.group})
     return None if laid.graph is graph else _within(laid.graph, ways, laid.numbers)

@@ -60,7 +60,7 @@ def _has_elements(node: Node, operands: Sequence[Value]) -> bool:
 
 
 def _of_one_dtype(node: Node, operands: Sequence[Value]) -> Value | None:
-    """In the dtype that kernels compute in, or that is copied."""
+    """Rewrite a node in the dtype that kernels compute in, or that is copied."""
     op, dtype = node.op, node.type.dtype
     if isinstance(op, Norm) and has_loops(dtype):
         return _norm(node, _as(operands[0], dtype))
@@ -111,7 +111,7 @@ def _norm(node: Node, x: Value) -> Value:
 
 
 def _row_lengths(graph: Graph) -> Mapping[tuple[Shape, DType], set[int]]:
-    """How many trailing axes make a row, by the shape and dtype of what is reduced: one number, or several."""
+    """Numbers of trailing axes that make a row, by the shape and dtype of what is reduced."""
     found: dict[tuple[Shape, DType], set[int]] = {}
     for node in graph.nodes:
         if isinstance(node.op, Rowwise):
@@ -158,7 +158,7 @@ def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operan
 
 
 def _turned(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, x: Value, axes: Shape) -> Value | None:
-    """Of a copy with the axes of a row behind the others; None where kernels can have it as it is.
+    """Reduce a copy with the axes of a row behind the others; None where kernels can have it as it is.
 
     A kernel has rows of one length: where there are several, sums over leading axes are turned, and of others the axes
     are made one.

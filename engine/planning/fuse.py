@@ -209,7 +209,7 @@ class _Writer:
 
     @cached_property
     def _outside(self) -> dict[tuple[int, bool], TensorType]:
-        """What is read from memory, with its type; and whether that lacks the unit axes of a value a row."""
+        """Operands read from memory, with their types; and whether they lack the unit axes of a value a row."""
         found = {}
         for i in self._order:
             for operand in self.nodes[i].operands:
@@ -228,7 +228,7 @@ class _Writer:
 
     @cached_property
     def layout(self) -> RowLayout:
-        """How operands lie. Raises _Unwritten."""
+        """Layout of the operands. Raises _Unwritten."""
         found = lay_out(self.group.domain.shape, list(self._outside.values()), self.group.row_axes)
         if found is None:
             raise _Unwritten
@@ -361,7 +361,7 @@ def _place(graph: Graph, kernel: WrittenKernel, nodes: list[Node], moved: dict[i
 
 
 def _divisor(node: Node, shape: Shape) -> float:
-    """What the sum that stands in the place of a node is divided by."""
+    """Divisor of the sum that stands in the place of a node."""
     assert isinstance(node.op, Rowwise)
     found = node.op.divisor(count(shape, node.op.row_axes(node.attrs)))
     assert found is not None, f"{node.op.name} is no sum"

@@ -47,15 +47,15 @@ class Fused(Kernel):
         return self.types
 
     def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
-        """By NumPy's ufuncs, block by block; on a card, by CuPy's, all of it at once."""
+        """Run NumPy's ufuncs, block by block; on a card, CuPy's, all of it at once."""
         _run_loop(run, self.loop, self.space, arrays, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Those of the nodes whose place it takes."""
+        """FLOPs of the nodes whose place it takes."""
         return self.work
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """What lies between the steps of a row, or of a block, for each thread; and parts of sums."""
+        """Bytes between the steps of a row, or of a block, for each thread; and parts of sums."""
         return self.works_in(self.threads)
 
     def works_in(self, threads: int) -> int:

@@ -114,7 +114,7 @@ class Grouping:
         return self.graph.nodes[operand].type.ndim < rank
 
     def groups(self) -> Iterator[Group]:
-        """What shares a domain and a stage, as far as it hangs together, or each would be little by itself."""
+        """Groups of nodes that share a domain and a stage, as far as they are connected, or little by themselves."""
         return self._groups(joins_small=self._late)
 
     def _groups(self, *, joins_small: bool) -> Iterator[Group]:
@@ -163,7 +163,7 @@ class Grouping:
                 fitting.join(meeting, (domain, self.stages[i]), i)
 
     def _words(self, together: _Together) -> Counter[int]:
-        """By root: words of the table of a kernel for what it reads and writes, at most."""
+        """Words of the table of a kernel for what it reads and writes, at most, by root."""
         arrays = {(together.root(i), i) for i in self.graph.outputs}
         for i, node in enumerate(self.graph.nodes):
             for operand in node.operands:

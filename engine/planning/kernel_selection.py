@@ -47,7 +47,7 @@ def _rewritten(graph: Graph, nodes: Sequence[Node]) -> Graph:
 
 
 def _likeness(op: object, node: Node, read: Shape, types: Sequence[object]) -> Hashable:
-    """What a recipe is made from; attributes are the same object wherever a node has been moved to."""
+    """Key of all that a recipe is made from; attributes are the same object wherever a node has been moved to."""
     return op, id(node.attrs), node.types, read, *types
 
 

@@ -205,7 +205,7 @@ class _Laying:
     def _parts(
         self, i: int, place: _Place, bias: int | None, through: set[int], *, is_root: bool = False
     ) -> list[_Part]:
-        """Those that fill what lies at `place`, where `bias` is still to be added. Raises _Copied."""
+        """The products that fill `place`, where `bias` is still to be added. Raises _Copied."""
         node = self._nodes[i]
         if not is_root and (len(self._readers[i]) != 1 or i in self._looped or len(through) >= _MOST_BETWEEN):
             raise _Copied
@@ -226,7 +226,7 @@ class _Laying:
         raise _Copied
 
     def _part(self, node: Node, place: _Place, bias: int | None) -> _Part:
-        """Of rows whose elements lie side by side. Raises _Copied."""
+        """The product of a node, whose rows must be contiguous. Raises _Copied."""
         shape = node.type.shape
         if place.strides[-1] != 1 and shape[-1] > 1:
             raise _Copied
@@ -248,7 +248,7 @@ class _Laying:
         return [part for parts in found for part in parts]
 
     def _with_bias(self, node: Node) -> tuple[int, int]:
-        """What a bias is added to, and the bias: as many numbers, side by side, as that has columns. Raises _Copied."""
+        """The operand that a bias is added to, and the bias: one number a column, contiguous. Raises _Copied."""
         type = node.type
         for of, bias in (node.operands, node.operands[::-1]):
             added = self._storage.types[bias]
@@ -267,7 +267,7 @@ def _keeps_columns(node: Node, shape: Shape) -> bool:
 
 
 def _seen(node: Node, place: _Place, shape: Shape) -> _Place:
-    """Where what a view sees, of this shape, has to lie for the view to lie there. Raises _Copied."""
+    """The place of a view's operand, of this shape, for the view to lie at `place`. Raises _Copied."""
     if isinstance(node.op, Transpose):
         steps = dict(zip(node.attrs["axes"], place.strides, strict=True))
         return place._replace(strides=tuple(steps[axis] for axis in range(len(shape))))
@@ -290,7 +290,7 @@ def _dense(shape: Shape) -> Shape:
 
 
 def _readers(graph: Graph) -> Mapping[int, Sequence[int]]:
-    """Who reads each node that an output depends on; an output is read by the end of the graph as well."""
+    """Readers of each node that an output depends on; an output is read by the end of the graph as well."""
     found: dict[int, list[int]] = {i: [] for i in range(len(graph.nodes))}
     for i in graph.outputs:
         found[i].append(len(graph.nodes))

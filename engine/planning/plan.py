@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """What keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold.
+        """Bytes that keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold.
 
         Steps share types and attributes, where they say the same, with one another and with other plans; what several
         plans share counts for each.

@@ -147,12 +147,12 @@ class _Rewriting:
         return self._graph.rewritten(self._nodes, [moved.get(i, i) for i in self._graph.outputs])
 
     def _crossing(self, segments: Sequence[int]) -> set[int]:
-        """What a later segment reads."""
+        """Nodes that a later segment reads."""
         nodes = self._graph.nodes[: self._turn]
         return {o for i, node in enumerate(nodes) for o in node.operands if segments[o] < segments[i]}
 
     def _lost(self, fine: Sequence[int], kept: set[int]) -> set[int]:
-        """What is not there any more: neither what is kept, nor of the last fine segment. Several results go as one."""
+        """Nodes that are neither kept nor of the last fine segment. Several results go as one."""
         nodes = self._graph.nodes[: self._turn]
         found = {i for i, node in enumerate(nodes) if node.operands and i not in kept and fine[i] < fine[-1]}
         looks = {i for i in found if nodes[i].op.name == "get_output"}

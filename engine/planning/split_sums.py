@@ -115,12 +115,12 @@ def _at_rows(node: Node, x: Value, part: Value) -> Value:
 
 
 def _divisor(node: Node, extent: int) -> float | None:
-    """What a sum over `extent` elements is divided by; None of anything but sums and means."""
+    """Divisor of a sum over `extent` elements; None for anything but sums and means."""
     return node.op.divisor(extent) if isinstance(node.op, Rowwise) else None
 
 
 def _joining(written: _Written) -> Iterator[int]:
-    """Which of the first parts, by their order, reduce rows of a kernel that computes what they add up."""
+    """Positions of the first parts that reduce rows of a kernel that computes what they add up."""
     grouping = Grouping(written.graph, 0)
     for k, i in enumerate(written.first):
         (operand,) = written.graph.nodes[i].operands

@@ -31,7 +31,7 @@ class StepLoop:
 
     @property
     def elements(self) -> int:
-        """How many there are in each step."""
+        """Number of elements of a step."""
         return self.space.length
 
     @property
@@ -49,7 +49,7 @@ class StepLoop:
 
     @cached_property
     def expanded(self) -> Recurrence:
-        """As it is compiled, its functions written out."""
+        """The recurrence as it is compiled, its functions written out."""
         return self.recurrence.ranged(expand_functions(self.recurrence.loop))
 
 

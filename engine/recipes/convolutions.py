@@ -10,5 +10,5 @@ from engine.microkernels.recipe import Recipe
 
 
 def convolution_recipe(directed: DirectedConvolution) -> Recipe | None:
-    """As products of the kernel and columns."""
+    """Products of the kernel and columns."""
     return convolution(directed) if has_loops(np.dtype(directed.of.dtype)) else None

@@ -96,7 +96,7 @@ BODY_RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProx
 def recipe_for(
     op: Kernel, device: str, out: TensorType, *types: Any, in_body: bool = False, **attrs: Any
 ) -> Recipe | None:
-    """How compiled kernels make the result on a device, of operands of these types, which lie as their strides say.
+    """The recipe of a result on a device, of operands of these types, which lie as their strides say.
 
     Of an op that `makes_parts`, `out` may be a leading part of the result, lying in the whole. None where there are no
     such kernels, or the op is quicker by itself, and is not in a body.

@@ -72,7 +72,7 @@ def analyse(request: CompileRequest) -> Analysis:
 
 
 def _of_all(full: Analysis, last: Analysis, count: int) -> Analysis:
-    """What so many blocks take, of which the last one may be another."""
+    """Analysis of so many blocks, of which the last one may be another."""
     others = count - 1
     nodes = [replace(a, flops=others * a.flops + b.flops) for a, b in zip(full.nodes, last.nodes, strict=True)]
     return replace(

@@ -107,7 +107,7 @@ def _by_links(
     *,
     peels: bool = False,
 ) -> tuple[list[Finding], int]:
-    """What the links say of each node, and the bytes that it took.
+    """Findings of the links about each node, and the bytes that they took.
 
     Nothing is known of any where all values and cotangents are more than there is memory for.
     """
@@ -119,7 +119,7 @@ def _by_links(
 
 
 def _unless_drowned(linked: Finding, seen: Sequence[Finding], tolerance: float) -> list[Finding]:
-    """What was seen of `of`; but no error is one where every link might agree but for rounding."""
+    """Findings about `of`; but no error is one where every link might agree but for rounding."""
     if linked.reason != "roundoff":
         return list(seen)
     return [Finding(one.error, one.reason or ("roundoff" if one.error > tolerance else None)) for one in seen]

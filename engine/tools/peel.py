@@ -154,7 +154,7 @@ _PEELS = {
 
 
 def _solution(node: Node, consts: int) -> dict[str, Body]:
-    """Of consts, y and x: x; whose cotangent g arrives at y as u, for which u = g + (∂body/∂x)ᵀu."""
+    """A body of consts, y and x: x, whose cotangent g arrives at y as u, for which u = g + (∂body/∂x)ᵀu."""
     body, carries = node.attrs["body"], node.attrs["carries"]
     types = [*body.inputs[:consts], *body.outputs, *body.outputs]
     builder = body.budget.builder(body.graph.registry)
@@ -172,7 +172,7 @@ def _solution(node: Node, consts: int) -> dict[str, Body]:
 
 
 def _spans(length: int) -> list[tuple[int, int]]:
-    """Where the first, middle and last step, and what lies between them, begin and end."""
+    """Bounds of the first, middle and last step, and of what lies between them."""
     single = sorted({0, length // 2, length - 1}) if length else []
     ends = sorted({0, length, *single, *[k + 1 for k in single]})
     return list(pairwise(ends))
