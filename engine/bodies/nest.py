@@ -1,9 +1,9 @@
 """Loops in segments: a scan of scans. Their backward pass keeps the carries between segments alone.
 
-Those within a segment are recomputed when the backward pass comes to it. n steps in segments of √n so need memory
-for 2√n carries, and in segments of segments for 3 ∛n, for one more pass over the steps each (A. Griewank, "Achieving
-logarithmic growth of temporal and spatial complexity in reverse automatic differentiation"). A `while` stays whole: how
-many steps it takes, no plan knows.
+Those within a segment are recomputed when the backward pass comes to it. n steps in segments of √n so need memory for
+2√n carries, and in segments of segments for 3 ∛n, for one more pass over the steps each (A. Griewank, "Achieving
+logarithmic growth of temporal and spatial complexity in reverse automatic differentiation"). A `while` stays whole:
+no plan knows how many steps it takes.
 """
 
 from __future__ import annotations

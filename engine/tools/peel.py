@@ -1,8 +1,8 @@
-"""Ops that run functions, in terms of what these say: what is certified of them.
+"""Peeling of ops that run functions: they are certified in terms of their bodies.
 
-Of a scan and a while, that is the first, middle and last step, written out, and loops of those between; of a map, such
-entries; of a cond, the function that ran; of a call, its body, unless it has a derivative of its own; of a fixed point,
-the body, once, at what was found.
+Of a scan and a while, that is the first, middle and last step, written out, and loops of those between; of a map,
+such entries; of a cond, the function that ran; of a call, its body, unless it has a derivative of its own; of a fixed
+point, the body, once, at what was found.
 """
 
 from __future__ import annotations
