@@ -30,7 +30,7 @@ from .graph.statement import Statement
 from .graph.tensor_type import HostArray, TensorType
 from .ops import registry
 from .planning.blocks import Blocks, CompiledSum, compile_sum
-from .planning.compiler import Compiled, Compiler
+from .planning.compiler import Compiled, Compiler, CompileRequest
 from .planning.plan import Plan
 from .planning.warm import warm
 from .tools.analysis import Analysis, analyse
@@ -57,6 +57,7 @@ __all__ = [
     "Builder",
     "Call",
     "Certificate",
+    "CompileRequest",
     "Compiled",
     "CompiledSum",
     "Compiler",

@@ -1,4 +1,7 @@
-"""What depends on nothing that changes from step to step, once in front of the loop."""
+"""Rewrites of loops before they are planned: hoisted invariants, merged and segmented loops, and lowering.
+
+Loop-invariant code motion: nodes of a body that depend on consts alone are computed once, in front of the loop.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,11 @@ def _hoisted(node: Node, operands: Sequence[Value]) -> Value | None:
     found = frontier(body, consts, is_run=node.op.name == "scan" and node.attrs["length"] > 0)
     if not found:
         return None
-    front = _front(body, consts, found)
+    graph = tidy(body).graph
+    front = body.made(
+        ("front", consts, found),
+        lambda: derived(body, graph.rewritten(graph.nodes, found), body.inputs[:consts]),
+    )
     made = front.inline_into(operands[0].builder, operands[:consts])
     attrs = {name: _with_more(value, body, consts, found) for name, value in node.attrs.items()}
     return operands[0].builder.emit(node.op, [*operands[:consts], *made, *operands[consts:]], attrs)
@@ -76,12 +83,6 @@ def _may_refuse(graph: Graph, node: Node) -> bool:
     if node.op.is_view or isinstance(node.op, Elementwise):
         return False
     return any(graph.nodes[i].type.dtype.name in INTEGERS for i in node.operands)
-
-
-def _front(body: Body, consts: int, found: tuple[int, ...]) -> Body:
-    graph = tidy(body).graph
-    kept = body.inputs[:consts]
-    return body.made(("front", consts, found), lambda: derived(body, graph.rewritten(graph.nodes, found), kept))
 
 
 def _with_more(value: object, body: Body, consts: int, found: tuple[int, ...]) -> object:

@@ -1,7 +1,4 @@
-"""Ops that run functions, in terms of those that an executor runs.
-
-This comes once nothing is differentiated or batched any more.
-"""
+"""Lowering of ops that run functions to those that an executor runs, once nothing is differentiated any more."""
 
 from __future__ import annotations
 
@@ -26,8 +23,8 @@ def _once(graph: Graph, limits: Limits, deadline: Deadline) -> Graph:
     """The graph itself where there is nothing to write."""
     if not any(isinstance(node.op, RunsFunctions) for node in graph.nodes):
         return graph
-    return Builder(graph.registry, limits, deadline).rewrite(graph, _lowered)
 
+    def lowered(node: Node, operands: Sequence[Value]) -> Value | None:
+        return node.op.lowered(*operands, **node.attrs) if isinstance(node.op, RunsFunctions) else None
 
-def _lowered(node: Node, operands: Sequence[Value]) -> Value | None:
-    return node.op.lowered(*operands, **node.attrs) if isinstance(node.op, RunsFunctions) else None
+    return Builder(graph.registry, limits, deadline).rewrite(graph, lowered)

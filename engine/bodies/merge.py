@@ -1,4 +1,4 @@
-"""Loops that go through the same steps, as one: a rule writes a loop once more, to have what came to each step."""
+"""Loop merging: loops through the same steps become one. Rules write a loop again to have more of each step."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _emit(node: Node, operands: Sequence[Value], body: Body) -> Value:
 
 
 def _place(graph: Graph, node: Node, joint: _Joint, n: int) -> int:
-    """Where a result stands now: what is beside carries and stacks keeps its place."""
+    """Index of a result of the merged loop. Results beside carries and stacks keep theirs."""
     loop = graph.nodes[node.operands[0]]
     assert isinstance(loop.op, RunsFunctions)
     index: int = node.attrs["index"]

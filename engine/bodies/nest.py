@@ -1,9 +1,9 @@
-"""Loops in segments: a scan of scans. Their way back keeps the carries between segments alone.
+"""Loops in segments: a scan of scans. Their backward pass keeps the carries between segments alone.
 
-Those within a segment are computed once more when the way back comes to it. n steps in segments of √n so need memory
-for 2√n carries, and in segments of segments for 3 ∛n, for one more pass over the steps each (A. Griewank, "Achieving
-logarithmic growth of temporal and spatial complexity in reverse automatic differentiation"). A `while` stays whole: how
-many steps it takes, no plan knows.
+Those within a segment are recomputed when the backward pass comes to it. n steps in segments of √n so need memory for
+2√n carries, and in segments of segments for 3 ∛n, for one more pass over the steps each (A. Griewank, "Achieving
+logarithmic growth of temporal and spatial complexity in reverse automatic differentiation"). A `while` stays whole:
+no plan knows how many steps it takes.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _segment(body: Body, consts: int, carries: int, steps: int, levels: int, *, 
 
 
 def _steps(length: int, levels: int) -> int:
-    """Of one segment, so that all levels have about as many: a divisor, where one is near."""
+    """Steps of one segment, so that all levels have about as many: a divisor, where one is near."""
     wanted: int = round(length ** (levels / (levels + 1)))
     least, most = max(2, wanted // _NEAR), wanted * _NEAR
     outwards = (k for away in range(_TRIED) for k in (wanted - away, wanted + away) if least <= k <= most)

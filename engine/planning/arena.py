@@ -1,8 +1,4 @@
-"""Arena: places of results while a plan runs, decided before it does; in one buffer, or in the caller's memory.
-
-A result that does not outlive the run gets a place in the arena. One that does has memory of its own, so that keeping
-it keeps nothing else; until it is written, that memory serves like the arena.
-"""
+"""Packing of blocks into the arena, and into the memory of the results."""
 
 from __future__ import annotations
 
@@ -125,7 +121,7 @@ class Arena:
         self._starts: dict[int, int] = {}  # end → start
 
     def allocate(self, nbytes: int) -> int:
-        """Where `nbytes`, more than none, are free, and from now on in use."""
+        """Allocate `nbytes`, more than none: their offset."""
         gaps = self._gaps
         i = bisect_left(gaps, (nbytes, 0))
         if i == len(gaps):

@@ -1,18 +1,14 @@
-"""Sums over examples by blocks: how many examples one plan adds up, and the plans of all blocks, which are two."""
+"""Sums over examples in blocks: the number of examples of a block, and the plans of all blocks, which are two."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from engine.calls import BatchSum
-from engine.calls.call import FeedTypes
 from engine.graph.errors import OverBudget, OverMemory, TooManyNodes, counted
-from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
-from engine.graph.precision import IEEE, Precision
-from engine.graph.program import Program
-from engine.planning.compiler import CHUNK_BYTES, Compiled, Compiler, plan_call
+from engine.graph.limits import NO_END
+from engine.planning.compiler import Compiled, Compiler, CompileRequest, plan_call
 from engine.planning.plan import Plan
 
 #: what a block may take where nobody says how large it is: bytes at its peak, and FLOPs
@@ -29,7 +25,7 @@ class Blocks:
 
     @property
     def count(self) -> int:
-        """How many blocks there are."""
+        """Number of blocks."""
         return max(1, -(-self.examples // self.block))
 
     @property
@@ -56,90 +52,73 @@ class CompiledSum:
 
     @property
     def flops(self) -> int:
-        """Of all blocks."""
+        """FLOPs of all blocks."""
         return self.full.plan.flops * (self.blocks.count - 1) + self.last.plan.flops
 
     @property
     def recomputed_flops(self) -> int:
-        """Of these, what is done again for want of memory."""
+        """FLOPs of all blocks that are recomputed for want of memory."""
         return self.full.plan.recomputed_flops * (self.blocks.count - 1) + self.last.plan.recomputed_flops
 
 
-def compile_sum(
-    compiler: Compiler,
-    program: Program,
-    types: FeedTypes,
-    call: BatchSum,
-    deadline: Deadline = NO_DEADLINE,
-    *,
-    node_by_node: bool = False,
-    memory: int | None = None,
-    precision: Precision = IEEE,
-) -> CompiledSum:
-    """The plans of `call`, which are made of blocks; arguments are those of `Compiler.compile`.
+def compile_sum(compiler: Compiler, request: CompileRequest) -> CompiledSum:
+    """The plans of a `BatchSum`, which are made of blocks.
 
     Raises EngineError: of a block that is over the memory, with the largest power of two that is within it; and
     OverBudget where all blocks together are over the FLOPs.
     """
-    limits = compiler.limits.within(memory)
+    within, call = replace(request, limits=request.limits.within(request.memory)), _batch_sum(request)
     size, _ = compiler.block_sizes.get(
-        (program.digest, frozenset(types.items()), call, limits.bytes),
-        lambda: example_blocks(program, types, call, limits, deadline).block,
-        deadline,
+        (request.program.digest, frozenset(request.types.items()), call, within.limits.bytes),
+        lambda: example_blocks(within).block,
+        request.deadline,
     )
     blocks = Blocks(call.size, size)
 
     def compiled(examples: int) -> Compiled:
-        asked = call.of_examples(examples)
-        return compiler.compile(
-            program, types, asked, deadline, node_by_node=node_by_node, memory=memory, precision=precision
-        )
+        return compiler.compile_request(replace(request, call=call.of_examples(examples)))
 
     try:
         last = compiled(blocks.last)
         found = CompiledSum(blocks, compiled(blocks.block) if blocks.count > 1 else last, last)
     except OverMemory as error:
         below = (size - 1).bit_length() - 1
-        search = (program, types, call, limits, deadline, below, CHUNK_BYTES)
-        fitting = _largest_power(*search) if below >= 0 else None
+        fitting = _largest_power(within, below) if below >= 0 else None
         raise _over(error, size, fitting) from None
-    compiler.limits.admit_flops(found.flops)
+    request.limits.admit_flops(found.flops)
     return found
 
 
-def example_blocks(
-    program: Program, types: FeedTypes, call: BatchSum, limits: Limits, deadline: Deadline = NO_DEADLINE
-) -> Blocks:
-    """The blocks of `call`: of the size that it states, or else of the default one.
+def _batch_sum(request: CompileRequest) -> BatchSum:
+    assert isinstance(request.call, BatchSum)
+    return request.call
 
-    That is the largest power of two of which the plan takes at most BLOCK_BYTES at its peak, or the memory of `limits`,
-    and BLOCK_FLOPS: the plan with a step for each node, so that it is the same on every machine, and all rows of a
-    Jacobian at once. Raises EngineError.
+
+def example_blocks(request: CompileRequest) -> Blocks:
+    """The blocks of a `BatchSum`: of the size that it states, or else of the default one.
+
+    That is the largest power of two of which the plan takes at most BLOCK_BYTES at its peak, or the memory of the
+    limits, and BLOCK_FLOPS: the plan with a step for each node, so that it is the same on every machine, and all rows
+    of a Jacobian at once. Raises EngineError.
     """
+    call, limits = _batch_sum(request), request.limits
     if call.block is not None:
         return Blocks(call.size, max(1, min(call.block, call.size)))
     within = replace(limits, bytes=min(limits.bytes, BLOCK_BYTES), flops=min(limits.flops, BLOCK_FLOPS))
     most = max(0, call.size - 1).bit_length()
-    return Blocks(call.size, _largest_power(program, types, call, within, deadline, most, (NO_END,)) or 1)
+    return Blocks(call.size, _largest_power(replace(request, limits=within, chunks=(NO_END,)), most) or 1)
 
 
-def _largest_power(
-    program: Program,
-    types: FeedTypes,
-    call: BatchSum,
-    limits: Limits,
-    deadline: Deadline,
-    most: int,
-    chunks: Sequence[int],
-) -> int | None:
-    """The largest power of two, up to 2^`most`, of examples whose plan is within `limits`; None where there is none.
+def _largest_power(request: CompileRequest, most: int) -> int | None:
+    """The largest power of two, up to 2^`most`, of examples whose plan is within the limits; None where there is none.
 
-    A sweep holds as much as the largest of `chunks` for which there is memory.
+    A sweep holds as much as the largest of the request's `chunks` for which there is memory.
     """
+    call = _batch_sum(request)
 
     def fits(exponent: int) -> bool:
         try:
-            plan_call(program, types, call.of_examples(1 << exponent), limits, deadline, chunks, loop_threads=0)
+            plan_call(replace(request, call=call.of_examples(1 << exponent), loop_threads=0))
         except TooManyNodes:
             raise
         except OverBudget:

@@ -1,4 +1,4 @@
-"""Graphs made ready to be planned: optimised, and with kernels that have plans in the places of ops with functions.
+"""Plans of bodies: graphs with control flow are optimised, and get kernels that hold the plans of their bodies.
 
 A body is planned once for each way that it is used, however often it runs: what it says is kept with it.
 """
@@ -6,7 +6,7 @@ A body is planned once for each way that it is used, however often it runs: what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from engine.bodies.hoist import hoist
 from engine.bodies.lower import lower
@@ -36,6 +36,15 @@ _PLANNED: Final[Mapping[str, type[RunsPlans]]] = {
 }
 
 
+class _Options(NamedTuple):
+    """Options that bodies are planned with, at every depth."""
+
+    limits: Limits
+    allowance: Allowance
+    loop_threads: int
+    body_bytes: int | None
+
+
 def runnable(
     graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
@@ -43,14 +52,14 @@ def runnable(
 
     With `body_bytes`, each body takes no more than so many bytes, and computes again what it must. Raises EngineError.
     """
-    return _let_go(_runnable(graph, limits, allowance, loop_threads, body_bytes))
+    return _let_go(_runnable(graph, _Options(limits, allowance, loop_threads, body_bytes)))
 
 
 def with_planned_bodies(
     graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int = 1, body_bytes: int | None = None
 ) -> Graph:
     """`graph`, which is not optimised any more. Raises EngineError."""
-    return _let_go(_with_planned_bodies(graph, limits, allowance, loop_threads, body_bytes))
+    return _let_go(_with_planned_bodies(graph, _Options(limits, allowance, loop_threads, body_bytes)))
 
 
 def _let_go(graph: Graph) -> Graph:
@@ -61,30 +70,23 @@ def _let_go(graph: Graph) -> Graph:
     return graph
 
 
-def _runnable(graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int, body_bytes: int | None) -> Graph:
+def _runnable(graph: Graph, options: _Options) -> Graph:
+    limits, allowance = options.limits, options.allowance
     graph = optimise(graph, allowance)
     if not _runs_functions(graph):
         return graph
-    graph = _merged(optimise(lower(graph, limits, allowance.deadline), allowance), allowance)
+    graph = optimise(lower(graph, limits, allowance.deadline), allowance)
+    while (merged := merge(graph)) is not graph:  # loops that become one let those that read them become one, too
+        graph = optimise(merged, allowance)
     graph = optimise(hoist(dce(graph, allowance)), allowance)
-    return _with_planned_bodies(graph, limits, allowance, loop_threads, body_bytes)
+    return _with_planned_bodies(graph, options)
 
 
-def _with_planned_bodies(
-    graph: Graph, limits: Limits, allowance: Allowance, loop_threads: int, body_bytes: int | None
-) -> Graph:
+def _with_planned_bodies(graph: Graph, options: _Options) -> Graph:
     if not _runs_functions(graph):
         return graph
-    graph = _with_dense_operands(lower(graph, limits, allowance.deadline))
-    nodes = [_planned(node, limits, allowance, loop_threads, body_bytes) for node in graph.nodes]
-    return graph.rewritten(nodes, graph.outputs)
-
-
-def _merged(graph: Graph, allowance: Allowance) -> Graph:
-    """Loops that are one make those one that read them."""
-    while (found := merge(graph)) is not graph:
-        graph = optimise(found, allowance)
-    return graph
+    graph = _with_dense_operands(lower(graph, options.limits, options.allowance.deadline))
+    return graph.rewritten([_planned(node, options) for node in graph.nodes], graph.outputs)
 
 
 def _with_dense_operands(graph: Graph) -> Graph:
@@ -108,19 +110,19 @@ def _runs_functions(graph: Graph) -> bool:
     return any(isinstance(node.op, RunsFunctions) for node in graph.nodes)
 
 
-def _planned(node: Node, limits: Limits, allowance: Allowance, loop_threads: int, body_bytes: int | None) -> Node:
+def _planned(node: Node, options: _Options) -> Node:
     if not isinstance(node.op, RunsFunctions):
         return node
     bodies = _bodies(node)
     try:
-        plans = [_plan_of(body, limits, allowance, loop_threads, body_bytes) for body in bodies]
+        plans = [_plan_of(body, options) for body in bodies]
     except OverMemory as error:
         raise at_origin(error, node.origin) from None
     return node._replace(op=_PLANNED[node.op.name](node.op, tuple(plans)))
 
 
 def _bodies(node: Node) -> list[Body]:
-    """Those that are run: of a `while`, the condition, and a step that asks it again."""
+    """The bodies that are run: of a `while`, the condition, and a step that evaluates it again."""
     if isinstance(node.op, While):
         condition, body, carries = (node.attrs[name] for name in ("condition", "body", "carries"))
         return [condition, asking(body, condition, carries)]
@@ -131,13 +133,14 @@ def _functions_of(node: Node) -> list[Body]:
     return [node.attrs[name] for name in node.op.functions if node.attrs[name] is not None]
 
 
-def _plan_of(body: Body, limits: Limits, allowance: Allowance, loop_threads: int, body_bytes: int | None) -> Plan:
+def _plan_of(body: Body, options: _Options) -> Plan:
     """The plan of a body: the same for all who use it."""
+    limits, allowance, threads, body_bytes = options
 
     def make() -> Plan:
-        graph = _runnable(tidy(body).graph, limits, allowance, loop_threads, body_bytes)
+        graph = _runnable(tidy(body).graph, options)
         if body_bytes is None:
-            return smallest_plan(graph, limits, allowance.deadline, loop_threads)
-        return plan_sparing(graph, limits.within(body_bytes), allowance.deadline, loop_threads).plan
+            return smallest_plan(graph, limits, allowance.deadline, threads)
+        return plan_sparing(graph, limits.within(body_bytes), allowance.deadline, threads).plan
 
-    return body.made(("plan", limits, loop_threads, body_bytes), make)
+    return body.made(("plan", limits, threads, body_bytes), make)

@@ -1,4 +1,4 @@
-"""Bounded memory of what is costly to make: what was used lately is kept, and each thing is made by one at a time."""
+"""An LRU cache with shares for owners, whose values are each made by one thread while the others wait for it."""
 
 from __future__ import annotations
 

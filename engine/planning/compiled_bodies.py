@@ -1,4 +1,4 @@
-"""Bodies of loops as machine code makes them: all that can be fused is, since a step in Python costs more than many."""
+"""Bodies for machine code: all that can be fused is, since a step in Python costs more than many of a kernel."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _compiled(graph: Graph, most_bytes: int, *, microkernels: bool, few_launches
 
 
 def kernel_ops(plan: Plan, is_gone_through: Callable[[PlannedScan], bool] = lambda scan: False) -> Iterator[CompiledOp]:
-    """What kernels are made for, in the bodies of loops, too, each of which is looked at once.
+    """Ops that kernels are made for, in bodies of loops, too, each of which is visited once.
 
     Of a scan that one kernel goes through by itself, that kernel is all.
     """

@@ -1,4 +1,10 @@
-"""From a client's program, the types of its feeds and a call to a plan: written, optimised, planned, and kept."""
+"""The compiler: a call of a program becomes a plan, which is cached.
+
+A `CompileRequest` goes through four stages. `write_call` builds the typed graph and writes derivatives into it,
+`runnable` optimises it and plans the bodies of its control flow, `choose_plan` fuses and lays out memory, and
+`with_precision` marks the result. A plan over the limits is tried again: sweeps in smaller chunks, long loops in
+segments, values recomputed, bodies with less memory, in the order of what costs least.
+"""
 
 from __future__ import annotations
 
@@ -63,6 +69,41 @@ class Compiled:
     def nbytes(self) -> int:
         """Bytes that keeping it takes, as counted by its plan; and of its labels."""
         return self.plan.nbytes + LABEL_BYTES * len(self.labels)
+
+
+@dataclass(frozen=True, slots=True)
+class CompileRequest:
+    """A call of a program on feeds of given types, and what its plan is made for.
+
+    The plan takes at most `memory` bytes, where that is given, and recomputes values where it has to. `precision` is
+    how its products and convolutions may read float32. At most `loop_threads` threads take part in a fused kernel; with
+    0, there are none, and a step for each node. With `splits_sums`, sums over several axes are written in two parts,
+    for kernels that the executor may make of the first one later.
+    """
+
+    program: Program
+    types: FeedTypes
+    call: Call
+    limits: Limits
+    deadline: Deadline = NO_DEADLINE
+    loop_threads: int = 1
+    memory: int | None = None
+    splits_sums: bool = False
+    precision: Precision = IEEE
+    #: a sweep is made in chunks of the first of these bytes that the limits allow
+    chunks: Sequence[int] = CHUNK_BYTES
+    #: levels of segments that long loops are cut into
+    levels: int = 0
+    #: whether `plan_call` recomputes values to fit memory; and in bodies of loops, to fit so many bytes
+    recomputes: bool = False
+    body_bytes: int | None = None
+    #: FLOPs that a graph may take for its constants to be folded; by default those of `limits`
+    foldable: int | None = None
+
+    def without_limits(self) -> CompileRequest:
+        """The request for the plan that there would be if memory were no matter."""
+        endless = replace(self.limits, bytes=NO_END, flops=NO_END)
+        return replace(self, limits=endless, chunks=(NO_END,), foldable=self.limits.flops)
 
 
 class Traced(NamedTuple):
@@ -149,112 +190,93 @@ class Compiler:
         memory: int | None = None,
         precision: Precision = IEEE,
     ) -> Compiled:
-        """The plan for `call`, on feeds of these types. Raises EngineError.
+        """The plan for `call`, on feeds of these types. Raises EngineError."""
+        asked = self.request(
+            program, types, call, deadline, node_by_node=node_by_node, memory=memory, precision=precision
+        )
+        return self.compile_request(asked)
 
-        It takes at most `memory` bytes, where that is given, and computes some of its values again where it has to.
-        `precision` is how its products and convolutions may read float32. What the call does not need may be fed, too:
-        it is checked, and the plan is the same without it. For somebody who looks on at a run, it has a step for each
-        node: `node_by_node`.
+    def request(
+        self,
+        program: Program,
+        types: FeedTypes,
+        call: Call,
+        deadline: Deadline = NO_DEADLINE,
+        *,
+        node_by_node: bool = False,
+        memory: int | None = None,
+        precision: Precision = IEEE,
+    ) -> CompileRequest:
+        """A request within the limits of this compiler, for its executor; of a watched run, `node_by_node`."""
+        return CompileRequest(
+            program,
+            types,
+            call,
+            self.limits,
+            deadline,
+            loop_threads=0 if node_by_node else self.loop_threads,
+            memory=memory,
+            splits_sums=self.splits_sums,
+            precision=precision,
+        )
+
+    def compile_request(self, request: CompileRequest) -> Compiled:
+        """The plan for a request that this compiler has made. Raises EngineError.
+
+        What the call does not need may be fed, too: it is checked, and the plan is the same without it.
         """
-        threads = 0 if node_by_node else self.loop_threads
-        used = program.used(call.example(program, types), call.roots, deadline)
-        key = (program.digest, frozenset(used.items()), call, threads, memory, precision)
+        program, call, memory, precision = request.program, request.call, request.memory, request.precision
+        used = program.used(call.example(program, request.types), call.roots, request.deadline)
+        key = (program.digest, frozenset(used.items()), call, request.loop_threads, memory, precision)
 
         def make() -> Compiled:
-            made = compile_call(
-                program, types, call, self.limits, deadline, threads, memory, splits_sums=self.splits_sums
-            )
+            made = compile_call(request)
             digest = _digest(program, used, call, memory, precision)
             return replace(made, plan=replace(with_precision(made.plan, precision), digest=digest), key=key)
 
-        found, known = self.plans.get(key, make, deadline)
+        found, known = self.plans.get(key, make, request.deadline)
         return replace(found, cached=known)
 
 
 def _digest(program: Program, types: FeedTypes, call: Call, memory: int | None, precision: Precision) -> bytes:
-    """What a plan is known by to other processes: SHA-256 of what was asked."""
+    """Identity of a plan among processes: SHA-256 of its request."""
     asked = (program.digest, sorted((node, str(type)) for node, type in types.items()), call)
     return sha256(repr((asked, memory, precision)).encode()).digest()
 
 
-def compile_call(
-    program: Program,
-    types: FeedTypes,
-    call: Call,
-    limits: Limits,
-    deadline: Deadline = NO_DEADLINE,
-    loop_threads: int = 1,
-    memory: int | None = None,
-    *,
-    splits_sums: bool = False,
-) -> Compiled:
-    """Write, optimise and plan, in this order, within `memory` bytes. Raises EngineError."""
+def compile_call(request: CompileRequest) -> Compiled:
+    """Write, optimise and plan, in this order, within the memory of the request. Raises EngineError."""
     with collector_paused():
-        asked, plan, _ = plan_within(
-            program, types, call, limits, deadline, loop_threads, memory, splits_sums=splits_sums
-        )
+        asked, plan, _ = plan_within(request)
     return Compiled(plan, asked.labels, asked.disconnected, GraphName(), asked.dtype)
 
 
-def plan_within(
-    program: Program,
-    types: FeedTypes,
-    call: Call,
-    limits: Limits,
-    deadline: Deadline = NO_DEADLINE,
-    loop_threads: int = 1,
-    memory: int | None = None,
-    *,
-    splits_sums: bool = False,
-) -> PlanWithin:
-    """As `plan_call`; where that is over `memory`, or a graph of a later opset over the limit, of less and less.
+def plan_within(request: CompileRequest) -> PlanWithin:
+    """Plan within `memory`: `plan_call`, and where that is over it, plans of less and less.
 
     Loops go in segments, then in segments of segments; what else there is no memory for is computed again.
     `recomputed_flops` of the plan are those beyond the fastest. Raises EngineError: of what is over `memory` whatever
     is done, the least that it takes, at the node that most of this is for.
     """
-    spares = memory is not None or program.opset > OPSET
-    limits = limits.within(memory)
+    request = replace(request, limits=request.limits.within(request.memory))
     try:
-        asked, plan = plan_call(
-            program, types, call, limits, deadline, loop_threads=loop_threads, splits_sums=splits_sums
-        )
+        asked, plan = plan_call(request)
         return PlanWithin(asked, plan, plan)
     except OverMemory:
-        if not spares:
+        if request.memory is None and request.program.opset <= OPSET:
             raise
-    asked, plan = _plan_sparing(program, types, call, limits, deadline, loop_threads, splits_sums=splits_sums)
-    _, fastest = plan_fastest(program, types, call, limits, deadline, loop_threads, splits_sums=splits_sums)
+    asked, plan = _plan_sparing(request)
+    _, fastest = plan_call(request.without_limits())
     return PlanWithin(asked, replace(plan, recomputed_flops=max(0, plan.flops - fastest.flops)), fastest)
 
 
-def _plan_sparing(
-    program: Program,
-    types: FeedTypes,
-    call: Call,
-    limits: Limits,
-    deadline: Deadline,
-    loop_threads: int,
-    *,
-    splits_sums: bool,
-) -> tuple[Traced, Plan]:
-    """As `plan_call`, with the fewest levels of segments that there is memory for; then with bodies of less."""
-    limits = replace(limits, keeps=False)
+def _plan_sparing(request: CompileRequest) -> tuple[Traced, Plan]:
+    """Plan with the fewest levels of segments that there is memory for; then with bodies of less."""
+    request = replace(request, limits=replace(request.limits, keeps=False))
     nearest: OverMemory | None = None
-    for body_bytes, levels in _attempts(program, types, call, limits, deadline, loop_threads):
+    for body_bytes, levels in _attempts(request):
         try:
-            return plan_call(
-                program,
-                types,
-                call,
-                limits,
-                deadline,
-                loop_threads=loop_threads,
-                levels=levels,
-                spares=True,
-                body_bytes=body_bytes,
-                splits_sums=splits_sums,
-            )
+            return plan_call(replace(request, levels=levels, recomputes=True, body_bytes=body_bytes))
         except OverMemory as error:
             if body_bytes is not None and error.function is not None:
                 break  # a body takes more than its part, whatever it computes again
@@ -264,76 +286,41 @@ def _plan_sparing(
                 raise
     assert nearest is not None
     if nearest.node is None:
-        asked, _ = plan_fastest(program, types, call, limits, deadline, loop_threads)
+        asked, _ = plan_call(request.without_limits())
         raise at_origin(nearest, weightiest(asked.graph))
     raise nearest
 
 
-def _attempts(
-    program: Program, types: FeedTypes, call: Call, limits: Limits, deadline: Deadline, loop_threads: int
-) -> Iterator[tuple[int | None, int]]:
-    """How many bytes bodies have, and how many levels of scans loops: what costs less comes first."""
-    levels = range(1 + (MOST_LEVELS_OF_SEGMENTS if has_scans(program) else 0))
+def _attempts(request: CompileRequest) -> Iterator[tuple[int | None, int]]:
+    """Bytes of bodies, and levels of segments, to try in turn: what costs less comes first."""
+    levels = range(1 + (MOST_LEVELS_OF_SEGMENTS if has_scans(request.program) else 0))
     yield from product((None,), levels)
-    if program.functions:
-        asked, _ = plan_fastest(program, types, call, limits, deadline, loop_threads)
+    if request.program.functions:
+        asked, _ = plan_call(request.without_limits())
         largest = max([plan.working_bytes for node in asked.graph.nodes for plan in node.op.runs], default=0)
-        sizes = [int(limits.bytes * part) for part in _PARTS]
+        sizes = [int(request.limits.bytes * part) for part in _PARTS]
         yield from product([body_bytes for body_bytes in sizes if body_bytes < largest], levels)
 
 
-def plan_fastest(
-    program: Program,
-    types: FeedTypes,
-    call: Call,
-    limits: Limits,
-    deadline: Deadline,
-    loop_threads: int,
-    *,
-    splits_sums: bool = False,
-) -> tuple[Traced, Plan]:
-    """As `plan_call`, if memory were no matter."""
-    endless = replace(limits, bytes=NO_END, flops=NO_END)
-    return plan_call(
-        program, types, call, endless, deadline, (NO_END,), limits.flops, loop_threads, splits_sums=splits_sums
-    )
-
-
-def plan_call(
-    program: Program,
-    types: FeedTypes,
-    call: Call,
-    limits: Limits,
-    deadline: Deadline = NO_DEADLINE,
-    chunks: Sequence[int] = CHUNK_BYTES,
-    foldable: int | None = None,
-    loop_threads: int = 1,
-    levels: int = 0,
-    *,
-    spares: bool = False,
-    body_bytes: int | None = None,
-    splits_sums: bool = False,
-) -> tuple[Traced, Plan]:
+def plan_call(request: CompileRequest) -> tuple[Traced, Plan]:
     """The call written out and optimised, and its plan; a sweep in smaller chunks where all at once is over budget.
 
-    The plan has loops in it where that pays at once, in which at most `loop_threads` take part; 0: it has none. Where
-    it `splits_sums`, those over several axes are written for loops that it may have later on.
-    `foldable` are the FLOPs that a graph may take for its constants to be folded, by default those of `limits`.
-    Long loops are in segments, at so many `levels`; with `spares`, what there is no memory for is computed again, in
-    bodies what takes more than `body_bytes`. Raises EngineError.
+    The plan has fused kernels where these pay at once. It is within the limits of the request; `memory` is for
+    `plan_within` to see to. Raises EngineError.
     """
-    allowance = Allowance(limits.flops if foldable is None else foldable, deadline)
+    limits, deadline, threads = request.limits, request.deadline, request.loop_threads
+    allowance = Allowance(limits.flops if request.foldable is None else request.foldable, deadline)
     asked: Traced | None = None
     refused: OverBudget | None = None
-    for chunk_bytes in chunks if call.is_swept else chunks[:1]:
+    for chunk_bytes in request.chunks if request.call.is_swept else request.chunks[:1]:
         try:
-            asked = write_call(program, types, call, limits, deadline, chunk_bytes, levels)
-            graph = runnable(asked.graph, limits, allowance, loop_threads, body_bytes)
+            asked = write_call(request, chunk_bytes)
+            graph = runnable(asked.graph, limits, allowance, threads, request.body_bytes)
             check_linear(graph)
-            if spares:
-                graph, plan = plan_sparing(graph, limits, deadline, loop_threads, splits_sums=splits_sums)
+            if request.recomputes:
+                graph, plan = plan_sparing(graph, limits, deadline, threads, splits_sums=request.splits_sums)
             else:
-                plan = smallest_plan(graph, limits, deadline, loop_threads, splits_sums=splits_sums)
+                plan = smallest_plan(graph, limits, deadline, threads, splits_sums=request.splits_sums)
             return asked._replace(graph=graph), plan
         except TooManyNodes as error:
             raise refused or error from None
@@ -345,18 +332,20 @@ def plan_call(
     raise refused
 
 
-def write_call(
-    program: Program,
-    types: FeedTypes,
-    call: Call,
-    limits: Limits,
-    deadline: Deadline = NO_DEADLINE,
-    chunk_bytes: int = CHUNK_BYTES[0],
-    levels: int = 0,
-) -> Traced:
-    """Build the program, write `grad` nodes out, then what `call` adds. Raises EngineError."""
-    example = call.example(program, types)
-    scope = open_scope(program, example, call.roots, call.wrt_nodes, limits, deadline, chunk_bytes, levels)
+def write_call(request: CompileRequest, chunk_bytes: int = CHUNK_BYTES[0]) -> Traced:
+    """Build the program, write `grad` nodes out, then what the call adds. Raises EngineError."""
+    program, call = request.program, request.call
+    example = call.example(program, request.types)
+    scope = open_scope(
+        program,
+        example,
+        call.roots,
+        call.wrt_nodes,
+        request.limits,
+        request.deadline,
+        chunk_bytes,
+        request.levels,
+    )
     results, disconnected = call.write_graph(scope)
     labels = tuple(label for label, _ in results)
     about = scope.nodes[call.roots[-1]].dtype.name

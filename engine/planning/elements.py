@@ -1,4 +1,4 @@
-"""Ops that a loop would have in their elements, written so: what draws random numbers joins what computes with them."""
+"""Ops written in elementwise nodes so that they fuse: draws of random numbers join what computes with them."""
 
 from __future__ import annotations
 

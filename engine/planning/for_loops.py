@@ -1,6 +1,6 @@
-"""Nodes of a body written so that its loops have them: whole numbers as floats where these are computed, rows in a row.
+"""Rewrites that make a body compilable: cast integers to the floats they are computed with, make rows contiguous.
 
-What is written has the bits of what it stands for, but that sums are in the order in which loops add up.
+The results have the same bits, except that sums are in the order in which kernels add up.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _has_elements(node: Node, operands: Sequence[Value]) -> bool:
 
 
 def _of_one_dtype(node: Node, operands: Sequence[Value]) -> Value | None:
-    """In the dtype that loops compute in, or that is copied."""
+    """Rewrite a node in the dtype that kernels compute in, or that is copied."""
     op, dtype = node.op, node.type.dtype
     if isinstance(op, Norm) and has_loops(dtype):
         return _norm(node, _as(operands[0], dtype))
@@ -73,7 +73,7 @@ def _of_one_dtype(node: Node, operands: Sequence[Value]) -> Value | None:
 
 
 def _of_elements(node: Node, op: Elementwise, operands: Sequence[Value]) -> Value | None:
-    """Integers cast to the float that they are computed with, as the op does; a bool, which loops read, stays."""
+    """Integers cast to the float that they are computed with, as the op does; a bool, which kernels read, stays."""
     floats: list[Scalars] = ["float" for _ in operands]
     reads = op.reads(*floats)
     numbers = [x.dtype for x, type in zip(operands, reads, strict=True) if type == "float"]
@@ -111,7 +111,7 @@ def _norm(node: Node, x: Value) -> Value:
 
 
 def _row_lengths(graph: Graph) -> Mapping[tuple[Shape, DType], set[int]]:
-    """How many trailing axes make a row, by the shape and dtype of what is reduced: one number, or several."""
+    """Numbers of trailing axes that make a row, by the shape and dtype of what is reduced."""
     found: dict[tuple[Shape, DType], set[int]] = {}
     for node in graph.nodes:
         if isinstance(node.op, Rowwise):
@@ -133,7 +133,7 @@ def _is_trailing(axes: Shape, rank: int) -> bool:
 
 
 def _is_added_up(node: Node, axes: Shape) -> bool:
-    """Whether it is a sum over leading axes, for which loops have a way of their own."""
+    """Whether it is a sum over leading axes, for which kernels have a way of their own."""
     assert isinstance(node.op, Rowwise)
     return axes == tuple(range(len(axes))) and node.op.divisor(1) is not None
 
@@ -145,7 +145,10 @@ def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operan
         return None
     axes = _axes(node, x.ndim)
     if not axes:
-        return None if op.is_one_of_one or not op.reduces else _of_one(node, x)
+        if op.is_one_of_one or not op.reduces:
+            return None
+        # A number as a row.
+        return x.builder.emit(op, (x.reshape(shape=(1,)),), {**node.attrs, "axes": (0,), "keepdims": False})
     divisor = op.divisor(count(x.shape, axes)) if op.reduces else None
     if divisor is None or divisor == 1:
         return _turned(lengths, node, x, axes)
@@ -154,15 +157,10 @@ def _in_rows(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, operan
     return (total if turned is None else turned) / divisor
 
 
-def _of_one(node: Node, x: Value) -> Value:
-    """A number as a row."""
-    return x.builder.emit(node.op, (x.reshape(shape=(1,)),), {**node.attrs, "axes": (0,), "keepdims": False})
-
-
 def _turned(lengths: Mapping[tuple[Shape, DType], set[int]], node: Node, x: Value, axes: Shape) -> Value | None:
-    """Of a copy with the axes of a row behind the others; None where loops can have it as it is.
+    """Reduce a copy with the axes of a row behind the others; None where kernels can have it as it is.
 
-    A loop has rows of one length: where there are several, sums over leading axes are turned, and of others the axes
+    A kernel has rows of one length: where there are several, sums over leading axes are turned, and of others the axes
     are made one.
     """
     is_alone = len(lengths.get((x.shape, x.dtype), ())) < 2

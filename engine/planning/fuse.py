@@ -1,9 +1,9 @@
-"""Fusion: groups of nodes over one iteration space become one loop each, whose inner values never reach memory."""
+"""Fusion: groups of nodes over one iteration space become one kernel each, whose inner values never reach memory."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
@@ -25,11 +25,11 @@ from engine.planning.layout import RowLayout, Strides, lay_out
 from engine.planning.recompute import with_recomputed
 from engine.planning.storage import Storage
 
-#: nodes of one loop: beyond, compiling takes longer than it saves
+#: nodes of one kernel: beyond, compiling takes longer than it saves
 MOST_NODES: Final = 400
-#: elements from which a loop pays at once, before anything is compiled: what lies between its nodes leaves the cache
+#: elements from which a kernel pays at once, before anything is compiled: what lies between its nodes leaves the cache
 LEAST_ELEMENTS: Final = 1 << 21
-#: FLOPs for one element from which a loop of one node pays
+#: FLOPs for one element from which a kernel of one node pays
 _COSTLY: Final = 10
 #: elements from which a kernel of one node pays where NumPy takes several calls for it, or goes from pair to pair
 _MANY: Final = 1 << 14
@@ -48,13 +48,13 @@ def fuse(
 ) -> Graph:
     """`graph` with groups of nodes over at least `least` elements as one `fused` node each. It computes the same.
 
-    The loops are to be `compiled`, or run by NumPy; at most so many `threads` take part in one. Nodes that stay `apart`
-    are in none. Nearly always it needs less memory; where what a loop reads must live longer for it, it may need more.
+    The kernels are to be `compiled`, or run by NumPy; at most so many `threads` take part in one. Nodes that stay
+    `apart` are in none. Nearly always it needs less memory; where what a kernel reads must live longer, it may be more.
     """
-    return with_loops(graph, loops_in(graph, least, compiled=compiled, threads=threads, apart=apart))
+    return with_kernels(graph, kernels_in(graph, least, compiled=compiled, threads=threads, apart=apart))
 
 
-def loops_in(
+def kernels_in(
     graph: Graph,
     least: int,
     *,
@@ -63,28 +63,30 @@ def loops_in(
     apart: Container[int] = (),
     all_pay: bool = False,
     late: bool = False,
-) -> Sequence[WrittenLoop]:
-    """The loops that `fuse` writes. With `all_pay`, a single cheap node is one, too, and bools alone have some; `late`
-    ones are where they join others, as `Grouping` has them.
+) -> Sequence[WrittenKernel]:
+    """The kernels that `fuse` writes.
+
+    With `all_pay`, a single cheap node is one, too, and bools alone have some; `late` ones are where they join others,
+    as `Grouping` has them.
     """
     if not compiled and not any(n.types[0].size >= least and isinstance(n.op, Elementwise) for n in graph.nodes):
         return ()
-    return _loops(Grouping(graph, least, apart, in_body=all_pay, late=late), compiled, threads, all_pay=all_pay)
+    return _kernels(Grouping(graph, least, apart, in_body=all_pay, late=late), compiled, threads, all_pay=all_pay)
 
 
-def with_loops(graph: Graph, loops: Sequence[WrittenLoop]) -> Graph:
-    """`graph` with these of its loops in the place of their groups; other nodes stay.
+def with_kernels(graph: Graph, kernels: Sequence[WrittenKernel]) -> Graph:
+    """`graph` with these of its kernels in the place of their groups; other nodes stay.
 
-    Where some are left out, a value that a loop has for itself, and a node beside it reads, is computed once more.
+    Where some are left out, a value that a kernel has for itself, and a node beside it reads, is computed once more.
     """
-    return dce(_rewritten(graph, loops)) if loops else graph
+    return dce(_rewritten(graph, kernels)) if kernels else graph
 
 
 class _Unwritten(Exception):
-    """Failure of a group that no loop can be written for."""
+    """Failure of a group that no kernel can be written for."""
 
 
-class WrittenLoop(NamedTuple):
+class WrittenKernel(NamedTuple):
     """A `fused` node, on operands of the graph as it was, the nodes in whose place it stands, and its results.
 
     There is none where others compute all of the group for themselves.
@@ -94,7 +96,7 @@ class WrittenLoop(NamedTuple):
     group: tuple[int, ...]
     results: tuple[int, ...]
 
-    def of_nodes(self, numbers: Sequence[int]) -> WrittenLoop:
+    def of_nodes(self, numbers: Sequence[int]) -> WrittenKernel:
         """The same, whose op says that it takes the place of the nodes of these `numbers`, by those of its group."""
         if self.node is None or not isinstance(self.node.op, Fused):
             return self
@@ -107,35 +109,34 @@ class WrittenLoop(NamedTuple):
         return isinstance(op, Fused) and op.loop.results[k].adds_up
 
 
-def _loops(grouping: Grouping, compiled: bool, threads: int, *, all_pay: bool) -> list[WrittenLoop]:
+def _kernels(grouping: Grouping, compiled: bool, threads: int, *, all_pay: bool) -> list[WrittenKernel]:
     graph, storage = grouping.graph, Storage(grouping.graph)
     parts = _worthwhile(grouping, compiled, all_pay=all_pay)
     while True:
         groups = with_recomputed(grouping, parts)
-        read, found = _read_nodes(graph, groups), list[WrittenLoop]()
+        read, found = _read_nodes(graph, groups), list[WrittenKernel]()
         for group in groups:
             with suppress(_Unwritten):
-                found.append(_Writer(storage, grouping, read, group).write_loop(compiled, threads))
+                found.append(_Writer(storage, grouping, read, group).write_kernel(compiled, threads))
         if len(found) == len(parts):
             return found
         # What is left out is computed node by node: others may have to keep for it what they would not have kept.
-        parts = [part for part in parts if any(part.nodes == loop.group for loop in found)]
+        parts = [part for part in parts if any(part.nodes == kernel.group for kernel in found)]
 
 
 def _worthwhile(grouping: Grouping, compiled: bool, *, all_pay: bool) -> list[Group]:
-    """The groups, in parts, that pay as loops: each by itself, or because it spares another one a result."""
+    """The groups, in parts, that pay as kernels: each by itself, or because it spares another one a result."""
     graph = grouping.graph
-    parts = [part for group in grouping.groups() for part in _parts(group)]
+    # A group that is too large for one kernel goes in parts, in their order: what is earlier needs nothing later.
+    parts = [
+        group._replace(nodes=group.nodes[start : start + MOST_NODES])
+        for group in grouping.groups()
+        for start in range(0, len(group.nodes), MOST_NODES)
+    ]
     gaining = {part.nodes for part in parts if all_pay or _gains(graph, part, compiled)}
     looped = {i for nodes in gaining for i in nodes if grouping.is_element(i)}
     sparing = {part.nodes for part in parts if compiled and looped.intersection(graph.nodes[part.nodes[0]].operands)}
     return [part for part in parts if part.nodes in gaining | sparing]
-
-
-def _parts(group: Group) -> Iterator[Group]:
-    """A group that is too large for one loop in parts, in their order: what is earlier needs nothing later."""
-    for start in range(0, len(group.nodes), MOST_NODES):
-        yield group._replace(nodes=group.nodes[start : start + MOST_NODES])
 
 
 def _gains(graph: Graph, group: Group, compiled: bool) -> bool:
@@ -156,7 +157,7 @@ def _is_broadcast_in_short_rows(graph: Graph, node: Node) -> bool:
 
 
 def _read_nodes(graph: Graph, groups: Sequence[Group]) -> set[int]:
-    """The nodes that are read from memory: outputs, and what a node or a loop does not compute for itself."""
+    """The nodes that are read from memory: outputs, and what a node or a kernel does not compute for itself."""
     read, grouped = set(graph.outputs), set[int]()
     for group in groups:
         nodes = {*group.nodes, *group.again}
@@ -169,7 +170,7 @@ def _read_nodes(graph: Graph, groups: Sequence[Group]) -> set[int]:
 
 
 class _Writer:
-    """Writer of the loop of one group."""
+    """Writer of the kernel of one group."""
 
     def __init__(self, storage: Storage, grouping: Grouping, read: set[int], group: Group) -> None:
         self.nodes = storage.graph.nodes
@@ -181,21 +182,26 @@ class _Writer:
         self._inside = set(self._order)
         self._scalars: dict[int, Scalar] = {}
 
-    def write_loop(self, compiled: bool, threads: int) -> WrittenLoop:
+    def write_kernel(self, compiled: bool, threads: int) -> WrittenKernel:
         """The `fused` node. Raises _Unwritten."""
-        results = tuple(i for i in self.group.nodes if self._is_result(i))
+        results = tuple(i for i in self.group.nodes if self._member(i).ending is not None or i in self._read)
         if not results:
-            return WrittenLoop(None, self.group.nodes, ())
-        loads = {key: self._builder.load(level, _kind(self.nodes[key[0]].type)) for key, level in self._levels()}
+            return WrittenKernel(None, self.group.nodes, ())
+        levels = [level for level, _ in self.layout.operands]
+        loads = {
+            key: self._builder.load(level, _kind(self.nodes[key[0]].type))
+            for key, level in zip(self._outside, levels, strict=True)
+        }
         for i in self._order:
             self._scalars[i] = self._scalar(i, [self._operand(o, i, loads) for o in self.nodes[i].operands])
         strides = [self._store(i) for i in results]
         space = self.layout.space(strides, sums_columns=any(self._member(i).ending == "columns" for i in results))
         types = tuple(self.nodes[i].type for i in results)
-        op = Fused(self._builder.loop(), space, types, self._flops(), self.group.nodes, compiled, threads)
+        flops = sum(self.nodes[i].work(self._storage.types)[0] for i in self.group.nodes)
+        op = Fused(self._builder.loop(), space, types, flops, self.group.nodes, compiled, threads)
         operands = tuple(operand for operand, _ in self._outside)
         node = Node(op, operands, {}, types, self.nodes[results[0]].origin)
-        return WrittenLoop(node, self.group.nodes, results)
+        return WrittenKernel(node, self.group.nodes, results)
 
     @cached_property
     def _builder(self) -> LoopBuilder:
@@ -203,7 +209,7 @@ class _Writer:
 
     @cached_property
     def _outside(self) -> dict[tuple[int, bool], TensorType]:
-        """What is read from memory, with its type; and whether that lacks the unit axes of a value a row."""
+        """Operands read from memory, with their types; and whether they lack the unit axes of a value a row."""
         found = {}
         for i in self._order:
             for operand in self.nodes[i].operands:
@@ -222,14 +228,11 @@ class _Writer:
 
     @cached_property
     def layout(self) -> RowLayout:
-        """How operands lie. Raises _Unwritten."""
+        """Layout of the operands. Raises _Unwritten."""
         found = lay_out(self.group.domain.shape, list(self._outside.values()), self.group.row_axes)
         if found is None:
             raise _Unwritten
         return found
-
-    def _levels(self) -> Iterable[tuple[tuple[int, bool], Level]]:
-        return zip(self._outside, (level for level, _ in self.layout.operands), strict=True)
 
     def _operand(self, operand: int, reader: int, loads: Mapping[tuple[int, bool], Scalar]) -> Scalar:
         if operand in self._inside:
@@ -241,7 +244,7 @@ class _Writer:
         return loads[operand, self._grouping.lacks_axes(operand, reader)]
 
     def _number(self, operand: int) -> float | None:
-        """The number that a node holds everywhere, where that is one of the loop's dtype, or of pairs of it."""
+        """The number that a node holds everywhere, where that is one of the kernel's dtype, or of pairs of it."""
         node = self.nodes[operand]
         return node.op.number_everywhere(node.attrs) if real_dtype(node.type.dtype) == self.group.domain.dtype else None
 
@@ -249,7 +252,7 @@ class _Writer:
         node, member = self.nodes[i], self._member(i)
         if isinstance(node.op, Elementwise):
             found = node.op.scalar_of(operands, node.attrs)
-            assert found is not None, f"{node.op.name} is no member of a loop"
+            assert found is not None, f"{node.op.name} is no member of a kernel"
             return found
         (x,) = operands
         if isinstance(node.op, View) or member.ending == "columns" or not self.group.domain.shape:
@@ -280,12 +283,6 @@ class _Writer:
         self._builder.store("element" if is_element else "row", scalar)
         return self.layout.element if is_element else self.layout.row
 
-    def _is_result(self, i: int) -> bool:
-        return self._member(i).ending is not None or i in self._read
-
-    def _flops(self) -> int:
-        return sum(self.nodes[i].work(self._storage.types)[0] for i in self.group.nodes)
-
     def _member(self, i: int) -> Member:
         member = self._grouping.members[i]
         assert member is not None
@@ -298,14 +295,14 @@ def _kind(type: TensorType) -> Scalars:
     return scalars_of(type.dtype)
 
 
-def _rewritten(graph: Graph, loops: Sequence[WrittenLoop]) -> Graph:
-    """`graph` with the loops in place of their groups, each as late as its results allow."""
-    unit = list(range(len(graph.nodes)))  # the number of a loop is that of its last node
-    at: dict[int, WrittenLoop] = {}
-    for loop in loops:
-        at[loop.group[-1]] = loop
-        for i in loop.group:
-            unit[i] = loop.group[-1]
+def _rewritten(graph: Graph, kernels: Sequence[WrittenKernel]) -> Graph:
+    """`graph` with the kernels in place of their groups, each as late as its results allow."""
+    unit = list(range(len(graph.nodes)))  # the number of a kernel is that of its last node
+    at: dict[int, WrittenKernel] = {}
+    for kernel in kernels:
+        at[kernel.group[-1]] = kernel
+        for i in kernel.group:
+            unit[i] = kernel.group[-1]
     nodes: list[Node] = []
     moved: dict[int, int] = {}
     for number in _in_order(graph, unit):
@@ -337,7 +334,7 @@ def _in_order(graph: Graph, unit: Sequence[int]) -> Iterator[int]:
 
 
 def _append(graph: Graph, number: int, nodes: list[Node], moved: dict[int, int]) -> None:
-    """Append a node, behind those that it reads and no loop has written."""
+    """Append a node, behind those that it reads and no kernel has written."""
     waiting = [number]
     while waiting:
         missing = [operand for operand in graph.nodes[waiting[-1]].operands if operand not in moved]
@@ -348,23 +345,23 @@ def _append(graph: Graph, number: int, nodes: list[Node], moved: dict[int, int])
             moved[i] = len(nodes) - 1
 
 
-def _place(graph: Graph, loop: WrittenLoop, nodes: list[Node], moved: dict[int, int]) -> None:
-    """Append a loop and its results; of a mean, the sum and then its quotient."""
+def _place(graph: Graph, kernel: WrittenKernel, nodes: list[Node], moved: dict[int, int]) -> None:
+    """Append a kernel and its results; of a mean, the sum and then its quotient."""
     ops, fused = graph.registry.ops, len(nodes)
-    if loop.node is None:
+    if kernel.node is None:
         return
-    nodes.append(_moved(loop.node, moved))
-    for k, i in enumerate(loop.results):
+    nodes.append(_moved(kernel.node, moved))
+    for k, i in enumerate(kernel.results):
         node = graph.nodes[i]
         nodes.append(Node(ops["get_output"], (fused,), {"index": k}, node.types, node.origin))
-        divisor = _divisor(node, graph.nodes[node.operands[0]].type.shape) if loop.adds_up(k) else 1.0
+        divisor = _divisor(node, graph.nodes[node.operands[0]].type.shape) if kernel.adds_up(k) else 1.0
         if divisor != 1:
             nodes.append(Node(ops["div_scalar"], (len(nodes) - 1,), {"scalar": divisor}, node.types, node.origin))
         moved[i] = len(nodes) - 1
 
 
 def _divisor(node: Node, shape: Shape) -> float:
-    """What the sum that stands in the place of a node is divided by."""
+    """Divisor of the sum that stands in the place of a node."""
     assert isinstance(node.op, Rowwise)
     found = node.op.divisor(count(shape, node.op.row_axes(node.attrs)))
     assert found is not None, f"{node.op.name} is no sum"

@@ -1,4 +1,4 @@
-"""The op that fusion puts in place of a group of nodes: one loop over memory, with several results."""
+"""The fused kernel: the op that takes the place of a group of nodes, and the layout of its operands."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ class Fused(Kernel):
         return self.types
 
     def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
-        """By NumPy's ufuncs, block by block; on a card, by CuPy's, all of it at once."""
+        """Run NumPy's ufuncs, block by block; on a card, CuPy's, all of it at once."""
         _run_loop(run, self.loop, self.space, arrays, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Those of the nodes whose place it takes."""
+        """FLOPs of the nodes whose place it takes."""
         return self.work
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """What lies between the steps of a row, or of a block, for each thread; and parts of sums."""
+        """Bytes between the steps of a row, or of a block, for each thread; and parts of sums."""
         return self.works_in(self.threads)
 
     def works_in(self, threads: int) -> int:
@@ -68,7 +68,7 @@ class Fused(Kernel):
 
     @cached_property
     def expanded(self) -> Loop:
-        """The loop as it is compiled, its functions written out."""
+        """The kernel as it is compiled, its functions written out."""
         return expand_functions(self.loop)
 
 

@@ -1,8 +1,8 @@
-"""Groups of nodes that become a loop: elementwise ones and reductions over one space, without a detour outside.
+"""Groups of nodes that fuse: elementwise nodes and reductions over one space, without a cycle between groups.
 
 A node belongs to a `Domain`, the shape and dtype that it is computed over; as an element of it, or as one value a row.
-Its stage is how often the longest way to it has left a loop. Nodes of one domain and stage can be one loop whatever
-lies between them: each way out of the loop and back would have raised the stage.
+Its stage is how often the longest path to it has left a group. Nodes of one domain and stage can be one kernel whatever
+lies between them: each path out of the group and back would have raised the stage.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from engine.oplib.rowwise import Rowwise
 
 #: the longest row that is reduced as a whole: several of them fit in a core's own cache
 LONGEST_ROW: Final = 1 << 16
-#: up to here a whole tensor is one row, so that what is computed from its sum can stay in the loop
+#: up to here a whole tensor is one row, so that what is computed from its sum can stay in the kernel
 LONGEST_WHOLE: Final = 1 << 14
 
-#: elements of loops that are joined for their launches
+#: elements of kernels that are joined for their launches
 MOST_OF_SMALL: Final = 1 << 13
 
-#: words of the table of loops that are joined, for the addresses and strides of what they read and write: a card takes
-#: 512, and some are for other things
+#: words of the table of kernels that are joined, for the addresses and strides of what they read and write: a card
+#: takes 512, and some are for other things
 MOST_WORDS: Final = 400
 
 #: beyond, nothing is run; a plan may be asked for all the same
@@ -54,7 +54,7 @@ class Member(NamedTuple):
 
 
 class Group(NamedTuple):
-    """Nodes that become one loop, in ascending order, and the trailing axes that are its rows; None: any will do.
+    """Nodes that become one kernel, in ascending order, and the trailing axes that are its rows; None: any will do.
 
     `again` are nodes of other groups that it computes for itself.
     """
@@ -66,12 +66,12 @@ class Group(NamedTuple):
 
 
 class Grouping:
-    """The members of a graph's loops over at least `least` elements, and how they fall into groups.
+    """The members of a graph's kernels over at least `least` elements, and how they fall into groups.
 
     Nodes that stay `apart` belong to none. In the body of a loop, `in_body`, nodes of bools alone are members, and
-    reductions that join loops nowhere else. A group that only later ones read is as `late` as the first of these that
-    it can be one with: a loop less, and what it reads lives longer; sums over rows that would each be a loop of its own
-    are one, whatever they add up; and so are loops over few elements.
+    reductions that join kernels nowhere else. A group that only later ones read is as `late` as the first of these that
+    it can be one with: a kernel less, and what it reads lives longer; sums over rows that would each be a kernel of its
+    own are one, whatever they add up; and so are kernels over few elements.
     """
 
     def __init__(
@@ -92,13 +92,13 @@ class Grouping:
             self._delay()
 
     def is_element(self, i: int) -> bool:
-        """Whether a node is a value an element that other loops may compute for themselves."""
+        """Whether a node is a value an element that other kernels may compute for themselves."""
         member = self.members[i]
         is_inner = member is not None and member.level == Level.ELEMENT and member.ending is None
         return is_inner and isinstance(self.graph.nodes[i].op, Elementwise)
 
     def are_one(self, operand: int, reader: int) -> bool:
-        """Whether a node reads an operand within the loop that both belong to."""
+        """Whether a node reads an operand within the kernel that both belong to."""
         other, member = self.members[operand], self.members[reader]
         if other is None or member is None or self.stages[operand] != self.stages[reader]:
             return False
@@ -114,7 +114,7 @@ class Grouping:
         return self.graph.nodes[operand].type.ndim < rank
 
     def groups(self) -> Iterator[Group]:
-        """What shares a domain and a stage, as far as it hangs together, or each would be little by itself."""
+        """Groups of nodes that share a domain and a stage, as far as they are connected, or little by themselves."""
         return self._groups(joins_small=self._late)
 
     def _groups(self, *, joins_small: bool) -> Iterator[Group]:
@@ -141,7 +141,7 @@ class Grouping:
             yield Group(first.domain, tuple(nodes), self.row_axes.get(first.domain))
 
     def _join_lone_sums(self, together: _Together) -> None:
-        """Sums over rows that would each be a loop of its own, of several results of one loop, are one loop."""
+        """Sums over rows that would each be a kernel of its own, of several results of one kernel, are one kernel."""
         roots = [together.root(i) for i in range(len(self.members))]
         sizes, meeting = Counter(roots), dict[Hashable, int]()
         fitting = _Fitting(together, self._words(together) if self._late else Counter())
@@ -154,7 +154,7 @@ class Grouping:
                 fitting.join(meeting, (member.domain, self.stages[i], of), i)
 
     def _join_small(self, together: _Together) -> None:
-        """Loops over few elements, as each takes no longer than its launch; but those that read what is not dense."""
+        """Kernels over few elements, as each takes no longer than its launch; but those that read what is not dense."""
         members = {i: member for i, member in enumerate(self.members) if member is not None}
         apart = {together.root(i) for i in members if self._reads_apart(i)}
         fitting, meeting = _Fitting(together, self._words(together)), dict[Hashable, int]()
@@ -163,7 +163,7 @@ class Grouping:
                 fitting.join(meeting, (domain, self.stages[i]), i)
 
     def _words(self, together: _Together) -> Counter[int]:
-        """By root: words of the table of a loop for what it reads and writes, at most."""
+        """Words of the table of a kernel for what it reads and writes, at most, by root."""
         arrays = {(together.root(i), i) for i in self.graph.outputs}
         for i, node in enumerate(self.graph.nodes):
             for operand in node.operands:
@@ -180,11 +180,11 @@ class Grouping:
         return any(isinstance(op, View) and not op.reshapes for op in ops)
 
     def _stage(self, node: Node, member: Member | None) -> int:
-        """One more than that of an operand that the loop of this node cannot take along."""
+        """One more than that of an operand that the kernel of this node cannot take along."""
         return max([self.stages[operand] + self._leaves(member, operand) for operand in node.operands], default=0)
 
     def _leaves(self, member: Member | None, operand: int) -> bool:
-        """Whether an operand has to leave its loop, if it is in one, for a reader of this membership."""
+        """Whether an operand has to leave its kernel, if it is in one, for a reader of this membership."""
         other = self.members[operand]
         return other is not None and (member is None or not self._takes(member, other, operand))
 
@@ -213,7 +213,7 @@ class Grouping:
                     yield self.stages[reader] - leaves, not leaves
 
     def _takes(self, member: Member, other: Member, operand: int) -> bool:
-        """Whether a reader can have an operand from within its loop."""
+        """Whether a reader can have an operand from within its kernel."""
         if other.ending is not None or other.domain != member.domain:
             return False
         if other.level == Level.ELEMENT or member.level == Level.ROW:
@@ -226,12 +226,12 @@ class Grouping:
         if isinstance(node.op, Elementwise):
             return self._elementwise(node)
         if isinstance(node.op, Rowwise):
-            return self._rowwise(node, node.op) if node.op.joins_loops or self._in_body else None
-        return self._of_a_row(node) if isinstance(node.op, View) and node.op.reshapes and self._is_alike(node) else None
-
-    def _is_alike(self, node: Node) -> bool:
-        """Whether a view has the dtype of what it sees."""
-        return all(type.dtype == node.type.dtype for type in self._types(node))
+            if not node.op.joins_loops and not self._in_body:
+                return None
+            return self._reduction(node, node.op) if node.op.reduces else self._row_op(node)
+        is_reshape = isinstance(node.op, View) and node.op.reshapes
+        is_alike = is_reshape and all(type.dtype == node.type.dtype for type in self._types(node))
+        return self._of_a_row(node) if is_alike else None
 
     def _elementwise(self, node: Node) -> Member | None:
         types = self._types(node)
@@ -243,7 +243,7 @@ class Grouping:
         if not node.op.is_fusible_in(dtype, node.type, *types, **node.attrs):
             return None
         row = self._of_a_row(node)
-        # A truth value a row may be of numbers of another dtype, which a loop of these could not read.
+        # A truth value a row may be of numbers of another dtype, which a kernel of these could not read.
         return row if row and numbers <= {row.domain.dtype} else self._element(Domain(node.type.shape, dtype))
 
     def _of_a_row(self, node: Node) -> Member | None:
@@ -253,9 +253,6 @@ class Grouping:
             if member is not None and member.level == Level.ROW and not member.ending:
                 return member if node.type.shape in self._row_shapes(member.domain) else None
         return None
-
-    def _rowwise(self, node: Node, op: Rowwise) -> Member | None:
-        return self._reduction(node, op) if op.reduces else self._row_op(node)
 
     def _row_op(self, node: Node) -> Member | None:
         x = self._types(node)[0]
@@ -357,7 +354,7 @@ class _Together:
 
 
 class _Fitting:
-    """Joining of sets that nothing but their launches joins, as far as a loop's table has the words for both."""
+    """Joining of sets that nothing but their launches joins, as far as a kernel's table has the words for both."""
 
     def __init__(self, together: _Together, words: Counter[int]) -> None:
         """`words` of each set, by its root."""

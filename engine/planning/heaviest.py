@@ -1,4 +1,4 @@
-"""Kernels that a run misses most: they are compiled first, and used before the rest is there."""
+"""The order in which kernels are compiled: first those that save a run most time, which are used before the rest."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class SharedKernels(NamedTuple):
 
 
 def heaviest_first(compiled: Plan, plan: Plan, seconds: Sequence[float] = ()) -> list[SharedKernels]:
-    """What is to be compiled of `compiled`, which takes the place of `plan`, whose steps took so many seconds.
+    """Order the kernels of `compiled`, which takes the place of `plan`, whose steps took so many seconds.
 
-    Where nobody has looked how long they take, it is estimated. Of what takes as long, first comes what is run first.
+    Without measured seconds, they are estimated. Of equal ones, first comes what is run first.
     """
     ops: dict[Hashable, dict[Fused | MicrokernelOp, None]] = {}
     taken: dict[Hashable, float] = {}
@@ -60,7 +60,7 @@ def _first_part(found: Sequence[SharedKernels], share: float) -> list[Fused | Mi
 
 
 def _believed(plan: Plan, seconds: Sequence[float]) -> Sequence[float]:
-    """What its steps take: the first of a process may have waited for a library to be loaded."""
+    """Seconds of its steps, bounded: the first of a process may have waited for a library to be loaded."""
     estimated = [*step_seconds(plan)]
     return (
         [min(took, MOST_WRONG * rough) for took, rough in zip(seconds, estimated, strict=True)]

@@ -47,14 +47,16 @@ def _rewritten(graph: Graph, nodes: Sequence[Node]) -> Graph:
 
 
 def _likeness(op: object, node: Node, read: Shape, types: Sequence[object]) -> Hashable:
-    """What a recipe is made from; attributes are the same object wherever a node has been moved to."""
+    """Key of all that a recipe is made from; attributes are the same object wherever a node has been moved to."""
     return op, id(node.attrs), node.types, read, *types
 
 
 def _selected(
     node: Node, read: Shape, types: Sequence[object], most_bytes: int, threads: int, *, in_body: bool
 ) -> Node:
-    if not node.op.is_kernel or node.op.several or 0 in read or not node.type.size or not _all_full(types):
+    if not node.op.is_kernel or node.op.several or 0 in read or not node.type.size:
+        return node
+    if not all(isinstance(type, TensorType) and type.size for type in types):
         return node
     out = Strided(node.type.with_shape(read), node.type.strides) if node.kernel.makes_parts else node.type
     recipe = recipe_for(node.kernel, "cpu", out, *types, in_body=in_body, **node.attrs)
@@ -62,8 +64,3 @@ def _selected(
         return node
     fitting = threads if recipe.workspace(threads) <= most_bytes else 1
     return node._replace(op=MicrokernelOp(node.kernel, recipe, fitting))
-
-
-def _all_full(types: Sequence[object]) -> bool:
-    """Whether each operand is one tensor that has elements."""
-    return all(isinstance(type, TensorType) and type.size for type in types)

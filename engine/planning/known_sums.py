@@ -63,7 +63,7 @@ class _Writer:
         self._sums: dict[tuple[int, Shape], Value] = {}
 
     def instead(self, node: Node, operands: Sequence[Value]) -> Value | None:
-        """What takes the place of a node; None of all but sums."""
+        """The value that takes the place of a node; None for all but sums."""
         self._values.update(zip(node.operands, operands, strict=True))
         if not isinstance(node.op, Sum | Mean) or not has_loops(node.type.dtype):
             return None
@@ -98,7 +98,7 @@ class _Writer:
         return self._of_product(node, axes) if isinstance(node.op, Mul | Div) else None
 
     def _of_two(self, node: Node, axes: Shape) -> _Known | None:
-        """Of a sum or a difference where nothing is left of one side: of two, digits might cancel."""
+        """The sum over a sum or a difference of which one side adds up to nothing: of two, digits might cancel."""
         if isinstance(node.op, Sub) and self._is_mean(node.operands[1], node.operands[0], axes):
             mean = self._values[node.operands[1]]
             return _Known(lambda: mean * 0.0, is_nothing=True)  # NaN where something is not finite
@@ -112,7 +112,7 @@ class _Writer:
         return _Known(lambda: _emitted(node, first.written(), second.written()), both)
 
     def _of_product(self, node: Node, axes: Shape) -> _Known | None:
-        """Of a product with what is the same along the axes."""
+        """The sum over a product with a factor that is the same along the axes."""
         ways = [node.operands] if isinstance(node.op, Div) else [node.operands, node.operands[::-1]]
         for of, by in ways:
             factor = self._values.get(by)

@@ -1,7 +1,7 @@
 """Results laid where their readers want them, for cards: products write heads side by side, parts of a whole, biases.
 
 A library of a card writes a product at strides, and adds a bias to it. So where products go through transposes and
-reshapes into one that would copy, or into a concatenation, or have a bias added that no loop adds, they are written
+reshapes into one that would copy, or into a concatenation, or have a bias added that no kernel adds, they are written
 there. And a reshape of what does not lie densely is no copy where strides can say it, and products alone read it; of
 several reshapes of one such, the first is a copy, and the others see that. Attention that holds no scores ends in
 products, too, and writes its results with their axes as what would copy them has them.
@@ -68,7 +68,7 @@ class LaidGraph(NamedTuple):
 def laid_where_read(graph: Graph, looped: Container[int] = ()) -> LaidGraph:
     """`graph` with such results written where they are read; itself, where there are none.
 
-    Nodes that are `looped` are parts of loops, and stay. It computes the same; with a bias, float16 is rounded once.
+    Nodes that are `looped` are parts of kernels, and stay. It computes the same; with a bias, float16 is rounded once.
     """
     turned = _attention_in_place(graph, looped)
     inside = {k for k, i in enumerate(turned.numbers) if i in looped}
@@ -171,13 +171,10 @@ def _products_in_place(graph: Graph, looped: Container[int]) -> Graph:
             parts, through = laying.parts_of(i)
             taken |= through
             if parts:
-                nodes[i], found = _laid(nodes[i], parts), True
+                op = LaidProducts(nodes[i].type, [part.laid for part in parts])
+                operands = tuple(operand for part in parts for operand in part.operands)
+                nodes[i], found = Node(op, operands, {}, nodes[i].types, nodes[i].origin), True
     return graph.rewritten(nodes, graph.outputs) if found else graph
-
-
-def _laid(node: Node, parts: Sequence[_Part]) -> Node:
-    op = LaidProducts(node.type, [part.laid for part in parts])
-    return Node(op, tuple(i for part in parts for i in part.operands), {}, node.types, node.origin)
 
 
 class _Laying:
@@ -208,7 +205,7 @@ class _Laying:
     def _parts(
         self, i: int, place: _Place, bias: int | None, through: set[int], *, is_root: bool = False
     ) -> list[_Part]:
-        """Those that fill what lies at `place`, where `bias` is still to be added. Raises _Copied."""
+        """The products that fill `place`, where `bias` is still to be added. Raises _Copied."""
         node = self._nodes[i]
         if not is_root and (len(self._readers[i]) != 1 or i in self._looped or len(through) >= _MOST_BETWEEN):
             raise _Copied
@@ -229,7 +226,7 @@ class _Laying:
         raise _Copied
 
     def _part(self, node: Node, place: _Place, bias: int | None) -> _Part:
-        """Of rows whose elements lie side by side. Raises _Copied."""
+        """The product of a node, whose rows must be contiguous. Raises _Copied."""
         shape = node.type.shape
         if place.strides[-1] != 1 and shape[-1] > 1:
             raise _Copied
@@ -251,7 +248,7 @@ class _Laying:
         return [part for parts in found for part in parts]
 
     def _with_bias(self, node: Node) -> tuple[int, int]:
-        """What a bias is added to, and the bias: as many numbers, side by side, as that has columns. Raises _Copied."""
+        """The operand that a bias is added to, and the bias: one number a column, contiguous. Raises _Copied."""
         type = node.type
         for of, bias in (node.operands, node.operands[::-1]):
             added = self._storage.types[bias]
@@ -270,7 +267,7 @@ def _keeps_columns(node: Node, shape: Shape) -> bool:
 
 
 def _seen(node: Node, place: _Place, shape: Shape) -> _Place:
-    """Where what a view sees, of this shape, has to lie for the view to lie there. Raises _Copied."""
+    """The place of a view's operand, of this shape, for the view to lie at `place`. Raises _Copied."""
     if isinstance(node.op, Transpose):
         steps = dict(zip(node.attrs["axes"], place.strides, strict=True))
         return place._replace(strides=tuple(steps[axis] for axis in range(len(shape))))
@@ -293,7 +290,7 @@ def _dense(shape: Shape) -> Shape:
 
 
 def _readers(graph: Graph) -> Mapping[int, Sequence[int]]:
-    """Who reads each node that an output depends on; an output is read by the end of the graph as well."""
+    """Readers of each node that an output depends on; an output is read by the end of the graph as well."""
     found: dict[int, list[int]] = {i: [] for i in range(len(graph.nodes))}
     for i in graph.outputs:
         found[i].append(len(graph.nodes))

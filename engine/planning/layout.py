@@ -1,4 +1,4 @@
-"""Layout of operands over the rows and columns of a loop, which the loop's strides then say."""
+"""Layout of operands over the rows and columns of a kernel, as the strides of its space."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Strides = tuple[int, ...]
 
 
 class RowLayout(NamedTuple):
-    """A loop's rows: their extents and columns, and for each operand its level and its steps along the row axes."""
+    """A kernel's rows: their extents and columns, and for each operand its level and its steps along the row axes."""
 
     rows: Shape
     columns: int

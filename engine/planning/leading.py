@@ -1,4 +1,4 @@
-"""Leading-extent analysis: the part of each result, from its beginning, that is ever read; no more need be computed."""
+"""Leading-extent analysis: the leading part of each result that is ever read; no more need be computed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kernels that planning puts in place of ops that run functions: a planned body, run as often as the op says."""
+"""Control flow in plans: kernels that run planned bodies, and bodies of scans that compile to one recurrence."""
 
 from __future__ import annotations
 
@@ -56,15 +56,15 @@ class RunsPlans(Kernel):
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """That of the op."""
+        """The op's name."""
         return self.source.name
 
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
-        """As the op."""
+        """Infer as the op does."""
         return self.source.infer(*types, **attrs)
 
     def forward(self, run: RunContext, *arrays: Array, out: Sequence[Array], **attrs: Any) -> None:
-        """Once."""
+        """Run it once."""
         function, arguments = self.bind(run, arrays, out, attrs)
         function(*arguments)
 
@@ -79,12 +79,12 @@ class RunsPlans(Kernel):
         _run_once(run, bodies[0], operands, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Of as many steps as there may be, each of which counts a few at least."""
+        """FLOPs of as many steps as there may be, each of which counts a few at least."""
         count: int = self.most_steps(attrs)
         return count * max(LEAST_STEP_FLOPS, sum(plan.flops for plan in self.plans))
 
     def most_steps(self, attrs: Any) -> int:
-        """As many as there may be."""
+        """Upper bound of the number of steps."""
         return 1
 
     def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
@@ -92,7 +92,7 @@ class RunsPlans(Kernel):
         return None
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """What the bodies work in; carries are there twice."""
+        """Memory that the bodies work in; carries are there twice."""
         moved = out[: attrs.get("carries", 0)] if isinstance(out, tuple) else ()
         passed_on = self.plans[-1].borrowed
         carries: int = sum(type.nbytes for k, type in enumerate(moved) if k not in passed_on)
@@ -117,11 +117,11 @@ class PlannedScan(RunsPlans):
         return int(attrs["length"])
 
     def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
-        """That of the entries that it goes through."""
+        """Number of the entries that the step reads."""
         return self.steps(operands, attrs) - 1 - k if attrs["reverse"] else k
 
     def steps(self, operands: Sequence[Array], attrs: Any) -> int:
-        """How many there are: its length."""
+        """Number of steps: its length."""
         return int(attrs["length"])
 
     def repeat(
@@ -184,11 +184,11 @@ class PlannedWhile(RunsPlans):
         return int(attrs["max_steps"])
 
     def number_of(self, k: int, operands: Sequence[Array], attrs: Any) -> int | None:
-        """How many there were before."""
+        """Number of steps before."""
         return k
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Of the condition, and of as many steps as there may be."""
+        """FLOPs of the condition, and of as many steps as there may be."""
         asked, step = self.plans
         return asked.flops + self.most_steps(attrs) * max(LEAST_STEP_FLOPS, step.flops)
 
@@ -228,7 +228,7 @@ class PlannedCond(RunsPlans):
         _run_once(run, then if bool(predicate) else otherwise, given, out)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Of the dearer."""
+        """FLOPs of the dearer."""
         return max(LEAST_STEP_FLOPS, *[plan.flops for plan in self.plans])
 
 

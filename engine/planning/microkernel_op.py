@@ -1,4 +1,4 @@
-"""The op that takes the place of a node whose op has kernels for its shapes."""
+"""The op that takes the place of a node whose op has microkernels for its shapes."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ class MicrokernelOp(Kernel):
         object.__setattr__(self, "attrs", self.op.attrs)
 
     def infer(self, *types: Any, **attrs: Any) -> ResultTypes:
-        """As the op."""
+        """Infer as the op does."""
         return self.op.infer(*types, **attrs)
 
     def forward(self, run: RunContext, *arrays: Any, out: Any, **attrs: Any) -> None:
-        """As the op."""
+        """Run the op."""
         self.op.forward(run, *arrays, out=out, **attrs)
 
     def flops(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """Those of the op."""
+        """FLOPs of the op."""
         return self.op.flops(out, *types, **attrs)
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
-        """What the kernels work in."""
+        """Memory that the kernels work in."""
         return self.made_by.workspace(self.threads)

@@ -1,4 +1,4 @@
-"""Python's garbage collector paused while a plan is made: every node is kept, and looking for garbage finds none.
+"""Pause Python's garbage collector while a plan is made: every node is kept, so that it would find nothing.
 
 Planning makes objects by the ten thousand. The collector would go through all of them, and through all that the
 process holds besides, several times.

@@ -1,4 +1,4 @@
-"""A graph made ready to run: linear steps, each knowing where its results lie and what is dead after it.
+"""Plans: linear steps, each of which knows where its results lie and which values are dead after it.
 
 Peak bytes and FLOPs are known here, before anything runs; a request over its budget is refused here.
 """
@@ -83,7 +83,7 @@ class Plan:
 
     @property
     def nbytes(self) -> int:
-        """What keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold.
+        """Bytes that keeping the plan takes, within a factor of two: its constants, and what its steps and feeds hold.
 
         Steps share types and attributes, where they say the same, with one another and with other plans; what several
         plans share counts for each.

@@ -1,4 +1,4 @@
-"""Plans of a precision: how their products and convolutions may read float32, in the bodies of loops, too."""
+"""Precision of a plan: how its products and convolutions, and those of its bodies, may read float32."""
 
 from __future__ import annotations
 

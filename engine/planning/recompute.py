@@ -1,8 +1,8 @@
-"""Recomputation: what one loop computes again rather than read from another, since memory costs more than arithmetic.
+"""Recomputation: what one kernel computes again rather than read from another, since memory costs more than arithmetic.
 
 The way back through a chain of elementwise nodes reads values of the way there. Where these can be computed from what
 is in memory anyway, or from fewer bytes, they are neither written nor kept in between. What stands at one value a row
-is always read: it costs next to nothing; and so is what a loop reads as that, though elsewhere it is elements.
+is always read: it costs next to nothing; and so is what a kernel reads as that, though elsewhere it is elements.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from engine.loops.program import Level
 from engine.oplib.elementwise import Elementwise
 from engine.planning.groups import Group, Grouping
 
-#: FLOPs for one element that a loop may spend on what another has computed
+#: FLOPs for one element that a kernel may spend on what another has computed
 MOST_COST: Final = 100
 #: bytes that it may read instead of one that is then not written either: as many as a value a column beside them
 MOST_READ: Final = 1.125
@@ -28,7 +28,7 @@ class _Chain(NamedTuple):
 
 
 def with_recomputed(grouping: Grouping, groups: Sequence[Group]) -> list[Group]:
-    """The groups, each with the nodes of others that its loop computes again."""
+    """The groups, each with the nodes of others that its kernel computes again."""
     return _Recomputing(grouping, groups).groups
 
 
@@ -51,7 +51,7 @@ class _Recomputing:
         reads = [(o, i) for i in group.nodes for o in self._nodes[i].operands if o not in inside]
         read = {o for o, _ in reads}
         wanted = {o for o in read if self._is_optional(o)}
-        # Computed in this loop, they would be along its columns.
+        # Computed in this kernel, they would be along its columns.
         at_rows = {o for o, i in reads if self._grouping.lacks_axes(o, i)}
         again: set[int] = set()
         for values in (wanted - at_rows, *({o} for o in sorted(wanted - at_rows))):
@@ -73,13 +73,9 @@ class _Recomputing:
             if self._is_optional(i):
                 chain.nodes.add(i)
                 todo.extend(self._nodes[i].operands)
-            elif self._is_full(i):
+            elif (member := self._grouping.members[i]) is None or member.level == Level.ELEMENT:
                 chain.inputs.add(i)
         return chain
-
-    def _is_full(self, i: int) -> bool:
-        member = self._grouping.members[i]
-        return member is None or member.level == Level.ELEMENT
 
     def _pays(self, chain: _Chain, values: Iterable[int], read: set[int]) -> bool:
         ops = [self._nodes[i].op for i in chain.nodes]

@@ -1,8 +1,8 @@
-"""Plans that compute again what they have no memory to keep: values of the way there, when the way back comes to them.
+"""Plans that fit memory: fused or not, with values recomputed, and with as many kernels as there is memory for.
 
-The way there is cut into segments. What crosses a boundary is kept; what only the way back reads of a segment is
-computed once more, all of it when the first of that is read (T. Chen et al., "Training deep nets with sublinear memory
-cost"). First what is cheap goes, and products are kept; then these, too.
+Rematerialization trades recomputation for memory. The forward pass is cut into segments. What crosses a boundary is
+kept; what only the backward pass reads of a segment is recomputed, all of it when the first of that is read (T. Chen
+et al., "Training deep nets with sublinear memory cost"). First cheap values go, and products are kept; then these, too.
 """
 
 from __future__ import annotations
@@ -147,12 +147,12 @@ class _Rewriting:
         return self._graph.rewritten(self._nodes, [moved.get(i, i) for i in self._graph.outputs])
 
     def _crossing(self, segments: Sequence[int]) -> set[int]:
-        """What a later segment reads."""
+        """Nodes that a later segment reads."""
         nodes = self._graph.nodes[: self._turn]
         return {o for i, node in enumerate(nodes) for o in node.operands if segments[o] < segments[i]}
 
     def _lost(self, fine: Sequence[int], kept: set[int]) -> set[int]:
-        """What is not there any more: neither what is kept, nor of the last fine segment. Several results go as one."""
+        """Nodes that are neither kept nor of the last fine segment. Several results go as one."""
         nodes = self._graph.nodes[: self._turn]
         found = {i for i, node in enumerate(nodes) if node.operands and i not in kept and fine[i] < fine[-1]}
         looks = {i for i in found if nodes[i].op.name == "get_output"}

@@ -1,9 +1,9 @@
-"""Sums over several axes in two: over the trailing ones, which joins the loop that computes the addends, then the rest.
+"""Rewrites of sums before fusion: reuse of sums that follow from others, and sums over several axes in two parts.
 
-A loop reduces its rows, which are trailing axes. A sum over the axes before and behind others, as normalisation over
-batches has many, is none of these: it would read a whole tensor that a loop wrote for nothing else. In two, it reads
+A kernel reduces its rows, which are trailing axes. A sum over the axes before and behind others, as normalisation over
+batches has many, is none of these: it would read a whole tensor that a kernel wrote for nothing else. In two, it reads
 one value a row. Means are divided at the rows, and of maxima and minima both parts are maxima and minima. A mean of all
-that is many rows is a sum of rows and a sum of these, too: nothing is left to be divided behind the loop.
+that is many rows is a sum of rows and a sum of these, too: nothing is left to be divided behind the kernel.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Axes(NamedTuple):
 
 
 def split_sums(graph: Graph) -> Graph:
-    """`graph` with such sums in two where the first joins a loop that there is anyway; itself, where none does.
+    """`graph` with such sums in two where the first joins a kernel that there is anyway; itself, where none does.
 
     The order of additions is another one, and a mean is rounded once more for each row. Sums that follow from others
     are written so before.
@@ -49,7 +49,7 @@ def split_sums(graph: Graph) -> Graph:
 
 
 def _of_all(graph: Graph) -> dict[int, _Axes]:
-    """Means of all elements of what is too large for one row, and their axes, by the rows that its loop has."""
+    """Means of all elements of what is too large for one row, and their axes, by the rows that its kernel has."""
     found: dict[int, _Axes] = {}
     for i, node in enumerate(graph.nodes):
         if _divisor(node, 2) in (None, 1):
@@ -109,18 +109,18 @@ def _reduced(node: Node, x: Value, axes: tuple[int, ...]) -> Value:
 
 
 def _at_rows(node: Node, x: Value, part: Value) -> Value:
-    """One value a row: of a mean, the part of it, so that nothing is left to be divided after the loop."""
+    """One value a row: of a mean, the part of it, so that nothing is left to be divided after the kernel."""
     divisor = _divisor(node, count(x.shape, node.attrs["axes"]))
     return part if divisor is None or divisor == 1 else part / divisor
 
 
 def _divisor(node: Node, extent: int) -> float | None:
-    """What a sum over `extent` elements is divided by; None of anything but sums and means."""
+    """Divisor of a sum over `extent` elements; None for anything but sums and means."""
     return node.op.divisor(extent) if isinstance(node.op, Rowwise) else None
 
 
 def _joining(written: _Written) -> Iterator[int]:
-    """Which of the first parts, by their order, reduce rows of a loop that computes what they add up."""
+    """Positions of the first parts that reduce rows of a kernel that computes what they add up."""
     grouping = Grouping(written.graph, 0)
     for k, i in enumerate(written.first):
         (operand,) = written.graph.nodes[i].operands

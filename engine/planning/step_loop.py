@@ -1,4 +1,4 @@
-"""Bodies of scans that are one loop over elements: a recurrence, which a kernel goes through by itself."""
+"""Bodies of scans that are one kernel over elements: a recurrence, whose steps a compiled kernel runs by itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class StepLoop:
 
     @property
     def elements(self) -> int:
-        """How many there are in each step."""
+        """Number of elements of a step."""
         return self.space.length
 
     @property
@@ -49,7 +49,7 @@ class StepLoop:
 
     @cached_property
     def expanded(self) -> Recurrence:
-        """As it is compiled, its functions written out."""
+        """The recurrence as it is compiled, its functions written out."""
         return self.recurrence.ranged(expand_functions(self.recurrence.loop))
 
 

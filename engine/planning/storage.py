@@ -1,4 +1,8 @@
-"""Owners of memory while a graph runs: which results are views, how they lie, and how long each block is needed."""
+"""Memory of a plan, decided before it runs: which results are views, how long each block is needed, and where it lies.
+
+A result that does not outlive the run gets a place in the arena. One that does has memory of its own, so that keeping
+it keeps nothing else; until it is written, that memory serves like the arena.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process's first plans take twice as long as the next ones; this makes them before anybody waits for them."""
+"""Warm-up: a first plan takes twice as long as later ones, so a process makes some before its first request."""
 
 from __future__ import annotations
 

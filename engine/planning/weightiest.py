@@ -1,4 +1,4 @@
-"""The client's node that most of a graph's memory is for, where most is needed at once: what a refusal names."""
+"""The client's node with most of the peak memory, which a refusal names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from engine.planning.storage import Storage
 
 
 def weightiest(graph: Graph) -> Origin | None:
-    """Where most of the bytes stem from that are needed at once; None where that is nobody's node."""
+    """The client's node that most of the peak stems from; None where that is nobody's node."""
     weights: dict[Origin, int] = {}
     for origin, nbytes in _at_the_peak(Storage(graph)):
         if origin is not None:
@@ -20,7 +20,7 @@ def weightiest(graph: Graph) -> Origin | None:
 
 
 def _at_the_peak(storage: Storage) -> Iterator[tuple[Origin | None, int]]:
-    """What is fed, what is alive when most is needed, and what the step then works in."""
+    """Origins and bytes of feeds, of what is alive at the peak, and of the workspace of the step there."""
     nodes, blocks, kept = storage.graph.nodes, storage.blocks(), set(storage.kept())
     spaces = [space for _, space in works(nodes, storage.types)]
     needed = [live + space for live, space in zip(live_bytes(blocks, storage.kept()), spaces, strict=False)]

@@ -1,4 +1,4 @@
-"""Tables by class of ops: what stands there for the nearest class that an op is of."""
+"""Tables by class of ops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recipes of convolutions, whichever of the three tensors is the result."""
+"""Convolutions, whichever of the three tensors is the result."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from engine.microkernels.recipe import Recipe
 
 
 def convolution_recipe(directed: DirectedConvolution) -> Recipe | None:
-    """As products of the kernel and columns."""
+    """Products of the kernel and columns."""
     return convolution(directed) if has_loops(np.dtype(directed.of.dtype)) else None

@@ -1,4 +1,4 @@
-"""The recipe of copies of what runs backwards."""
+"""Copies of what runs backwards."""
 
 from __future__ import annotations
 

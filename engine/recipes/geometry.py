@@ -1,4 +1,4 @@
-"""Geometries of nodes: what an op's node is, as all kernels that are made for its shapes are told of it."""
+"""Geometries of nodes: sizes and strides of a product, convolution or pool, from which its kernels are made."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GeometryOf = Callable[..., Geometry | None]
 
 
 def geometry_of(op: Kernel, out: TensorType, *types: Any, **attrs: Any) -> Geometry | None:
-    """What a node is, if it is a product, a convolution or a pool of floats of one dtype; else None.
+    """Geometry of a node, if it is a product, a convolution or a pool of floats of one dtype; else None.
 
     Operands lie as the strides of `types` say. Of an op that `makes_parts`, `out` may be a leading part of the result,
     lying in the whole.
@@ -47,7 +47,7 @@ def product_geometry(out: TensorType, a: TensorType, b: TensorType) -> Product |
 
 
 def _broadcast(x: TensorType, rank: int) -> Matrices:
-    """How the matrices of an operand lie, which is broadcast along batch axes."""
+    """Strides of the matrices of an operand, which is broadcast along batch axes."""
     steps = [0 if extent == 1 else step for extent, step in zip(x.shape[:-2], x.strides[:-2], strict=True)]
     row, column = x.strides[-2:]
     return Matrices(row, column, (0,) * (rank - x.ndim) + tuple(steps))

@@ -1,4 +1,4 @@
-"""Recipes of reading and adding at indices."""
+"""Reading and adding at indices."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def body_gather_recipe(
     axis: int,
     **attrs: Any,  # noqa: ARG001 - of the op
 ) -> Recipe | None:
-    """Of whole rows and short ones, too."""
+    """Read at indices of whole rows and short ones, too."""
     of = _picking(out, x, index, axis)
     return None if of is None else picking(of)
 
@@ -87,7 +87,7 @@ def body_scatter_recipe(
 
 
 def adding_of(out: TensorType, x: TensorType, index: TensorType, updates: TensorType, axis: int) -> Adding | None:
-    """What is added along an axis; None where an operand is to be converted before, or not all rows are covered."""
+    """Addition along an axis; None where an operand is to be converted before, or not all rows are covered."""
     if not x.dtype == updates.dtype == out.dtype:
         return None
     order = [*(a for a in range(x.ndim) if a != axis), axis]

@@ -1,4 +1,4 @@
-"""Recipes of pools: windows side by side, where these are small."""
+"""Pools: windows side by side, where these are small."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Matrix products as geometry, and the recipe of those that BLAS is not quicker at."""
+"""Matrix products that BLAS is not quicker at."""
 
 from __future__ import annotations
 

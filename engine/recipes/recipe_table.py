@@ -1,4 +1,4 @@
-"""The table of recipes: by device and geometry or op, what is asked for a node's kernels."""
+"""Recipes: which microkernels compute a node, by device and by geometry or op; None where the op is as quick itself."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ BODY_RECIPES: Final[Mapping[str, Mapping[type[Kernel], RecipeOf]]] = MappingProx
 def recipe_for(
     op: Kernel, device: str, out: TensorType, *types: Any, in_body: bool = False, **attrs: Any
 ) -> Recipe | None:
-    """How compiled kernels make the result on a device, of operands of these types, which lie as their strides say.
+    """The recipe of a result on a device, of operands of these types, which lie as their strides say.
 
     Of an op that `makes_parts`, `out` may be a leading part of the result, lying in the whole. None where there are no
     such kernels, or the op is quicker by itself, and is not in a body.

@@ -1,4 +1,4 @@
-"""The recipe of sums over the axes before and behind others."""
+"""Sums over the axes before and behind others."""
 
 from __future__ import annotations
 

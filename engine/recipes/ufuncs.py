@@ -1,4 +1,4 @@
-"""Recipes of ops that no loop is written for: their ufuncs, called by machine code, and casts."""
+"""Ops that have no scalar formula: machine code calls their ufuncs; and casts."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def ufunc_recipe(op: Elementwise, out: TensorType, *types: TensorType, **attrs: 
 
 
 def power_recipe(_: Kernel, out: TensorType, *types: TensorType, exponent: float | None) -> Recipe | None:
-    """Of floats, by a float operand or a number."""
+    """Powers of floats, by a float operand or a number."""
     if out.dtype.kind != "f":
         return None
     reads = tuple(range(len(types)))
@@ -63,7 +63,7 @@ def search_recipe(op: ArgExtremum, _: TensorType, x: TensorType, *, axis: int, *
 
 
 def cholesky_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
-    """Of small matrices, made symmetric first."""
+    """Factors of small matrices, made symmetric first."""
     ufunc = unchecked("cholesky")
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(x.shape):
         return None
@@ -74,7 +74,7 @@ def cholesky_recipe(_: Kernel, out: TensorType, x: TensorType) -> Recipe | None:
 def triangle_recipe(
     _: Kernel, out: TensorType, a: TensorType, b: TensorType, *, lower: bool, transpose: bool
 ) -> Recipe | None:
-    """Of floats that are computed with in their own dtype."""
+    """Triangular solves of floats that are computed with in their own dtype."""
     if not has_loops(out.dtype) or not a.dtype == b.dtype == out.dtype:
         return None
     return substitution(out, a, b, lower=lower, transpose=transpose)
@@ -88,12 +88,12 @@ def running_recipe(
     axis: int,
     **attrs: Any,  # noqa: ARG001 - of the op
 ) -> Recipe | None:
-    """Of sums in the elements' own dtype."""
+    """Running sums in the elements' own dtype."""
     return adding_on(out, x, axis)
 
 
 def matrix_recipe(op: Kernel, out: TensorType, *types: TensorType) -> Recipe | None:
-    """Of small matrices, by NumPy's own functions of LAPACK, which work in doubles."""
+    """Solve or invert small matrices with NumPy's own functions of LAPACK, which work in doubles."""
     ufunc = unchecked(op.name)
     if ufunc is None or out.dtype != FLOAT64 or is_for_lapack(types[0].shape):
         return None

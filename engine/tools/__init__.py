@@ -1,8 +1,4 @@
-"""Questions about a graph beside its results: cost, certificates, sources of NaN, its gradient as a graph.
-
-    analysis, catalogue, diagnose, written_out → statements → export
-    differences, point → links → chain → check (the certificate)
-                       ↘ whole ↗
+"""Analysis of programs beside running them: cost, certificates, sources of NaN, and the gradient as a program.
 
 What may live here: uses of the engine as a whole. What may not: anything that the engine needs to run.
 """

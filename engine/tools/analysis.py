@@ -6,17 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Final
 
-from engine.calls import BatchSum, Call
-from engine.calls.call import FeedTypes
+from engine.calls import BatchSum
 from engine.graph.body import NO_BUDGET
 from engine.graph.errors import OverBudget
 from engine.graph.ir import Node, Value
-from engine.graph.limits import NO_DEADLINE, NO_END, Deadline, Limits
+from engine.graph.limits import NO_END
 from engine.graph.op import NoGradient
 from engine.graph.program import Function, FunctionTyping, Program
 from engine.graph.tensor_type import TensorType
 from engine.planning.blocks import Blocks, example_blocks
-from engine.planning.compiler import plan_fastest, plan_within
+from engine.planning.compiler import CompileRequest, plan_call, plan_within
 from engine.planning.storage import Storage
 
 #: attributes whose functions are differentiated
@@ -55,38 +54,25 @@ class Analysis:
     blocks: Blocks | None = None
 
 
-def analyse(
-    program: Program,
-    types: FeedTypes,
-    call: Call,
-    limits: Limits,
-    deadline: Deadline = NO_DEADLINE,
-    loop_threads: int = 1,
-    memory: int | None = None,
-    *,
-    splits_sums: bool = False,
-) -> Analysis:
-    """Plan `call` as it would run within `limits` and `memory`; where it is over them, as it would run without.
+def analyse(request: CompileRequest) -> Analysis:
+    """Plan a call as it would run within its limits and memory; where it is over them, as it would run without.
 
-    `loop_threads` and `splits_sums` as the executor. The tensors that the call takes beside feeds are taken to fit.
-    A sum over examples has the FLOPs of all its `blocks`, and the bytes of one. Raises EngineError, OverBudget only for
-    a rank.
+    The tensors that the call takes beside feeds are taken to fit. A sum over examples has the FLOPs of all its
+    `blocks`, and the bytes of one. Raises EngineError, OverBudget only for a rank.
     """
-
-    def analysed(call: Call) -> Analysis:
-        return _analysed(program, types, call, limits, deadline, loop_threads, memory, splits_sums=splits_sums)
-
+    call, limits = request.call, request.limits
     if not isinstance(call, BatchSum):
-        return analysed(call)
-    blocks = example_blocks(program, types, call, limits.within(memory), deadline)
-    last = analysed(call.of_examples(blocks.last))
-    found = last if blocks.count == 1 else _of_all(analysed(call.of_examples(blocks.block)), last, blocks.count)
+        return _analysed(request)
+    blocks = example_blocks(replace(request, limits=limits.within(request.memory)))
+    found = last = _analysed(replace(request, call=call.of_examples(blocks.last)))
+    if blocks.count > 1:
+        found = _of_all(_analysed(replace(request, call=call.of_examples(blocks.block))), last, blocks.count)
     flops = found.forward_flops + found.backward_flops
     return replace(found, blocks=blocks, within=found.within and flops <= limits.flops)
 
 
 def _of_all(full: Analysis, last: Analysis, count: int) -> Analysis:
-    """What so many blocks take, of which the last one may be another."""
+    """Analysis of so many blocks, of which the last one may be another."""
     others = count - 1
     nodes = [replace(a, flops=others * a.flops + b.flops) for a, b in zip(full.nodes, last.nodes, strict=True)]
     return replace(
@@ -100,33 +86,26 @@ def _of_all(full: Analysis, last: Analysis, count: int) -> Analysis:
     )
 
 
-def _analysed(
-    program: Program,
-    types: FeedTypes,
-    call: Call,
-    limits: Limits,
-    deadline: Deadline,
-    loop_threads: int,
-    memory: int | None,
-    *,
-    splits_sums: bool,
-) -> Analysis:
-    endless = replace(limits, bytes=NO_END, flops=NO_END)
-    _, values = program.build(call.example(program, types), call.roots, deadline, limits=endless)
+def _analysed(request: CompileRequest) -> Analysis:
+    program, call = request.program, request.call
+    endless = replace(request.limits, bytes=NO_END, flops=NO_END)
+    _, values = program.build(call.example(program, request.types), call.roots, request.deadline, limits=endless)
     call = call.fitted(values)
+    request = replace(request, call=call)
     within = True
     try:
-        asked, plan, fastest = plan_within(
-            program, types, call, limits, deadline, loop_threads, memory, splits_sums=splits_sums
-        )
+        asked, plan, fastest = plan_within(request)
     except OverBudget:
         within = False
-        asked, plan = plan_fastest(program, types, call, limits, deadline, loop_threads, splits_sums=splits_sums)
+        asked, plan = plan_call(request.without_limits())
         fastest = plan
     storage = Storage(asked.graph)
     spent = _spent(storage)
     return Analysis(
-        nodes=tuple(_node_cost(node, value, spent) for node, value in values.items()),
+        nodes=tuple(
+            NodeCost(node, value.type, spent.get((node, False), 0) + spent.get((node, True), 0))
+            for node, value in values.items()
+        ),
         forward_flops=sum(flops for (_, backward), flops in spent.items() if not backward),
         backward_flops=sum(flops for (_, backward), flops in spent.items() if backward),
         saved_bytes=_saved(storage),
@@ -182,10 +161,6 @@ def _inside(
 def _stops_inside(function: Function, types: Sequence[TensorType], moving: Sequence[int]) -> bool:
     values = function.values_for(types, FunctionTyping(function.functions, NO_BUDGET))
     return bool(stops_between(function, values, [function.leaves[k] for k in moving], function.outputs))
-
-
-def _node_cost(node: int, value: Value, spent: dict[tuple[int, bool], int]) -> NodeCost:
-    return NodeCost(node, value.type, spent.get((node, False), 0) + spent.get((node, True), 0))
 
 
 def _spent(storage: Storage) -> dict[tuple[int, bool], int]:

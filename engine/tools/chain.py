@@ -95,7 +95,7 @@ class Chain:
         return {k: Finding(error[i], None if np.isfinite(error[i]) else failed[k]) for k, i in at.items()}
 
     def _staying(self, moving: Sequence[int]) -> dict[int, Any]:
-        """Where a value is 0, or not finite, and is still when these of `wrt` have moved together."""
+        """Mask of the elements that are 0, or not finite, and still are when these of `wrt` have moved together."""
         rng = np.random.default_rng(20)
         moved = self._at_rest | {
             ("offset", k): _STIRRED * direction(rng, self.values[self.links.by[k]]) for k in moving
@@ -184,7 +184,7 @@ class Chain:
 
 
 def _outwards(x: HostArray, along: HostArray) -> HostArray:
-    """As far as `along`, away from 0; of complex numbers, each part."""
+    """Moves as far as `along`, away from 0; of complex numbers, each part."""
     if np.iscomplexobj(x):
         both: HostArray = _outwards(x.real, along.real) + 1j * _outwards(x.imag, along.imag)
         return both
@@ -197,5 +197,5 @@ def _finite_sum(weighed: Any) -> float:
 
 
 def _jump(y: HostArray, before: HostArray) -> Any:
-    """What carries no derivative must not change, whatever its cotangent: the chain rule ends at a jump."""
+    """Infinity where a value without a derivative changes: the chain rule ends at a jump."""
     return np.where(y == before, 0.0, np.inf)

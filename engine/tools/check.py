@@ -1,9 +1,8 @@
 """The certificate: gradients against central differences, in float64, along random directions.
 
-The only place where finite differences occur. First the chain rule is followed link by link (`engine.tools.chain`),
-for all nodes of `wrt` at once. A node for which some link does not agree, be it through a kink, a way without
-derivative, rounding or a wrong rule, is moved by itself, and what it does to `of` is the verdict
-(`engine.tools.whole`).
+This is the only place where finite differences occur. First the chain rule is followed link by link (`Chain`), for all
+nodes of `wrt` at once. A node for which some link does not agree, be it through a kink, a way without derivative,
+rounding or a wrong rule, is moved by itself, and what it does to `of` is the verdict (`Whole`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from engine.graph.errors import OverBudget, TooManyNodes
 from engine.graph.limits import NO_DEADLINE, Deadline, Limits
 from engine.graph.program import Program
 from engine.graph.tensor_type import HostArray, TensorType
-from engine.planning.compiler import plan_within
+from engine.planning.compiler import CompileRequest, plan_within
 from engine.tools.analysis import stops_between
 from engine.tools.chain import Chain
 from engine.tools.differences import Finding
@@ -78,7 +77,7 @@ def certify(
     point = Point.widened(executor, program, {node: feeds[node] for node in used}, limits, deadline)
     asked = Gradients(roots, call.of, call.wrt)
     threads = point.executor.loop_threads
-    _, exact, _ = plan_within(point.program, point.types, asked, limits, deadline, threads, memory)
+    _, exact, _ = plan_within(CompileRequest(point.program, point.types, asked, limits, deadline, threads, memory))
     value, *rest = point.run_plan(exact)
     at, gradients = rest[: len(call.wrt)], rest[len(call.wrt) :]
     found, linked = _by_links(point, call, gradients, directions, tolerance)
@@ -108,7 +107,7 @@ def _by_links(
     *,
     peels: bool = False,
 ) -> tuple[list[Finding], int]:
-    """What the links say of each node, and the bytes that it took.
+    """Findings of the links about each node, and the bytes that they took.
 
     Nothing is known of any where all values and cotangents are more than there is memory for.
     """
@@ -120,7 +119,7 @@ def _by_links(
 
 
 def _unless_drowned(linked: Finding, seen: Sequence[Finding], tolerance: float) -> list[Finding]:
-    """What was seen of `of`; but no error is one where every link might agree but for rounding."""
+    """Findings about `of`; but no error is one where every link might agree but for rounding."""
     if linked.reason != "roundoff":
         return list(seen)
     return [Finding(one.error, one.reason or ("roundoff" if one.error > tolerance else None)) for one in seen]

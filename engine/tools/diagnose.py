@@ -156,7 +156,7 @@ class _Within:
 
 
 def _steps(place: _Place, step: Step, number: int | None) -> tuple[int, ...]:
-    """Of the loops around a body that a step runs. Batches of a map are none; of loops in segments, not known."""
+    """Steps of the loops around a body. Batches of a map are none; of loops in segments, not known."""
     if step.origin is None:
         return ()
     return place.steps if number is None or _innermost(step.origin).op == "map" else (*place.steps, number)

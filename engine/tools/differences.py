@@ -24,7 +24,7 @@ class Finding(NamedTuple):
 
 
 def paired(gradient: HostArray, along: Any) -> Any:
-    """What each element of a gradient says of a move: Re (conj g · v), which is g · v of what is real."""
+    """Derivative along a move, element by element: Re (conj g · v), which is g · v for real numbers."""
     product = np.conj(gradient) * along
     return product.real if np.iscomplexobj(product) else product
 
@@ -42,7 +42,7 @@ def direction(rng: np.random.Generator, x: HostArray) -> HostArray:
 
 
 def _sizes(x: HostArray) -> HostArray:
-    """How large each element is; the tensor's root mean square, or 1, where it is 0."""
+    """Sizes of the elements; the tensor's root mean square, or 1, where one is 0."""
     most = float(np.max(np.abs(x), initial=0.0))
     whole = np.isfinite(most) and most > 0
     mean = most * float(np.sqrt(np.mean(np.square(x / most)))) if whole else 1.0

@@ -92,7 +92,7 @@ def find_links(point: Point, call: Gradients, *, peels: bool = False) -> Links:
 
 
 def _between(nodes: Sequence[Node], among: Iterable[int], by: Iterable[int]) -> list[int]:
-    """Those of `among`, in ascending order, that depend on `by`, and these, whether or not they are there."""
+    """Nodes of `among`, in ascending order, that depend on `by`, and these, whether or not they are there."""
     reached = set(by)
     for i in among:
         if not reached.isdisjoint(nodes[i].operands):

@@ -1,8 +1,8 @@
-"""Ops that run functions, in terms of what these say: what is certified of them.
+"""Peeling of ops that run functions: they are certified in terms of their bodies.
 
-Of a scan and a while, that is the first, middle and last step, written out, and loops of those between; of a map, such
-entries; of a cond, the function that ran; of a call, its body, unless it has a derivative of its own; of a fixed point,
-the body, once, at what was found.
+Of a scan and a while, that is the first, middle and last step, written out, and loops of those between; of a map,
+such entries; of a cond, the function that ran; of a call, its body, unless it has a derivative of its own; of a fixed
+point, the body, once, at what was found.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ _PEELS = {
 
 
 def _solution(node: Node, consts: int) -> dict[str, Body]:
-    """Of consts, y and x: x; whose cotangent g arrives at y as u, for which u = g + (∂body/∂x)ᵀu."""
+    """A body of consts, y and x: x, whose cotangent g arrives at y as u, for which u = g + (∂body/∂x)ᵀu."""
     body, carries = node.attrs["body"], node.attrs["carries"]
     types = [*body.inputs[:consts], *body.outputs, *body.outputs]
     builder = body.budget.builder(body.graph.registry)
@@ -172,7 +172,7 @@ def _solution(node: Node, consts: int) -> dict[str, Body]:
 
 
 def _spans(length: int) -> list[tuple[int, int]]:
-    """Where the first, middle and last step, and what lies between them, begin and end."""
+    """Bounds of the first, middle and last step, and of what lies between them."""
     single = sorted({0, length // 2, length - 1}) if length else []
     ends = sorted({0, length, *single, *[k + 1 for k in single]})
     return list(pairwise(ends))

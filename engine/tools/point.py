@@ -83,7 +83,7 @@ class Point:
         return {node: copied[x.index] for node, x in scope.nodes.items()}
 
     def peeled(self, builder: Builder) -> Peeled:
-        """What writes into `builder` what ops run, as it is here."""
+        """Writer into `builder` of the bodies that ops run, at this point."""
         return Peeled(builder, lambda values: self._look(self.plan(builder, values)))
 
     def _look(self, plan: Plan) -> list[HostArray]:

@@ -51,7 +51,7 @@ class Whole:
 
     @np.errstate(all="ignore")
     def findings(self, gradients: Sequence[HostArray], directions: int, tolerance: float) -> list[list[Finding]]:
-        """Of each node, what the differences along each direction say of its gradient."""
+        """Findings about each node, along each direction."""
         rng = np.random.default_rng(20)
         every = [self._along([direction(rng, x) for x in self._at], gradients, tolerance) for _ in range(directions)]
         return [list(found) for found in zip(*every, strict=True)]
@@ -89,7 +89,7 @@ class Whole:
         return rows[: len(nodes)]
 
     def _rounding(self, near: HostArray, moved: float) -> float:
-        """How far apart two values at the same point may be, where what is moved is of the size `moved`."""
+        """Distance that two values at the same point may have, where what is moved is of the size `moved`."""
         size = float(np.max(np.abs([self._value, *near])))
         trembling = abs(float(near[-1] + near[-2] - 2 * self._value))
         seen = trembling if trembling <= _JUMP * max(size, moved) else 0.0

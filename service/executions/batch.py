@@ -65,16 +65,7 @@ class BatchExecution(Computing):
         """Compile one plan, or the plans of a sum's blocks."""
         if not isinstance(task.call, BatchSum):
             return super().prepare(task, engine, deadline)
-        parts = compile_sum(
-            engine.compiler,
-            task.program,
-            task.types,
-            task.call,
-            deadline,
-            node_by_node=task.diagnose,
-            memory=task.memory_budget,
-            precision=task.precision,
-        )
+        parts = compile_sum(engine.compiler, task.compile_request(engine, deadline))
         return admitted(PreparedSum(task, parts.full, 0, engine.dense_flop, task.call, parts), engine)
 
     def run_task(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:

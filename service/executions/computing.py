@@ -22,6 +22,7 @@ from engine import (
     keeping,
 )
 from engine.graph.precision import IEEE, Precision
+from engine.planning.compiler import CompileRequest
 from engine.planning.estimate import run_seconds
 from engine.tools.diagnose import Nonfinite
 from service.calls.description import ComputingDescription
@@ -71,6 +72,18 @@ class Computation:
     diagnose: bool = False
     memory_budget: int | None = None
     precision: Precision = IEEE
+
+    def compile_request(self, engine: Engine, deadline: Deadline) -> CompileRequest:
+        """What the engine is asked to compile: with `diagnose`, a step for each node."""
+        return engine.compiler.request(
+            self.program,
+            self.types,
+            self.call,
+            deadline,
+            node_by_node=self.diagnose,
+            memory=self.memory_budget,
+            precision=self.precision,
+        )
 
 
 @dataclass(frozen=True)
@@ -146,15 +159,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
 
     def prepare(self, task: Computation, engine: Engine, deadline: Deadline) -> Prepared:
         """The plan. Refuses what is over the budgets, of the answer too."""
-        compiled = engine.compiler.compile(
-            task.program,
-            task.types,
-            task.call,
-            deadline,
-            node_by_node=task.diagnose,
-            memory=task.memory_budget,
-            precision=task.precision,
-        )
+        compiled = engine.compiler.compile_request(task.compile_request(engine, deadline))
         return admitted(Prepared(task, compiled, 0, engine.dense_flop), engine)
 
     def cost(self, ready: Prepared) -> Estimate:

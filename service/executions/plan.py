@@ -62,17 +62,8 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
 
     def run_task(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
         """Analyse the call; exceeding a budget of bytes or FLOPs is no error here."""
-        compiler, memory = engine.compiler, ready.memory_budget
-        analysis = analyse(
-            ready.program,
-            ready.types,
-            ready.call,
-            compiler.limits,
-            deadline,
-            compiler.loop_threads,
-            memory,
-            splits_sums=compiler.splits_sums,
-        )
+        memory = ready.memory_budget
+        analysis = analyse(engine.compiler.request(ready.program, ready.types, ready.call, deadline, memory=memory))
         _check_extents(analysis, ready.program)
         response = FIELD_BYTES + encoded_bytes(analysis.result_types, ready.encoding)
         admitted = analysis.within and response <= engine.max_response_bytes

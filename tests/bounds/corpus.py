@@ -12,7 +12,7 @@ import numpy as np
 from engine import Compiler, Gradients, Graph, Values
 from engine.ops import registry
 from engine.passes.pipeline import optimise
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import CompileRequest, plan_call
 from engine.planning.plan import graph_of
 from engine.transforms.vjp import vjp_or_zeros
 from tests.bounds.loops import LOOPS
@@ -93,12 +93,12 @@ def _network(name: str, net: Net) -> Iterator[Watched]:
     """The loss, and its gradients."""
     yield _asked(name, net)
     program = net.program
-    _, plan = plan_call(program, net.types, Values.of_program(program, (net.last,)), LIMITS)
+    _, plan = plan_call(CompileRequest(program, net.types, Values.of_program(program, (net.last,)), LIMITS))
     yield Watched(f"{name}, forward", graph_of(plan, registry()), net.feeds)
 
 
 def _asked(name: str, net: Net) -> Watched:
-    _, plan = plan_call(net.program, net.types, Gradients.of_program(net.program), LIMITS)
+    _, plan = plan_call(CompileRequest(net.program, net.types, Gradients.of_program(net.program), LIMITS))
     return Watched(name, graph_of(plan, registry()), {key: net.feeds[key] for key in plan.feeds})
 
 

@@ -44,7 +44,7 @@ from engine.executors.tiers import ExecutionTier
 from engine.graph.attributes import keyed
 from engine.graph.limits import NO_LIMITS
 from engine.native.kernel_store import KernelStore
-from engine.planning.compiler import compile_call
+from engine.planning.compiler import CompileRequest, compile_call
 from engine.planning.kernel_selection import select_microkernels
 from engine.planning.plan import graph_of, make_plan
 from tests.contract.cases import Array, Case, all_cases, has_rule
@@ -214,7 +214,7 @@ class Asked:
             return Results(values, self._refused(error))
 
     def _plan(self, program: Program, call: Call) -> Plan:
-        return compile_call(program, self.types, call, LIMITS, loop_threads=0).plan
+        return compile_call(CompileRequest(program, self.types, call, LIMITS, loop_threads=0)).plan
 
     def _refused(self, error: EngineError) -> str:
         """Its code. It names the node, unless it is about the peak of the whole plan."""

@@ -10,7 +10,7 @@ import pytest
 
 from engine import HVP, Batch, Call, Gradients, Hessian, Limits, Values
 from engine.calls.products import VECTORS
-from engine.planning.compiler import plan_call, plan_within
+from engine.planning.compiler import CompileRequest, plan_call, plan_within
 from engine.planning.plan import Plan
 from tests.contract.cases import EXECUTOR, LARGE, assert_planned_peak_holds
 from tests.engine.looping import Array, Write, Writer, Written, direction, same, written
@@ -22,7 +22,7 @@ K, Y = np.float64(0.7), np.linspace(0.1, 1.0, 3)
 
 def planned(asked: Written, call: Call, levels: int) -> Plan:
     """The plan of a call whose loops are in pieces, at so many levels."""
-    return plan_call(asked.program, asked.types, call, Limits(), levels=levels)[1]
+    return plan_call(CompileRequest(asked.program, asked.types, call, Limits(), levels=levels))[1]
 
 
 def run(asked: Written, call: Call, levels: int, beside: dict[Any, Array] | None = None) -> list[Array]:
@@ -128,7 +128,7 @@ def test_a_long_loop_has_no_more_steps_than_a_short_one(memory: int | None) -> N
     def steps(length: int) -> int:
         asked = written(decaying(length), K, Y)
         call = Gradients.of_program(asked.program)
-        return len(plan_within(asked.program, asked.types, call, Limits(), memory=memory).plan.steps)
+        return len(plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=memory)).plan.steps)
 
     assert steps(10**6) <= steps(10) + 4
 
@@ -136,7 +136,7 @@ def test_a_long_loop_has_no_more_steps_than_a_short_one(memory: int | None) -> N
 def test_a_million_steps_in_16_megabytes() -> None:
     asked = written(decaying(10**6), K, Y)
     call = Gradients.of_program(asked.program)
-    found = plan_within(asked.program, asked.types, call, Limits(), memory=16 << 20)
+    found = plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=16 << 20))
     assert found.fastest.peak_bytes > 16 << 20 >= found.plan.peak_bytes
     assert 0 < found.plan.recomputed_flops < found.fastest.flops
 
@@ -144,14 +144,14 @@ def test_a_million_steps_in_16_megabytes() -> None:
 def test_second_order_through_ten_thousand_steps() -> None:
     asked = written(decaying(10**4), K, Y)
     call = Hessian.of_program(asked.program)
-    found = plan_within(asked.program, asked.types, call, Limits(), memory=1 << 18)
+    found = plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=1 << 18))
     assert found.fastest.peak_bytes > 1 << 18 >= found.plan.peak_bytes
 
 
 def test_ten_thousand_steps_in_less_give_the_same() -> None:
     asked = written(decaying(10**4), K, Y)
     call = Gradients.of_program(asked.program)
-    found = plan_within(asked.program, asked.types, call, Limits(), memory=1 << 16)
+    found = plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=1 << 16))
     assert found.fastest.peak_bytes > 1 << 16 >= found.plan.peak_bytes
     (value, *gradients), (wanted, *others) = (EXECUTOR.run(p, asked.feeds) for p in (found.plan, found.fastest))
     same([value], [wanted], 0)
@@ -166,7 +166,7 @@ def test_the_peak_of_a_loop_in_pieces_is_what_is_measured() -> None:
 
     asked = written(looped, K, np.linspace(0.1, 1.0, 2 * 10**5))
     call = Gradients.of_program(asked.program)
-    plan = plan_within(asked.program, asked.types, call, Limits(), memory=100_000_000).plan
+    plan = plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=100_000_000)).plan
     assert LARGE < plan.peak_bytes <= 100_000_000
     EXECUTOR.run(plan, asked.feeds)
     assert_planned_peak_holds(plan, asked.feeds)

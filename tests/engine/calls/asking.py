@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from engine import LATEST, Call, Label, Limits, Program, Statement, TensorType, Values, registry
-from engine.planning.compiler import CHUNK_BYTES, plan_call
+from engine.planning.compiler import CHUNK_BYTES, CompileRequest, plan_call
 from tests.contract.cases import EXECUTOR, LIMITS, Case
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ class Net:
         needed = set(program.needed(call.roots))
         feeds = {node: array for node, array in self.feeds.items() if node in needed}
         types = {node: TensorType.of(array) for node, array in feeds.items()}
-        asked, plan = plan_call(program, types, call, LIMITS, chunks=chunks)
+        asked, plan = plan_call(CompileRequest(program, types, call, LIMITS, chunks=chunks))
         arrays = EXECUTOR.run(plan, {**feeds, **(beside or {})})
         return dict(zip(asked.labels, arrays, strict=True))
 

@@ -25,7 +25,7 @@ from engine.graph.errors import NonScalarOutput
 from engine.graph.program import Function
 from engine.planning import compiler
 from engine.planning.blocks import BLOCK_BYTES, compile_sum
-from engine.planning.compiler import CHUNK_BYTES, Compiler, plan_call, write_call
+from engine.planning.compiler import CHUNK_BYTES, Compiler, CompileRequest, plan_call, write_call
 from tests.contract.cases import EXECUTOR, LIMITS, Case
 from tests.engine.calls.asking import Array, Net, kind
 from tests.engine.calls.test_laws import each_op, ends
@@ -121,7 +121,7 @@ def test_without_a_path_it_is_zeros_and_disconnected() -> None:
     y = net.add("matmul", x, w)
     for make, shape in ((Batch.of_program, (4, 2, 2, 2)), (BatchSum.over_program, (2, 2, 2))):
         call = make(net.program, net.types, [x], y, [w, other])
-        assert plan_call(net.program, net.types, call, LIMITS)[0].disconnected == (other,)
+        assert plan_call(CompileRequest(net.program, net.types, call, LIMITS))[0].disconnected == (other,)
         found = kind(net.ask(call), "gradients")[(other,)]
         assert found.dtype == np.float32
         np.testing.assert_array_equal(found, np.zeros(shape), strict=False)
@@ -159,7 +159,7 @@ def test_a_loop_within_an_example() -> None:
     w = np.array([2.0, 3.0])
     feeds = {0: w, 1: X[:, :2]}
     types = Net(feeds=feeds).types
-    _, plan = plan_call(program, types, Batch.of_program(program, types, [1], 3, [0, 1], [3]), LIMITS)
+    _, plan = plan_call(CompileRequest(program, types, Batch.of_program(program, types, [1], 3, [0, 1], [3]), LIMITS))
     value, by_w, by_x = EXECUTOR.run(plan, feeds)
     np.testing.assert_allclose(value, w**3 * X[:, :2], 1e-13)
     np.testing.assert_allclose(by_x, np.broadcast_to(np.diag(w**3), (4, 2, 2)), 1e-13)
@@ -178,7 +178,7 @@ def wide(examples: int) -> tuple[Net, Batch]:
 def test_a_chunk_is_one_of_all_examples() -> None:
     """All rows of one example are within 1 MiB, and not those of a thousand."""
     few, many = (
-        len(write_call(net.program, net.types, call, LIMITS, chunk_bytes=1 << 20).graph.nodes)
+        len(write_call(CompileRequest(net.program, net.types, call, LIMITS), chunk_bytes=1 << 20).graph.nodes)
         for net, call in map(wide, (1, 1000))
     )
     assert many > 2 * few
@@ -187,8 +187,8 @@ def test_a_chunk_is_one_of_all_examples() -> None:
 def test_it_goes_in_smaller_chunks_where_the_memory_is_small() -> None:
     net, call = wide(1000)
     few = replace(LIMITS, bytes=50 << 20)
-    asked, plan = plan_call(net.program, net.types, call, few)
-    whole, most = plan_call(net.program, net.types, call, LIMITS)
+    asked, plan = plan_call(CompileRequest(net.program, net.types, call, few))
+    whole, most = plan_call(CompileRequest(net.program, net.types, call, LIMITS))
     assert len(asked.graph.nodes) > len(whole.graph.nodes)
     assert plan.peak_bytes <= few.bytes < most.peak_bytes
 
@@ -199,7 +199,7 @@ def test_it_is_refused_before_anything_runs() -> None:
     y = net.add("tanh", x)
     call = Batch.of_program(net.program, net.types, [x], y, [x])
     with pytest.raises(OverBudget, match="byte"):
-        plan_call(net.program, net.types, call, Limits(bytes=64 * 512 * 512 * 8 - 1))
+        plan_call(CompileRequest(net.program, net.types, call, Limits(bytes=64 * 512 * 512 * 8 - 1)))
 
 
 def test_a_gradient_over_the_budget_is_planned_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,20 +215,28 @@ def test_a_gradient_over_the_budget_is_planned_once(monkeypatch: pytest.MonkeyPa
     for of, count in ((net.add("sum", y), 1), (y, len(CHUNK_BYTES))):
         tried.clear()
         with pytest.raises(OverBudget):
-            plan_call(net.program, net.types, Batch.of_program(net.program, net.types, [x], of, [w]), Limits(bytes=200))
+            plan_call(
+                CompileRequest(
+                    net.program, net.types, Batch.of_program(net.program, net.types, [x], of, [w]), Limits(bytes=200)
+                )
+            )
         assert len(tried) == count
 
 
 def test_a_block_by_default_has_room_for_all_rows() -> None:
     net, x, w, y = layer(64, 1 << 14)
     compiled = compile_sum(
-        Compiler(LIMITS), net.program, net.types, BatchSum.over_program(net.program, net.types, [x], y, [w])
+        Compiler(LIMITS),
+        CompileRequest(net.program, net.types, BatchSum.over_program(net.program, net.types, [x], y, [w]), LIMITS),
     )
     assert 1 < compiled.blocks.block < 1 << 14
     assert compiled.full.plan.peak_bytes <= BLOCK_BYTES
     loss = net.add("sum", y)
     scalar = BatchSum.over_program(net.program, net.types, [x], loss, [w])
-    assert compile_sum(Compiler(LIMITS), net.program, net.types, scalar).blocks.block > compiled.blocks.block
+    assert (
+        compile_sum(Compiler(LIMITS), CompileRequest(net.program, net.types, scalar, LIMITS)).blocks.block
+        > compiled.blocks.block
+    )
 
 
 @pytest.mark.parametrize("sums", [False, True])
@@ -237,7 +245,7 @@ def test_in_a_graph_of_opset_1_there_are_gradients_alone(sums: bool) -> None:
     program = Program(net.program.registry, net.statements)
     make = BatchSum.over_program if sums else Batch.of_program
     with pytest.raises(NonScalarOutput) as found:
-        plan_call(program, net.types, make(program, net.types, [x], y, [w]), LIMITS)
+        plan_call(CompileRequest(program, net.types, make(program, net.types, [x], y, [w]), LIMITS))
     assert found.value.node == y
     assert str(found.value).endswith(
         'has shape [2], whose Jacobian batch gives since opset 2: say "opset": 2 in the graph, which is of opset 1, '

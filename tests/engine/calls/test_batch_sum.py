@@ -11,7 +11,7 @@ import pytest
 
 from engine import LATEST, Batch, BatchSum, EngineError, Gradients, Program, Statement, registry
 from engine.graph.program import Function
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import CompileRequest, plan_call
 from tests.contract.cases import EXECUTOR, LIMITS, Case
 from tests.engine.calls.asking import Array, Net, kind
 from tests.engine.calls.test_laws import each_op, weighted
@@ -116,7 +116,7 @@ def test_a_loop_within_an_example() -> None:
     program = Program(registry(), statements, opset=LATEST, functions=[body])
     feeds = {0: np.float64(2.0).reshape(()), 1: np.array([1.0, 2.0, 4.0])}
     types = {i: Net(feeds=feeds).types[i] for i in feeds}
-    asked, plan = plan_call(program, types, BatchSum.over_program(program, types, [1]), LIMITS)
+    asked, plan = plan_call(CompileRequest(program, types, BatchSum.over_program(program, types, [1]), LIMITS))
     value, gradient = EXECUTOR.run(plan, feeds)
     assert [label.kind for label in asked.labels] == ["values", "gradients"]
     assert (value, gradient) == (8.0 * 7, 3 * 4.0 * 7)
@@ -128,8 +128,12 @@ def test_gradients_of_single_examples_are_never_there() -> None:
     x, w = net.leaf(np.ones((64, 256)), "input"), net.leaf(np.ones((256, 256)))
     loss = net.add("sum", net.add("square", net.add("tanh", net.add("matmul", x, w))))
     single = 256 * 256 * 8
-    _, many = plan_call(net.program, net.types, Batch.of_program(net.program, net.types, [x], loss), LIMITS)
-    _, summed = plan_call(net.program, net.types, BatchSum.over_program(net.program, net.types, [x], loss), LIMITS)
+    _, many = plan_call(
+        CompileRequest(net.program, net.types, Batch.of_program(net.program, net.types, [x], loss), LIMITS)
+    )
+    _, summed = plan_call(
+        CompileRequest(net.program, net.types, BatchSum.over_program(net.program, net.types, [x], loss), LIMITS)
+    )
     assert many.peak_bytes > 64 * single
     assert summed.peak_bytes < 6 * single
 

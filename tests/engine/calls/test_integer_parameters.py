@@ -29,6 +29,7 @@ from engine import (
     open_executor,
     registry,
 )
+from engine.planning.compiler import CompileRequest
 
 INT = TensorType((3,), np.dtype("int64"))
 ONE = TensorType((), np.dtype("float64"))
@@ -57,7 +58,7 @@ CALLS: dict[str, Callable[[Program], Any]] = {
     "hvp": compiled(lambda p: HVP.along(p, ((0, INT),))),
     "hessian": compiled(Hessian.of_program),
     "batch": compiled(lambda p: Batch.of_program(p, {0: INT.with_shape((4, 3))}, [0]), (4, 3)),
-    "plan": lambda p: analyse(p, {0: INT}, Gradients.of_program(p), LIMITS),
+    "plan": lambda p: analyse(CompileRequest(p, {0: INT}, Gradients.of_program(p), LIMITS)),
     "differentiate": lambda p: export_gradients(p, {0: INT}, Gradients.of_program(p), LIMITS),
     "check": lambda p: certify(
         open_executor("cpu"), p, {0: np.arange(3)}, Gradients.of_program(p), 2, 1e-6, LIMITS

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from engine import Batch, Compiler, EngineError, Gradients, NonfiniteWatch, Values, analyse, certify, export_gradients
+from engine.planning.compiler import CompileRequest
 from tests.contract.cases import EXECUTOR, LIMITS
 from tests.engine.calls.asking import Net
 
@@ -84,7 +85,9 @@ def test_a_gradient_as_a_graph_runs_on_the_feeds_of_the_original() -> None:
 def test_a_forecast_and_an_export_are_the_same() -> None:
     made = net()
     call = Gradients.of_program(made.program)
-    assert analyse(made.program, made.types, call, LIMITS) == analyse(made.program, without(made).types, call, LIMITS)
+    assert analyse(CompileRequest(made.program, made.types, call, LIMITS)) == analyse(
+        CompileRequest(made.program, without(made).types, call, LIMITS)
+    )
     fed, left_out = (export_gradients(made.program, n.types, call, LIMITS) for n in (made, without(made)))
     assert fed == left_out
 

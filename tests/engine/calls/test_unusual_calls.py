@@ -10,7 +10,7 @@ import pytest
 from engine import HVP, JVP, VJP, Batch, Gradients, Hessian, Jacobian, Values
 from engine.graph.errors import EngineError
 from engine.graph.limits import Deadline
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import CompileRequest, plan_call
 from tests.contract.cases import LIMITS
 from tests.engine.calls.asking import Net, kind
 
@@ -87,7 +87,7 @@ def test_no_path_is_zeros_and_said() -> None:
     wrt, loss = [x, other, rounded], net.add("sum", y)
     types = net.types
     call = Gradients.of_program(net.program, loss, wrt)
-    asked, _ = plan_call(net.program, types, call, LIMITS)
+    asked, _ = plan_call(CompileRequest(net.program, types, call, LIMITS))
     assert asked.disconnected == (other, rounded)
     blocks = kind(net.ask(Jacobian.of_program(net.program, wrt, [y, loss])), "jacobian")
     np.testing.assert_array_equal(blocks[y, other], np.zeros((2, 1, 1)))
@@ -289,7 +289,7 @@ def test_planning_a_sweep_looks_at_the_deadline() -> None:
             super().check()
 
     with pytest.raises(EngineError) as caught:
-        plan_call(net.program, types, call, LIMITS, Passing(3600.0), chunks=(1,))
+        plan_call(CompileRequest(net.program, types, call, LIMITS, Passing(3600.0), chunks=(1,)))
     assert caught.value.code == "deadline_exceeded"
     assert len(checked) == 21
 
@@ -298,7 +298,7 @@ def test_a_jacobian_over_budget_is_refused_before_it_is_written() -> None:
     net, x = deep(5)
     types = {x: net.types[x].with_shape((100_000,))}
     with pytest.raises(EngineError, match="this needs 80000000000 bytes") as caught:
-        plan_call(net.program, types, Jacobian.of_program(net.program, [x]), LIMITS, chunks=(1,))
+        plan_call(CompileRequest(net.program, types, Jacobian.of_program(net.program, [x]), LIMITS, chunks=(1,)))
     assert caught.value.code == "over_budget"
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from engine import BatchSum, Compiler, DeadlineExceeded, Limits, compile_sum
 from engine.executors.sum_runs import SumTree, finished, run_blocks
+from engine.planning.compiler import CompileRequest
 from tests.contract.cases import EXECUTOR
 from tests.engine.calls.asking import Array, Net
 from tests.engine.looping import Ticking
@@ -68,7 +69,7 @@ def by_hand(net: Net) -> list[Array]:
 def test_blocks_are_the_whole_at_once(block: int | None, is_mean: bool) -> None:
     net, mapped = network(100)
     call = BatchSum.over_program(net.program, net.types, mapped, is_mean=is_mean, block=block)
-    compiled = compile_sum(Compiler(Limits()), net.program, net.types, call)
+    compiled = compile_sum(Compiler(Limits()), CompileRequest(net.program, net.types, call, Limits()))
     sums = run_blocks(EXECUTOR, compiled, call, net.feeds, range(compiled.blocks.count))
     for found, expected in zip(finished(call, sums), by_hand(net), strict=True):
         np.testing.assert_allclose(found, expected / (100 if is_mean else 1), 1e-12)
@@ -77,7 +78,7 @@ def test_blocks_are_the_whole_at_once(block: int | None, is_mean: bool) -> None:
 def test_bits_do_not_depend_on_who_runs_which_blocks() -> None:
     net, mapped = network(100)
     call = BatchSum.over_program(net.program, net.types, mapped, block=8)
-    compiled = compile_sum(Compiler(Limits()), net.program, net.types, call)
+    compiled = compile_sum(Compiler(Limits()), CompileRequest(net.program, net.types, call, Limits()))
     whole = run_blocks(EXECUTOR, compiled, call, net.feeds, range(13))
     for size in (1, 2, 4):
         parts = SumTree(np)
@@ -89,7 +90,7 @@ def test_bits_do_not_depend_on_who_runs_which_blocks() -> None:
 def test_the_mean_of_nothing_is_not_a_number() -> None:
     net, mapped = network(0)
     call = BatchSum.over_program(net.program, net.types, mapped, is_mean=True)
-    compiled = compile_sum(Compiler(Limits()), net.program, net.types, call)
+    compiled = compile_sum(Compiler(Limits()), CompileRequest(net.program, net.types, call, Limits()))
     sums = run_blocks(EXECUTOR, compiled, call, net.feeds, range(1))
     assert sums[0] == 0.0
     assert all(np.isnan(a).all() for a in finished(call, sums))
@@ -109,7 +110,7 @@ def test_a_mean_keeps_its_dtype_and_is_rounded_once(dtype: str) -> None:
 def test_the_deadline_is_of_all_blocks() -> None:
     net, mapped = network(100)
     call = BatchSum.over_program(net.program, net.types, mapped, block=4)
-    compiled = compile_sum(Compiler(Limits()), net.program, net.types, call)
+    compiled = compile_sum(Compiler(Limits()), CompileRequest(net.program, net.types, call, Limits()))
     run_blocks(EXECUTOR, compiled, call, net.feeds, range(25))
     one = Ticking(1 << 30)
     run_blocks(EXECUTOR, compiled, call, net.feeds, range(1), one)

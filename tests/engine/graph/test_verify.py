@@ -16,6 +16,7 @@ from engine.graph.verify import MalformedGraph, verify
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import PASSES, run_passes
 from engine.planning import compiler
+from engine.planning.compiler import CompileRequest
 from engine.planning.plan import make_plan
 from engine.transforms.expand_grad import expand_grad
 from engine.transforms.jacobian import jacobian
@@ -220,10 +221,10 @@ def test_every_transform_is_verified(transform: Callable[[], Graph]) -> None:
 def test_what_a_call_writes_is_verified(monkeypatch: pytest.MonkeyPatch) -> None:
     program = Program(registry(), [Statement(OPS["input"]), Statement(OPS["grad"], (0, 0))])
     call = Values.of_program(program)
-    assert counted(lambda: compiler.write_call(program, {0: F}, call, Limits())) >= 2
+    assert counted(lambda: compiler.write_call(CompileRequest(program, {0: F}, call, Limits()))) >= 2
     monkeypatch.setattr(compiler, "expand_grad", lambda graph, *_: graph)
     with pytest.raises(MalformedGraph, match="it should have been written out"):
-        compiler.write_call(program, {0: F}, call, Limits())
+        compiler.write_call(CompileRequest(program, {0: F}, call, Limits()))
 
 
 def test_a_broken_pass_is_caught() -> None:

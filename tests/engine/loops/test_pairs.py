@@ -19,7 +19,7 @@ from engine.loops.cuda_text import OPTIONS, cuda_text
 from engine.loops.llvm_text import llvm_text
 from engine.loops.program import Level, Loop, LoopBuilder
 from engine.oplib.elementwise import Elementwise
-from engine.planning.compiler import compile_call
+from engine.planning.compiler import CompileRequest, compile_call
 from engine.planning.fuse import fuse
 from engine.planning.fused import Fused
 from engine.planning.plan import graph_of
@@ -319,7 +319,7 @@ def test_a_cast_joins() -> None:
     g.mul(g.cast(g.exp(x), dtype="complex64"), z)
     program = Program(registry(), g.statements, opset=LATEST)
     types = {0: TensorType((1 << 22,), np.dtype("float32")), 1: TensorType((1 << 22,), np.dtype("complex64"))}
-    plan = compile_call(program, types, Values.of_program(program, None), Limits(), loop_threads=1).plan
+    plan = compile_call(CompileRequest(program, types, Values.of_program(program, None), Limits(), loop_threads=1)).plan
     assert [step.op.name for step in plan.steps] == ["fused", "get_output"]
 
 

@@ -14,7 +14,7 @@ from engine.oplib import convolution_layout
 from engine.oplib.kernel_gradient import KERNEL_GRADIENT, kernel_gradient
 from engine.oplib.windows import Windows
 from engine.passes.pipeline import optimise
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import CompileRequest, plan_call
 from engine.planning.plan import make_plan
 from engine.transforms.jvp import jvp
 from engine.transforms.vjp import vjp
@@ -216,7 +216,7 @@ def test_a_peak_over_fifty_megabytes_is_what_it_takes() -> None:
 def test_plans_of_gradients_have_no_exchanged_views_nor_taps_to_drop(name: str, slices: int) -> None:
     """Matrices alone are transposed; and a u_net slices channels that it has joined."""
     net = REAL_NETWORKS[name]()
-    plan = plan_call(net.program, net.types, Gradients.of_program(net.program), Limits())[1]
+    plan = plan_call(CompileRequest(net.program, net.types, Gradients.of_program(net.program), Limits()))[1]
     ops = [step.op.name for step in plan.steps]
     stated = [statement.op.name for statement in net.program.statements]
     convolutions = stated.count("conv2d") + stated.count("conv_transpose2d")

@@ -12,7 +12,7 @@ from engine import Limits, Program, Statement, TensorType, Values, registry
 from engine.oplib import score_tiles
 from engine.oplib.score_tiles import ScoreTile, tiling
 from engine.ops import attention
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import CompileRequest, plan_call
 from tests.engine.ops.run import Array, grads, run
 
 RNG = np.random.default_rng(0)
@@ -76,7 +76,10 @@ def steps(*operands: Array, **attrs: Any) -> list[str]:
     program = Program(registry(), [*nodes, Statement(registry().ops["attention"], tuple(range(len(operands))), attrs)])
     types = dict(enumerate(map(TensorType.of, operands)))
     return [
-        step.op.name for step in plan_call(program, types, Values.of_program(program, [len(nodes)]), Limits())[1].steps
+        step.op.name
+        for step in plan_call(CompileRequest(program, types, Values.of_program(program, [len(nodes)]), Limits()))[
+            1
+        ].steps
     ]
 
 

@@ -26,6 +26,7 @@ from engine import (
 from engine.passes.allowance import Allowance
 from engine.passes.fold import fold
 from engine.passes.pipeline import PASSES, Pass, optimise
+from engine.planning.compiler import CompileRequest
 from engine.planning.plan import make_plan
 from tests.engine.planning.test_compiler import Clock
 
@@ -72,10 +73,10 @@ def test_products_of_constants_are_refused_as_if_nothing_were_folded() -> None:
 def test_a_forecast_over_the_budget_counts_what_is_not_folded_then() -> None:
     nodes = products(30)
     program = Program(registry(), nodes)
-    found = analyse(program, TYPES, Values.of_program(program), Limits(flops=30 * ONE))
+    found = analyse(CompileRequest(program, TYPES, Values.of_program(program), Limits(flops=30 * ONE)))
     assert not found.within
     assert found.forward_flops == make_plan(optimise(written(nodes), off=("fold",)), Limits()).flops
-    assert analyse(program, TYPES, Values.of_program(program), Limits()).forward_flops < ONE
+    assert analyse(CompileRequest(program, TYPES, Values.of_program(program), Limits())).forward_flops < ONE
 
 
 def test_what_is_folded_and_what_is_left_are_within_the_budget_together() -> None:

@@ -19,7 +19,7 @@ from engine.executors.tiers import ExecutionTier
 from engine.graph.limits import NO_DEADLINE
 from engine.graph.op import Kernel
 from engine.passes.pipeline import optimise
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import CompileRequest, plan_call
 from engine.planning.fit import Compilable, compiled_within
 from engine.planning.fused import Fused
 from engine.planning.heaviest import _kernels_of
@@ -87,7 +87,7 @@ def of_case(case: Case, arrays: list[Array]) -> Graph:
 
 def network(name: str) -> tuple[Plan, Mapping[Any, Array]]:
     net = REAL_NETWORKS[name]()
-    return plan_call(net.program, net.types, Gradients.of_program(net.program), LIMITS)[1], net.feeds
+    return plan_call(CompileRequest(net.program, net.types, Gradients.of_program(net.program), LIMITS))[1], net.feeds
 
 
 @sample()

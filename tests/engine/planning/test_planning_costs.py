@@ -9,7 +9,7 @@ import pytest
 
 from engine import Call, Compiler, Hessian, Jacobian, Limits, Program, Statement, TensorType, open_executor, registry
 from engine.passes.fold import MOST_BYTES_IN_ALL
-from engine.planning.compiler import plan_call, write_call
+from engine.planning.compiler import CompileRequest, plan_call, write_call
 from engine.planning.plan import Plan
 from tests.engine.planning.steps import steps_of
 
@@ -85,7 +85,7 @@ def asked(kind: type[Hessian | Jacobian], nodes: list[Statement]) -> tuple[Progr
 
 
 def written(kind: type[Hessian | Jacobian], nodes: list[Statement]) -> int:
-    return len(write_call(*asked(kind, nodes), Limits()).graph.nodes)
+    return len(write_call(CompileRequest(*asked(kind, nodes), Limits())).graph.nodes)
 
 
 def test_a_full_block_of_a_hessian_takes_two_nodes() -> None:
@@ -100,8 +100,10 @@ def test_what_is_written_is_linear_where_what_is_asked_for_is(kind: type[Hessian
 
 
 def test_twice_the_numbers_are_four_times_the_work_of_a_hessian() -> None:
-    plan_call(*asked(Hessian, all_at_once(40)), Limits())
-    once, twice = (steps_of(lambda n=n: plan_call(*asked(Hessian, all_at_once(n)), Limits())) for n in (20, 40))
+    plan_call(CompileRequest(*asked(Hessian, all_at_once(40)), Limits()))
+    once, twice = (
+        steps_of(lambda n=n: plan_call(CompileRequest(*asked(Hessian, all_at_once(n)), Limits()))) for n in (20, 40)
+    )
     assert twice < 4.4 * once
 
 
@@ -112,7 +114,7 @@ def test_what_is_on_no_path_is_looked_at_once_for_all_rows(outputs: str) -> None
         if outputs == "of each":
             last = 2 * count + length + 1
             call = Jacobian.of_program(program, outputs=range(last, last + count))
-        return steps_of(lambda: write_call(program, types, call, Limits()))
+        return steps_of(lambda: write_call(CompileRequest(program, types, call, Limits())))
 
     work(20, 1)
     few, many = (work(count, 200) - work(count, 100) for count in (10, 20))

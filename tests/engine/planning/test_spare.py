@@ -28,7 +28,7 @@ from engine.graph.ir import Builder
 from engine.passes.allowance import Allowance
 from engine.passes.pipeline import optimise
 from engine.planning.bodies import runnable
-from engine.planning.compiler import plan_within, write_call
+from engine.planning.compiler import CompileRequest, plan_within, write_call
 from engine.planning.plan import make_plan
 from engine.planning.spare import with_segments
 from engine.transforms.expand_grad import expand_grad
@@ -81,7 +81,7 @@ PEAK = peak_of(SMALL, SMALL_FEEDS)
 def test_sixty_layers_that_need_a_gigabyte_in_an_eighth_of_it() -> None:
     program, feeds = layers(60, 128, 1, acts=("gelu",))
     types = types_of(feeds) | {0: TensorType((5632, 128), np.dtype("float32"))}
-    found = plan_within(program, types, Gradients.of_program(program), Limits(), memory=128 * MIB)
+    found = plan_within(CompileRequest(program, types, Gradients.of_program(program), Limits(), memory=128 * MIB))
     assert found.fastest.peak_bytes > 1e9
     assert found.plan.peak_bytes <= 128 * MIB
     assert found.plan.flops == found.fastest.flops + found.plan.recomputed_flops <= 1.5 * found.fastest.flops
@@ -100,7 +100,7 @@ def test_a_budget_changes_no_bit(part: int) -> None:
 
 def test_the_less_memory_the_more_arithmetic() -> None:
     types, call = types_of(SMALL_FEEDS), Gradients.of_program(SMALL)
-    plans = [plan_within(SMALL, types, call, Limits(), memory=PEAK // part).plan for part in (1, 2, 3)]
+    plans = [plan_within(CompileRequest(SMALL, types, call, Limits(), memory=PEAK // part)).plan for part in (1, 2, 3)]
     assert plans[0].flops < plans[1].flops < plans[2].flops
 
 
@@ -109,7 +109,7 @@ def test_the_less_memory_the_more_arithmetic() -> None:
 def test_networks_in_segments(network: Callable[[], Any], coarse_fine: tuple[int, int]) -> None:
     made = network()
     net, call = made.net, Gradients.of_program(made.net.program, made.loss, made.parameters)
-    graph = runnable(write_call(net.program, net.types, call, Limits()).graph, Limits(), Allowance())
+    graph = runnable(write_call(CompileRequest(net.program, net.types, call, Limits())).graph, Limits(), Allowance())
     assert_same(graph, with_segments(graph, *coarse_fine), net.feeds)
 
 
@@ -166,15 +166,15 @@ def test_bodies_compute_again_what_they_have_no_memory_to_keep() -> None:
     weights = [0.1 * rng.standard_normal((8, 8)) for _ in range(16)]
     asked = written(deep_loop, *weights, rng.standard_normal((100, 8)))
     call = Gradients.of_program(asked.program)
-    free = plan_within(asked.program, asked.types, call, Limits()).plan
-    found = plan_within(asked.program, asked.types, call, Limits(), memory=int(0.7 * free.peak_bytes))
+    free = plan_within(CompileRequest(asked.program, asked.types, call, Limits())).plan
+    found = plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=int(0.7 * free.peak_bytes)))
     assert found.plan.peak_bytes <= 0.7 * free.peak_bytes
     assert 0 < found.plan.recomputed_flops < 0.5 * free.flops
     for a, b in zip(*(EXECUTOR.run(plan, asked.feeds) for plan in (free, found.plan)), strict=True):
         np.testing.assert_array_equal(a, b)
     tight = free.peak_bytes // 10
     with pytest.raises(OverMemory) as caught:
-        plan_within(asked.program, asked.types, call, Limits(), memory=tight)
+        plan_within(CompileRequest(asked.program, asked.types, call, Limits(), memory=tight))
     assert caught.value.node == len(weights) + 1
     assert caught.value.expected == f"at most {tight} bytes"
     assert caught.value.peak is not None

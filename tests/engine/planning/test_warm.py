@@ -9,6 +9,7 @@ import pytest
 
 from engine import Gradients, registry, warm
 from engine.planning import compiler as compiling
+from engine.planning.compiler import Compiled, CompileRequest
 from tests.conftest import ROOT
 
 
@@ -16,10 +17,10 @@ def test_a_sample_of_the_ops_is_planned(monkeypatch: pytest.MonkeyPatch) -> None
     planned: list[str] = []
     gradients, compile_call = [], compiling.compile_call
 
-    def watched(program, types, call, *given, **more):  # type: ignore[no-untyped-def]
-        made = compile_call(program, types, call, *given, **more)
-        planned.extend(statement.op.name for statement in program.statements)
-        gradients.append(isinstance(call, Gradients))
+    def watched(request: CompileRequest) -> Compiled:
+        made = compile_call(request)
+        planned.extend(statement.op.name for statement in request.program.statements)
+        gradients.append(isinstance(request.call, Gradients))
         return made
 
     monkeypatch.setattr(compiling, "compile_call", watched)

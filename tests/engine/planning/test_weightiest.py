@@ -7,7 +7,7 @@ import numpy as np
 from engine import Gradients, Limits, Values
 from engine.passes.allowance import Allowance
 from engine.planning.bodies import runnable
-from engine.planning.compiler import write_call
+from engine.planning.compiler import CompileRequest, write_call
 from engine.planning.weightiest import weightiest
 from tests.engine.calls.asking import Net
 from tests.engine.looping import Writer, written
@@ -17,7 +17,7 @@ def heaviest(net: Net, *, gradients: bool = False) -> tuple[int, bool]:
     """The node, and whether that is said of the way back."""
     program = net.program
     call = Gradients.of_program(program) if gradients else Values.of_program(program)
-    graph = write_call(program, net.types, call, Limits()).graph
+    graph = write_call(CompileRequest(program, net.types, call, Limits())).graph
     found = weightiest(runnable(graph, Limits(), Allowance()))
     assert found is not None
     return found.node, found.backward
@@ -58,7 +58,9 @@ def test_what_a_loop_works_in_is_the_loops() -> None:
 
     asked = written(looped, np.zeros(100), floats=())
     call = Values.of_program(asked.program, asked.results)
-    graph = runnable(write_call(asked.program, asked.types, call, Limits()).graph, Limits(), Allowance())
+    graph = runnable(
+        write_call(CompileRequest(asked.program, asked.types, call, Limits())).graph, Limits(), Allowance()
+    )
     found = weightiest(graph)
     assert found is not None
     assert found.op == "scan"
@@ -67,6 +69,6 @@ def test_what_a_loop_works_in_is_the_loops() -> None:
 def test_nobody_is_named_for_what_is_nobodys() -> None:
     net = Net()
     net.add("exp", net.leaf(np.zeros(3)))
-    graph = write_call(net.program, net.types, Values.of_program(net.program), Limits()).graph
+    graph = write_call(CompileRequest(net.program, net.types, Values.of_program(net.program), Limits())).graph
     bare = graph.rewritten([node._replace(origin=None) for node in graph.nodes], graph.outputs)
     assert weightiest(bare) is None

@@ -25,7 +25,7 @@ from engine import (
     registry,
 )
 from engine.graph.errors import EngineError
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import CompileRequest, plan_call
 from tests.contract.cases import EXECUTOR, LIMITS, assert_planned_peak_holds
 from tests.engine.calls.asking import Net
 from tests.engine.looping import Write, Writer, Written, written
@@ -52,11 +52,11 @@ def layers(rows: int, inner: int, columns: int) -> tuple[Net, int, int]:
 
 def test_nodes_and_arithmetic_by_hand() -> None:
     net, w, loss = layers(2, 3, 5)
-    found = analyse(net.program, net.types, Gradients.of_program(net.program, loss, [w]), LIMITS)
+    found = analyse(CompileRequest(net.program, net.types, Gradients.of_program(net.program, loss, [w]), LIMITS))
     shapes = {cost.node: cost.type.shape for cost in found.nodes}
     assert shapes == {0: (2, 4), 1: (4, 3), 2: (3, 5), 3: (2, 3), 4: (2, 3), 5: (2, 5), 6: ()}
     first, second = 2 * 2 * 4 * 3, 2 * 2 * 3 * 5
-    values = analyse(net.program, net.types, Values.of_program(net.program), LIMITS)
+    values = analyse(CompileRequest(net.program, net.types, Values.of_program(net.program), LIMITS))
     tanh = values.nodes[4].flops
     assert [cost.flops for cost in values.nodes] == [0, 0, 0, first, tanh, second, 10]
     assert values.forward_flops == first + tanh + second + 10
@@ -86,8 +86,8 @@ def calls(net: Net, w: int, loss: int) -> list[Call]:
 def test_what_is_planned_is_what_runs(which: int) -> None:
     net, w, loss = layers(2, 3, 5)
     call = calls(net, w, loss)[which]
-    _, plan = plan_call(net.program, net.types, call, LIMITS)
-    found = analyse(net.program, net.types, call, LIMITS)
+    _, plan = plan_call(CompileRequest(net.program, net.types, call, LIMITS))
+    found = analyse(CompileRequest(net.program, net.types, call, LIMITS))
     assert found.peak_bytes == plan.peak_bytes
     assert found.result_types == plan.result_types
     assert found.forward_flops + found.backward_flops == plan.flops
@@ -98,17 +98,19 @@ def test_tensors_beside_the_feeds_are_taken_to_fit() -> None:
     net, w, loss = layers(2, 3, 5)
     fitting = calls(net, w, loss)[5]
     other = HVP.along(net.program, ((w, TensorType((), FLOAT64)),), loss, [w])
-    assert analyse(net.program, net.types, other, LIMITS) == analyse(net.program, net.types, fitting, LIMITS)
+    assert analyse(CompileRequest(net.program, net.types, other, LIMITS)) == analyse(
+        CompileRequest(net.program, net.types, fitting, LIMITS)
+    )
 
 
 def test_a_batch_is_planned_for_all_examples() -> None:
     net, w, loss = layers(2, 3, 5)
     many = Net(net.statements, {**net.feeds, 0: np.zeros((7, 2, 4))})
     call = Batch.of_program(many.program, many.types, [0], loss, [w])
-    found = analyse(many.program, many.types, call, LIMITS)
+    found = analyse(CompileRequest(many.program, many.types, call, LIMITS))
     assert found.result_types == (TensorType((7,), FLOAT64), TensorType((7, 4, 3), FLOAT64))
     assert [cost.type.shape for cost in found.nodes][:2] == [(2, 4), (4, 3)], "the graph is written for one example"
-    assert found.peak_bytes == plan_call(many.program, many.types, call, LIMITS)[1].peak_bytes
+    assert found.peak_bytes == plan_call(CompileRequest(many.program, many.types, call, LIMITS))[1].peak_bytes
 
 
 def test_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,19 +121,19 @@ def test_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = calls(net, w, loss)
     monkeypatch.setattr(type(EXECUTOR), "execute", forbidden)
     for call in asked:
-        analyse(net.program, net.types, call, LIMITS)
+        analyse(CompileRequest(net.program, net.types, call, LIMITS))
 
 
 @pytest.mark.parametrize("limits", [Limits(bytes=1000), Limits(flops=1000)], ids=["bytes", "FLOPs"])
 def test_what_is_over_a_budget_is_planned_and_said(limits: Limits) -> None:
     net, w, loss = layers(20, 3, 5)
     for call in calls(net, w, loss):
-        found = analyse(net.program, net.types, call, limits)
-        free = analyse(net.program, net.types, call, LIMITS)
+        found = analyse(CompileRequest(net.program, net.types, call, limits))
+        free = analyse(CompileRequest(net.program, net.types, call, LIMITS))
         assert found.forward_flops == free.forward_flops
         assert (found.within, free.within) == (False, True)
         with pytest.raises(EngineError) as caught:
-            plan_call(net.program, net.types, call, limits)
+            plan_call(CompileRequest(net.program, net.types, call, limits))
         assert caught.value.code == "over_budget"
 
 
@@ -139,7 +141,7 @@ def test_what_is_over_a_budget_is_planned_and_said(limits: Limits) -> None:
 def test_what_no_machine_holds_is_planned(extent: int) -> None:
     net, w, loss = layers(2, 3, 5)
     types = {node: TensorType((extent, extent), FLOAT64) for node in range(3)}
-    found = analyse(net.program, types, Gradients.of_program(net.program, loss, [w]), LIMITS)
+    found = analyse(CompileRequest(net.program, types, Gradients.of_program(net.program, loss, [w]), LIMITS))
     assert not found.within
     assert found.forward_flops > 4 * extent**3
 
@@ -150,7 +152,7 @@ def test_a_sweep_of_nothing_is_none() -> None:
     x = net.leaf(1.0)
     y = net.add("ceil", x)
     call = Jacobian.of_program(net.program, [x], [y])
-    assert not analyse(net.program, {x: TensorType((2**62,), FLOAT64)}, call, LIMITS).within
+    assert not analyse(CompileRequest(net.program, {x: TensorType((2**62,), FLOAT64)}, call, LIMITS)).within
 
 
 def test_extents_that_numpy_refuses_beside_a_zero() -> None:
@@ -158,7 +160,12 @@ def test_extents_that_numpy_refuses_beside_a_zero() -> None:
     x = net.leaf(1.0)
     loss = net.add("sum", net.add("tanh", x))
     found = analyse(
-        net.program, {x: TensorType((0, 2**40, 2**40), FLOAT64)}, Gradients.of_program(net.program, loss, [x]), LIMITS
+        CompileRequest(
+            net.program,
+            {x: TensorType((0, 2**40, 2**40), FLOAT64)},
+            Gradients.of_program(net.program, loss, [x]),
+            LIMITS,
+        )
     )
     assert not found.within
 
@@ -171,7 +178,7 @@ def test_gradients_of_what_numpy_cannot_count_are_planned_or_refused(name: str, 
     y = net.add(name, x)
     call = VJP.of_program(net.program, ((y, TensorType((), FLOAT64)),), [x])
     with suppress(EngineError):
-        assert not analyse(net.program, {x: TensorType(shape, FLOAT64)}, call, LIMITS).within
+        assert not analyse(CompileRequest(net.program, {x: TensorType(shape, FLOAT64)}, call, LIMITS)).within
 
 
 def test_a_jacobian_that_no_machine_holds_is_planned() -> None:
@@ -179,11 +186,11 @@ def test_a_jacobian_that_no_machine_holds_is_planned() -> None:
     x = net.leaf(1.0)
     y = net.add("tanh", x)
     call = Jacobian.of_program(net.program, [x], [y])
-    found = analyse(net.program, {x: TensorType((2**31,), FLOAT64)}, call, LIMITS)
+    found = analyse(CompileRequest(net.program, {x: TensorType((2**31,), FLOAT64)}, call, LIMITS))
     assert not found.within
     assert found.peak_bytes >= 8 * 2**62
     with pytest.raises(EngineError, match="at most 2\\^53 rows"):
-        analyse(net.program, {x: TensorType((2**54,), FLOAT64)}, call, LIMITS)
+        analyse(CompileRequest(net.program, {x: TensorType((2**54,), FLOAT64)}, call, LIMITS))
 
 
 @pytest.mark.slow
@@ -195,12 +202,12 @@ def test_a_sweep_goes_in_pieces_where_all_at_once_is_over_budget() -> None:
     for _ in range(4):
         y = net.add("mul", net.add("sin", net.add("add", x, y)), net.add("cos", x))
     call = Jacobian.of_program(net.program, [x], [y])
-    free = plan_call(net.program, net.types, call, LIMITS, loop_threads=0)[1]
+    free = plan_call(CompileRequest(net.program, net.types, call, LIMITS, loop_threads=0))[1]
     result = 300 * 300 * 8
     tight = Limits(bytes=max(3 * result, free.peak_bytes * 3 // 4))
-    plan = plan_call(net.program, net.types, call, tight, loop_threads=0)[1]
+    plan = plan_call(CompileRequest(net.program, net.types, call, tight, loop_threads=0))[1]
     assert plan.peak_bytes <= tight.bytes < free.peak_bytes
-    found = analyse(net.program, net.types, call, tight, loop_threads=0)
+    found = analyse(CompileRequest(net.program, net.types, call, tight, loop_threads=0))
     assert (found.peak_bytes, found.within) == (plan.peak_bytes, True)
     for a, b in zip(EXECUTOR.run(plan, net.feeds), EXECUTOR.run(free, net.feeds), strict=True):
         np.testing.assert_array_equal(a, b)
@@ -215,9 +222,9 @@ def test_where_derivatives_stop() -> None:
     chosen = net.add("where", above, floor, net.add("add", x, stopped))
     elsewhere = net.add("floor", net.add("full", shape=[2], fill=1.0))
     loss = net.add("sum", net.add("mul", chosen, elsewhere))
-    found = analyse(net.program, net.types, Gradients.of_program(net.program, loss, [x]), LIMITS)
+    found = analyse(CompileRequest(net.program, net.types, Gradients.of_program(net.program, loss, [x]), LIMITS))
     assert found.stops_gradient == (floor, above, stopped), "not where nothing that is differentiated by is read"
-    found = analyse(net.program, net.types, Gradients.of_program(net.program, loss, [x, floor]), LIMITS)
+    found = analyse(CompileRequest(net.program, net.types, Gradients.of_program(net.program, loss, [x, floor]), LIMITS))
     assert found.stops_gradient == (above, stopped), "nor at what is differentiated by itself"
 
 
@@ -239,8 +246,8 @@ def large() -> list[tuple[str, Net, Any]]:
 @pytest.mark.parametrize(("net", "call"), [pytest.param(n, c, id=name) for name, n, c in large()])
 def test_the_forecast_is_within_a_tenth_of_what_is_measured(net: Net, call: Call) -> None:
     """A Jacobian of a million elements, in one request, in a memory that was foreseen."""
-    plan = plan_call(net.program, net.types, call, LIMITS)[1]
-    assert analyse(net.program, net.types, call, LIMITS).peak_bytes == plan.peak_bytes
+    plan = plan_call(CompileRequest(net.program, net.types, call, LIMITS))[1]
+    assert analyse(CompileRequest(net.program, net.types, call, LIMITS)).peak_bytes == plan.peak_bytes
     assert plan.peak_bytes < 200_000_000
     EXECUTOR.run(plan, net.feeds)
     assert_planned_peak_holds(plan, net.feeds)
@@ -253,7 +260,7 @@ def analysed(write: Write, *arrays: Any, differentiated: bool = True) -> tuple[A
     asked = written(write, *arrays, floats=None if differentiated else ())
     program = asked.program
     call = Gradients.of_program(program) if differentiated else Values.of_program(program, asked.results)
-    return analyse(program, asked.types, call, Limits()), asked
+    return analyse(CompileRequest(program, asked.types, call, Limits())), asked
 
 
 def dear(g: Writer, x: int) -> list[int]:
@@ -353,6 +360,6 @@ def test_where_derivatives_stop_within_functions(case: str) -> None:
     asked = written(write, 0.5, 1.5)
     assert asked.total is not None
     call = Gradients.of_program(asked.program, asked.total, [0])
-    found = analyse(asked.program, asked.types, call, Limits())
+    found = analyse(CompileRequest(asked.program, asked.types, call, Limits()))
     runs = [i for i, statement in enumerate(asked.program.statements) if statement.op.functions]
     assert (runs[0] in found.stops_gradient) == stops

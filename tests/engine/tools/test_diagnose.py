@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from engine import Batch, Call, Compiler, Gradients, NonfiniteWatch, Values
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import CompileRequest, plan_call
 from engine.tools.diagnose import Nonfinite
 from tests.contract.cases import EXECUTOR, LIMITS
 from tests.engine.calls.asking import Net
@@ -19,7 +19,7 @@ INF = float("inf")
 
 def watched(net: Net, call: Call | None = None, **beside: Any) -> Nonfinite | None:
     program = net.program
-    _, plan = plan_call(program, net.types, call or Values.of_program(program), LIMITS)
+    _, plan = plan_call(CompileRequest(program, net.types, call or Values.of_program(program), LIMITS))
     feeds: Any = {**net.feeds, **{(role, node): a for role, (node, a) in beside.items()}}
     watch = NonfiniteWatch(program, feeds, plan, EXECUTOR)
     EXECUTOR.run(plan, feeds, watch=watch)

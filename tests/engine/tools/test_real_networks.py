@@ -16,7 +16,7 @@ import pytest
 
 from engine import Gradients, Value, Values, certify, registry
 from engine.executors.numpy_backend import NumPyExecutor
-from engine.planning.compiler import plan_call
+from engine.planning.compiler import CompileRequest, plan_call
 from engine.transforms.vjp import Cotangents
 from tests.contract.cases import LIMITS
 from tests.engine.calls.asking import Array, Net, kind
@@ -75,7 +75,7 @@ def test_a_deep_network_costs_as_much_as_a_few_dozen_runs() -> None:
     net = mobile(8, 8, 8)
     executor = Counting()
     assert certify(executor, net.program, net.feeds, Gradients.of_program(net.program), 4, 1e-6, LIMITS).passed
-    _, once = plan_call(net.program, net.types, Values.of_program(net.program), LIMITS)
+    _, once = plan_call(CompileRequest(net.program, net.types, Values.of_program(net.program), LIMITS))
     assert executor.spent < 60 * once.flops
 
 

@@ -11,7 +11,7 @@ from engine import Builder, Limits, Program, Statement, TensorType, registry
 from engine.calls import HVP, JVP, VJP, Call, Gradients, Hessian, Jacobian
 from engine.graph.errors import DeadlineExceeded, TooManyNodes
 from engine.graph.limits import Deadline
-from engine.planning.compiler import write_call
+from engine.planning.compiler import CompileRequest, write_call
 from engine.transforms.expand_grad import expand_grad
 
 F64 = np.dtype("float64")
@@ -52,10 +52,10 @@ def calls(program: Program, shape: tuple[int, ...]) -> list[Call]:
 def test_limit_holds_to_the_node(program: Program, which: int) -> None:
     types = {0: TensorType((3,), F64)}
     call = calls(program, (3,))[which]
-    total = len(write_call(program, types, call, Limits()).graph.nodes)
-    assert len(write_call(program, types, call, Limits(nodes=total)).graph.nodes) == total
+    total = len(write_call(CompileRequest(program, types, call, Limits())).graph.nodes)
+    assert len(write_call(CompileRequest(program, types, call, Limits(nodes=total))).graph.nodes) == total
     with pytest.raises(TooManyNodes):
-        write_call(program, types, call, Limits(nodes=total - 1))
+        write_call(CompileRequest(program, types, call, Limits(nodes=total - 1)))
 
 
 @pytest.mark.parametrize("depth", [1, 2])
@@ -83,7 +83,7 @@ def test_refusal_appends_no_more_nodes_than_the_limit(
     monkeypatch.setattr(Limits, "admit_nodes", lambda limits, count: counts.append(count) or admit(limits, count))
     counts = list[int]()
     with pytest.raises(TooManyNodes) as caught:
-        write_call(program, {0: TensorType((), F64)}, call.of_program(program), Limits(nodes=20_000))
+        write_call(CompileRequest(program, {0: TensorType((), F64)}, call.of_program(program), Limits(nodes=20_000)))
     assert str(caught.value) == "the graph, with the nodes of its gradients, has more than 20000 nodes"
     assert max(counts) == 20_001
 
@@ -91,4 +91,6 @@ def test_refusal_appends_no_more_nodes_than_the_limit(
 def test_writing_gradients_ends_at_the_deadline() -> None:
     program = nested(12)
     with pytest.raises(DeadlineExceeded):
-        write_call(program, {0: TensorType((), F64)}, Gradients.of_program(program), Limits(), Deadline(0.0))
+        write_call(
+            CompileRequest(program, {0: TensorType((), F64)}, Gradients.of_program(program), Limits(), Deadline(0.0))
+        )
