@@ -19,7 +19,7 @@ from service.worker.permitted import environment_of, permitted
 _COMMAND: Final = (sys.executable, "-P", "-m", "service.doctor.attempts")
 
 
-def held(settings: Settings) -> Diagnosis:
+def confinement(settings: Settings) -> Diagnosis:
     """What keeps workers from files, sockets, programs and other processes."""
     try:
         allowed = permitted(settings)

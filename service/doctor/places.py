@@ -1,4 +1,4 @@
-"""Files and folders: compiled kernels, state, keys, certificates."""
+"""Checks of files and folders: compiled kernels, incidents, state, keys, certificates."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def state(settings: Settings) -> Diagnosis:
         return doubtful("tensors and graphs are kept in memory: a restart forgets them", f"name a {flag('state')}")
     try:
         if remote or Path(place).is_dir():
-            _look(place)
+            with closing(seen(place)) as objects:  # raises if something other than state is there, or another format
+                place_format(objects, described(place))
         if remote and (winners := _winners(place)) > 1:
             says = f"of {_RACERS} who made one object at {place} at once, {winners} were told that they did"
             return broken(says, "two servers would both take it for theirs: name a store that knows If-None-Match: *")
@@ -95,12 +96,6 @@ def _state_folder(folder: Path) -> Diagnosis:
     if folder.is_dir() and folder.stat().st_mode & _OTHERS:
         return doubtful(says, f"others can look into it: chmod 700 {folder}")
     return fine(says)
-
-
-def _look(place: str) -> None:
-    """Raises RuntimeError where there is something else than state, or state of another format; OSError."""
-    with closing(seen(place)) as objects:
-        place_format(objects, described(place))
 
 
 def _winners(place: str) -> int:

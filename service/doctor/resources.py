@@ -1,4 +1,4 @@
-"""Resources that the machine, or the container, gives a server: processors, memory, descriptors, the time."""
+"""Checks of the host: its resources, the software that computes, and what confines workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The address, and a server of these settings that is asked for a gradient."""
+"""Trials: the address, and a server of these settings that is asked for a gradient."""
 
 from __future__ import annotations
 
