@@ -1,4 +1,4 @@
-"""Python's garbage collector, as each kind of process of the service has it.
+"""Setup of a process of the service: its garbage collector, and its end with its parent.
 
 What both keep, and what a request makes, are objects by the million without a cycle among them, which come and go by
 reference counts: the collector would go through them again and again, and find nothing. So what is there from the start

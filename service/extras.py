@@ -1,4 +1,4 @@
-"""Optional dependencies: what a feature answers if the extra that it needs is not installed."""
+"""Optional dependencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""End of a process with the one that started it, however that ends."""
+"""End of a process with its parent, however that ends."""
 
 from __future__ import annotations
 

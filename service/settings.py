@@ -77,10 +77,6 @@ _CLUSTER_SECRET: Final = re.compile(r"[\x21-\x7e]{32,512}")
 _LEAST_BYTES: Final = 64 << 20
 
 
-def _default_workers() -> int:
-    return min(4, machine.cpus())
-
-
 def _default_max_bytes(stated: dict[str, Any]) -> int:
     """Half the memory, divided by the workers; less where their processes' limits would not fit in it together."""
     workers = stated.get("workers", 1)
@@ -122,7 +118,10 @@ class Settings(BaseModel):
         "auto", description="what computes: cpu, cuda, or auto (cuda where a GPU can be used)"
     )
     workers: int = Field(
-        default_factory=_default_workers, ge=1, le=256, description="requests that compute at the same time"
+        default_factory=lambda: min(4, machine.cpus()),
+        ge=1,
+        le=256,
+        description="requests that compute at the same time",
     )
     queue: int = Field(1024, ge=0, description="requests that wait for a worker; one more gets 503 queue_full")
     held_bytes: Size = Field(

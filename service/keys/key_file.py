@@ -1,4 +1,4 @@
-"""The file of keys: hashes in JSON, readable for its owner, and at every moment either the old one or the new one."""
+"""Key file: records of keys with their hashes in JSON, readable for its owner, and replaced atomically."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A key as it is written down: everything but the key."""
+"""Record of a key: everything but the key itself."""
 
 from __future__ import annotations
 
