@@ -263,7 +263,8 @@ class Commits:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.commit, commits)
         except StateFull as full:
             _logger.warning("there is no room for what is to be kept: %s", full)
-            return _full()
+            detail = "the place where the server keeps its state is full; what was there before stands"
+            return Refusal("store_full", detail)
         except StateLost as lost:
             return self.fence.lose(lost)
         except StateUnknown:
@@ -271,7 +272,10 @@ class Commits:
             return unconfirmed()
         except Exception as error:
             _logger.exception("what was to be kept could not be written")
-            return _unwritten() if isinstance(error, OSError) else fault()
+            if not isinstance(error, OSError):
+                return fault()
+            detail = "the place where the server keeps its state cannot be written to; what was there before stands"
+            return Refusal("not_ready", detail, retry_after=5)
         return None
 
     def _expire(self, proposal: Proposal) -> None:
@@ -308,15 +312,6 @@ class Commits:
 
     def _count(self, proposal: Proposal, outcome: str) -> None:
         self._on_commit(outcome, self._clock() - proposal.submitted)
-
-
-def _full() -> Refusal:
-    return Refusal("store_full", "the place where the server keeps its state is full; what was there before stands")
-
-
-def _unwritten() -> Refusal:
-    detail = "the place where the server keeps its state cannot be written to; what was there before stands"
-    return Refusal("not_ready", detail, retry_after=5)
 
 
 def unconfirmed() -> Refusal:

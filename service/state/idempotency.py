@@ -51,7 +51,8 @@ class AnswerTable(Table[AnswerRecord]):
         known = self._fresh(key)
         before = self._first(key) if known is None else known.fingerprint
         if before is not None and before != asked.fingerprint:
-            raise _another()
+            detail = "this Idempotency-Key came before with another request; a new request needs a key of its own"
+            raise Refusal("invalid_field", detail, expected="the same request, or another key", got="another request")
         if known is None:
             if before is not None:
                 raise under_way()
@@ -123,11 +124,6 @@ def check_key(stated: str) -> str:
         detail = f"{KEY_HEADER} has {expected}, and this one has others, or none, or more"
         raise Refusal("invalid_field", detail, expected=expected, got=printable(stated))
     return stated
-
-
-def _another() -> Refusal:
-    detail = "this Idempotency-Key came before with another request; a new request needs a key of its own"
-    return Refusal("invalid_field", detail, expected="the same request, or another key", got="another request")
 
 
 def under_way() -> Refusal:

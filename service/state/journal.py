@@ -1,4 +1,4 @@
-"""Journal of what a server has to remember, commit by commit: the interface, and one that remembers nothing."""
+"""Journal of what a server has to remember, commit by commit: its interface, and one that remembers nothing."""
 
 from __future__ import annotations
 

@@ -113,7 +113,8 @@ class Ledger:
         """The current items of objects that are to be emptied, the emptiest objects first; none where it is tidy."""
         chosen = dict.fromkeys(self._worn() if self._is_worn() else ())
         if self._is_scattered():
-            chosen |= dict.fromkeys(self._small_ones())
+            alive = ((n, held) for n, held in self._objects.items() if held.current)
+            chosen |= dict.fromkeys(n for n, held in alive if self._is_small(held))
         return [known for sequence in chosen for known in self._held_by(sequence)]
 
     def _enter(self, sequence: int, item: Item) -> None:
@@ -157,7 +158,8 @@ class Ledger:
                     self._release(key)
 
     def _is_worn(self) -> bool:
-        waste = self._bytes - self._dead_bytes - self._current_bytes - _OBJECT_COST * self._alive()
+        waste = self._bytes - self._dead_bytes - self._current_bytes
+        waste -= _OBJECT_COST * (len(self._objects) - len(self._dead))
         return waste > max(self._tidiness.worn_bytes, self._current_bytes)
 
     def _is_scattered(self) -> bool:
@@ -166,16 +168,10 @@ class Ledger:
     def _is_small(self, held: _Object) -> bool:
         return held.nbytes < self._tidiness.small_bytes + _OBJECT_COST
 
-    def _alive(self) -> int:
-        return len(self._objects) - len(self._dead)
-
     def _worn(self) -> list[int]:
         """Objects that are less than half current, the emptiest first."""
         alive = ((held.current_bytes / held.nbytes, n) for n, held in self._objects.items() if held.current)
         return [sequence for share, sequence in sorted(alive) if share < 1 / 2]
-
-    def _small_ones(self) -> list[int]:
-        return [n for n, held in self._objects.items() if held.current and self._is_small(held)]
 
     def _held_by(self, sequence: int) -> list[tuple[int, Item]]:
         known = (self._current.get(key) for key in self._objects[sequence].keys)

@@ -1,9 +1,10 @@
 """A journal of objects: each batch of commits is one, with the next number, made where nothing is yet.
 
-Who may make it is decided elsewhere: by a lock (`sole`), or, where several servers reach the objects, by these
-themselves (`tenure`). What is not current any more is deleted by a thread, and what is current of old objects is moved
-together by it, in commits like others; the last object is never deleted, so that no number comes twice. A crash at any
-point leaves objects that say the same.
+Who may make it is decided by an owner of the place: by a lock (`ExclusiveWriter`), or, where several servers reach the
+objects, by these themselves (`LeaseWriter`). The `Ledger` knows which items are current, and in which objects. What is
+not current any more is deleted by a thread, and what is current of old objects is moved together by it, in commits like
+others; the last object is never deleted, so that no number comes twice. A crash at any point leaves objects that say
+the same.
 """
 
 from __future__ import annotations

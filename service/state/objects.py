@@ -1,4 +1,4 @@
-"""Object store, where bytes are kept by key: the things that storage is asked for."""
+"""Object store, where bytes are kept by key: its interface, and the part of one that is a shard."""
 
 from __future__ import annotations
 

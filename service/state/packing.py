@@ -3,6 +3,8 @@
 `__metadata__` says the format, and has what the items are as JSON; their bytes are the tensors "0", "1", and so on, as
 the items are numbered. The tensor "checksum" stands first: the CRC-32 of all that is before it. So a head can be
 checked alone, and so can the bytes of each item: nothing has to be read of what is not current any more.
+
+`Reading` reads the commits of a place back and checks them.
 """
 
 from __future__ import annotations
@@ -131,8 +133,9 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
     commit: dict[str, Any] = {"sequence": sequence, "token": token, "items": [_row(item) for item in items]}
     if note != _PLAIN:
         commit["note"] = {name: value for name, value in asdict(note).items() if value not in (None, False)}
+    form = COMMIT_FORMAT_OF_MODELS if any(item.kind == MODEL for item in items) else COMMIT_FORMAT
     header: dict[str, Any] = {
-        METADATA: {"format": _format_of(items), "commit": orjson.dumps(commit).decode()},
+        METADATA: {"format": form, "commit": orjson.dumps(commit).decode()},
         "checksum": {"dtype": "U64", "shape": [1], "data_offsets": [0, _CHECKSUM]},
     }
     end = _CHECKSUM
@@ -144,10 +147,6 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
     text += b" " * (-len(text) % LENGTH)
     covered = len(text).to_bytes(LENGTH, "little") + text
     return covered + zlib.crc32(covered).to_bytes(_CHECKSUM, "little")
-
-
-def _format_of(items: Sequence[Item]) -> str:
-    return COMMIT_FORMAT_OF_MODELS if any(item.kind == MODEL for item in items) else COMMIT_FORMAT
 
 
 def _row(item: Item) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The claim of whoever has a place alone, by a lock: nothing has to be looked for, and what failed can be undone."""
+"""The claim to a place that one server has alone, by a lock: nothing has to be looked for, and failures are undone."""
 
 from __future__ import annotations
 

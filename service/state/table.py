@@ -1,4 +1,7 @@
-"""Table of what is kept, by namespace and name: so many things of so many bytes, and some of them only on their way."""
+"""Tables in memory of what is kept, by namespace and name: tensors, graphs and models, each within a quota.
+
+What has been decided upon and is still being written is *coming*: it counts against the quota, and is not seen yet.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes of a change, and several of them as one."""
+"""Names of writes, and commits made of them."""
 
 from __future__ import annotations
 
