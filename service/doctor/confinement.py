@@ -20,7 +20,7 @@ _COMMAND: Final = (sys.executable, "-P", "-m", "service.doctor.attempts")
 
 
 def confinement(settings: Settings) -> Diagnosis:
-    """What keeps workers from files, sockets, programs and other processes."""
+    """Check what keeps workers from files, sockets, programs and other processes."""
     try:
         allowed = permitted(settings)
     except RuntimeError as error:
@@ -38,7 +38,7 @@ def confinement(settings: Settings) -> Diagnosis:
 
 
 def _possible(confined_to: dict[str, str]) -> list[str]:
-    """What a process can do that is confined so."""
+    """Return what a process can do that is confined like this."""
     paths = os.pathsep.join((str(Path(service.__file__).parents[1]), *filter(None, sys.path)))
     environment = {**without_secrets(os.environ), "PYTHONPATH": paths, **confined_to}
     done = subprocess.run(_COMMAND, capture_output=True, check=True, env=environment, timeout=TRIAL_SECONDS)  # noqa: S603

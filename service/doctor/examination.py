@@ -1,4 +1,4 @@
-"""All checks, in the order in which one who reads them wants to know."""
+"""The checks, in the order in which they are reported."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ def _state_folder(folder: Path) -> Diagnosis:
 
 
 def _winners(place: str) -> int:
-    """How many were told that they had made an object, of several who tried at once, at the most of some races."""
+    """Count those who were told that they had made an object, of several who tried at once; the most of some races."""
     with closing(seen(place)) as objects, ThreadPoolExecutor(_RACERS) as threads:
         return max(_won(objects, threads) for _ in range(_RACES))
 
@@ -122,7 +122,7 @@ def _won(objects: Objects, threads: ThreadPoolExecutor) -> int:
 
 
 def keys(settings: Settings) -> Diagnosis:
-    """Who may call."""
+    """Check who may call."""
     if settings.keys_file is not None:
         return _keys_file(settings.keys_file)
     if settings.api_key is not None:
@@ -170,7 +170,7 @@ def certificate(settings: Settings) -> Diagnosis:
 
 
 def unwritable(folder: Path) -> str | None:
-    """Why nothing can be written to a folder, or to where it would be made; None where that works."""
+    """Return why nothing can be written to a folder, or to where it would be made; None if that works."""
     there = _existing(folder)
     if not there.is_dir():
         return f"{there} is no folder"

@@ -35,7 +35,7 @@ class Gate:
         self._denied = denied
 
     def enter(self, access: Access) -> Keyholder:
-        """Whoever makes the request; `leave` is to be called on them when it is over.
+        """Let a request in, and return its keyholder; `leave` is to be called on it when the request is over.
 
         Raises Refusal: unauthenticated, forbidden, rate_limited.
         """

@@ -97,7 +97,7 @@ def _replace(path: Path, text: bytes) -> None:
 
 
 def _give_to_owner_of(path: Path, handle: int) -> None:
-    """Where an administrator changes the file of a server's user, that user still has to read it."""
+    """Keep the owner: if an administrator changes the file of a server's user, that user still has to read it."""
     owner = path.stat()
     if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
         os.fchown(handle, owner.st_uid, owner.st_gid)

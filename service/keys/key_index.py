@@ -113,7 +113,7 @@ class KeyIndex:
 
 
 def is_small(file: Path) -> bool:
-    """Whether a key file takes no more than milliseconds to read."""
+    """Return whether a key file takes no more than milliseconds to read."""
     return file.stat().st_size <= AT_ONCE
 
 

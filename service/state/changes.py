@@ -32,7 +32,7 @@ class Change:
 
     @property
     def name(self) -> Name:
-        """What no other change may concern at the same time."""
+        """The name that no other change may concern at the same time."""
         return name_of(self.write)
 
 

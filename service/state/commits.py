@@ -60,7 +60,7 @@ class Proposal:
 
     @property
     def names(self) -> set[Name]:
-        """All that it concerns."""
+        """The names that it concerns."""
         return {change.name for change in self.changes}
 
 
@@ -76,7 +76,7 @@ class Commits:
         fence: Fence | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """What is not durable is on disk `within` so many seconds."""
+        """Write what is not durable to disk `within` so many seconds."""
         self._journal = journal
         self._clock = clock
         self._within = within
@@ -93,7 +93,7 @@ class Commits:
 
     @property
     def lost(self) -> Refusal | None:
-        """Why nothing can be kept any more."""
+        """The reason why nothing can be kept any more."""
         return self.fence.lost
 
     @property
@@ -102,7 +102,7 @@ class Commits:
         return len(self._behind)
 
     def is_behind(self, name: Name) -> bool:
-        """Whether what is there under this name is not on disk yet."""
+        """Return whether the value under this name is not on disk yet."""
         return name in self._behind
 
     def submit(self, proposal: Proposal) -> None:
@@ -152,7 +152,7 @@ class Commits:
             self._task = asyncio.get_running_loop().create_task(self._work(batch, groups))
 
     def _taken(self) -> list[Proposal]:
-        """What is to be written next. Of the others, what concerns the same as one before it waits behind that."""
+        """Take the proposals to be written next. One that concerns the same names as an earlier one waits behind it."""
         batch: list[Proposal] = []
         taken = set[Name]()
         blocked = set(self._writing)
@@ -296,7 +296,7 @@ class Commits:
             change.table.settle(change.key, change.value)
 
     def _take_back(self, changes: Iterable[Change], groups: Iterable[Sequence[Write]]) -> None:
-        """What was there before stands; what is behind is so still."""
+        """Undo what was decided: the earlier values stand, and what was behind is behind again."""
         for change in changes:
             change.table.drop(change.key)
         for group in groups:

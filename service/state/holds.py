@@ -25,7 +25,7 @@ def put_hold(objects: Objects, seconds: float) -> str:
 
 
 def is_held(objects: Objects) -> bool:
-    """Whether nothing is to be deleted now. Holds that are over are removed."""
+    """Return whether nothing is to be deleted now. Holds that are over are removed."""
     holds = list(objects.list(HOLDS))
     over = [key for key in holds if _until(key) < time.time()]
     if over:

@@ -72,7 +72,7 @@ class Ledger:
             self._bury(sequence)
 
     def expire(self, now: float) -> None:
-        """What is over by `now`, in Unix seconds, is current no more."""
+        """Release what has expired by `now`, in Unix seconds."""
         while self._expiring and self._expiring[0][0] <= now:
             _, key = heapq.heappop(self._expiring)
             known = self._current.get(key)
@@ -84,7 +84,7 @@ class Ledger:
         return [(sequence, item) for sequence, item in self._current.values() if item.nbytes is not None]
 
     def holds(self, sequence: int, item: Item) -> bool:
-        """Whether this item of this object is current."""
+        """Return whether this item of this object is current."""
         return self._current.get(item.key) == (sequence, item)
 
     def dead(self) -> list[int]:
@@ -99,13 +99,13 @@ class Ledger:
                 self._forget(self._objects.pop(sequence), sequence)
 
     def is_untidy(self) -> bool:
-        """Whether there is something to delete or to move that is worth it."""
+        """Return whether there is enough to delete or to move to be worth it."""
         limits = self._tidiness
         many = len(self._dead) >= limits.dead_objects or self._dead_bytes >= limits.dead_bytes
         return many or self._is_worn() or self._is_scattered()
 
     def is_crowded(self) -> bool:
-        """Whether so much is dead that it had better not become more."""
+        """Return whether so much is dead that it had better not become more."""
         limits = self._tidiness
         return len(self._dead) >= _CROWDED * limits.dead_objects or self._dead_bytes >= _CROWDED * limits.dead_bytes
 

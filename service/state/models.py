@@ -39,7 +39,7 @@ class KeptModel:
 
     @property
     def nbytes(self) -> int:
-        """What keeping it takes."""
+        """The bytes that keeping it takes."""
         return MODEL_OVERHEAD + len(self.record)
 
 

@@ -71,7 +71,7 @@ class ObjectJournal:
         self._is_closing = self._is_lost = False
 
     def load(self) -> Loaded:
-        """As `Journal` has it."""
+        """Implement `Journal.load`."""
         try:
             for _ in range(_BEGINNINGS):
                 with suppress(Vanished), Reading(self._objects, self._place, self._around) as reading:
@@ -81,7 +81,7 @@ class ObjectJournal:
         raise RuntimeError(f"{self._place} cannot be read: commits are listed there that are not there")
 
     def commit(self, batch: Sequence[Commit]) -> None:
-        """As `Journal` has it."""
+        """Implement `Journal.commit`."""
         with self._lock:
             said = list(items_of(batch, self._claim.next).values())
             if said:
@@ -95,19 +95,19 @@ class ObjectJournal:
                 pass
 
     def holds(self) -> bool:
-        """As `Journal` has it."""
+        """Implement `Journal.holds`."""
         return self._claim.holds()
 
     def look(self) -> None:
-        """As `Journal` has it."""
+        """Implement `Journal.look`."""
         self._claim.look()
 
     def give_up(self) -> None:
-        """As `Journal` has it."""
+        """Implement `Journal.give_up`."""
         self._claim.give_up()
 
     def close(self) -> None:
-        """As `Journal` has it."""
+        """Implement `Journal.close`."""
         if self._is_closing:
             return
         self._is_closing = True
@@ -118,7 +118,7 @@ class ObjectJournal:
         self._objects.close()
 
     def _loaded(self, reading: Reading) -> Loaded:
-        """What is there, once the place is ours. Raises Vanished, RuntimeError, OSError."""
+        """Take the place, and load what is there. Raises Vanished, RuntimeError, OSError."""
         self._ledger = Ledger(self._tidiness)
         heads = self._claim.begin(reading)
         for sequence in sorted(heads):
@@ -226,7 +226,7 @@ class ObjectJournal:
 
 
 def _groups(moving: Iterable[tuple[int, Item]]) -> Iterator[list[tuple[int, Item]]]:
-    """What goes into one object each."""
+    """Group items, each group for one object."""
     group: list[tuple[int, Item]] = []
     nbytes = 0
     for found in moving:

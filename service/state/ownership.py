@@ -57,13 +57,13 @@ class Ownership(Protocol):
         """Make the next commit, of these items. Raises StateLost, StateUnknown; upon OSError nothing was made."""
 
     def holds(self) -> bool:
-        """Whether what this server knows is what there is, for as long as it need not look."""
+        """Return whether what this server knows is known to be current without a look."""
 
     def look(self) -> None:
         """Find out that nobody else has written. Raises StateLost, OSError."""
 
     def stub(self, sequence: int) -> Sequence[Data] | None:
-        """What has to stay in place of a commit of which nothing is current; None where it may be deleted."""
+        """Return what has to stay in place of a commit of which nothing is current; None if it may be deleted."""
 
     def give_up(self) -> None:
         """Try nothing again: what is in doubt stays so."""
@@ -73,5 +73,5 @@ class Ownership(Protocol):
 
 
 def loss(place: str) -> StateLost:
-    """What is raised where another server has the place that messages call so."""
+    """Return the error that another server has the place, which messages call `place`."""
     return StateLost(f"another server writes to {place} now; this one has stopped writing there")

@@ -78,7 +78,7 @@ class Contents:
 
     @property
     def is_opening(self) -> bool:
-        """Whether a server began with it."""
+        """True if a server began with it."""
         return not self.items and not self.note.emptied and not self.note.released
 
 
@@ -96,14 +96,14 @@ def encoded(
 
 
 def head_bytes(first: bytes) -> int:
-    """How many bytes the head of an object has, of which these are the first. Raises Damaged."""
+    """Return the size of the head of an object, of which these are the first bytes. Raises Damaged."""
     if len(first) < LENGTH:
         raise Damaged("is cut off")
     return LENGTH + int.from_bytes(first[:LENGTH], "little") + _CHECKSUM
 
 
 def decoded(head: bytes) -> Contents:
-    """What the head of an object says; bytes that follow it do no harm. Raises Damaged."""
+    """Decode the head of an object; bytes that follow it do no harm. Raises Damaged."""
     base = head_bytes(head)
     if len(head) < base:
         raise Damaged("is cut off, or was not written by gradserve")
