@@ -1,4 +1,4 @@
-"""Optional dependencies."""
+"""Installed packages: their versions, and the error for an extra that is not installed."""
 
 from __future__ import annotations
 

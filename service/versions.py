@@ -1,4 +1,4 @@
-"""Installed packages: their versions, and the error for an extra that is not installed."""
+"""Versions of what computes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Ledger of objects: which hold what is current, what may be deleted, and what is worth moving together.
 
-An item is current until a later one has its key, or its time is over. An object of which nothing is current is dead and
-can be deleted in any order with others: what it said is said by none. One care is taken: the end of a key stays
+An item is current until a later one has its key, or its time is over. An object of which nothing is current is dead
+and can be deleted in any order with others: what it said is said by none. One care is taken: the end of a key stays
 current for as long as an object that holds a value of this key is still there, or the value would come back.
 """
 
