@@ -234,14 +234,14 @@ class TestPlaces:
 
     def test_a_store_that_lets_one_object_be_made_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         store = MemoryObjects()
-        monkeypatch.setattr("service.doctor.places.seen", lambda place: store)
+        monkeypatch.setattr("service.state.opening.open_remote", lambda place: store)
         assert state(made(state="s3://bucket/x")).level is OK
         assert list(store.list("")) == [], "it leaves nothing behind"
 
     def test_a_store_that_lets_it_be_made_twice(self, monkeypatch: pytest.MonkeyPatch) -> None:
         store = MemoryObjects()
         monkeypatch.setattr(store, "put_new", store.put)
-        monkeypatch.setattr("service.doctor.places.seen", lambda place: store)
+        monkeypatch.setattr("service.state.opening.open_remote", lambda place: store)
         found = state(made(state="s3://bucket/x"))
         assert found.level is FAIL
         assert found.says == "of 8 who made one object at s3://bucket/x at once, 8 were told that they did"

@@ -18,13 +18,14 @@ from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
 from service.pool.stats import Stats
 from service.settings import Settings
+from service.state.journal import Forgetful
 from service.store import StoreService
 from service.web.access import scope_of
 from service.worker.worker import Worker
 from tests.service.application import create_routes, wrap
 from tests.service.described import refusals
 from tests.service.keys.cases import bearer, bodies, gate_of, operations, placed, record, sent, sound, unsound, write
-from tests.service.web.harness import FakePool, Forgetful, House, house, run
+from tests.service.web.harness import FakePool, House, house, run
 from tests.service.web.test_doors import VARYING, without_orders
 
 pytestmark = pytest.mark.slow
