@@ -27,7 +27,7 @@ class Allocation(Held, Protocol):
 
     @property
     def buffer(self) -> VisibleBuffer | None:
-        """Where other processes see them; None where they do not."""
+        """Memory in which other processes see these bytes; None if they do not."""
 
 
 class GrowingAllocation(Allocation, Protocol):

@@ -47,12 +47,12 @@ class WorkerBudget(NamedTuple):
 
     @property
     def whole(self) -> int:
-        """All of it."""
+        """The sum of all."""
         return sum(self)
 
     @property
     def caches(self) -> int:
-        """All that can be made again."""
+        """The sum of what can be made again."""
         return self.whole - self.tensors
 
 
@@ -69,7 +69,7 @@ def worker_budget(plan_bytes: int, *, compiles: bool) -> WorkerBudget:
 
 
 def request_bytes(answer: int, body: int) -> int:
-    """What a request may take: an answer of so many bytes, as values and as text, and a body of JSON, as objects."""
+    """Return the bytes that a request may take: an answer, as values and as text, and a body of JSON, as objects."""
     return 2 * answer + PARSED * body
 
 

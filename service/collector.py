@@ -1,4 +1,4 @@
-"""Python's garbage collector, as each kind of process of the service has it.
+"""Setup of a process of the service: its garbage collector, and its end with its parent.
 
 What both keep, and what a request makes, are objects by the million without a cycle among them, which come and go by
 reference counts: the collector would go through them again and again, and find nothing. So what is there from the start
@@ -21,18 +21,18 @@ _SELDOM: Final = (50_000, 20, 100)
 
 
 def collect_in_short_steps() -> None:
-    """For a front: a step goes through what is new alone, and all is gone through about never."""
+    """Set up a front: a step goes through new objects alone, and almost never through all."""
     set_aside()
     gc.set_threshold(YOUNG_OBJECTS, YOUNG_STEPS, _STEPS_BEFORE_ALL)
 
 
 def collect_seldom() -> None:
-    """For a worker, once everything is loaded."""
+    """Set up a worker, once everything is loaded."""
     gc.collect()
     set_aside()
     gc.set_threshold(*_SELDOM)
 
 
 def set_aside() -> None:
-    """What there is now is there to stay: the collector need not go through it."""
+    """Exempt all present objects from collection: they are there to stay."""
     gc.freeze()

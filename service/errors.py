@@ -136,7 +136,7 @@ def linked(reports: bytes, prefix: str) -> bytes:
 
 
 def from_engine(error: EngineError) -> Refusal:
-    """What the engine refused, with a pointer to the node or operand it names; and what else it found, in `errors`.
+    """Convert the engine's error, with a pointer to the node or operand it names; other errors are in `errors`.
 
     Inside a function, the pointer leads there.
     """

@@ -1,4 +1,4 @@
-"""Optional dependencies: what a feature answers if the extra that it needs is not installed."""
+"""Installed packages: their versions, and the error for an extra that is not installed."""
 
 from __future__ import annotations
 

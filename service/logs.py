@@ -22,7 +22,7 @@ def begin_log(settings: Settings) -> None:
 
 
 def begin_log_of_ours(settings: Settings) -> None:
-    """The same of our own lines alone, in a process of somebody else's; nothing, where that writes a log itself."""
+    """Write our own lines alone, in a process of somebody else's; nothing if that process writes a log itself."""
     logger = logging.getLogger(_OURS)
     if not logger.hasHandlers():
         logger.addHandler(_to_stderr(settings))

@@ -56,7 +56,7 @@ def _limits(controller: str, file: str) -> Iterator[int]:
 
 
 def _texts(controller: str, file: str) -> Iterator[str]:
-    """What a file says in each control group that this process is in, its own first: the strictest one counts.
+    """Read a file in each control group that this process is in, its own first: the strictest one counts.
 
     In a container, its own group is at the root, whatever its name outside; so the root is looked at as well.
     """
@@ -84,12 +84,12 @@ def cpus_each(workers: int) -> int:
 
 
 def cache_folder() -> Path | None:
-    """Where this user's programs keep what they can make again; None where there is no home that can be written to."""
+    """Return this user's folder for what can be made again; None if there is no home that can be written to."""
     return _folder_of_the_user("XDG_CACHE_HOME", ".cache")
 
 
 def state_folder() -> Path | None:
-    """Where this user's programs keep what has to stay; None where there is no home that can be written to."""
+    """Return this user's folder for what has to stay; None if there is no home that can be written to."""
     return _folder_of_the_user("XDG_STATE_HOME", ".local/state")
 
 

@@ -1,4 +1,4 @@
-"""End of a process with the one that started it, however that ends."""
+"""End of a process with its parent, however that ends."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _PR_SET_PDEATHSIG: Final = 1
 
 
 def ending_with_parent(sign: signal.Signals) -> Callable[[], None] | None:
-    """What a child calls, before its program begins or at any time: it gets this signal once its parent is gone.
+    """Return a function with which a child asks for this signal once its parent is gone; None except on Linux.
 
-    None but on Linux.
+    The child may call it before its program begins, or at any time.
 
     The library is loaded here, since a child that has been forked off must not wait for the lock of who loads one.
     """

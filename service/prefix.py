@@ -23,6 +23,6 @@ def path_within(scope: Mapping[str, Any]) -> str:
 
 
 def prefix_of(scope: Mapping[str, Any]) -> str:
-    """What links to the service begin with, "" or as /grad: fit for a header, for JSON and for HTML."""
+    """Return what links to the service begin with, "" or as /grad: fit for a header, for JSON and for HTML."""
     root = str(scope.get("root_path", "")).strip("/")
     return f"/{quote(root)}" if root else ""

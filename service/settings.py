@@ -77,10 +77,6 @@ _CLUSTER_SECRET: Final = re.compile(r"[\x21-\x7e]{32,512}")
 _LEAST_BYTES: Final = 64 << 20
 
 
-def _default_workers() -> int:
-    return min(4, machine.cpus())
-
-
 def _default_max_bytes(stated: dict[str, Any]) -> int:
     """Half the memory, divided by the workers; less where their processes' limits would not fit in it together."""
     workers = stated.get("workers", 1)
@@ -122,7 +118,10 @@ class Settings(BaseModel):
         "auto", description="what computes: cpu, cuda, or auto (cuda where a GPU can be used)"
     )
     workers: int = Field(
-        default_factory=_default_workers, ge=1, le=256, description="requests that compute at the same time"
+        default_factory=lambda: min(4, machine.cpus()),
+        ge=1,
+        le=256,
+        description="requests that compute at the same time",
     )
     queue: int = Field(1024, ge=0, description="requests that wait for a worker; one more gets 503 queue_full")
     held_bytes: Size = Field(
@@ -348,7 +347,7 @@ class Settings(BaseModel):
 
     @property
     def asks_for_keys(self) -> bool:
-        """Whether a request needs a key."""
+        """True if a request needs a key."""
         return self.keys_file is not None or self.api_key is not None
 
     @field_validator("least_precision")
@@ -421,7 +420,7 @@ class Settings(BaseModel):
 
     @property
     def known_as(self) -> str | None:
-        """What answers call this server, where there are others beside it."""
+        """The name of this server in answers, if there are others beside it."""
         if self.cluster_address is not None or self.ingress is None:
             return self.cluster_address
         return f"{socket.gethostname()}:{self.port}" if self.port else socket.gethostname()
@@ -465,7 +464,7 @@ class Settings(BaseModel):
 
 
 def _in_the_environment() -> dict[str, str]:
-    """What the environment states of settings, by their names. Letters may be of either case."""
+    """Read settings from the environment, by their names. Letters may be of either case."""
     named = {name.upper(): value for name, value in os.environ.items()}
     return {name: named[variable(name)] for name in Settings.model_fields if variable(name) in named}
 
@@ -523,12 +522,12 @@ def service_links(environment: Mapping[str, str]) -> list[str]:
 
 
 def _made_for_a_service(name: str, value: str) -> bool:
-    """Whether what ends with PORT is not a port that a person has set."""
+    """Return whether a variable that ends with PORT is not a port that a person has set."""
     return bool(_LINKED_PORT.search(name)) or "://" in value
 
 
 def misspelt(environment: Iterable[str]) -> str | None:
-    """What is wrong with the names of these variables, as one sentence; None where nothing is."""
+    """Say in one sentence what is wrong with the names of these variables; None if nothing is."""
     known = {name: variable(name) for name in Settings.model_fields}
     passed = {*known.values(), *map(variable, REMOVED)}
     for name in sorted(environment):
@@ -563,12 +562,12 @@ def read_settings(**stated: Any) -> Settings:
 
 
 def own_settings(settings: Settings, processes: int) -> Settings:
-    """Those of one worker of so many: the bytes that there are for plans are divided among them."""
+    """Return the settings of one of several workers: the bytes for plans are divided among them."""
     return settings.model_copy(update={"plan_cache_bytes": settings.plan_cache_bytes // processes})
 
 
 def budget_of(settings: Settings) -> WorkerBudget:
-    """What a worker with these settings of its own may keep."""
+    """Return the budget of a worker with these settings of its own."""
     return worker_budget(settings.plan_cache_bytes, compiles=settings.compile == "on")
 
 

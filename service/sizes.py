@@ -35,12 +35,10 @@ def readable(size: int) -> str:
     """The size exactly, in the largest binary unit that divides it; where that is hard to read, with a rounding."""
     fitting = [(size // factor, name) for name, factor in _BINARY.items() if size and size % factor == 0]
     count, unit = fitting[-1] if fitting else (size, "")
-    return f"{count}{unit}" if count < _READABLE else f"{size}, about {_rounded(size)}"
-
-
-def _rounded(size: int) -> str:
+    if count < _READABLE:
+        return f"{count}{unit}"
     unit, factor = [(name, factor) for name, factor in _BINARY.items() if factor <= size][-1]
-    return f"{size / factor:.1f}{unit}"
+    return f"{size}, about {size / factor:.1f}{unit}"
 
 
 #: marks a setting as a size; it is found again in the metadata of its field

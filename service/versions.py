@@ -1,4 +1,4 @@
-"""Versions of what computes, as answers, log lines and metrics state them."""
+"""Versions of what computes."""
 
 from __future__ import annotations
 
@@ -16,4 +16,5 @@ def installed_version(*packages: str) -> str:
     return "0"
 
 
+#: versions of what computes, as answers, log lines and metrics state them
 VERSIONS: Final[dict[str, str]] = {"gradserve": installed_version("gradserve"), "numpy": installed_version("numpy")}

@@ -1,4 +1,4 @@
-"""`gradserve doctor`: a line for each thing that was looked at, and what to do where something is wrong."""
+"""`gradserve doctor`: all checks, the last of them a server on trial; a line for each, and what to do if it fails."""
 
 from __future__ import annotations
 

@@ -6,13 +6,12 @@ import re
 import signal
 import sys
 from collections.abc import Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from engine import printable
 from service.ingress.configuration import IngressLayout
-from service.ingress.process import HaproxyProcess, haproxy
+from service.ingress.process import haproxy
 from service.ingress.program import haproxy_program
 from service.settings import Settings
 from service.web.listening import address, bound, tls_context
@@ -42,14 +41,10 @@ def run_ingress(options: Mapping[str, Any]) -> None:
         url = address(options["host"], listening, "https" if pem else "http")
         with haproxy(program, layout, listening, pem) as running:
             for sign in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(sign, partial(_drain, running))
+                signal.signal(sign, lambda *_: running.drain())
             sys.stdout.write(f"gradserve ingress listening on {url}\n")
             sys.stdout.flush()
             running.wait()
-
-
-def _drain(running: HaproxyProcess, *_: object) -> None:
-    running.drain()
 
 
 def _layout(options: Mapping[str, Any], numbers: Mapping[str, int]) -> IngressLayout:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -73,19 +73,15 @@ def _list(file: Path, _: _Options) -> None:
         concurrency = "-" if key.concurrency is None else str(key.concurrency)
         namespace, scopes, rate = key.namespace or '""', ",".join(key.scopes), key.rate or "-"
         rows.append((key.name, namespace, scopes, rate, concurrency, _kept(key), key.added))
-    for line in _columns(rows):
-        print(line)
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _kept(key: KeyRecord) -> str:
     """The limits that a key states, by their flags' names."""
     stated = {limit: getattr(key, limit) for limit in KEPT_LIMITS}
     return ",".join(f"{limit.replace('_', '-')}={most}" for limit, most in stated.items() if most is not None) or "-"
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _revoke(file: Path, options: _Options) -> None:

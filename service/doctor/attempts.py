@@ -44,7 +44,7 @@ ATTEMPTS: Final[Mapping[str, Callable[[], None]]] = {
 
 
 def possible() -> list[str]:
-    """What of all that this process can do."""
+    """Return the attempts that succeed in this process."""
     found = []
     for name, attempt in ATTEMPTS.items():
         with suppress(OSError):

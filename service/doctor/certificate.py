@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def seconds_left(context: ssl.SSLContext, certificate: Path, now: float) -> float:
-    """How long the certificate that `context` serves is good from `now` on, in Unix seconds; negative once it is over.
+    """Return the seconds until the certificate of `context` expires, from `now` in Unix seconds; negative once it has.
 
     Raises RuntimeError where it cannot be told.
     """

@@ -19,8 +19,8 @@ from service.worker.permitted import environment_of, permitted
 _COMMAND: Final = (sys.executable, "-P", "-m", "service.doctor.attempts")
 
 
-def held(settings: Settings) -> Diagnosis:
-    """What keeps workers from files, sockets, programs and other processes."""
+def confinement(settings: Settings) -> Diagnosis:
+    """Check what keeps workers from files, sockets, programs and other processes."""
     try:
         allowed = permitted(settings)
     except RuntimeError as error:
@@ -38,7 +38,7 @@ def held(settings: Settings) -> Diagnosis:
 
 
 def _possible(confined_to: dict[str, str]) -> list[str]:
-    """What a process can do that is confined so."""
+    """Return what a process can do that is confined like this."""
     paths = os.pathsep.join((str(Path(service.__file__).parents[1]), *filter(None, sys.path)))
     environment = {**without_secrets(os.environ), "PYTHONPATH": paths, **confined_to}
     done = subprocess.run(_COMMAND, capture_output=True, check=True, env=environment, timeout=TRIAL_SECONDS)  # noqa: S603

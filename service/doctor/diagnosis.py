@@ -33,15 +33,15 @@ Check = Callable[[Settings], Diagnosis]
 
 
 def fine(says: str) -> Diagnosis:
-    """Nothing is to be done."""
+    """Report that nothing is to be done."""
     return Diagnosis(Verdict.OK, says)
 
 
 def doubtful(says: str, advice: str) -> Diagnosis:
-    """It works, and may not for long, or not as well as it could."""
+    """Report that it works, but may not for long, or not as well as it could."""
     return Diagnosis(Verdict.WARN, says, advice)
 
 
 def broken(says: str, advice: str) -> Diagnosis:
-    """It does not work."""
+    """Report that it does not work."""
     return Diagnosis(Verdict.FAIL, says, advice)

@@ -1,33 +1,37 @@
-"""All checks, in the order in which one who reads them wants to know."""
+"""The checks, in the order in which they are reported."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from service.doctor import confinement, places, resources, software, trial
+from service.doctor.confinement import confinement
 from service.doctor.diagnosis import Check, Diagnosis, broken
+from service.doctor.places import cache, certificate, incidents, keys, state
+from service.doctor.resources import caches, clock, descriptors, memory, processors
+from service.doctor.software import blas, card_libraries, gpu, kernels, python
+from service.doctor.trial import gradient, port
 from service.settings import Settings
 
 CHECKS: Final[Mapping[str, Check]] = {
-    "python": software.python,
-    "blas": software.blas,
-    "kernels": software.kernels,
-    "gpu": software.gpu,
-    "libraries": software.card_libraries,
-    "processors": resources.processors,
-    "memory": resources.memory,
-    "caches": resources.caches,
-    "descriptors": resources.descriptors,
-    "clock": resources.clock,
-    "confinement": confinement.held,
-    "cache": places.cache,
-    "incidents": places.incidents,
-    "state": places.state,
-    "keys": places.keys,
-    "tls": places.certificate,
-    "port": trial.port,
-    "server": trial.gradient,
+    "python": python,
+    "blas": blas,
+    "kernels": kernels,
+    "gpu": gpu,
+    "libraries": card_libraries,
+    "processors": processors,
+    "memory": memory,
+    "caches": caches,
+    "descriptors": descriptors,
+    "clock": clock,
+    "confinement": confinement,
+    "cache": cache,
+    "incidents": incidents,
+    "state": state,
+    "keys": keys,
+    "tls": certificate,
+    "port": port,
+    "server": gradient,
 }
 
 

@@ -1,4 +1,4 @@
-"""Files and folders: compiled kernels, state, keys, certificates."""
+"""Checks of files and folders: compiled kernels, incidents, state, keys, certificates."""
 
 from __future__ import annotations
 
@@ -74,7 +74,8 @@ def state(settings: Settings) -> Diagnosis:
         return doubtful("tensors and graphs are kept in memory: a restart forgets them", f"name a {flag('state')}")
     try:
         if remote or Path(place).is_dir():
-            _look(place)
+            with closing(seen(place)) as objects:  # raises if something other than state is there, or another format
+                place_format(objects, described(place))
         if remote and (winners := _winners(place)) > 1:
             says = f"of {_RACERS} who made one object at {place} at once, {winners} were told that they did"
             return broken(says, "two servers would both take it for theirs: name a store that knows If-None-Match: *")
@@ -97,14 +98,8 @@ def _state_folder(folder: Path) -> Diagnosis:
     return fine(says)
 
 
-def _look(place: str) -> None:
-    """Raises RuntimeError where there is something else than state, or state of another format; OSError."""
-    with closing(seen(place)) as objects:
-        place_format(objects, described(place))
-
-
 def _winners(place: str) -> int:
-    """How many were told that they had made an object, of several who tried at once, at the most of some races."""
+    """Count those who were told that they had made an object, of several who tried at once; the most of some races."""
     with closing(seen(place)) as objects, ThreadPoolExecutor(_RACERS) as threads:
         return max(_won(objects, threads) for _ in range(_RACES))
 
@@ -127,7 +122,7 @@ def _won(objects: Objects, threads: ThreadPoolExecutor) -> int:
 
 
 def keys(settings: Settings) -> Diagnosis:
-    """Who may call."""
+    """Check who may call."""
     if settings.keys_file is not None:
         return _keys_file(settings.keys_file)
     if settings.api_key is not None:
@@ -175,7 +170,7 @@ def certificate(settings: Settings) -> Diagnosis:
 
 
 def unwritable(folder: Path) -> str | None:
-    """Why nothing can be written to a folder, or to where it would be made; None where that works."""
+    """Return why nothing can be written to a folder, or to where it would be made; None if that works."""
     there = _existing(folder)
     if not there.is_dir():
         return f"{there} is no folder"

@@ -1,4 +1,4 @@
-"""Resources that the machine, or the container, gives a server: processors, memory, descriptors, the time."""
+"""Checks of the host: its resources, the software that computes, and what confines workers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _NOT_SYNCHRONISED: Final = 5
 
 
 def processors(settings: Settings) -> Diagnosis:
-    """Those of the machine, and those that this process may use."""
+    """Check the processors of the machine, and those that this process may use."""
     usable, there = machine.cpus(), os.cpu_count() or 1
     says = f"{usable} of {there} processors may be used, by {settings.workers} workers"
     if settings.workers > usable:
@@ -34,7 +34,7 @@ def processors(settings: Settings) -> Diagnosis:
 
 
 def memory(settings: Settings) -> Diagnosis:
-    """What the budgets allow together, and what there is."""
+    """Check what the budgets allow together against the memory that there is."""
     whole, free = machine.memory_bytes(), _free_bytes()
     executions = settings.workers * settings.max_bytes
     allowed = executions + settings.plan_cache_bytes + settings.held_bytes + settings.max_tensor_bytes
@@ -49,7 +49,7 @@ def memory(settings: Settings) -> Diagnosis:
 
 
 def caches(settings: Settings) -> Diagnosis:
-    """What the processes settle at, beside bodies, tensors and executions."""
+    """Check the memory that the processes settle at, beside bodies, tensors and executions."""
     usual, most, whole = settled(settings), settled_at_most(settings), machine.memory_bytes()
     parts = f"the front at {_mebibytes(usual.front)}, {usual.workers} workers at {_mebibytes(usual.worker)} each"
     says = (
@@ -84,7 +84,7 @@ def clock(_: Settings) -> Diagnosis:
 
 
 def _synchronised() -> bool | None:
-    """Whether the system's clock follows another one; None where it does not say."""
+    """Return whether the system's clock follows another one; None if it does not say."""
     adjust = getattr(ctypes.CDLL(None), "adjtimex", None)
     if adjust is None:
         return None

@@ -62,7 +62,7 @@ def kernels(settings: Settings) -> Diagnosis:
 
 
 def gpu(settings: Settings) -> Diagnosis:
-    """What `--device` finds."""
+    """Check what `--device` finds."""
     cards = machine.cards()
     if settings.device == "cpu":
         return fine("no GPU is wanted, as --device cpu says")

@@ -1,4 +1,4 @@
-"""The address, and a server of these settings that is asked for a gradient."""
+"""Trials: the address, and a server of these settings that is asked for a gradient."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _GRADIENT: Final = [2.0, 4.0]
 
 
 def port(settings: Settings) -> Diagnosis:
-    """Whether the address can be had, or who has it."""
+    """Check whether the address is free, or who has it."""
     where = f"{settings.host} port {settings.port}"
     try:
         with bound(settings.host, settings.port) as listening, bound_monitor(settings):

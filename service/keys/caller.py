@@ -1,4 +1,4 @@
-"""Whoever sends a request, as far as the server knows."""
+"""Identity of a request's sender: the credential in its head, the caller, and the tenant that it counts for."""
 
 from __future__ import annotations
 

@@ -37,12 +37,12 @@ def mask_keys(text: str) -> str:
 
 
 def digest_of(key: str) -> bytes:
-    """What is known of a key: its SHA-256. A key is long and random, so that no slow hash has to protect it."""
+    """Return the SHA-256 of a key. A key is long and random, so that no slow hash has to protect it."""
     return sha256(key.encode("ascii")).digest()
 
 
 def credential_of(fields: Iterable[tuple[bytes, bytes]]) -> Credential:
-    """What these header fields, of which the names are in lower case, say of a key."""
+    """Read the key from header fields, whose names are in lower case."""
     stated = [value for name, value in fields if name == b"authorization"]
     if not stated:
         return Credential(None, f"the request has no key; send one as {_FORM}")

@@ -1,4 +1,7 @@
-"""Asked by both doors before anything of a body is looked at: who makes this request, and may they?"""
+"""Authentication: find who holds the key of a request, and whether they may make it, before its body is looked at.
+
+Both doors ask the `Gate`. The `KeyRing` has the keys that are valid now; a `Keyholder` counts the requests of one key.
+"""
 
 from __future__ import annotations
 
@@ -21,22 +24,18 @@ class Access(NamedTuple):
     credential: Credential
 
 
-def _untold(_: str) -> None:
-    pass
-
-
 class Gate:
     """Gate that lets requests in by their keys; all of them, where there is no ring of keys.
 
     `denied` is told the code of every refusal.
     """
 
-    def __init__(self, keys: KeyRing | None = None, denied: Callable[[str], None] = _untold) -> None:
+    def __init__(self, keys: KeyRing | None = None, denied: Callable[[str], None] = lambda _: None) -> None:
         self._keys = keys
         self._denied = denied
 
     def enter(self, access: Access) -> Keyholder:
-        """Whoever makes the request; `leave` is to be called on them when it is over.
+        """Let a request in, and return its keyholder; `leave` is to be called on it when the request is over.
 
         Raises Refusal: unauthenticated, forbidden, rate_limited.
         """

@@ -1,4 +1,4 @@
-"""The file of keys: hashes in JSON, readable for its owner, and at every moment either the old one or the new one."""
+"""Key file: records of keys with their hashes in JSON, readable for its owner, and replaced atomically."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _replace(path: Path, text: bytes) -> None:
 
 
 def _give_to_owner_of(path: Path, handle: int) -> None:
-    """Where an administrator changes the file of a server's user, that user still has to read it."""
+    """Keep the owner: if an administrator changes the file of a server's user, that user still has to read it."""
     owner = path.stat()
     if (owner.st_uid, owner.st_gid) != (os.geteuid(), os.getegid()):
         os.fchown(handle, owner.st_uid, owner.st_gid)

@@ -1,9 +1,9 @@
 """Compact index of a key file: what the server needs of 100,000 keys in some 120 bytes each.
 
 Records of pydantic would take 3 KiB each, and reading 100,000 of them would hold up the event loop for seconds. So a
-file above `AT_ONCE` bytes is read by a process of its own, `python -m service.keys.key_index FILE`, which writes the
-index to its standard output. An index is two sorted tables of JSON texts: the record of each key by the key's SHA-256,
-and the limits that its keys state by the SHA-256 of the namespace.
+file above `AT_ONCE` bytes is read by a process of its own, `python -m service.keys.key_index FILE`, which writes
+the index to its standard output. An index is two sorted tables of JSON texts: the record of each key by the key's
+SHA-256, and the limits that its keys state by the SHA-256 of the namespace.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class KeyIndex:
 
 
 def is_small(file: Path) -> bool:
-    """Whether a key file takes no more than milliseconds to read."""
+    """Return whether a key file takes no more than milliseconds to read."""
     return file.stat().st_size <= AT_ONCE
 
 

@@ -135,7 +135,7 @@ def _begin_reading(file: Path) -> Future[KeyIndex]:
 
 
 def _signature(file: Path) -> object:
-    """What changes whenever the file does."""
+    """Return a value that changes whenever the file does."""
     try:
         status = file.stat()
     except OSError as error:

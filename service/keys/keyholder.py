@@ -1,4 +1,4 @@
-"""Whoever holds a key: who that is to the server, and how much of their share is used up."""
+"""Holder of a key: who that is to the server, and how much of their share is used up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A key as it is written down: everything but the key."""
+"""Record of a key: everything but the key itself."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Rate(NamedTuple):
 
 
 def rate_of(text: str) -> Rate:
-    """What `10/s`, `600/min` or `5000/h` means. Raises ValueError."""
+    """Parse `10/s`, `600/min` or `5000/h`. Raises ValueError."""
     found = _RATE.fullmatch(text)
     if found is None:
         raise ValueError("a rate is a whole number of requests per s, min or h, as in 10/s")
@@ -65,7 +65,7 @@ class KeyRecord(BaseModel):
 
     @property
     def caller(self) -> Caller:
-        """Who comes with it."""
+        """The caller that the key stands for."""
         return Caller(self.name, self.namespace, frozenset(self.scopes))
 
 
@@ -74,7 +74,7 @@ KEPT_LIMITS: Final = tuple(name for name in KeyRecord.model_fields if name.start
 
 
 class KeyList(BaseModel):
-    """All keys, as a file has them."""
+    """Content of a key file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -12,7 +12,7 @@ _SITE: Final = 64
 
 
 def tenant_of(caller: Caller, address: str) -> str:
-    """Under which name the shares of this caller are counted: a namespace; an address, where no keys are asked for.
+    """Return the name that this caller's share is counted under: a namespace, or an address if no keys are asked for.
 
     Of IPv6 addresses, those of one site are one tenant. A connection without an address (a Unix socket) has the empty
     one. Tenants of different kinds never have the same name.

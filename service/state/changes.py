@@ -1,4 +1,4 @@
-"""Changes of what is kept: each with the table that it is made to, and what is written of it."""
+"""Changes of what is kept: the table, what is written down, and the condition on the version that is replaced."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Change:
 
     @property
     def name(self) -> Name:
-        """What no other change may concern at the same time."""
+        """The name that no other change may concern at the same time."""
         return name_of(self.write)
 
 

@@ -60,7 +60,7 @@ class Proposal:
 
     @property
     def names(self) -> set[Name]:
-        """All that it concerns."""
+        """The names that it concerns."""
         return {change.name for change in self.changes}
 
 
@@ -76,7 +76,7 @@ class Commits:
         fence: Fence | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """What is not durable is on disk `within` so many seconds."""
+        """Write what is not durable to disk `within` so many seconds."""
         self._journal = journal
         self._clock = clock
         self._within = within
@@ -93,7 +93,7 @@ class Commits:
 
     @property
     def lost(self) -> Refusal | None:
-        """Why nothing can be kept any more."""
+        """The reason why nothing can be kept any more."""
         return self.fence.lost
 
     @property
@@ -102,7 +102,7 @@ class Commits:
         return len(self._behind)
 
     def is_behind(self, name: Name) -> bool:
-        """Whether what is there under this name is not on disk yet."""
+        """Return whether the value under this name is not on disk yet."""
         return name in self._behind
 
     def submit(self, proposal: Proposal) -> None:
@@ -152,7 +152,7 @@ class Commits:
             self._task = asyncio.get_running_loop().create_task(self._work(batch, groups))
 
     def _taken(self) -> list[Proposal]:
-        """What is to be written next. Of the others, what concerns the same as one before it waits behind that."""
+        """Take the proposals to be written next. One that concerns the same names as an earlier one waits behind it."""
         batch: list[Proposal] = []
         taken = set[Name]()
         blocked = set(self._writing)
@@ -263,7 +263,8 @@ class Commits:
             await asyncio.get_running_loop().run_in_executor(self._executor, self._journal.commit, commits)
         except StateFull as full:
             _logger.warning("there is no room for what is to be kept: %s", full)
-            return _full()
+            detail = "the place where the server keeps its state is full; what was there before stands"
+            return Refusal("store_full", detail)
         except StateLost as lost:
             return self.fence.lose(lost)
         except StateUnknown:
@@ -271,7 +272,10 @@ class Commits:
             return unconfirmed()
         except Exception as error:
             _logger.exception("what was to be kept could not be written")
-            return _unwritten() if isinstance(error, OSError) else fault()
+            if not isinstance(error, OSError):
+                return fault()
+            detail = "the place where the server keeps its state cannot be written to; what was there before stands"
+            return Refusal("not_ready", detail, retry_after=5)
         return None
 
     def _expire(self, proposal: Proposal) -> None:
@@ -292,7 +296,7 @@ class Commits:
             change.table.settle(change.key, change.value)
 
     def _take_back(self, changes: Iterable[Change], groups: Iterable[Sequence[Write]]) -> None:
-        """What was there before stands; what is behind is so still."""
+        """Undo what was decided: the earlier values stand, and what was behind is behind again."""
         for change in changes:
             change.table.drop(change.key)
         for group in groups:
@@ -308,15 +312,6 @@ class Commits:
 
     def _count(self, proposal: Proposal, outcome: str) -> None:
         self._on_commit(outcome, self._clock() - proposal.submitted)
-
-
-def _full() -> Refusal:
-    return Refusal("store_full", "the place where the server keeps its state is full; what was there before stands")
-
-
-def _unwritten() -> Refusal:
-    detail = "the place where the server keeps its state cannot be written to; what was there before stands"
-    return Refusal("not_ready", detail, retry_after=5)
 
 
 def unconfirmed() -> Refusal:

@@ -27,11 +27,11 @@ class Condition:
     none_match: Sequence[str] | None = None
 
     def __bool__(self) -> bool:
-        """Whether anything is demanded."""
+        """Return whether anything is demanded."""
         return self.match is not None or self.none_match is not None
 
     def holds(self, etag: str | None) -> bool:
-        """Whether it holds for the version of this etag; None: nothing is there."""
+        """Return whether it holds for the version of this etag; None: nothing is there."""
         matches = self.match is None or _among(etag, self.match)
         return matches and not (self.none_match is not None and _among(etag, self.none_match))
 
@@ -51,14 +51,14 @@ ALWAYS: Final = Condition()
 
 
 def of_store(if_match: str | None) -> Condition:
-    """What `if_match` of a `store` demands."""
+    """Return the condition that `if_match` of a `store` demands."""
     if if_match is None:
         return ALWAYS
     return Condition(none_match=(ANY_VERSION,)) if if_match == ABSENT else Condition(match=(if_match,))
 
 
 def of_headers(if_match: Sequence[str], if_none_match: Sequence[str]) -> Condition:
-    """What these header fields demand. Raises Refusal: invalid_field, for what is no list of etags.
+    """Parse the condition of these header fields. Raises Refusal: invalid_field, for what is no list of etags.
 
     If-Match compares strongly, so that a weak etag matches nothing; If-None-Match weakly (RFC 9110, 8.8.3.2).
     """

@@ -32,7 +32,7 @@ class Fence:
 
     @property
     def open(self) -> bool:
-        """Whether what is in memory is what there is, without a look."""
+        """True if memory is known to be current without a look."""
         return self._journal.holds()
 
     async def passed(self, expires: float = float("inf")) -> None:

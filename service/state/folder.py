@@ -92,20 +92,20 @@ class Folder:
                 raise OSError(errno.EPERM, problem)
 
     def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
-        """As `Objects` has it."""
+        """Implement `Objects.get`."""
         with self._opened(key) as file:
             end = os.fstat(file).st_size
             return _read_between(file, start, end if stop is None else min(stop, end))
 
     def put(self, key: str, data: Sequence[Data]) -> None:
-        """As `Objects` has it."""
+        """Implement `Objects.put`."""
         folder, name = self._place(key)
         with self._written(data) as (unfinished, part):
             os.replace(part, name, src_dir_fd=unfinished, dst_dir_fd=folder)
         _flush(folder)
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
-        """As `Objects` has it."""
+        """Implement `Objects.put_new`."""
         folder, name = self._place(key)
         with self._written(data) as (unfinished, part):
             try:
@@ -115,7 +115,7 @@ class Folder:
         _flush(folder)
 
     def delete(self, keys: Sequence[str]) -> None:
-        """As `Objects` has it."""
+        """Implement `Objects.delete`."""
         touched = set()
         for key in keys:
             folder, name = self._place(key)
@@ -126,11 +126,11 @@ class Folder:
             _flush(folder)
 
     def list(self, prefix: str, after: str = "") -> Iterable[str]:
-        """As `Objects` has it."""
+        """Implement `Objects.list`."""
         return (key for key in self._inside(prefix) if key > after)
 
     def close(self) -> None:
-        """As `Objects` has it: the lock goes to whoever comes next."""
+        """Implement `Objects.close`: the lock goes to whoever comes next."""
         opened, self._folders = self._folders, {}
         for file in (*opened.values(), self._lock):
             if file is not None:
@@ -145,7 +145,7 @@ class Folder:
         return self._everything()
 
     def _everything(self) -> Iterator[str]:
-        """All files, in folders within folders too: what is there may be another program's."""
+        """List all files, in nested folders too: they may be another program's."""
         for path in self.path.rglob("*"):
             inside = path.relative_to(self.path)
             if inside.parts[0] not in _NO_OBJECTS and not path.is_dir():

@@ -39,7 +39,7 @@ class Registered:
 
     @property
     def nbytes(self) -> int:
-        """What keeping it takes."""
+        """The bytes that keeping it takes."""
         return OVERHEAD + len(self.record) + len(self.summary)
 
 

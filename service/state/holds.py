@@ -1,7 +1,7 @@
 """Holds: while there is one, a server deletes nothing, so that a backup finds what it has listed.
 
-A hold is an object whose key says until when it is good, in Unix seconds: one whose backup was killed ends by itself. A
-server that runs out of space drops them all, and then the backup fails.
+A hold is an object whose key says until when it is good, in Unix seconds: one whose backup was killed ends by itself.
+A server that runs out of space drops them all, and then the backup fails.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def put_hold(objects: Objects, seconds: float) -> str:
 
 
 def is_held(objects: Objects) -> bool:
-    """Whether nothing is to be deleted now. Holds that are over are removed."""
+    """Return whether nothing is to be deleted now. Holds that are over are removed."""
     holds = list(objects.list(HOLDS))
     over = [key for key in holds if _until(key) < time.time()]
     if over:

@@ -51,7 +51,8 @@ class AnswerTable(Table[AnswerRecord]):
         known = self._fresh(key)
         before = self._first(key) if known is None else known.fingerprint
         if before is not None and before != asked.fingerprint:
-            raise _another()
+            detail = "this Idempotency-Key came before with another request; a new request needs a key of its own"
+            raise Refusal("invalid_field", detail, expected="the same request, or another key", got="another request")
         if known is None:
             if before is not None:
                 raise under_way()
@@ -59,11 +60,11 @@ class AnswerTable(Table[AnswerRecord]):
         return known
 
     def is_fresh(self, record: AnswerRecord) -> bool:
-        """Whether it is still given."""
+        """Return whether the answer is still given."""
         return record.expires > self._clock()
 
     def asked_before(self, asked: Repetition) -> AnswerRecord | None:
-        """As `begin`, of a call that another server has: nothing is noted."""
+        """Look up a call that another server has, as `begin` does, but note nothing."""
         known = self.begin(asked)
         if known is None:
             self.end(asked)
@@ -81,7 +82,7 @@ class AnswerTable(Table[AnswerRecord]):
         parts: Sequence[bytes | memoryview],
         headers: tuple[tuple[str, str], ...],
     ) -> AnswerRecord:
-        """What is kept of an answer. Raises Refusal: over_budget."""
+        """Make the record that is kept of an answer. Raises Refusal: over_budget."""
         nbytes = sum(map(len, parts))
         if nbytes > MOST_OF_ANSWER:
             expected, got = f"at most {MOST_OF_ANSWER} bytes", f"{nbytes} bytes"
@@ -117,17 +118,12 @@ class AnswerTable(Table[AnswerRecord]):
 
 
 def check_key(stated: str) -> str:
-    """What can be an Idempotency-Key, as it is. Raises Refusal: invalid_field."""
+    """Return what can be an Idempotency-Key, unchanged. Raises Refusal: invalid_field."""
     if not _STATED.fullmatch(stated):
         expected = "1 to 255 visible ASCII characters"
         detail = f"{KEY_HEADER} has {expected}, and this one has others, or none, or more"
         raise Refusal("invalid_field", detail, expected=expected, got=printable(stated))
     return stated
-
-
-def _another() -> Refusal:
-    detail = "this Idempotency-Key came before with another request; a new request needs a key of its own"
-    return Refusal("invalid_field", detail, expected="the same request, or another key", got="another request")
 
 
 def under_way() -> Refusal:

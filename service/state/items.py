@@ -38,17 +38,17 @@ class Item:
 
     @property
     def key(self) -> ItemKey:
-        """What a later item replaces it by."""
+        """The key under which a later item replaces it."""
         return self.kind, self.namespace, self.name
 
     @property
     def expires(self) -> float | None:
-        """When it is over by itself, in Unix seconds; None: never."""
+        """The time at which it expires, in Unix seconds; None: never."""
         return float(self.facts["expires"]) if self.kind == ANSWER else None
 
 
 def items_of(batch: Sequence[Commit], came: int) -> dict[ItemKey, tuple[Item, memoryview | None]]:
-    """What these commits come to, one item for each key: the last one, and its bytes."""
+    """Return the last item of each key in these commits, and its bytes."""
     said = (pair for commit in batch for pair in _said(commit, came))
     return {item.key: (item, data) for item, data in said}
 

@@ -1,4 +1,4 @@
-"""Journal of what a server has to remember, commit by commit: the interface, and one that remembers nothing."""
+"""Journal of what a server has to remember, commit by commit: its interface, and one that remembers nothing."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Journal(Protocol):
     """Whether other servers may write to the same place, so that what is in memory may not be all there is."""
 
     def load(self) -> Loaded:
-        """What the commits so far come to; once, before the first commit.
+        """Load the state that the commits so far come to; once, before the first commit.
 
         Raises RuntimeError with one sentence where what is there is damaged, not ours, or cannot be read; Taken, where
         servers share the place, and another one has just begun there.
@@ -54,7 +54,7 @@ class Journal(Protocol):
         """
 
     def holds(self) -> bool:
-        """Whether what came of `load` and of the commits since is what there is, for as long as nobody need look."""
+        """Return whether memory (`load` and the commits since) is known to be current without a look."""
 
     def look(self) -> None:
         """Find out that it is, while others wait; by any thread. Raises StateLost, OSError."""
@@ -72,14 +72,14 @@ class Forgetful:
     shared = False
 
     def load(self) -> Loaded:
-        """Nothing."""
+        """Return an empty state."""
         return Loaded()
 
     def commit(self, batch: Sequence[Commit]) -> None:
         """Keep nothing."""
 
     def holds(self) -> bool:
-        """What is in memory is all there is."""
+        """Return True: what is in memory is all there is."""
         return True
 
     def look(self) -> None:

@@ -1,7 +1,7 @@
 """Ledger of objects: which hold what is current, what may be deleted, and what is worth moving together.
 
-An item is current until a later one has its key, or its time is over. An object of which nothing is current is dead and
-can be deleted in any order with others: what it said is said by none. One care is taken: the end of a key stays
+An item is current until a later one has its key, or its time is over. An object of which nothing is current is dead
+and can be deleted in any order with others: what it said is said by none. One care is taken: the end of a key stays
 current for as long as an object that holds a value of this key is still there, or the value would come back.
 """
 
@@ -72,7 +72,7 @@ class Ledger:
             self._bury(sequence)
 
     def expire(self, now: float) -> None:
-        """What is over by `now`, in Unix seconds, is current no more."""
+        """Release what has expired by `now`, in Unix seconds."""
         while self._expiring and self._expiring[0][0] <= now:
             _, key = heapq.heappop(self._expiring)
             known = self._current.get(key)
@@ -84,7 +84,7 @@ class Ledger:
         return [(sequence, item) for sequence, item in self._current.values() if item.nbytes is not None]
 
     def holds(self, sequence: int, item: Item) -> bool:
-        """Whether this item of this object is current."""
+        """Return whether this item of this object is current."""
         return self._current.get(item.key) == (sequence, item)
 
     def dead(self) -> list[int]:
@@ -99,13 +99,13 @@ class Ledger:
                 self._forget(self._objects.pop(sequence), sequence)
 
     def is_untidy(self) -> bool:
-        """Whether there is something to delete or to move that is worth it."""
+        """Return whether there is enough to delete or to move to be worth it."""
         limits = self._tidiness
         many = len(self._dead) >= limits.dead_objects or self._dead_bytes >= limits.dead_bytes
         return many or self._is_worn() or self._is_scattered()
 
     def is_crowded(self) -> bool:
-        """Whether so much is dead that it had better not become more."""
+        """Return whether so much is dead that it had better not become more."""
         limits = self._tidiness
         return len(self._dead) >= _CROWDED * limits.dead_objects or self._dead_bytes >= _CROWDED * limits.dead_bytes
 
@@ -113,7 +113,8 @@ class Ledger:
         """The current items of objects that are to be emptied, the emptiest objects first; none where it is tidy."""
         chosen = dict.fromkeys(self._worn() if self._is_worn() else ())
         if self._is_scattered():
-            chosen |= dict.fromkeys(self._small_ones())
+            alive = ((n, held) for n, held in self._objects.items() if held.current)
+            chosen |= dict.fromkeys(n for n, held in alive if self._is_small(held))
         return [known for sequence in chosen for known in self._held_by(sequence)]
 
     def _enter(self, sequence: int, item: Item) -> None:
@@ -157,7 +158,8 @@ class Ledger:
                     self._release(key)
 
     def _is_worn(self) -> bool:
-        waste = self._bytes - self._dead_bytes - self._current_bytes - _OBJECT_COST * self._alive()
+        waste = self._bytes - self._dead_bytes - self._current_bytes
+        waste -= _OBJECT_COST * (len(self._objects) - len(self._dead))
         return waste > max(self._tidiness.worn_bytes, self._current_bytes)
 
     def _is_scattered(self) -> bool:
@@ -166,16 +168,10 @@ class Ledger:
     def _is_small(self, held: _Object) -> bool:
         return held.nbytes < self._tidiness.small_bytes + _OBJECT_COST
 
-    def _alive(self) -> int:
-        return len(self._objects) - len(self._dead)
-
     def _worn(self) -> list[int]:
         """Objects that are less than half current, the emptiest first."""
         alive = ((held.current_bytes / held.nbytes, n) for n, held in self._objects.items() if held.current)
         return [sequence for share, sequence in sorted(alive) if share < 1 / 2]
-
-    def _small_ones(self) -> list[int]:
-        return [n for n, held in self._objects.items() if held.current and self._is_small(held)]
 
     def _held_by(self, sequence: int) -> list[tuple[int, Item]]:
         known = (self._current.get(key) for key in self._objects[sequence].keys)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -40,7 +39,7 @@ class KeptModel:
 
     @property
     def nbytes(self) -> int:
-        """What keeping it takes."""
+        """The bytes that keeping it takes."""
         return MODEL_OVERHEAD + len(self.record)
 
 
@@ -64,7 +63,12 @@ class ModelTable(Table[KeptModel]):
         namespace, graph_id = key
         users = sorted(name for name, model in self.all_latest(namespace) if model.graph_id == graph_id)
         if users:
-            raise _in_use(graph_id, users)
+            told = ", ".join(users[:_TOLD])
+            more = f" and {len(users) - _TOLD} more" if len(users) > _TOLD else ""
+            are = "is a model" if len(users) == 1 else "are models"
+            advice = "delete what is no longer needed, and then the graph"
+            detail = f"there {are} of the graph {graph_id}: {told}{more}; {advice}"
+            raise Refusal("in_use", detail, expected="a graph that no model is of", got=f"models of it: {told}{more}")
 
 
 def graph_of_request(stated: bytes) -> str:
@@ -78,11 +82,3 @@ def no_model(name: str) -> Refusal:
     shown = printable(name)
     detail = f"there is no model “{shown}”; PUT /v1/models/NAME makes one, and GET /v1/models lists those that are kept"
     return Refusal("not_found", detail, expected=MODEL_WANTED, got=shown)
-
-
-def _in_use(graph_id: str, users: Sequence[str]) -> Refusal:
-    told = ", ".join(users[:_TOLD])
-    more = f" and {len(users) - _TOLD} more" if len(users) > _TOLD else ""
-    are = "is a model" if len(users) == 1 else "are models"
-    detail = f"there {are} of the graph {graph_id}: {told}{more}; delete what is no longer needed, and then the graph"
-    return Refusal("in_use", detail, expected="a graph that no model is of", got=f"models of it: {told}{more}")

@@ -1,9 +1,10 @@
 """A journal of objects: each batch of commits is one, with the next number, made where nothing is yet.
 
-Who may make it is decided elsewhere: by a lock (`sole`), or, where several servers reach the objects, by these
-themselves (`tenure`). What is not current any more is deleted by a thread, and what is current of old objects is moved
-together by it, in commits like others; the last object is never deleted, so that no number comes twice. A crash at any
-point leaves objects that say the same.
+Who may make it is decided by an owner of the place: by a lock (`ExclusiveWriter`), or, where several servers reach the
+objects, by these themselves (`LeaseWriter`). The `Ledger` knows which items are current, and in which objects. What is
+not current any more is deleted by a thread, and what is current of old objects is moved together by it, in commits like
+others; the last object is never deleted, so that no number comes twice. A crash at any point leaves objects that say
+the same.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class ObjectJournal:
         self._is_closing = self._is_lost = False
 
     def load(self) -> Loaded:
-        """As `Journal` has it."""
+        """Implement `Journal.load`."""
         try:
             for _ in range(_BEGINNINGS):
                 with suppress(Vanished), Reading(self._objects, self._place, self._around) as reading:
@@ -80,7 +81,7 @@ class ObjectJournal:
         raise RuntimeError(f"{self._place} cannot be read: commits are listed there that are not there")
 
     def commit(self, batch: Sequence[Commit]) -> None:
-        """As `Journal` has it."""
+        """Implement `Journal.commit`."""
         with self._lock:
             said = list(items_of(batch, self._claim.next).values())
             if said:
@@ -94,19 +95,19 @@ class ObjectJournal:
                 pass
 
     def holds(self) -> bool:
-        """As `Journal` has it."""
+        """Implement `Journal.holds`."""
         return self._claim.holds()
 
     def look(self) -> None:
-        """As `Journal` has it."""
+        """Implement `Journal.look`."""
         self._claim.look()
 
     def give_up(self) -> None:
-        """As `Journal` has it."""
+        """Implement `Journal.give_up`."""
         self._claim.give_up()
 
     def close(self) -> None:
-        """As `Journal` has it."""
+        """Implement `Journal.close`."""
         if self._is_closing:
             return
         self._is_closing = True
@@ -117,7 +118,7 @@ class ObjectJournal:
         self._objects.close()
 
     def _loaded(self, reading: Reading) -> Loaded:
-        """What is there, once the place is ours. Raises Vanished, RuntimeError, OSError."""
+        """Take the place, and load what is there. Raises Vanished, RuntimeError, OSError."""
         self._ledger = Ledger(self._tidiness)
         heads = self._claim.begin(reading)
         for sequence in sorted(heads):
@@ -225,7 +226,7 @@ class ObjectJournal:
 
 
 def _groups(moving: Iterable[tuple[int, Item]]) -> Iterator[list[tuple[int, Item]]]:
-    """What goes into one object each."""
+    """Group items, each group for one object."""
     group: list[tuple[int, Item]] = []
     nbytes = 0
     for found in moving:

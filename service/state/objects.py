@@ -1,4 +1,4 @@
-"""Object store, where bytes are kept by key: the things that storage is asked for."""
+"""Object store, where bytes are kept by key: its interface, and the part of one that is a shard."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Objects(Protocol):
         """Keep these parts as one object, in place of what is there: wholly, and durably, when it returns."""
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
-        """The same for a key that is free. Raises Exists; of several that race, one is kept.
+        """Keep these parts under a key that is free. Raises Exists; of several that race, one is kept.
 
         Upon Denied it is not there; upon another OSError it may be there or not, or come to be there later.
         """

@@ -77,7 +77,7 @@ def seen(place: str, *, make: bool = False) -> Objects:
 
 
 def described(place: str) -> str:
-    """What a place is called in a sentence."""
+    """Return what a place is called in a sentence."""
     return f"the state at {place}" if "://" in place else f"the state folder {place}"
 
 
@@ -103,7 +103,7 @@ def place_format(objects: Objects, name: str) -> bytes | None:
 
 
 def _stated(objects: Objects) -> bytes | None:
-    """What a place says of itself; None where it says nothing."""
+    """Read what a place says of itself; None if it says nothing."""
     try:
         return objects.get(FORMAT_KEY, 0, 100)
     except Missing:
@@ -127,7 +127,7 @@ def _of_another_form(place: str, found: bytes) -> str:
 
 @contextmanager
 def _sentences(place: str, objects: Objects) -> Iterator[None]:
-    """What goes wrong with a place as RuntimeError with a sentence; the objects are closed then."""
+    """Raise what goes wrong with a place as RuntimeError with a sentence; the objects are closed then."""
     try:
         yield
     except BlockingIOError:

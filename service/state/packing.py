@@ -3,6 +3,8 @@
 `__metadata__` says the format, and has what the items are as JSON; their bytes are the tensors "0", "1", and so on, as
 the items are numbered. The tensor "checksum" stands first: the CRC-32 of all that is before it. So a head can be
 checked alone, and so can the bytes of each item: nothing has to be read of what is not current any more.
+
+`Reading` reads the commits of a place back and checks them.
 """
 
 from __future__ import annotations
@@ -76,7 +78,7 @@ class Contents:
 
     @property
     def is_opening(self) -> bool:
-        """Whether a server began with it."""
+        """True if a server began with it."""
         return not self.items and not self.note.emptied and not self.note.released
 
 
@@ -94,14 +96,14 @@ def encoded(
 
 
 def head_bytes(first: bytes) -> int:
-    """How many bytes the head of an object has, of which these are the first. Raises Damaged."""
+    """Return the size of the head of an object, of which these are the first bytes. Raises Damaged."""
     if len(first) < LENGTH:
         raise Damaged("is cut off")
     return LENGTH + int.from_bytes(first[:LENGTH], "little") + _CHECKSUM
 
 
 def decoded(head: bytes) -> Contents:
-    """What the head of an object says; bytes that follow it do no harm. Raises Damaged."""
+    """Decode the head of an object; bytes that follow it do no harm. Raises Damaged."""
     base = head_bytes(head)
     if len(head) < base:
         raise Damaged("is cut off, or was not written by gradserve")
@@ -131,8 +133,9 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
     commit: dict[str, Any] = {"sequence": sequence, "token": token, "items": [_row(item) for item in items]}
     if note != _PLAIN:
         commit["note"] = {name: value for name, value in asdict(note).items() if value not in (None, False)}
+    form = COMMIT_FORMAT_OF_MODELS if any(item.kind == MODEL for item in items) else COMMIT_FORMAT
     header: dict[str, Any] = {
-        METADATA: {"format": _format_of(items), "commit": orjson.dumps(commit).decode()},
+        METADATA: {"format": form, "commit": orjson.dumps(commit).decode()},
         "checksum": {"dtype": "U64", "shape": [1], "data_offsets": [0, _CHECKSUM]},
     }
     end = _CHECKSUM
@@ -144,10 +147,6 @@ def _head(sequence: int, token: str, items: Sequence[Item], note: Note) -> bytes
     text += b" " * (-len(text) % LENGTH)
     covered = len(text).to_bytes(LENGTH, "little") + text
     return covered + zlib.crc32(covered).to_bytes(_CHECKSUM, "little")
-
-
-def _format_of(items: Sequence[Item]) -> str:
-    return COMMIT_FORMAT_OF_MODELS if any(item.kind == MODEL for item in items) else COMMIT_FORMAT
 
 
 def _row(item: Item) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Commits as they are read back from their objects, checked; what is wrong with one is told in a sentence."""
+"""Commits that are read back from their objects and checked; a sentence tells what is wrong with one."""
 
 from __future__ import annotations
 

@@ -73,18 +73,18 @@ class Remote:
         self._store_for(0)
 
     def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
-        """As `Objects` has it."""
+        """Implement `Objects.get`."""
         with _translated(key):
             size = self._store_for(0).head(key)["size"] if stop is None else stop
             return bytes(self._store_for(size - start).get_range(key, start=start, end=size)) if start < size else b""
 
     def put(self, key: str, data: Sequence[Data]) -> None:
-        """As `Objects` has it."""
+        """Implement `Objects.put`."""
         with _translated(key):
             self._store_for(_nbytes(data)).put(key, b"".join(data), use_multipart=False)
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
-        """As `Objects` has it. It is sent once: who repeats it has to know."""
+        """Implement `Objects.put_new`. It is sent once: who repeats it has to know."""
         nbytes = _nbytes(data)
         if nbytes > _SIZES[-1]:
             raise Denied(errno.EFBIG, f"{nbytes} bytes are more than one request may have, {_SIZES[-1]}")
@@ -92,7 +92,7 @@ class Remote:
             self._store_for(nbytes, repeats=False).put(key, b"".join(data), mode="create", use_multipart=False)
 
     def delete(self, keys: Sequence[str]) -> None:
-        """As `Objects` has it."""
+        """Implement `Objects.delete`."""
         store = self._store_for(0)
         try:
             with _translated("several"):
@@ -103,13 +103,13 @@ class Remote:
                     store.delete(key)
 
     def list(self, prefix: str, after: str = "") -> Iterable[str]:
-        """As `Objects` has it."""
+        """Implement `Objects.list`."""
         with _translated(prefix):
             pages = self._store_for(0).list(prefix or None, offset=after or None)
             return [found["path"] for page in pages for found in page]
 
     def close(self) -> None:
-        """As `Objects` has it: connections are closed by their owner."""
+        """Implement `Objects.close`: connections are closed by their owner."""
 
     def _store_for(self, nbytes: int, *, repeats: bool = True) -> ObjectStore:
         """The store for a request that sends or gets so many bytes."""
@@ -125,7 +125,7 @@ def _nbytes(data: Sequence[Data]) -> int:
 
 
 def one_line(error: Exception) -> str:
-    """What an error of obstore's says, without the Rust structures that follow."""
+    """Return an error message of obstore's without the Rust structures that follow."""
     return " ".join(str(error).split("Debug source:")[0].split())
 
 
@@ -148,7 +148,7 @@ def _translated(key: str, *, makes: bool = False) -> Iterator[None]:
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether the store has answered that the request is wrong or forbidden, and not failed at it."""
+    """Return whether the store has answered that the request is wrong or forbidden, and not failed at it."""
     from obstore import exceptions  # noqa: PLC0415 - see open_remote
 
     said = (

@@ -21,7 +21,7 @@ def shard_of(namespace: str) -> int:
 
 
 def folder_of(shard: int) -> str:
-    """What the keys of a shard begin with."""
+    """Return what the keys of a shard begin with."""
     return f"{_FOLDER}{shard:02}/"
 
 
@@ -41,25 +41,25 @@ class ShardObjects:
         self.exclusive = objects.exclusive
 
     def get(self, key: str, start: int = 0, stop: int | None = None) -> bytes:
-        """As `Objects` has it."""
+        """Implement `Objects.get`."""
         return self._objects.get(self._folder + key, start, stop)
 
     def put(self, key: str, data: Sequence[Data]) -> None:
-        """As `Objects` has it."""
+        """Implement `Objects.put`."""
         self._objects.put(self._folder + key, data)
 
     def put_new(self, key: str, data: Sequence[Data]) -> None:
-        """As `Objects` has it."""
+        """Implement `Objects.put_new`."""
         self._objects.put_new(self._folder + key, data)
 
     def delete(self, keys: Sequence[str]) -> None:
-        """As `Objects` has it."""
+        """Implement `Objects.delete`."""
         self._objects.delete([self._folder + key for key in keys])
 
     def list(self, prefix: str, after: str = "") -> Iterable[str]:
-        """As `Objects` has it."""
+        """Implement `Objects.list`."""
         found = self._objects.list(self._folder + prefix, self._folder + after if after else "")
         return [key.removeprefix(self._folder) for key in found]
 
     def close(self) -> None:
-        """As `Objects` has it: the other shards are open still."""
+        """Implement `Objects.close`: the other shards are open still."""

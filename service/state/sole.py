@@ -1,4 +1,4 @@
-"""The claim of whoever has a place alone, by a lock: nothing has to be looked for, and what failed can be undone."""
+"""The claim to a place that one server has alone, by a lock: nothing has to be looked for, and failures are undone."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Sole:
         self._lost = False
 
     def begin(self, reading: Reading) -> dict[int, Contents]:
-        """As `Ownership` has it: nobody else adds any."""
+        """Implement `Ownership.begin`: nobody else adds any."""
         heads = reading.heads(reading.sequences())
         self.next = max(heads, default=0) + 1
         return heads
 
     def settle(self) -> None:
-        """As `Ownership` has it: nobody else is there."""
+        """Implement `Ownership.settle`: nobody else is there."""
 
     def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
-        """As `Ownership` has it."""
+        """Implement `Ownership.write_items`."""
         if self._lost:
             raise loss(self._place)
         token = secrets.token_hex(8)
@@ -49,21 +49,21 @@ class Sole:
         return contents
 
     def holds(self) -> bool:
-        """As `Ownership` has it: always."""
+        """Implement `Ownership.holds`: always."""
         return True
 
     def look(self) -> None:
-        """As `Ownership` has it: there is nobody to look for."""
+        """Implement `Ownership.look`: there is nobody to look for."""
 
     def stub(self, sequence: int) -> Sequence[Data] | None:
-        """As `Ownership` has it: nothing has to stay."""
+        """Implement `Ownership.stub`: nothing has to stay."""
         return None
 
     def give_up(self) -> None:
-        """As `Ownership` has it: nothing is tried again."""
+        """Implement `Ownership.give_up`: nothing is tried again."""
 
     def end(self) -> None:
-        """As `Ownership` has it: the lock goes with the objects."""
+        """Implement `Ownership.end`: the lock goes with the objects."""
 
     def _create(self, parts: Sequence[Data], token: str) -> None:
         """Make the next object. What is there already may be one of ours that failed, as we were told: that is undone.

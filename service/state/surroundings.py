@@ -32,7 +32,7 @@ class Surroundings:
         return Lock()
 
     def threads(self, count: int, name: str) -> Executor:
-        """So many threads, or fewer."""
+        """Return an executor of at most `count` threads."""
         return ThreadPoolExecutor(count, name)
 
 

@@ -1,4 +1,7 @@
-"""Table of what is kept, by namespace and name: so many things of so many bytes, and some of them only on their way."""
+"""Tables in memory of what is kept, by namespace and name: tensors, graphs and models, each within a quota.
+
+What has been decided upon and is still being written is *coming*: it counts against the quota, and is not seen yet.
+"""
 
 from __future__ import annotations
 
@@ -46,24 +49,24 @@ class Table(Generic[_V]):
         self.held = 0
 
     def find(self, key: TableKey) -> _V | None:
-        """What is there for everybody."""
+        """Return the value that everybody sees."""
         return self._kept.get(key[0], {}).get(key[1])
 
     def latest(self, key: TableKey) -> _V | None:
-        """What will be there when all that is coming has settled."""
+        """Return the value that will be there when all that is coming has settled."""
         return self._coming[key] if key in self._coming else self.find(key)
 
     def within(self, namespace: str) -> Mapping[str, _V]:
-        """All of a namespace, in the order in which the names came."""
+        """Return the values of a namespace, in the order in which the names came."""
         return self._kept.get(namespace, {})
 
     def all_latest(self, namespace: str) -> Iterator[tuple[str, _V]]:
-        """All that will be in a namespace when all that is coming has settled, by name."""
+        """Iterate over what will be in a namespace when all that is coming has settled, by name."""
         coming = {name: value for (other, name), value in self._coming.items() if other == namespace}
         return ((name, value) for name, value in {**self.within(namespace), **coming}.items() if value is not None)
 
     def __iter__(self) -> Iterator[tuple[TableKey, _V]]:
-        """All that is there."""
+        """Iterate over all values."""
         return (((namespace, name), value) for namespace, kept in self._kept.items() for name, value in kept.items())
 
     def admit(self, changes: Mapping[TableKey, _V | None]) -> None:
@@ -96,23 +99,23 @@ class Table(Generic[_V]):
             raise table_full(kept, f"at most {most_bytes} bytes", wanted)
 
     def _growth(self, changes: Mapping[TableKey, _V | None]) -> tuple[int, int]:
-        """How many things, and how many bytes, there would be more."""
+        """Return the growth of the count and of the bytes."""
         before, after = [self.latest(key) for key in changes], list(changes.values())
         count = sum(value is not None for value in after) - sum(value is not None for value in before)
         return count, self._sum(after) - self._sum(before)
 
     def expect(self, key: TableKey, value: _V | None) -> None:
-        """From now on, this is coming; None: the end of what is there."""
+        """Note that this value is coming; None: the end of what is there."""
         self._counted(key[0], self.latest(key), value)
         self._coming[key] = value
 
     def settle(self, key: TableKey, value: _V | None) -> None:
-        """What was expected is there."""
+        """Settle the value that was expected."""
         self._coming.pop(key, None)
         self._put(key, value)
 
     def drop(self, key: TableKey) -> None:
-        """What was expected is not coming."""
+        """Drop the value that was expected: it is not coming."""
         if key in self._coming:
             self._counted(key[0], self._coming.pop(key), self.find(key))
 

@@ -13,7 +13,7 @@ _EXPECTED: Final = "1 to 128 of A-Z a-z 0-9 _ . - with neither a dot nor a hyphe
 
 
 def is_name(name: str) -> bool:
-    """Whether a tensor may be called this."""
+    """Return whether a tensor may be called this."""
     return _NAME.fullmatch(name) is not None
 
 

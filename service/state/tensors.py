@@ -30,7 +30,7 @@ class TensorVersion:
 
     @property
     def nbytes(self) -> int:
-        """What its elements take, also once the memory has been given back."""
+        """The bytes that its elements take, also once the memory has been given back."""
         return nbytes_of(self.dtype, self.shape)
 
 
@@ -55,7 +55,7 @@ class TensorTable(Table[TensorVersion]):
         return found
 
     def settle(self, key: TableKey, value: TensorVersion | None) -> None:
-        """From now on, this is what jobs read."""
+        """Settle a version: jobs read it from now on."""
         super().settle(key, value)
         self._placed(*key, value)
 

@@ -1,20 +1,4 @@
-"""The claim to a place that other servers reach as well: one of them writes and answers, whatever becomes of requests.
-
-Commits are numbered without gaps, and a number is used once: so what stands under one is decided for all, and a state
-is what the commits up to a number come to. All that follows keeps to that.
-
-- A server that begins makes an *opening*, a commit without items, under the next number. It counts once a list of what
-  is behind it, asked for afterwards, is empty: until then the number may have been another's, whose commit is deleted.
-  Whoever wrote here before meets it under the number that would be its next.
-- A write of which no answer came is in *doubt*. The same object is sent again, with its number and its token, until
-  it is known whether it is there, or another's. It is never taken back: somebody may have read it.
-- A number is never free again where its writer could still come back to it. Openings stay, and so does the last
-  commit. What stands right before an opening may have been made by a server that does not know it yet; and what was
-  sent more than once may arrive once more. Of these, the number and the token stay.
-- What is in memory is what there is for as long as nobody else has written. That is seen by a *look*: the next number
-  is free. It holds for a lease; a commit of ours that succeeded is as good. A server that begins answers nothing until
-  the leases of those before it are over, unless the last of them has said that it released the place.
-"""
+"""The claim to a place that other servers reach as well: one of them writes and answers."""
 
 from __future__ import annotations
 
@@ -69,7 +53,7 @@ class Tenure:
         self._lost = self._ended = self._gives_up = False
 
     def begin(self, reading: Reading) -> dict[int, Contents]:
-        """As `Ownership` has it."""
+        """Implement `Ownership.begin`."""
         heads: dict[int, Contents] = {}
         for _ in range(_ROUNDS):
             listed = reading.sequences()
@@ -83,11 +67,11 @@ class Tenure:
         raise RuntimeError(f"{self._place} is written to by another server all the time; end that one first")
 
     def settle(self) -> None:
-        """As `Ownership` has it: the leases of those before are over."""
+        """Implement `Ownership.settle`: the leases of those before are over."""
         self._around.sleep(max(0.0, self._settled - self._around.now()))
 
     def write_items(self, said: Sequence[tuple[Item, memoryview | None]]) -> Contents:
-        """As `Ownership` has it."""
+        """Implement `Ownership.write_items`."""
         if self._lost or self._ended:
             raise loss(self._place)
         if self._gives_up:
@@ -103,11 +87,11 @@ class Tenure:
         return contents
 
     def holds(self) -> bool:
-        """As `Ownership` has it: a look, or a commit that succeeded, was begun less than a lease ago."""
+        """Implement `Ownership.holds`: a look, or a commit that succeeded, was begun less than a lease ago."""
         return not self._lost and not self._ended and self._around.now() - self._looked < self._lease
 
     def look(self) -> None:
-        """As `Ownership` has it. What is there may be a commit of our own of which we do not know yet."""
+        """Implement `Ownership.look`. What is there may be a commit of our own of which we do not know yet."""
         for turn in range(_LOOKS):
             if self._lost or self._ended:
                 break
@@ -127,16 +111,16 @@ class Tenure:
         raise OSError(errno.EBUSY, "it is not known yet what became of the last commit")
 
     def stub(self, sequence: int) -> Sequence[Data] | None:
-        """As `Ownership` has it: what has a number that stays, without its items."""
+        """Implement `Ownership.stub`: what has a number that stays, without its items."""
         head = self._stubs.get(sequence)
         return None if head is None else encoded(sequence, head.token, (), replace(head.note, emptied=True))[0]
 
     def give_up(self) -> None:
-        """As `Ownership` has it."""
+        """Implement `Ownership.give_up`."""
         self._gives_up = True
 
     def end(self) -> None:
-        """As `Ownership` has it. Who comes next need not wait, if this is known to them; it is tried once."""
+        """Implement `Ownership.end`. Who comes next need not wait, if this is known to them; it is tried once."""
         self._ended = True
         if not self._lost and not self._gives_up:
             note = replace(self._note, lease=None, again=self._again, released=True)
@@ -168,7 +152,7 @@ class Tenure:
         return not reading.sequences(after=number)
 
     def _inherit(self, heads: Mapping[int, Contents]) -> None:
-        """Which numbers stay, and how long those before us may answer still."""
+        """Find which numbers stay, and how long earlier owners may still answer."""
         opened = {n for n, head in heads.items() if head.is_opening} | {self.next - 1}
         again = {n for n, head in heads.items() if head.note.again}
         staying = again | {n - 1 for n in opened | again}
@@ -176,7 +160,7 @@ class Tenure:
         self._settled += _PATIENCE * max(self._leases(heads), default=0.0)
 
     def _leases(self, heads: Mapping[int, Contents]) -> Iterator[float]:
-        """Of those who may answer still: whoever has written had waited for all before, and so had who released."""
+        """Iterate over the leases of those who may still answer: who wrote or released had waited for all before."""
         for number in sorted(heads, reverse=True):
             head = heads[number]
             if head.note.released:
@@ -205,7 +189,7 @@ class Tenure:
         return contents
 
     def _tried(self, parts: Sequence[Data], *, first: bool) -> bool | None:
-        """Whether the next commit is ours, or another's; None where that is not known. Raises Denied, if at `first`."""
+        """Return whether the next commit is ours, or another's; None if unknown. Raises Denied, if at `first`."""
         try:
             return self._sent(parts)
         except Denied:
@@ -218,7 +202,7 @@ class Tenure:
         return None
 
     def _sent(self, parts: Sequence[Data]) -> bool | None:
-        """As `_tried`. Raises OSError."""
+        """Send the next commit, and return as `_tried` does. Raises OSError."""
         try:
             self._objects.put_new(commit_key(self.next), parts)
         except Exists:  # or so it says: of several that race, S3 may tell all that they lost, and nothing is there
@@ -227,7 +211,7 @@ class Tenure:
         return True
 
     def _token_at(self, number: int) -> str | None:
-        """Of the commit of a number; none where it is free. Raises OSError."""
+        """Return the token of the commit of a number; None if it is free. Raises OSError."""
         try:
             return read_head(self._objects, number).token
         except Missing:

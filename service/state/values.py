@@ -1,4 +1,4 @@
-"""Values that are written down: versions of tensors, answers that may be asked for again, and several as one."""
+"""Writes: new versions of tensors, graphs, models and answers, and commits of several of them."""
 
 from __future__ import annotations
 

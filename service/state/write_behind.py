@@ -18,11 +18,11 @@ class WriteBehind:
         self._groups: dict[Name, dict[Name, Write]] = {}
 
     def __len__(self) -> int:
-        """How many writes wait."""
+        """Return how many writes wait."""
         return len(self._groups)
 
     def __contains__(self, name: Name) -> bool:
-        """Whether one of this name does."""
+        """Return whether a write of this name waits."""
         return name in self._groups
 
     def add(self, writes: Iterable[Write]) -> None:

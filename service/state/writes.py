@@ -1,4 +1,4 @@
-"""Writes of a change, and several of them as one."""
+"""Names of writes, and commits made of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Name = tuple[type[Write], str, str]
 
 
 def name_of(write: Write) -> Name:
-    """What no other write may concern at the same time."""
+    """Return the name that no other write may concern at the same time."""
     if isinstance(write, TensorWrite | ModelWrite):
         return type(write), write.namespace, write.name
     if isinstance(write, GraphWrite):
@@ -21,7 +21,7 @@ def name_of(write: Write) -> Name:
 
 
 def commit_of(writes: Iterable[Write]) -> Commit:
-    """All of these, kept together."""
+    """Make one commit of these writes."""
     tensors: list[TensorWrite] = []
     graphs: list[GraphWrite] = []
     answers: list[AnswerRecord] = []

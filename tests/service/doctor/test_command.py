@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from service.cli import main
-from service.doctor import examination
 from service.doctor.diagnosis import Diagnosis, Verdict
+from service.doctor.examination import CHECKS, examined
 from service.settings import Settings
 
 Capture = pytest.CaptureFixture[str]
@@ -21,7 +21,7 @@ def broken_check(_: Settings) -> Diagnosis:
 
 def diagnosed(capsys: Capture, monkeypatch: pytest.MonkeyPatch, checks: dict[str, Any], *flags: str) -> tuple[int, str]:
     """The status, and what was printed."""
-    monkeypatch.setattr(examination.examined, "__defaults__", (checks,))
+    monkeypatch.setattr(examined, "__defaults__", (checks,))
     try:
         main(["doctor", *flags])
     except SystemExit as exit_:
@@ -64,6 +64,6 @@ def test_the_same_as_json(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.slow
 def test_here_everything_is_looked_at(capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> None:
-    status, text = diagnosed(capsys, monkeypatch, dict(examination.CHECKS), "--port", "0", "--device", "cpu")
+    status, text = diagnosed(capsys, monkeypatch, dict(CHECKS), "--port", "0", "--device", "cpu")
     assert status == 0, text
-    assert [line.split()[1] for line in text.splitlines()] == list(examination.CHECKS)
+    assert [line.split()[1] for line in text.splitlines()] == list(CHECKS)

@@ -18,13 +18,14 @@ from service.keys.gate import Gate
 from service.keys.key_ring import KeyRing
 from service.pool.stats import Stats
 from service.settings import Settings
+from service.state.journal import Forgetful
 from service.store import StoreService
 from service.web.access import scope_of
 from service.worker.worker import Worker
 from tests.service.application import create_routes, wrap
 from tests.service.described import refusals
 from tests.service.keys.cases import bearer, bodies, gate_of, operations, placed, record, sent, sound, unsound, write
-from tests.service.web.harness import FakePool, Forgetful, House, house, run
+from tests.service.web.harness import FakePool, House, house, run
 from tests.service.web.test_doors import VARYING, without_orders
 
 pytestmark = pytest.mark.slow
@@ -93,7 +94,7 @@ class Service:
 
 
 @pytest.fixture(scope="module")
-def service() -> Service:
+def guarded() -> Service:
     return Service()
 
 
@@ -118,9 +119,9 @@ def says_nothing_of(keys: list[str], response: bytes) -> bool:
 
 @DOORS
 @pytest.mark.parametrize("kind", UNSOUND)
-def test_nobody_gets_in_without_a_sound_key(service: Service, gate: Gate, kind: str, fast: bool) -> None:
+def test_nobody_gets_in_without_a_sound_key(guarded: Service, gate: Gate, kind: str, fast: bool) -> None:
     async def scenario(opened: House) -> None:
-        for method, path, body in service.requests():
+        for method, path, body in guarded.requests():
             status, head, answer = await asked(opened, sent(method, path, body, *UNSOUND[kind]))
             assert (status, b"www-authenticate: Bearer" in head) == (401, True), (method, path, head, answer)
             assert says_nothing_of([KEY, OTHER, REVOKED], head + answer)
@@ -128,63 +129,63 @@ def test_nobody_gets_in_without_a_sound_key(service: Service, gate: Gate, kind: 
                 report = json.loads(answer)
                 assert report["code"] == "unauthenticated"
                 assert set(report) == {"type", "title", "status", "detail", "code", "request_id"}
-        assert not service.pool.jobs
+        assert not guarded.pool.jobs
 
-    service.run(gate, fast, scenario)
+    guarded.run(gate, fast, scenario)
 
 
 @pytest.mark.parametrize("kind", UNSOUND)
-def test_both_doors_refuse_alike(service: Service, gate: Gate, kind: str) -> None:
+def test_both_doors_refuse_alike(guarded: Service, gate: Gate, kind: str) -> None:
     found: list[list[bytes]] = []
 
     async def scenario(opened: House) -> None:
-        answers = [await asked(opened, sent(m, p, body, *UNSOUND[kind])) for m, p, body in service.requests()]
+        answers = [await asked(opened, sent(m, p, body, *UNSOUND[kind])) for m, p, body in guarded.requests()]
         told = [head + body for _, head, body in answers]
         # Only the application tells caches of origins: a request that states one always goes there.
         found.append([VARYING.sub(b"", response).replace(b"\r\nvary: Origin", b"") for response in told])
 
     for fast in (True, False):
-        service.run(gate, fast, scenario)
+        guarded.run(gate, fast, scenario)
     assert found[0] == found[1]
 
 
 @DOORS
 @pytest.mark.parametrize("kind", sound(KEY))
-def test_a_sound_key_gets_in(service: Service, gate: Gate, kind: str, fast: bool) -> None:
+def test_a_sound_key_gets_in(guarded: Service, gate: Gate, kind: str, fast: bool) -> None:
     async def scenario(opened: House) -> None:
-        for method, path, body in service.requests():
+        for method, path, body in guarded.requests():
             status, head, answer = await asked(opened, sent(method, path, body, sound(KEY)[kind]))
             assert status not in (401, 403, 429, 500), (method, path, answer)
             assert says_nothing_of([KEY], head + answer)
-        assert service.pool.jobs or not fast
+        assert guarded.pool.jobs or not fast
 
-    service.run(gate, fast, scenario)
+    guarded.run(gate, fast, scenario)
 
 
 @DOORS
-def test_what_is_open_needs_no_key_and_takes_any(service: Service, gate: Gate, fast: bool) -> None:
+def test_what_is_open_needs_no_key_and_takes_any(guarded: Service, gate: Gate, fast: bool) -> None:
     async def scenario(opened: House) -> None:
         for path in OPEN:
             for headers in ([], [bearer(KEY)], [bearer("wrong")], UNSOUND["twice the same"]):
                 status, _, _ = await asked(opened, sent("GET", path, b"", *headers))
                 assert status in (200, 307), path
 
-    service.run(gate, fast, scenario)
+    guarded.run(gate, fast, scenario)
 
 
-def test_the_document_says_what_is_open(service: Service) -> None:
-    for method, path, operation in operations(service.document):
+def test_the_document_says_what_is_open(guarded: Service) -> None:
+    for method, path, operation in operations(guarded.document):
         assert (operation.get("security") == []) == path.startswith("/health/"), (method, path)
-    assert service.document["security"] == [{}, {"key": []}]
-    assert service.document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
+    assert guarded.document["security"] == [{}, {"key": []}]
+    assert guarded.document["components"]["securitySchemes"]["key"]["scheme"] == "bearer"
 
 
 @DOORS
-def test_the_body_is_not_waited_for(service: Service, gate: Gate, fast: bool) -> None:
+def test_the_body_is_not_waited_for(guarded: Service, gate: Gate, fast: bool) -> None:
     """Who has no key is refused while the body that the head announces is still to come; no room is kept for it."""
 
     async def scenario(opened: House) -> None:
-        for method, path, _ in service.requests():
+        for method, path, _ in guarded.requests():
             for stated in (b"Content-Length: 60000000", b"Transfer-Encoding: chunked"):
                 client = await opened.connect()
                 await client.send(
@@ -193,14 +194,14 @@ def test_the_body_is_not_waited_for(service: Service, gate: Gate, fast: bool) ->
                 head, _ = await client.response(bodiless=method == "HEAD")
                 assert head.startswith(b"HTTP/1.1 401 "), (method, path)
                 client.leave()
-        assert not service.pool.allocations
-        assert not service.pool.jobs
+        assert not guarded.pool.allocations
+        assert not guarded.pool.jobs
 
-    service.run(gate, fast, scenario)
+    guarded.run(gate, fast, scenario)
 
 
 @DOORS
-def test_a_connection_goes_on_after_a_refusal_whose_body_was_there(service: Service, gate: Gate, fast: bool) -> None:
+def test_a_connection_goes_on_after_a_refusal_whose_body_was_there(guarded: Service, gate: Gate, fast: bool) -> None:
     async def scenario(opened: House) -> None:
         client = await opened.connect()
         body = b'{"graph":{"nodes":[{"op":"full","attrs":{"shape":[],"fill":1}}]}}'
@@ -208,19 +209,19 @@ def test_a_connection_goes_on_after_a_refusal_whose_body_was_there(service: Serv
             await client.send(sent("POST", "/v1/forward", body, *headers))
             assert await client.status() == status
 
-    service.run(gate, fast, scenario)
+    guarded.run(gate, fast, scenario)
 
 
 @DOORS
 @pytest.mark.parametrize("scope", KeyScope)
-def test_a_key_of_one_scope_is_good_for_that(service: Service, tmp_path: Path, scope: KeyScope, fast: bool) -> None:
+def test_a_key_of_one_scope_is_good_for_that(guarded: Service, tmp_path: Path, scope: KeyScope, fast: bool) -> None:
     others = [other for other in KeyScope if other is not scope]
     keys = [record("one", KEY, [scope]), record("others", OTHER, others)]
     gate = Gate(KeyRing(write(tmp_path / "keys.json", keys), None))
     mine: list[tuple[str, str]] = []
 
     async def scenario(opened: House) -> None:
-        for method, path, body in service.requests():
+        for method, path, body in guarded.requests():
             one, _, _ = await asked(opened, sent(method, path, body, bearer(KEY)))
             rest, _, answer = await asked(opened, sent(method, path, body, bearer(OTHER)))
             assert 401 not in (one, rest)
@@ -229,18 +230,18 @@ def test_a_key_of_one_scope_is_good_for_that(service: Service, tmp_path: Path, s
                 mine.append((method, path))
                 assert method == "HEAD" or json.loads(answer)["expected"] == scope
 
-    service.run(gate, fast, scenario)
+    guarded.run(gate, fast, scenario)
     assert mine
-    for method, path, _ in service.requests():
+    for method, path, _ in guarded.requests():
         plain = re.sub("^http://localhost", "", path.replace("%61", "a"))
         assert ((method, path) in mine) == (scope_of(method, plain.removesuffix("/") or "/") is scope)
 
 
-def test_scopes_of_operations(service: Service) -> None:
+def test_scopes_of_operations(guarded: Service) -> None:
     """What is asked for what, in words."""
     found = {
         operation["operationId"]: scope_of(method, placed(path, operation))
-        for method, path, operation in operations(service.document)
+        for method, path, operation in operations(guarded.document)
     }
     expected = {"registerGraph": "write", "deleteGraph": "write", "getGraph": "read", "listGraphs": "read"}
     expected |= {"listOps": "read", "getOp": "read", "gradients": "compute", "gradientsOfGraph": "compute"}
@@ -251,28 +252,28 @@ def test_scopes_of_operations(service: Service) -> None:
 
 
 @DOORS
-def test_the_document_shows_what_is_answered(service: Service, tmp_path: Path, fast: bool) -> None:
+def test_the_document_shows_what_is_answered(guarded: Service, tmp_path: Path, fast: bool) -> None:
     """The examples of 401 and 403, which no request without a key could bring about on a server without keys."""
     one = {scope: new_key() for scope in KeyScope}
     keys = [record(scope.value, key, [scope]) for scope, key in one.items()]
     gate = Gate(KeyRing(write(tmp_path / "keys.json", keys), None))
 
     async def scenario(opened: House) -> None:
-        for method, path, operation in operations(service.document):
+        for method, path, operation in operations(guarded.document):
             if operation.get("security") == []:
                 continue
             needed = scope_of(method, path)
             other = KeyScope.READ if needed is not KeyScope.READ else KeyScope.WRITE
             for status, headers in ((401, []), (403, [bearer(one[other])])):
                 _, _, answer = await asked(opened, sent(method, placed(path, operation), b"", *headers))
-                (shown,) = (example for at, _, example in refusals(service.document, operation) if at == str(status))
+                (shown,) = (example for at, _, example in refusals(guarded.document, operation) if at == str(status))
                 assert json.loads(answer) | {"request_id": ""} == shown["value"] | {"request_id": ""}
 
-    service.run(gate, fast, scenario)
+    guarded.run(gate, fast, scenario)
 
 
 @DOORS
-def test_a_page_of_another_origin_sees_why(service: Service, gate: Gate, fast: bool) -> None:
+def test_a_page_of_another_origin_sees_why(guarded: Service, gate: Gate, fast: bool) -> None:
     origin, typed = b"Origin: https://app.example", b"Content-Type: application/json"
     asking = (b"Access-Control-Request-Method: POST", b"Access-Control-Request-Headers: authorization,content-type")
 
@@ -285,11 +286,11 @@ def test_a_page_of_another_origin_sees_why(service: Service, gate: Gate, fast: b
         assert b"access-control-allow-origin: https://app.example" in head
         assert (await asked(opened, sent("POST", "/v1/forward", b"{}", origin, typed, bearer(KEY))))[0] == 422
 
-    service.run(gate, fast, scenario)
+    guarded.run(gate, fast, scenario)
 
 
 @DOORS
-def test_a_rate_holds_over_both_doors(service: Service, tmp_path: Path, fast: bool) -> None:
+def test_a_rate_holds_over_both_doors(guarded: Service, tmp_path: Path, fast: bool) -> None:
     gate = Gate(KeyRing(write(tmp_path / "keys.json", [record("a", KEY, rate="2/h"), record("b", OTHER)]), None))
 
     async def scenario(opened: House) -> None:
@@ -302,18 +303,18 @@ def test_a_rate_holds_over_both_doors(service: Service, tmp_path: Path, fast: bo
             assert 1700 < int(stated) <= 1800
         assert (await asked(opened, sent("POST", "/v1/forward", b"{}", bearer(OTHER))))[0] == 422
 
-    service.run(gate, fast, scenario)
+    guarded.run(gate, fast, scenario)
 
 
 @DOORS
-def test_no_more_than_so_many_at_a_time(service: Service, tmp_path: Path, fast: bool) -> None:
+def test_no_more_than_so_many_at_a_time(guarded: Service, tmp_path: Path, fast: bool) -> None:
     """One that is answered, and one whose client has left, make room."""
     gate = Gate(KeyRing(write(tmp_path / "keys.json", [record("a", KEY, concurrency=2)]), None))
     call = sent("POST", "/v1/forward", b"{}", bearer(KEY))
 
     async def scenario() -> None:
         pool = FakePool(None)
-        routes = service.routes if fast else create_routes(SETTINGS, pool, service.store)
+        routes = guarded.routes if fast else create_routes(SETTINGS, pool, guarded.store)
         async with house(pool, wrap(routes, SETTINGS, gate), settings=SETTINGS, gate=gate) as opened:
             if not fast:
                 without_orders(opened.state)
@@ -347,7 +348,7 @@ def pool_answer() -> Any:
 
 @DOORS
 def test_a_revoked_key_is_refused_on_a_connection_that_is_open(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool
+    guarded: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fast: bool
 ) -> None:
     """Its head is known by then: that it was good once is not remembered."""
     monkeypatch.setattr("service.keys.key_ring.LOOK", 0.0)
@@ -361,17 +362,17 @@ def test_a_revoked_key_is_refused_on_a_connection_that_is_open(
             await client.send(sent("POST", "/v1/forward", b"{}", bearer(KEY)))
             assert await client.status() == status
 
-    service.run(gate, fast, scenario)
+    guarded.run(gate, fast, scenario)
 
 
-def test_the_caller_is_known_behind_both_doors(service: Service, gate: Gate) -> None:
+def test_the_caller_is_known_behind_both_doors(guarded: Service, gate: Gate) -> None:
     for fast in (True, False):
-        pool = service.pool if fast else service.routes.state.service.pool
+        pool = guarded.pool if fast else guarded.routes.state.service.pool
         pool.jobs.clear()
 
         async def scenario(opened: House) -> None:
             for key in (KEY, OTHER):
                 await asked(opened, sent("POST", "/v1/forward", b"{}", bearer(key)))
 
-        service.run(gate, fast, scenario)
+        guarded.run(gate, fast, scenario)
         assert [job.namespace for job in pool.jobs] == ["alice", "bob"]

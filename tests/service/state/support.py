@@ -12,7 +12,7 @@ from service.state.journal import Journal, Loaded
 from service.state.ledger import Tidiness
 from service.state.object_journal import ObjectJournal
 from service.state.objects import Data, Objects
-from service.state.opening import taken
+from service.state.opening import mark, taken
 from service.state.values import AnswerRecord, Commit, GraphWrite, ModelWrite, TensorWrite
 from tests.service.state.memory_objects import MemoryObjects
 
@@ -76,8 +76,6 @@ def value_of(write: TensorWrite) -> float:
 
 def journal(place: Path, tidiness: Tidiness = LAZY) -> ObjectJournal:
     """A journal of a folder, not yet loaded."""
-    from service.state.opening import mark
-
     objects, _ = taken(str(place))
     mark(objects)
     return ObjectJournal(objects, f"the state folder {place}", tidiness)
