@@ -1,4 +1,4 @@
-"""Descriptions of calls: what the routes, the OpenAPI document, the tests and the guide say of each."""
+"""Descriptions of calls, from which routes, the OpenAPI document, tests and the guide are made."""
 
 from __future__ import annotations
 
