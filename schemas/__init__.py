@@ -1,7 +1,6 @@
 """The wire: what a request, an answer and a problem look like, as pydantic validates and documents them.
 
-    scalars → tensor → graph, resident → request, answer → calls
-                                                          catalogue, problem
+    graph → resources → request → answer → calls
     document: all of them as JSON Schema
 
 What may live here: the shape of messages, and their documentation. What may not: NumPy, the engine, HTTP, or any

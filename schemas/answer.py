@@ -1,4 +1,7 @@
-"""What answers have in common. Nothing here is ever validated: the server writes it."""
+"""Answers: fields that they have in common, problems, and the catalogue of ops.
+
+Nothing here is ever validated: the server writes it.
+"""
 
 from __future__ import annotations
 

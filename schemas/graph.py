@@ -1,4 +1,7 @@
-"""A computation graph on the wire: a list of nodes, each referring to earlier ones by index."""
+"""A computation graph on the wire: a list of nodes, each referring to earlier ones by index.
+
+Below it: tensors, and the scalars that all messages are made of.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a server keeps, page by page."""
+"""Listings of resources, page by page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How products and convolutions read float32 operands on a GPU: as a request asks for it, and as an answer tells it."""
+"""Precision: how products and convolutions read float32 operands on a GPU, as asked for and as answered."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong, by RFC 9457, with the fields that say where in a graph."""
+"""Problems (RFC 9457), with the fields that say where in a graph."""
 
 from __future__ import annotations
 

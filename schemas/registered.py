@@ -1,4 +1,4 @@
-"""Graphs that a server keeps, and requests that name one in place of sending it."""
+"""Registered graphs, and requests that name one in place of sending it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What requests have in common. Unknown fields are refused: a misspelt option must not be ignored."""
+"""Fields that requests have in common. Unknown fields are refused: a misspelt option must not be ignored."""
 
 from __future__ import annotations
 

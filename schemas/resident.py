@@ -1,4 +1,4 @@
-"""Tensors that stay with the server, under a name: as a request speaks of them, and as an answer does."""
+"""Resources: tensors, graphs and models that a server keeps, as requests and answers speak of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Descriptions of calls: what the routes, the OpenAPI document, the tests and the guide say of each."""
+"""Descriptions of calls, from which routes, the OpenAPI document, tests and the guide are made."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class Guide:
 class CallDescription:
     """One call, `POST /v1/NAME`. The docstring of a subclass is its text: a summary, then a paragraph.
 
-    A subclass lives in one file under `service.calls`, where discovery finds it, beside its messages in one file under
-    `schemas.calls`. It imports nothing of the engine: the front, which computes nothing, loads it. Its execution stands
-    in the file of the same name under `service.executions`, which only workers load.
+    A subclass lives in one file under `service.calls`, where discovery finds it. Its messages live in a file under
+    `schemas.calls`. It imports nothing of the engine: the front, which computes nothing, loads it. Its execution is a
+    class under `service.executions`, which only workers load.
     """
 
     name: ClassVar[str]

@@ -1,4 +1,4 @@
-"""Calls of all facades, as workers read and answer them."""
+"""Table of the calls of all facades, by which workers read and answer them."""
 
 from __future__ import annotations
 

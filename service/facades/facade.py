@@ -1,15 +1,22 @@
-"""A protocol as a whole: its paths, its calls, and the form of its errors."""
+"""Protocols of others as the front knows them: paths, names of calls, and the form of errors.
+
+A `Facade` is one protocol. The front turns a request to one of its paths into a job for the call of that name, and
+writes errors in the protocol's form. Workers read and answer the request (`service.facades.foreign_call`).
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from service.wire.media import JSON
 
 Header = Callable[[str], str | None]  # the value of a header field, None where there is none
+
+#: statuses that stay in most protocols: who may not, what is not there, and who is to wait
+KEPT_STATUSES: Final = frozenset({401, 403, 404, 405, 408, 413, 415, 421, 429, 431})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +63,8 @@ class Facade(ABC):
 
     @abstractmethod
     def owns(self, path: str) -> bool:
-        """Whether a path belongs to the protocol, be there something or not: errors of it are the protocol's."""
+        """Tell whether a path belongs to the protocol, served or not: its errors have the protocol's form."""
 
     @abstractmethod
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
-        """A problem report of ours in the protocol's form, and its status."""
+        """Return the status and the protocol's form of a problem report of ours."""

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from engine import HostArray, Label, Limits
-from service.executions.computing import admit_answer
 from service.facades.facade import ForeignAnswer
 from service.facades.model import Model
 from service.facades.weighted_sum import WeightedSum
+from service.wire.answers import admit_answer
 from service.wire.message import NO_TENSORS
 from service.wire.node_place import NodePlace
 

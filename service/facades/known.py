@@ -1,4 +1,4 @@
-"""The facades that there are."""
+"""The table of facades, and what routes and paths say of them."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ def foreign_call_of(route: str) -> str | None:
 
 
 def facade_name_of(route: str) -> str:
-    """The facade that a route is of; empty for our own."""
+    """Return the name of a route's facade; empty for our own routes."""
     found = _BY_PATH.get(route)
     return "" if found is None else found[0].name
 
 
 def facades_of(names: Iterable[str]) -> list[Facade]:
-    """Those of these names."""
+    """Return the facades of these names, each once."""
     return [FACADES[name] for name in dict.fromkeys(names)]
 
 
 def owner_of(path: str, facades: Iterable[Facade]) -> Facade | None:
-    """The one of these protocols that a path belongs to, if any."""
+    """Return the facade that a path belongs to, if any."""
     return next((facade for facade in facades if facade.owns(path)), None)

@@ -1,7 +1,9 @@
-"""Between bytes and the engine's terms: JSON, safetensors, tensors, graphs, requests and answers.
+"""The API: descriptions of its calls, and the reading and writing of messages, whatever call they are of.
 
-    media, json_codec → long_lists, familiar, tensors → validation → translate → graph_source → json_reader → request
-                                           node_place ┘          apart ┘          message → binary → answers
+A body becomes JSON (`json_codec`, or `binary` for safetensors), of which a graph that was seen before is not parsed
+again (`json_reader`). What is left is validated (`validation`), and its parts are read as the call asks for them
+(`request`): tensors (`tensors`), graphs (`graphs`), resident tensors (`residents`). The way back is `answers`.
+`templates` shortens both ways for a request that comes again with other numbers. The calls are found in `calls`.
 
-What may live here: the reading and writing of messages, whatever call they are of. What may not: HTTP, execution.
+What may live here: what is said of calls, and messages. What may not: HTTP, execution.
 """

@@ -1,4 +1,4 @@
-"""Answers, from the engine's terms to the fields of the wire: JSON, or safetensors where these were asked for."""
+"""Answers: from the engine's terms to JSON, or to safetensors where these were asked for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import orjson
 
-from engine import HostArray, Label
+from engine import HostArray, Label, OverBudget
 from engine.graph.run_report import RunReport
 from engine.tools.diagnose import Nonfinite
 from service.versions import VERSIONS, installed_version
@@ -49,6 +49,17 @@ class RunStats:
     def after(self, execute_ms: float, report: RunReport) -> RunStats:
         """The same of another run of the plan, which is known then."""
         return replace(self, plan_cached=True, execute_ms=execute_ms, report=report)
+
+
+def admit_answer(count: int, encoding: str, limit: int) -> None:
+    """Refuse an answer that could get too long, before anything is computed."""
+    if count > limit:
+        shorter = ", or for base64" if encoding == "json" else ""
+        raise OverBudget(
+            f"the answer may need {count} bytes, and the limit is {limit}; ask for fewer outputs or gradients{shorter}",
+            expected=f"at most {limit} bytes",
+            got=f"{count} bytes",
+        )
 
 
 def write_answer(answer: dict[str, Any], encoding: str, tensors: Iterable[tuple[Label, HostArray]] = ()) -> AnswerBody:
@@ -103,19 +114,15 @@ def stats_fields(stats: RunStats) -> dict[str, Any]:
         "graph_id": stats.graph_id,
         "opset": stats.opset,
         "dtype": stats.dtype,
-        "versions": _versions(stats.device),
+        "versions": VERSIONS
+        if stats.device == "cpu"
+        else VERSIONS | {"cupy": installed_version("cupy-cuda13x", "cupy-cuda12x", "cupy")},
     }
     if stats.server is not None:
         found["server"] = stats.server
     if stats.pieces is not None:
         found |= {"pieces": stats.pieces, "repeated": stats.repeated}
     return found | ({} if stats.first_nonfinite is None else {"first_nonfinite": _nonfinite(stats.first_nonfinite)})
-
-
-def _versions(device: str) -> dict[str, str]:
-    return (
-        VERSIONS if device == "cpu" else VERSIONS | {"cupy": installed_version("cupy-cuda13x", "cupy-cuda12x", "cupy")}
-    )
 
 
 def _nonfinite(found: Nonfinite) -> dict[str, Any]:

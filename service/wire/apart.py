@@ -1,4 +1,4 @@
-"""The graph of a request apart from the rest of it, found by where its text begins and ends."""
+"""Split a request into its graph and the rest, by the position of the graph's text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _Found = TypeVar("_Found")
 
 
 def take_apart(body: bytes) -> Apart | None:
-    """The two parts of a request in JSON; None where there is no graph to be found, be it that all of it is no JSON."""
+    """Split a request in JSON; None if it has no graph, or is not JSON."""
     request = _decoded(_REQUEST, body)
     graph = None if request is None else request.graph
     if not isinstance(graph, msgspec.Raw):
@@ -64,7 +64,7 @@ class NodeTexts(NamedTuple):
 
 
 def node_texts(graph: bytes) -> NodeTexts | None:
-    """Where the nodes of a graph are, and those of its functions; None where it has none of its own."""
+    """Find the nodes of a graph, and those of its functions; None if the graph has no nodes of its own."""
     found = _decoded(_GRAPH, graph)
     if found is None:
         return None
@@ -73,7 +73,7 @@ def node_texts(graph: bytes) -> NodeTexts | None:
 
 
 def _decoded(decoder: msgspec.json.Decoder[_Found], text: bytes | msgspec.Raw) -> _Found | None:
-    """What a text holds; None where that is something else, or the text is no JSON."""
+    """Decode a text; None if it holds something else, or is not JSON."""
     try:
         return decoder.decode(text)
     except (msgspec.MsgspecError, RecursionError):

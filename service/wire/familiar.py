@@ -32,7 +32,7 @@ _FAMILIAR: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def advice(name: str, fields: Iterable[str]) -> str:
-    """What to do about the field `name` in a message that has these; empty where nothing comes to mind."""
+    """Suggest a field for the unknown field `name` of a message with these; empty if none is near."""
     known = {field: field for field in fields}
     word = name.lower()
     if word == "id" and "operands" in known:

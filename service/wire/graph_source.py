@@ -1,4 +1,4 @@
-"""Graphs as they came, and the programs that they stand for: no text is parsed and checked twice."""
+"""Graphs as they came, and the cache of their programs."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Known(NamedTuple):
 
     @property
     def nbytes(self) -> int:
-        """What keeping both takes, about."""
+        """Estimate the bytes that both take."""
         parts = (self.program, *self.program.functions)
         attrs = (value for part in parts for attrs in part.attrs for value in attrs.values())
         tensors = sum(value.nbytes for value in attrs if isinstance(value, np.ndarray))

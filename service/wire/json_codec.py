@@ -1,4 +1,7 @@
-"""Bytes to JSON values, strictly: no key twice, no NaN, no deep nesting, integers exact."""
+"""Bytes to JSON values, strictly: no key twice, no NaN, no deep nesting, integers exact.
+
+Long lists of numbers in a long body are not parsed to objects, but read chunk by chunk into arrays.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +73,7 @@ def parse_value(body: bytes, max_depth: int, what: str) -> object:
 
 
 def json_kind(value: object) -> str:
-    """What a parsed value is, in the words of JSON."""
+    """Name the JSON type of a parsed value."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     names = {
@@ -84,7 +87,7 @@ def json_kind(value: object) -> str:
 
 
 def elements(array: bytes) -> int:
-    """How many elements a JSON array has, without making them: an upper bound where it is malformed."""
+    """Count the elements of a JSON array without creating them: an upper bound if it is malformed."""
     commas = 0
     for codes, depths in _levels(array, _BRACKETS + b","):
         commas += int(np.count_nonzero((codes == _COMMA) & (depths == 1)))
@@ -117,7 +120,7 @@ def _check_structure(body: bytes, max_depth: int, what: str) -> None:
 
 
 def _has_more_brackets(body: bytes, most: int) -> bool:
-    """Whether more lists and objects begin in a text than this, those in strings included."""
+    """Tell whether a text has more than `most` opening brackets, those in strings included."""
     count = 0
     for start in range(0, len(body), _CHUNK):
         count += body.count(b"[", start, start + _CHUNK) + body.count(b"{", start, start + _CHUNK)

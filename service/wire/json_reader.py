@@ -1,4 +1,8 @@
-"""Requests in JSON: of one whose graph was seen before, only the rest is parsed."""
+"""Requests in JSON: if the graph of a request was seen before, only the rest is parsed.
+
+The text of the graph is found, without parsing it, by where it begins and ends. Its hash is the name under which
+`Programs` has the program.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +75,7 @@ class JsonReader:
 
 
 def _length(nodes: bytes) -> int:
-    """How many nodes the text of a list has; 0 where it is that of something else."""
+    """Count the nodes in the text of a list; 0 if it is not a list."""
     return elements(nodes) if nodes.startswith(b"[") else 0
 
 

@@ -23,11 +23,11 @@ from service.wire.json_codec import BYTES_OF_A_PART, parse_json
 LONG_BODY: Final = 1 << 20
 LONG_LIST: Final = 1 << 18
 #: bytes of a chunk, about: its numbers stay in the processor's caches until they are in the array
-_CHUNK: Final = 1 << 17
+_NUMBERS_CHUNK: Final = 1 << 17
 _OF_NUMBERS: Final = b"0123456789+-.eE, \t\r\n"
 _OF_FRACTIONS: Final = (b".", b"e", b"E")
 #: begins what stands in the place of a list: drawn at each start, so that no request says it
-_STUB: Final = secrets.token_hex(16)
+_LIST_STUB: Final = secrets.token_hex(16)
 
 
 class LongList:
@@ -43,11 +43,11 @@ class LongList:
 
     @property
     def is_whole(self) -> bool:
-        """Whether each is written as a whole number."""
+        """Tell whether every number is written as a whole number."""
         return bool(self.array.dtype == np.int64)
 
     def numbers(self) -> list[int | float]:
-        """All of them, each as it is written: a whole number or not."""
+        """Parse the list again: whole numbers as int, others as float."""
         text, start, stop = self._place
         found: list[int | float] = parse_json(b'{"data":[%b]}' % text[start:stop], 2)["data"]
         return found
@@ -71,7 +71,7 @@ class WithoutLists(NamedTuple):
             numbers = _numbers(body, start, stop)
             if numbers is None:
                 return None
-            stub = f"{_STUB}{len(lists)}"
+            stub = f"{_LIST_STUB}{len(lists)}"
             lists[stub] = LongList(numbers, body, start, stop)
             parts += body[end:start], b'"%b"' % stub.encode()
             end = stop
@@ -88,7 +88,7 @@ class WithoutLists(NamedTuple):
 
 
 def parse_tensors(body: bytes, max_depth: int) -> dict[str, Any]:
-    """As `parse_json`; data of tensors may be a `LongList`."""
+    """Parse JSON like `parse_json`; the data of tensors may be a `LongList`."""
     without = WithoutLists.of(body)
     if without is not None:
         with suppress(Refusal):
@@ -99,7 +99,7 @@ def parse_tensors(body: bytes, max_depth: int) -> dict[str, Any]:
 
 
 def _innermost(body: bytes) -> Iterator[tuple[int, int]]:
-    """Where lists that hold no others begin, and where they end. In strings there may be what looks like one."""
+    """Yield start and end of each innermost list; text inside a string may look like one."""
     before, stop = 0, body.find(b"]")
     while stop >= 0:
         start = body.rfind(b"[", before, stop)
@@ -130,14 +130,14 @@ def _numbers(body: bytes, start: int, stop: int) -> HostArray | None:
 
 def _chunks(body: bytes, start: int, stop: int) -> Iterator[bytes]:
     """The text between, cut at commas."""
-    while (cut := body.find(b",", min(start + _CHUNK, stop), stop)) >= 0:
+    while (cut := body.find(b",", min(start + _NUMBERS_CHUNK, stop), stop)) >= 0:
         yield body[start:cut]
         start = cut + 1
     yield body[start:stop]
 
 
 def _tensors(fields: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """What may be a tensor in a request: all of it, a field, and those in lists of tensors of nodes."""
+    """Yield every object that may be a tensor: the request itself, its fields, and those in lists of feeds."""
     for part in (fields, *fields.values()):
         if type(part) is dict:
             yield part

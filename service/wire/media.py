@@ -18,7 +18,7 @@ SPOKEN: Final = (JSON, SAFETENSORS)
 
 
 def content_kind(stated: str) -> str | None:
-    """What a body of this Content-Type is: JSON, which is the default, or safetensors; None for anything else."""
+    """Map a Content-Type to JSON, the default, or safetensors; None for anything else."""
     kind, _, parameters = stated.partition(";")
     kind = kind.strip().lower()
     if kind in (SAFETENSORS, OCTETS):
@@ -37,13 +37,14 @@ def accepted(accept: str, spoken: Sequence[str]) -> str | None:
     stated = dict(_range(item) for item in accept.split(","))
     if SAFETENSORS not in stated and OCTETS in stated:
         stated[SAFETENSORS] = stated[OCTETS]
-    liked = [(_quality(stated, kind), -i) for i, kind in enumerate(spoken)]
+    ranges = ("application/*", "*/*")
+    liked = [(next((stated[r] for r in (kind, *ranges) if r in stated), 0.0), -i) for i, kind in enumerate(spoken)]
     best, place = max(liked)
     return spoken[-place] if best > 0 else None
 
 
 def takes_gzip(accept_encoding: str) -> bool:
-    """Whether who sends this Accept-Encoding takes gzip, which has to be said (RFC 9110, 12.5.3)."""
+    """Tell whether an Accept-Encoding header allows gzip (RFC 9110, 12.5.3)."""
     stated = dict(_range(item) for item in accept_encoding.split(","))
     return next((stated[coding] for coding in (GZIP, "x-gzip", "*") if coding in stated), 0.0) > 0
 
@@ -54,7 +55,3 @@ def _range(item: str) -> tuple[str, float]:
     with suppress(ValueError):
         return media_range, float(weight)
     return media_range, 0.0
-
-
-def _quality(stated: dict[str, float], kind: str) -> float:
-    return next((stated[r] for r in (kind, "application/*", "*/*") if r in stated), 0.0)

@@ -1,4 +1,4 @@
-"""A request once it is parsed, whatever it came as."""
+"""A request once it is parsed, from JSON or safetensors."""
 
 from __future__ import annotations
 

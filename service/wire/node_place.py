@@ -1,4 +1,4 @@
-"""Where in a request a node of a graph stands, also one of a function; and where a function does."""
+"""Places of a request: a node of the graph or of one of its functions, and a function."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class FunctionPlace(NamedTuple):
 
     @property
     def spoken(self) -> str:
-        """As messages begin with it."""
+        """Name of the place at the start of messages."""
         return f"function {self.function}"
 
     @property
@@ -40,7 +40,7 @@ class NodePlace(NamedTuple):
 
     @property
     def spoken(self) -> str:
-        """As messages begin with it."""
+        """Name of the place at the start of messages."""
         return f"node {self.node}" if self.function is None else f"function {self.function}, node {self.node}"
 
     @property
@@ -51,9 +51,9 @@ class NodePlace(NamedTuple):
         return {"function": self.function, "function_node": self.node}
 
     def kind(self, role: str) -> str:
-        """What tensors of this role are called beside the JSON, without the node."""
+        """Name tensors of this role beside the JSON, without the node."""
         return role if self.function is None else f"functions.{self.function}.{role}"
 
     def tensor_name(self, role: str) -> str:
-        """What the tensor of this role is called."""
+        """Name the tensor of this role beside the JSON."""
         return f"{self.kind(role)}.{self.node}"

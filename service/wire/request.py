@@ -154,7 +154,7 @@ class ParsedRequest:
 
     @cached_property
     def memory_budget(self) -> int | None:
-        """How many bytes it may take at its peak; None where it does not say."""
+        """Limit of the peak in bytes; None if the request states none."""
         budget: int | None = self.number("memory_budget", None, 1, self.reader.limits.bytes, "d")
         return budget
 
@@ -172,7 +172,7 @@ class ParsedRequest:
 
 
 def _length(nodes_of: object) -> int:
-    """How many nodes a graph, or a function, has; 0 where it has no list of them."""
+    """Count the nodes of a graph or a function; 0 if it has no list of nodes."""
     nodes = nodes_of.get("nodes") if isinstance(nodes_of, dict) else None
     return len(nodes) if isinstance(nodes, list) else 0
 

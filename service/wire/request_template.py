@@ -1,6 +1,7 @@
-"""The shape of a request, which decides all but numbers, and the data of its tensors, which are the numbers.
+"""Templates of requests and answers that come again with other numbers.
 
-So are the conditions upon which it keeps tensors: a client that writes one again and again states another each time.
+The shape of a request decides all but numbers; the data of its tensors are the numbers. So are the conditions upon
+which it keeps tensors: a client that writes one again and again states another each time.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class RequestTemplate:
 
     @classmethod
     def of(cls, fields: Mapping[str, Any], names: Sequence[str]) -> Self | None:
-        """What the fields of these names hold; None where one of them is no tensor, or no list of tensors of nodes.
+        """Split the fields of these names; None if one is neither a tensor nor a list of tensors of nodes.
 
         The data and conditions are out of `fields` until they are put back.
         """
@@ -106,7 +107,7 @@ def _parted(
 
 
 def _are_places(places: Any) -> bool:
-    """Whether conditions can be taken out of this."""
+    """Tell whether conditions can be taken out of the entries of `store`."""
     if type(places) is not list or not {dict}.issuperset(map(type, places)):
         return False
     return all(is_condition(place["if_match"]) for place in places if "if_match" in place)

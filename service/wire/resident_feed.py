@@ -1,4 +1,4 @@
-"""Feeds of resident tensors, or of some of their rows."""
+"""Resident tensors in messages: versions that requests read, feeds of them, and results that are stored as them."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def fed_rows(array: HostArray, one: Feed, role: str, i: int) -> HostArray:
 
 
 def rows_from(array: HostArray, start: int, count: int) -> HostArray | None:
-    """So many rows from `start`, as a view; None where there are not as many."""
+    """Return `count` rows from `start`, as a view; None if the tensor has fewer."""
     if not array.ndim or not 0 <= start <= start + count <= array.shape[0]:
         return None
     return array[start : start + count]
 
 
 def is_span(rows: Any) -> bool:
-    """Whether these may be rows: two whole numbers, in order."""
+    """Tell whether this is a span of rows: two whole numbers in order."""
     return type(rows) is list and len(rows) == 2 and all(type(row) is int for row in rows) and 0 <= rows[0] <= rows[1]
 
 

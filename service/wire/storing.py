@@ -1,4 +1,4 @@
-"""`store`: which nodes of a request are kept as resident tensors, and what the answer says of them."""
+"""`store`: nodes of a request whose values are stored as resident tensors, and the answer's report of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Destination:
 
     @property
     def source(self) -> tuple[bool, int]:
-        """What goes there: of equal ones, the same does."""
+        """The value or gradient that goes there; places may share one."""
         return self.is_gradient, self.node
 
 
@@ -76,7 +76,7 @@ class Storing:
 
 
 def sources_of(places: Sequence[Destination]) -> tuple[tuple[bool, int], ...]:
-    """What goes to these places, each once: the values of nodes, then the gradients by some."""
+    """List the sources of these places, each once: values of nodes, then gradients."""
     return tuple(sorted(dict.fromkeys(place.source for place in places), key=itemgetter(0)))
 
 
@@ -101,7 +101,7 @@ def new_etag() -> str:
 
 
 def is_condition(value: object) -> bool:
-    """Whether this may be an `if_match`."""
+    """Tell whether this is a valid `if_match`."""
     return type(value) is str and _CONDITION.fullmatch(value) is not None
 
 

@@ -1,4 +1,4 @@
-"""Answers that differ in their numbers alone: what is the same in all is written once, and numbers are put in."""
+"""Templates of answers: what is the same in all is written once, and numbers are put in."""
 
 from __future__ import annotations
 

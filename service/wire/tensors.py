@@ -63,7 +63,7 @@ def encode(array: HostArray, encoding: str) -> dict[str, Any]:
 
 
 def has_plain_numbers(t: TensorType) -> bool:
-    """Whether the elements are as JSON has them: what `numbers_of` gives is then the array, flat."""
+    """Tell whether JSON has the elements as they are: `numbers_of` then returns the array, flat."""
     return t.dtype.kind not in "bc"
 
 
@@ -76,7 +76,7 @@ def numbers_of(array: HostArray) -> HostArray:
 
 
 def encoded_bytes(types: Sequence[TensorType], encoding: str) -> int:
-    """How long an answer with tensors of these types can get, at most, beside what is the same for every answer.
+    """Bound the bytes of tensors of these types in an answer, without the fields that every answer has.
 
     `encoding` is json, base64 or, for safetensors, binary.
     """
@@ -143,7 +143,7 @@ def _checked(data: object, stated: bool, wanted: TensorType) -> Numbers:
 
 
 def _misfit(elements: list[Any], wanted: TensorType, count: int) -> Refusal:
-    """What is wrong with a list. Rows are told before they are counted as elements."""
+    """Report a malformed list. Nested rows are reported as such, before elements are counted."""
     if list in map(type, elements):
         detail = "has nested lists in data; data is one flat list of numbers, row by row (row-major)"
         return _bad(detail, "a flat list of numbers", "nested lists")

@@ -1,4 +1,7 @@
-"""From graphs on the wire to programs of the engine, and back. The only place that knows both."""
+"""Graphs on the wire: read into programs of the engine, and written back. The only place that knows both.
+
+`Programs` caches programs by the hash of a graph's text, so that no text is parsed and checked twice.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +67,7 @@ class Translator:
     def _statements(
         self, nodes: Sequence[GraphNode], function: int | None, beside: dict[NodePlace, HostArray], faults: Faults
     ) -> list[Statement | None]:
-        """Those that nodes stand for; `faults` says why there is none."""
+        """Read the statements of nodes; None for a node with a fault, which `faults` records."""
         statements: list[Statement | None] = []
         for i, node in enumerate(nodes):
             try:
@@ -113,7 +116,7 @@ class Translator:
 
 
 def _has_no_default(op: Definition, name: str) -> bool:
-    """Whether an empty list is meant: some clients send [] for every list that they leave unset.
+    """Tell whether an empty list is meant: some clients send [] for every list that they leave unset.
 
     Of a 0-d tensor, `pad` and `update_slice` need an empty one.
     """
@@ -144,9 +147,10 @@ def _written_function(own: Sequence[GraphNode], function: Function, encode: Enco
 def _nodes(
     own: Sequence[GraphNode], statements: Sequence[Statement], function: int | None, encode: Encode
 ) -> list[GraphNode]:
+    # A constant without a value in the JSON has it beside: its node is written anew.
     return [
         _renamed(own[i], statement.op.name)
-        if i < len(own) and not _lacks_its_value(own[i], statement)
+        if i < len(own) and not (statement.op.name == "constant" and "value" not in own[i].get("attrs", {}))
         else _node(NodePlace(i, function), statement, encode)
         for i, statement in enumerate(statements)
     ]
@@ -173,11 +177,6 @@ def _is_wide(value: object) -> bool:
     return type(value) is int and not -(2**63) <= value < 2**63
 
 
-def _lacks_its_value(node: GraphNode, statement: Statement) -> bool:
-    """Whether a constant came beside the JSON."""
-    return statement.op.name == "constant" and "value" not in node.get("attrs", {})
-
-
 def _node(at: NodePlace, statement: Statement, encode: Encode) -> GraphNode:
     node = GraphNode(op=statement.op.name)
     if statement.operands:
@@ -201,7 +200,7 @@ def read_array(tensor: Tensor, limits: Limits, place: Location, node: NodePlace 
 
 
 def located(error: EngineError | Refusal, place: Location, node: NodePlace | None) -> Refusal:
-    """What is wrong with a tensor or its type, with the place it stands at."""
+    """Add the place of a tensor to the report of an error in it or its type."""
     refusal = from_engine(error) if isinstance(error, EngineError) else error
     where, fields = (spoken(place), {}) if node is None else (f"{node.spoken}: {spoken(place)}", node.fields)
     detail = f"{where} {refusal.detail}" if refusal.code == "bad_tensor" else f"{where}: {refusal.detail}"

@@ -1,4 +1,4 @@
-"""Parsed JSON against the wire's schemas, and pydantic's findings as a refusal that says where."""
+"""Validation of parsed JSON against the schemas: findings become one refusal that names the place and the node."""
 
 from __future__ import annotations
 
@@ -59,18 +59,16 @@ def _adapter(model: Any) -> TypeAdapter[Any]:
 @cache
 def _parts(model: type) -> Mapping[str, type | None]:
     """The fields of a message, in alphabetical order: the message that stands in each, or in its list, if any."""
-    return {name: _message(hint) for name, hint in sorted(get_type_hints(model).items())}
+    return {
+        name: next((part for part in (hint, *get_args(hint)) if is_typeddict(part)), None)
+        for name, hint in sorted(get_type_hints(model).items())
+    }
 
 
 @cache
 def _inner(model: type) -> Mapping[str, type]:
     """The fields of a message that hold others."""
     return {name: part for name, part in _parts(model).items() if part is not None}
-
-
-def _message(hint: Any) -> type | None:
-    found = (part for part in (hint, *get_args(hint)) if is_typeddict(part))
-    return next(found, None)
 
 
 def _models(model: type, location: Location) -> Iterator[type | None]:
@@ -128,7 +126,7 @@ def _located(expected: str, got: str, sentence: str, code: str, place: Location,
 
 
 def _finding(model: type | None, detail: ErrorDetails, place: Location) -> tuple[str, str, str]:
-    """What was expected, what came, and the sentence."""
+    """Return what was expected, what came, and the sentence."""
     where = spoken(place)
     if detail["type"] == "missing":
         return f"the field {place[-1]}", "nothing", f"{where} is missing, and required"
@@ -143,13 +141,13 @@ def _finding(model: type | None, detail: ErrorDetails, place: Location) -> tuple
 
 
 def _instead_of_null(model: type | None, place: Location) -> str:
-    """What to send for a list that is not set: some clients send null."""
+    """Say what to send in place of null for an unset list."""
     hint = get_type_hints(model, include_extras=True)[str(place[-1])]
     return OR_LEFT_OUT if get_origin(hint) is NotRequired else "an empty list is []"
 
 
 def _sides(detail: ErrorDetails) -> tuple[str, str]:
-    """What was expected, and what came."""
+    """Return what was expected, and what came."""
     value, kind = detail["input"], detail["type"]
     if kind == "literal_error":
         choices = str(detail["ctx"]["expected"]).replace(" or ", ", ").replace("'", "")
@@ -169,7 +167,7 @@ def _unknown_field(model: type, place: Location) -> tuple[str, str, str]:
 
 
 def _in_tensor(models: list[type | None], finding: str) -> bool:
-    """Whether a finding at the last of `models` is about a tensor, and not about a field of that name."""
+    """Tell whether a finding at the last of `models` is about a tensor, and not about a field of that name."""
     if finding == "extra_forbidden":
         return False
     return Tensor in models[:-1] or (models[-1] is Tensor and finding != "missing")

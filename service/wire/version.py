@@ -1,4 +1,4 @@
-"""A resident tensor, as a request reads it."""
+"""A version of a resident tensor, as requests read it."""
 
 from __future__ import annotations
 

@@ -107,9 +107,9 @@ with TestClient(create_app(), base_url="http://localhost") as client:
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project with three files more."""
     copy = copy_tree(tmp_path_factory.mktemp("new_call"))
-    (copy / "schemas/calls/slopes.py").write_text(MESSAGES, encoding="utf-8")
-    (copy / "service/calls/slopes.py").write_text(DESCRIPTION, encoding="utf-8")
-    (copy / "service/executions/slopes.py").write_text(EXECUTION, encoding="utf-8")
+    (copy / "schemas/calls" / "slopes.py").write_text(MESSAGES, encoding="utf-8")
+    (copy / "service/calls" / "slopes.py").write_text(DESCRIPTION, encoding="utf-8")
+    (copy / "service/executions" / "slopes.py").write_text(EXECUTION, encoding="utf-8")
     write_document(copy)
     return copy
 

@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
-from service.facades.facade import Facade, FacadeRoute, ForeignAnswer, Listing
+from service.facades.facade import KEPT_STATUSES, Facade, FacadeRoute, ForeignAnswer, Listing
 from service.versions import VERSIONS
 
-_ROOT: Final = "/v2"
-_MODEL: Final = _ROOT + "/models/{name}"
-_VERSION: Final = _MODEL + "/versions/{version}"
+_V2: Final = "/v2"
+_V2_MODEL: Final = _V2 + "/models/{name}"
+_V2_VERSION: Final = _V2_MODEL + "/versions/{version}"
 #: how many bytes of a body, or of an answer, are JSON; the tensors follow
 LENGTH_HEADER: Final = "Inference-Header-Content-Length"
 #: the paths whose bodies may have bytes behind their JSON
@@ -27,8 +27,6 @@ _SERVER: Final = {
     "version": VERSIONS["gradserve"],
     "extensions": ["binary_tensor_data", "gradserve_gradients"],
 }
-#: statuses that stay: who may not, what is not there, who is to wait, and faults that are not the client's
-_KEPT: Final = frozenset({401, 403, 404, 405, 408, 413, 415, 421, 429, 431})
 
 
 class OpenInference(Facade):
@@ -36,22 +34,22 @@ class OpenInference(Facade):
 
     name = "openinference"
     places: ClassVar = [
-        *(FacadeRoute("GET", path, "openinference.metadata") for path in (_MODEL, _VERSION)),
-        *(FacadeRoute("GET", f"{path}/ready", "openinference.ready") for path in (_MODEL, _VERSION)),
+        *(FacadeRoute("GET", path, "openinference.metadata") for path in (_V2_MODEL, _V2_VERSION)),
+        *(FacadeRoute("GET", f"{path}/ready", "openinference.ready") for path in (_V2_MODEL, _V2_VERSION)),
         *(
             FacadeRoute("POST", f"{path}/infer", "openinference.infer", lambda header: header(LENGTH_HEADER) or "")
-            for path in (_MODEL, _VERSION)
+            for path in (_V2_MODEL, _V2_VERSION)
         ),
     ]
-    listings: ClassVar = [Listing(_ROOT, lambda names: _SERVER)]
-    health: ClassVar = {f"{_ROOT}/health/live": "live", f"{_ROOT}/health/ready": "ready"}
+    listings: ClassVar = [Listing(_V2, lambda names: _SERVER)]
+    health: ClassVar = {f"{_V2}/health/live": "live", f"{_V2}/health/ready": "ready"}
 
     def owns(self, path: str) -> bool:
-        """Whether it begins with its version."""
-        return path == _ROOT or path.startswith(f"{_ROOT}/")
+        """Tell whether a path begins with `/v2`."""
+        return path == _V2 or path.startswith(f"{_V2}/")
 
     def write_error(self, problem: Mapping[str, Any]) -> tuple[int, ForeignAnswer]:
         """`{"error": "…"}`."""
         status: int = problem["status"]
         body = orjson.dumps({"error": problem["detail"]})
-        return status if status in _KEPT or status >= 500 else 400, ForeignAnswer([body])
+        return status if status in KEPT_STATUSES or status >= 500 else 400, ForeignAnswer([body])

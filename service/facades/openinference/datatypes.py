@@ -6,18 +6,15 @@ from collections.abc import Mapping
 from typing import Final
 
 from engine import printable
-from engine.graph.dtypes import ELEMENT_TYPES, ElementType
+from engine.graph.dtypes import ELEMENT_TYPES
 from service.errors import Refusal
 from service.wire.json_codec import json_kind
 
-
-def _datatype(element: ElementType) -> str:
-    return f"FP{8 * element.width}" if element.kind == "floating" else element.name.upper()
-
-
 #: by dtype: complex ones have none; BYTES, BF16 and whole numbers of 16 bits are no dtypes
 DATATYPES: Final[Mapping[str, str]] = {
-    element.name: _datatype(element) for element in ELEMENT_TYPES if element.kind != "complex"
+    element.name: f"FP{8 * element.width}" if element.kind == "floating" else element.name.upper()
+    for element in ELEMENT_TYPES
+    if element.kind != "complex"
 }
 _DTYPES: Final = {datatype: dtype for dtype, datatype in DATATYPES.items()}
 

@@ -1,4 +1,7 @@
-"""An inference: inputs by name, as JSON or as bytes behind it; outputs, and gradients by the inputs, by name."""
+"""Calls of Open Inference: inferences, and metadata of models.
+
+An inference has inputs by name, as JSON or as bytes behind it; outputs, and gradients by the inputs, by name.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +88,7 @@ class Infer(ForeignCall):
     name = "openinference.infer"
 
     def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest:
-        """What is asked; `said` is how long the JSON is, where there are bytes behind it."""
+        """Read an inference; `said` is the length of the JSON if bytes follow it."""
         text, rest = _parts(body, said, limits.json_bytes)
         asked: Mapping[str, Any] = validate(_Inference, _without_nulls(parse_json(text, limits.json_depth)))
         _require_names(asked, model)
@@ -120,7 +123,7 @@ def _length(body: bytes, said: str) -> int:
 
 
 def _without_nulls(asked: dict[str, Any]) -> dict[str, Any]:
-    """What is null is not set, as clients of the protocol write it."""
+    """Drop fields that are null: clients of the protocol write unset fields so."""
     return {
         key: [{k: v for k, v in one.items() if v is not None} if isinstance(one, dict) else one for one in value]
         if isinstance(value, list)
@@ -221,7 +224,7 @@ def _taken(rest: memoryview, size: object, type: TensorType, where: str) -> tupl
 
 
 def _wanted(asked: Mapping[str, Any], model: Model) -> list[_Wanted]:
-    """What is to be answered: all outputs, unless some are named. Raises Refusal."""
+    """List the outputs to answer: all of them, unless some are named. Raises Refusal."""
     parameters = asked.get("parameters", {})
     usual = bool(parameters.get("binary_data_output", False))
     named: Sequence[_Output] = asked.get("outputs") or [_Output(name=port.name) for port in model.outputs]

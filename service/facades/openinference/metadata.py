@@ -1,4 +1,4 @@
-"""What Open Inference tells of a model without running it."""
+"""Metadata and readiness of a model in Open Inference: nothing runs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Metadata(ForeignCall):
     name = "openinference.metadata"
 
     def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
-        """All of it; an extent of -1 is free there, too."""
+        """Answer with the model's metadata; -1 stands for a free extent in this protocol, too."""
         told = {
             "name": model.name,
             "versions": [model.graph_id],

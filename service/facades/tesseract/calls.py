@@ -1,4 +1,4 @@
-"""The calls of Tesseract, read and answered: arrays by the names of a model's inputs and outputs."""
+"""Calls of Tesseract, read and answered: arrays by the names of a model's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Call(ForeignCall):
         cls.name = f"tesseract.{cls.path}"
 
     def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest:
-        """What is asked; `said` is which forms of arrays the answer may have."""
+        """Read a request; `said` is the Accept header, which states the form of arrays."""
         asked = parse_json(body, limits.json_depth)
         known = ("inputs", *self.lists, *self.arrays)
         for field in asked:
@@ -50,7 +50,7 @@ class _Call(ForeignCall):
 
     @abstractmethod
     def asked(self, asked: _Json, model: Model, form: str, limits: Limits) -> OwnRequest:
-        """What a request of the right fields asks of a model. Raises Refusal."""
+        """Translate a request whose fields are of the right kinds. Raises Refusal."""
 
 
 class _Apply(_Call):
@@ -199,7 +199,7 @@ def _check_names(given: _Json, ports: Sequence[Port], field: str) -> None:
 
 
 def _chosen(asked: _Json, field: str, ports: Sequence[Port]) -> list[Port]:
-    """Those inputs or outputs that a field lists, each once. Raises Refusal."""
+    """Return the inputs or outputs that a field lists, each once. Raises Refusal."""
     by_name = {port.name: port for port in ports}
     found: dict[str, Port] = {}
     for i, name in enumerate(asked[field]):

@@ -32,7 +32,7 @@ class Health(ForeignCall):
     name = "tesseract.health"
 
     def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> ForeignAnswer:
-        """It is, or there had been no answer."""
+        """Answer that it is well: a model that does not exist never gets here."""
         return ForeignAnswer([b'{"status":"ok"}'])
 
 
@@ -65,14 +65,14 @@ class Document(ForeignCall):
 
 
 def _schema(ports: Sequence[Port]) -> dict[str, Any]:
+    """Write the schema of inputs or outputs. A free extent is None, as the runtime of Tesseract has it."""
     return {
         "type": "object",
         "properties": {port.name: _ARRAY for port in ports},
         "required": [port.name for port in ports],
-        "differentiable_arrays": {port.name: _array(port) for port in ports if port.is_differentiable},
+        "differentiable_arrays": {
+            port.name: {"shape": [None if extent == FREE else extent for extent in port.shape], "dtype": port.dtype}
+            for port in ports
+            if port.is_differentiable
+        },
     }
-
-
-def _array(port: Port) -> dict[str, Any]:
-    """Shape and dtype; an extent that is free is None, as the runtime of Tesseract has it."""
-    return {"shape": [None if extent == FREE else extent for extent in port.shape], "dtype": port.dtype}

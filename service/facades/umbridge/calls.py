@@ -1,4 +1,4 @@
-"""The calls of UM-Bridge, read and answered: vectors of float64, in the order of a model's inputs and outputs."""
+"""Calls of UM-Bridge, read and answered: vectors of float64, in the order of a model's inputs and outputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from service.errors import Refusal
 from service.facades.facade import ForeignAnswer
 from service.facades.foreign_call import ForeignCall, OwnRequest, ReadLimits, ResultArrays
 from service.facades.model import Model, Port
-from service.facades.umbridge.errors import SUPPORTED
+from service.facades.umbridge import SUPPORTED
 from service.facades.weighted_sum import WeightedSum
 from service.wire.answers import FIELD_BYTES
 from service.wire.json_codec import json_kind, parse_json
@@ -80,7 +80,7 @@ class _Call(ForeignCall):
         return name
 
     def read_request(self, body: bytes, said: str, model: Model, limits: ReadLimits) -> OwnRequest | ForeignAnswer:
-        """What is asked, once it is of the form of the call."""
+        """Validate a request, and translate it."""
         asked: Mapping[str, Any] = validate(self.message, parse_json(body, limits.json_depth))
         if asked.get("config"):
             raise _unsupported("config must be absent or {}: a model of gradserve has no configuration", "config")
@@ -88,7 +88,7 @@ class _Call(ForeignCall):
 
     @abstractmethod
     def asked(self, asked: Mapping[str, Any], model: Model) -> OwnRequest | ForeignAnswer:
-        """What a request of the right form asks of a model. Raises Refusal."""
+        """Translate a valid request into one of ours, or answer it. Raises Refusal."""
 
 
 class _ModelInfo(_Call):
@@ -111,7 +111,7 @@ class _InputSizes(_Call):
     message = _Named
 
     def asked(self, asked: Mapping[str, Any], model: Model) -> ForeignAnswer:
-        """By input."""
+        """Answer with the size of each input."""
         return _written({"inputSizes": _sizes(model, model.inputs)})
 
 
@@ -122,7 +122,7 @@ class _OutputSizes(_Call):
     message = _Named
 
     def asked(self, asked: Mapping[str, Any], model: Model) -> ForeignAnswer:
-        """By output."""
+        """Answer with the size of each output."""
         return _written({"outputSizes": _sizes(model, model.outputs)})
 
 
@@ -191,7 +191,8 @@ class _ApplyHessian(_Call):
         feeds = _feeds(model, asked["input"])
         of = _chosen(asked, "outWrt", model.outputs)
         first, second = (_chosen(asked, name, model.inputs) for name in ("inWrt1", "inWrt2"))
-        vectors = {first.node: _zeros(first), second.node: _tensor(second, asked["vec"], "vec")}
+        zeros = {"dtype": first.dtype, "shape": list(first.shape), "data": [0.0] * first.size}
+        vectors: dict[int, _Tensor] = {first.node: zeros, second.node: _tensor(second, asked["vec"], "vec")}
         fields = {
             "feeds": feeds,
             "wrt": list(vectors),
@@ -223,7 +224,7 @@ def _unsupported(detail: str, field: str | None = None) -> Refusal:
 
 
 def _sizes(model: Model, ports: Sequence[Port]) -> list[int]:
-    """Of these inputs or outputs. Raises Refusal for a model with free extents."""
+    """Return the sizes of inputs or outputs. Raises Refusal for a model with free extents."""
     if model.is_free:
         free = next(port for port in (*model.inputs, *model.outputs) if port.is_free)
         raise _unsupported(
@@ -257,10 +258,6 @@ def _tensor(port: Port, vector: object, where: str) -> _Tensor:
             detail = f"{where}, which is for “{port.name}”, must hold numbers, but has {got} at {i}"
             raise Refusal("invalid_field", detail, expected="a number", got=got)
     return {"dtype": port.dtype, "shape": list(port.shape), "data": vector}
-
-
-def _zeros(port: Port) -> _Tensor:
-    return {"dtype": port.dtype, "shape": list(port.shape), "data": [0.0] * port.size}
 
 
 def _chosen(asked: Mapping[str, Any], field: str, ports: Sequence[Port]) -> Port:

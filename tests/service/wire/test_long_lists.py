@@ -76,7 +76,7 @@ number = st.one_of(finite, st.integers(-(2**70), 2**70).map(str), st.integers(-3
 spaced = st.tuples(st.sampled_from(["", " ", "\n\t"]), number, st.sampled_from(["", "\r"])).map("".join)
 
 
-SHORT = {"LONG_BODY": 0, "LONG_LIST": 6, "_CHUNK": 7, "BYTES_OF_A_PART": 0}
+SHORT = {"LONG_BODY": 0, "LONG_LIST": 6, "_NUMBERS_CHUNK": 7, "BYTES_OF_A_PART": 0}
 LONG = {name: getattr(long_lists, name) for name in SHORT}
 
 
