@@ -26,8 +26,8 @@ def _discover() -> Iterator[Definition]:
     for module_info in pkgutil.walk_packages(__path__, f"{__name__}."):
         module = importlib.import_module(module_info.name)
         for _, cls in inspect.getmembers(module, inspect.isclass):
-            # A class without a name of its own is a base; an internal op is emitted by the rules of its file alone.
-            if issubclass(cls, Definition) and cls.__module__ == module.__name__ and "name" in vars(cls):
-                definition = cls()
-                if not definition.internal:
-                    yield definition
+            # A class without a name of its own is a base. Internal ops are emitted by rules alone: they are not made
+            # here, and may take arguments.
+            named = issubclass(cls, Definition) and cls.__module__ == module.__name__ and "name" in vars(cls)
+            if named and not cls.internal:
+                yield cls()
