@@ -29,6 +29,7 @@ class Betainc(LibraryUfunc):
     """
 
     name = "betainc"
+    section = "betainc"
     operands: ClassVar[tuple[str, ...]] = ("a", "b", "x")
     since = 2
     function = "betainc"

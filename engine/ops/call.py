@@ -29,6 +29,7 @@ class FunctionCall(RunsFunctions):
     """
 
     name = "call"
+    section = "call"
     inlines = True
     attrs: ClassVar[Mapping[str, Attr]] = {
         "body": Attr("function", doc="of the operands"),

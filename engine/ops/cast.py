@@ -24,6 +24,7 @@ class Cast(Op):
     """
 
     name = "cast"
+    section = "cast"
     aliases: ClassVar[Mapping[str, str]] = {"Cast": "born", "astype": "sadl"}
     operands = ("x",)
     dtypes = DTYPES

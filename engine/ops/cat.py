@@ -26,6 +26,7 @@ class Cat(Op):
     """
 
     name = "cat"
+    section = "cat"
     aliases: ClassVar[Mapping[str, str]] = {"CatOp": "born", "Cat": "born, cjc"}
     operands = ("x...",)
     dtypes = DTYPES
@@ -108,6 +109,7 @@ class Stack(Composite):
     """
 
     name = "stack"
+    section = "cat"
     operands = ("x...",)
     dtypes = DTYPES
     attrs = {"axis": Attr("int", 0, "the new axis, counted in the result")}

@@ -28,6 +28,7 @@ class CondNumber(Composite):
     """
 
     name = "cond_number"
+    section = "condition"
     operands = ("x",)
     dtypes = DTYPES
     since = 2
@@ -70,6 +71,7 @@ class MatrixRank(Composite):
     """
 
     name = "matrix_rank"
+    section = "condition"
     operands = ("x",)
     dtypes = DTYPES
     since = 2

@@ -58,6 +58,7 @@ class StructField(Part):
     """
 
     name = "struct_field"
+    section = "containers"
     aliases: ClassVar[Mapping[str, str]] = {"StructField": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
         "field_index": Attr("int", doc="which field, from 0", minimum=0),
@@ -77,6 +78,7 @@ class MapLookup(Part):
     """
 
     name = "map_lookup"
+    section = "containers"
     aliases: ClassVar[Mapping[str, str]] = {"MapLookup": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
         "key_index": Attr("int", doc="which key, from 0, in insertion order", minimum=0),

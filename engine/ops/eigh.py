@@ -89,6 +89,7 @@ class Eigh(Decomposition):
     """
 
     name = "eigh"
+    section = "eigh"
     several = True
     narrows = True
     attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}

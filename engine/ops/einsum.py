@@ -37,6 +37,7 @@ class Einsum(Composite):
     """
 
     name = "einsum"
+    section = "einsum"
     brings_together = True
     operands = ("a", "b...")
     dtypes = DTYPES

@@ -30,6 +30,7 @@ class Embedding(Composite):
     """
 
     name = "embedding"
+    section = "embedding"
     aliases: ClassVar[Mapping[str, str]] = {"EmbeddingOp": "born", "Embedding": "born"}
     operands = ("weight", "indices")
     dtypes = DTYPES
@@ -102,6 +103,7 @@ class OneHot(Op):
     """y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent `classes`. Indices lie in [0, classes)."""
 
     name = "one_hot"
+    section = "embedding"
     operands = ("indices",)
     attrs = {
         "classes": Attr("int", doc="the number of classes", minimum=0),

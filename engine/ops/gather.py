@@ -37,6 +37,7 @@ class Gather(Op):
     """
 
     name = "gather"
+    section = "gather"
     aliases = {"GatherOp": "born", "Gather": "born, cjc"}
     operands = ("x", "index?")
     dtypes = DTYPES
@@ -130,6 +131,7 @@ class ScatterAdd(Op):
     """
 
     name = "scatter_add"
+    section = "gather"
     operands = ("x", "index", "updates")
     dtypes = DTYPES
     attrs = {"axis": _AXIS, "from_end": FROM_END}

@@ -58,6 +58,7 @@ class Input(Leaf):
     """
 
     name = "input"
+    section = "leaves"
     aliases: ClassVar[Mapping[str, str]] = {"Input": "cjc"}
 
 
@@ -68,6 +69,7 @@ class Parameter(Leaf):
     """
 
     name = "parameter"
+    section = "leaves"
     aliases: ClassVar[Mapping[str, str]] = {"Parameter": "cjc"}
 
 
@@ -75,6 +77,7 @@ class Constant(Source):
     """A tensor that is part of the graph: y = value."""
 
     name = "constant"
+    section = "leaves"
     is_captured = False
     attrs: ClassVar[Mapping[str, Attr]] = {"value": Attr("tensor", doc="the tensor")}
     samples: ClassVar[tuple[Sample, ...]] = (
@@ -123,6 +126,7 @@ class Full(Source):
     """
 
     name = "full"
+    section = "leaves"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "shape": Attr("ints", (), "the result's shape", minimum=0),
         "fill": Attr("number", 0.0, "the number", typed_by="dtype"),
@@ -159,6 +163,7 @@ class GetOutput(View):
     """One result of an op that has several: y = x[index]."""
 
     name = "get_output"
+    section = "leaves"
     operands = ("x",)
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"index": Attr("int", doc="which result, from 0", minimum=0)}

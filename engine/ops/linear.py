@@ -47,6 +47,7 @@ class Linear(Dense):
     """
 
     name = "linear"
+    section = "linear"
     operands = ("x", "w", "b?")
     gradient = "with h = g · activation′: dx = h @ wᵀ, dw = xᵀ @ h, db = Σ h over the rows"
     inner = 0
@@ -72,6 +73,7 @@ class MlpLayer(Dense):
     """
 
     name = "mlp_layer"
+    section = "linear"
     aliases = {"MlpLayer": "cjc"}
     operands = ("x", "w", "b")
     dtypes = REALS

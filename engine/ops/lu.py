@@ -39,6 +39,7 @@ class LU(Decomposition):
     """
 
     name = "lu"
+    section = "lu"
     several = True
     gradient = "of x[permutation]: l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ for square matrices; rows put back"
     samples = (

@@ -53,6 +53,7 @@ class NonZero(Composite):
     """
 
     name = "nonzero"
+    section = "masks"
     operands = ("mask",)
     attrs: ClassVar[Mapping[str, Attr]] = {"k": _K}
     dtypes = ("bool",)
@@ -99,6 +100,7 @@ class Compress(Composite):
     """
 
     name = "compress"
+    section = "masks"
     operands = ("x", "mask")
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {

@@ -33,6 +33,7 @@ class MatrixExp(Decomposition):
     """
 
     name = "matrix_exp"
+    section = "matrix_exp"
     gradient = "the upper right block of exp [[xᴴ, g], [0, xᴴ]]"
     samples = (
         Sample(Real(3, 3)),

@@ -57,6 +57,7 @@ class Max(Extremum):
     """y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
 
     name = "max"
+    section = "max_min"
     aliases = {"max": "sadl"}
     function = "max"
     rows = staticmethod(lambda x, count: x.row_max())
@@ -66,6 +67,7 @@ class Min(Extremum):
     """y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
 
     name = "min"
+    section = "max_min"
     aliases = {"min": "sadl"}
     function = "min"
     rows = staticmethod(lambda x, count: x.row_min())
@@ -121,6 +123,7 @@ class ArgMax(ArgExtremum):
     """y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before all."""
 
     name = "argmax"
+    section = "max_min"
     aliases = {"Argmax": "born"}
     function = "argmax"
 
@@ -129,6 +132,7 @@ class ArgMin(ArgExtremum):
     """y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before all."""
 
     name = "argmin"
+    section = "max_min"
     function = "argmin"
 
 

@@ -85,6 +85,7 @@ class PowScalar(WithConstants):
     """
 
     name = "pow_scalar"
+    section = "power"
     aliases = {"PowerScalar": "minima", "power_scalar": "minima"}
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", doc="the exponent")}
@@ -129,6 +130,7 @@ class Pow(Binary):
     """
 
     name = "pow"
+    section = "power"
     aliases = {"power": "sadl", "Pow": "cjc"}
     operands = ("a", "b?")
     attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", None, "the exponent, where there is no operand b")}
@@ -223,6 +225,7 @@ class Square(Unary):
     """y = x²."""
 
     name = "square"
+    section = "power"
     aliases = {"square": "sadl"}
     dtypes = DTYPES
     ufunc = "square"
@@ -240,6 +243,7 @@ class Reciprocal(WithConstants):
     """y = 1 / x; integers give floats, as `div`."""
 
     name = "reciprocal"
+    section = "power"
     dtypes = DTYPES
     samples = (Sample(_POSITIVE), Sample(Real(low=-2, high=-0.5)), Sample(Ints(3, low=1, high=5)))
     gradient = "−g · y²"
@@ -260,6 +264,7 @@ class Sqrt(Unary):
     """
 
     name = "sqrt"
+    section = "power"
     aliases = {"SqrtOp": "born", "Sqrt": "born, cjc"}
     dtypes = DTYPES
     ufunc = "sqrt"
@@ -273,6 +278,7 @@ class Rsqrt(FloatUnary):
     """y = 1 / √x, NaN for x < 0."""
 
     name = "rsqrt"
+    section = "power"
     aliases = {"RsqrtOp": "born", "Rsqrt": "born, cjc"}
     dtypes = DTYPES
     cost = 5

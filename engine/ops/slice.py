@@ -28,6 +28,7 @@ class Slice(View):
     """
 
     name = "slice"
+    section = "slice"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
@@ -110,6 +111,7 @@ class Select(Composite):
     """
 
     name = "select"
+    section = "slice"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
@@ -158,6 +160,7 @@ class Pad(Op):
     """
 
     name = "pad"
+    section = "slice"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {

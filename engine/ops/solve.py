@@ -33,6 +33,7 @@ class Solve(System):
     """
 
     name = "solve"
+    section = "solve"
     is_captured = False
     operands = ("a", "b")
     dtypes = DTYPES
@@ -93,6 +94,7 @@ class Inv(SquareMatrix):
     """
 
     name = "inv"
+    section = "solve"
     is_captured = False
     operands = ("x",)
     dtypes = DTYPES

@@ -38,6 +38,7 @@ class SymmetricFunction(Decomposition):
     """
 
     name = "symmetric_function"
+    section = "symmetric_function"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "function": Attr(
             "string",

@@ -25,6 +25,7 @@ class UpdateSlice(Op):
     """
 
     name = "update_slice"
+    section = "update_slice"
     operands = ("x", "update")
     dtypes = DTYPES
     attrs = {"starts": Attr("ints", doc="first position of the update on each axis")}

@@ -68,15 +68,15 @@ class TestOps:
         ]
 
     @pytest.mark.parametrize(
-        ("doc", "heading"),
+        ("text", "heading"),
         [
             ("Softmax. This file is a complete op.", ("Softmax", "This file is a complete op.")),
             ("Losses: a number for each row.", ("Losses", "Losses: a number for each row.")),
             ("Running\nsums.\n\nMore.", ("Running sums", "")),
         ],
     )
-    def test_a_family_is_called_as_its_file_says(self, doc: str, heading: tuple[str, str]) -> None:
-        assert ops.family(doc) == heading
+    def test_the_heading_of_a_section(self, text: str, heading: tuple[str, str]) -> None:
+        assert ops.heading(text) == heading
 
     def test_a_sample_that_its_op_refuses_is_noticed(self) -> None:
         worker = Worker(Settings(device="cpu"))
