@@ -1,7 +1,7 @@
 """The opset: one class an op, in families. Adding an op is adding a class (or a file) here and nothing else.
 
-What may live here: definitions of ops, found by walking this package. What may not: lists of ops, helpers that
-several families share (`engine.oplib` has them), or anything that knows of graphs as a whole.
+Each family is a package. What may live here: definitions of ops, found by walking this package, and what they compute
+with. What may not: lists of ops, or anything that knows of graphs as a whole.
 """
 
 from __future__ import annotations
