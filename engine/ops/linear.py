@@ -37,7 +37,10 @@ class Dense(Formula):
         if b is not None:
             _check_bias(b.shape, y.shape)
             y = y.with_dtype(promote(y.dtype, b.dtype))
-        return y if activation == "none" else _activated(y, activation)
+        if activation == "none":
+            return y
+        op = _OPS[activation]
+        return op.infer(y, **op.canonical({name: attr.default for name, attr in op.attrs.items()}, y))
 
 
 class Linear(Dense):
@@ -92,11 +95,6 @@ class MlpLayer(Dense):
 
 def _activate(y: Value, activation: str) -> Value:
     return y if activation == "none" else y.builder.emit(y.builder.registry.ops[activation], (y,), {})
-
-
-def _activated(y: TensorType, activation: str) -> ResultTypes:
-    op = _OPS[activation]
-    return op.infer(y, **op.canonical({name: attr.default for name, attr in op.attrs.items()}, y))
 
 
 def _check_matrix(w: TensorType) -> None:

@@ -21,11 +21,6 @@ from engine.oplib.pack import bundled
 _K = Attr("int", doc="how many entries there are to be", minimum=0)
 
 
-def _require_mask(mask: TensorType, operand: int) -> None:
-    if mask.dtype.kind != "b":
-        raise wrong_dtype("mask", operand, ("bool",), mask)
-
-
 def _picked(mask: Value, k: int) -> tuple[Value, Value]:
     """The places of the first k that are true in a mask [n], int64 [k], 0 behind them; and how many there are.
 
@@ -137,7 +132,8 @@ class Compress(Composite):
 
     def infer(self, x: TensorType, mask: TensorType, *, k: int, axis: int, **attrs: Any) -> ResultTypes:
         """k on the axis, and []. Raises DtypeMismatch, ShapeMismatch."""
-        _require_mask(mask, 1)
+        if mask.dtype.kind != "b":
+            raise wrong_dtype("mask", 1, ("bool",), mask)
         require_shape(mask, (x.shape[axis],), 1, "mask", f"one for each entry of axis {axis} of x")
         return x.with_shape(with_extent(x.shape, axis, k)), TensorType((), INT64)
 
