@@ -1,4 +1,4 @@
-"""Products laid where their readers want them: several, with biases or without, as parts of one dense result.
+"""Products and results laid out in memory as their readers want them.
 
 What follows a product in a graph is often its heads moved beside one another, a bias, or a concatenation with others:
 copies, for a library that writes at strides. Of float16 a product adds up, and its bias is added, in float32.

@@ -1,4 +1,4 @@
-"""Parts of all factorizations: square operands, linear systems, and a batch in which one matrix has no answer."""
+"""Parts of all factorizations: square operands, batches taken apart, and adjoints and gaps for gradients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is drawn from a key: an element for each counter, made of the two words that Threefry makes of it."""
+"""Random words by Threefry, from a key and counters: of whole arrays, and an element at a time."""
 
 from __future__ import annotations
 

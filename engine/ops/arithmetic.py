@@ -1,4 +1,4 @@
-"""Arithmetic of two operands. Each gradient is one line a partial derivative."""
+"""Arithmetic: of two operands, with a constant, whole quotients, rounding, signs. A partial derivative is one line."""
 
 from __future__ import annotations
 

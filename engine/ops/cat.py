@@ -1,4 +1,4 @@
-"""Tensors joined: along an axis they have, or along a new one."""
+"""Tensors joined along an axis, cut apart along one, and kept as one tensor of equal parts."""
 
 from __future__ import annotations
 

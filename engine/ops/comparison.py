@@ -1,4 +1,4 @@
-"""Comparisons of two operands. They broadcast as NumPy; the result is bool and carries no gradient."""
+"""Comparisons, logic, and choices between values. They broadcast as NumPy."""
 
 from __future__ import annotations
 

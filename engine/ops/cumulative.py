@@ -1,4 +1,4 @@
-"""Running products, extremes and logarithms of sums. The gradients are runs from the other end."""
+"""Running sums, products, extremes and logarithms of sums. The gradients are runs from the other end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error function and its complement."""
+"""The error function, its complement and its inverse, and the logarithm of the normal distribution function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exponentials and logarithms."""
+"""Exponentials, logarithms, powers and roots."""
 
 from __future__ import annotations
 

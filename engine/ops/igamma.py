@@ -1,4 +1,4 @@
-"""The incomplete gamma functions, regularised: of the gamma distribution, the distribution function and the rest."""
+"""The regularised incomplete gamma and beta functions: distribution functions, with their densities in nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaves: fed ones, constants, and tensors that are described instead of sent."""
+"""Leaves: fed ones, constants, filled tensors and ranges, which are described instead of sent."""
 
 from __future__ import annotations
 

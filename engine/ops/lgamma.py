@@ -1,4 +1,4 @@
-"""The logarithm of the gamma function, and its derivatives of every order."""
+"""Logarithms of the gamma and beta functions with derivatives of every order, and the Hurwitz zeta function."""
 
 from __future__ import annotations
 

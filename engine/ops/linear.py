@@ -1,4 +1,4 @@
-"""Dense layers."""
+"""Dense layers, embeddings and one-hot vectors."""
 
 from __future__ import annotations
 

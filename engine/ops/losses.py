@@ -1,4 +1,4 @@
-"""Losses: a number for each row or element, and what is made of them."""
+"""Losses: a number for each row or element, and what is made of them; the logarithm of softmax."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The LU decomposition."""
+"""The LU decomposition, and determinants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix product."""
+"""Products of matrices, and Einstein summation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exponential of a matrix."""
+"""Exponentials and whole powers of matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pseudoinverses, and least squares."""
+"""Pseudoinverses, least squares, condition and rank."""
 
 from __future__ import annotations
 

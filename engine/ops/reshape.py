@@ -1,4 +1,4 @@
-"""Movement that re-labels axes: reshape, broadcast_to, transpose."""
+"""Movement that re-labels axes: reshape and its spellings, broadcast_to, transpose."""
 
 from __future__ import annotations
 

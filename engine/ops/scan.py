@@ -1,4 +1,4 @@
-"""Loops of a known length."""
+"""Loops of a known length, and a function of each entry."""
 
 from __future__ import annotations
 

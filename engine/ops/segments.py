@@ -1,4 +1,4 @@
-"""The largest, smallest, mean and product of the rows of each segment."""
+"""Reductions of the rows of each segment: sum, mean, product and extremes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A box or a single index cut out of a tensor, and the adjoint: a tensor put into a larger one."""
+"""Boxes and single indices: cut out, put into a larger tensor, read and replaced at computed starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear systems, and the inverse."""
+"""Linear systems: general, triangular, and by the Cholesky decomposition; the inverse."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Order along an axis: stable, as NumPy's, NaN last."""
+"""Order along an axis: sorts, and the largest entries. Stable as NumPy's, NaN last."""
 
 from __future__ import annotations
 

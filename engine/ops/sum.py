@@ -1,4 +1,4 @@
-"""Sums and means."""
+"""Sums, means, products and variance, and the truth of any or of all elements."""
 
 from __future__ import annotations
 

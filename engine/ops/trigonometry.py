@@ -1,4 +1,4 @@
-"""The circular functions and their inverses. Angles are in radians."""
+"""Circular and hyperbolic functions, their inverses, and the cardinal sine. Angles are in radians."""
 
 from __future__ import annotations
 
