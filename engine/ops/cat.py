@@ -48,8 +48,10 @@ class Cat(Op):
         axis = normalise_axis(attrs["axis"], types[0].ndim)
         for i, type in enumerate(types):
             _require_alike(types[0], type, axis, i)
-        if attrs["sizes"]:
-            _check_sizes(attrs["sizes"], [t.shape[axis] for t in types])
+        extents = [t.shape[axis] for t in types]
+        if attrs["sizes"] and list(attrs["sizes"]) != extents:
+            wanted, got = show_shape(attrs["sizes"]), show_shape(extents)
+            raise ShapeMismatch(f"sizes is {wanted}, but the operands have {got} on the axis", expected=wanted, got=got)
         return {"axis": axis, "sizes": None}
 
     def infer(self, *types: TensorType, axis: int, sizes: None) -> ResultTypes:
@@ -94,12 +96,6 @@ def _require_alike(first: TensorType, type: TensorType, axis: int, operand: int)
             expected=f"[{wanted}]",
             got=got,
         )
-
-
-def _check_sizes(stated: Sequence[int], extents: Sequence[int]) -> None:
-    if list(stated) != list(extents):
-        wanted, got = show_shape(stated), show_shape(extents)
-        raise ShapeMismatch(f"sizes is {wanted}, but the operands have {got} on the axis", expected=wanted, got=got)
 
 
 class Stack(Composite):

@@ -41,14 +41,12 @@ class Leaf(Definition):
             wanted, got = dtype.name, fed.dtype.name
             raise DtypeMismatch(f"is declared as {wanted}, but is fed {got}", expected=wanted, got=got)
         declared = () if zero_d else shape
-        if declared is not None and not _fits(declared, fed.shape):
+        if declared is not None and (
+            len(declared) != fed.ndim or any(d not in (-1, s) for d, s in zip(declared, fed.shape, strict=True))
+        ):
             wanted, got = show_shape(declared), show_shape(fed.shape)
             raise ShapeMismatch(f"is declared with shape {wanted}, but is fed shape {got}", expected=wanted, got=got)
         return fed
-
-
-def _fits(declared: Shape, shape: Shape) -> bool:
-    return len(declared) == len(shape) and all(d in (-1, s) for d, s in zip(declared, shape, strict=True))
 
 
 class Input(Leaf):

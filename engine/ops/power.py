@@ -171,7 +171,11 @@ class Pow(Binary):
         if out.dtype.kind == "f":
             xp.power(a, b, out=out, dtype=out.dtype)
         else:
-            _integer_power(run, a, b, out)
+            # The power by |b|, or an exponent as odd as it; 0 in place of a fraction.
+            signed = b.dtype.kind == "i"
+            _whole_power(run, a, b & np.iinfo(b.dtype).max if signed else b, out)
+            if signed:
+                xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Of signed integers: the exponents; |a|; and where there is a fraction, which takes three masks to tell."""
@@ -180,15 +184,6 @@ class Pow(Binary):
             return 0
         assert isinstance(out, TensorType)
         return int(b.nbytes + b.size + a.size + max(a.nbytes, out.size))
-
-
-def _integer_power(run: RunContext, a: Array, b: Array, out: Array) -> None:
-    """The power by |b|, or an exponent as odd as it; 0 in place of a fraction."""
-    signed = b.dtype.kind == "i"
-    exponent = b & np.iinfo(b.dtype).max if signed else b
-    _whole_power(run, a, exponent, out)
-    if signed:
-        run.xp.copyto(out, 0, where=(b < 0) & (run.xp.abs(a) != 1))
 
 
 @DeviceFunction
