@@ -28,6 +28,10 @@ def _discover() -> Iterator[Definition]:
         for _, cls in inspect.getmembers(module, inspect.isclass):
             # A class without a name of its own is a base. Internal ops are emitted by rules alone: they are not made
             # here, and may take arguments.
-            named = issubclass(cls, Definition) and cls.__module__ == module.__name__ and "name" in vars(cls)
-            if named and not cls.internal:
+            if (
+                issubclass(cls, Definition)
+                and cls.__module__ == module.__name__
+                and "name" in vars(cls)
+                and not cls.internal
+            ):
                 yield cls()

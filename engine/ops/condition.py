@@ -1,4 +1,4 @@
-"""What singular values say of a matrix: its condition, and its rank."""
+"""Condition and rank of a matrix, by its singular values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mask picks, as many entries as are stated: where they are, and the entries themselves."""
+"""Entries that a mask picks, as many as are stated: their places, and the entries themselves."""
 
 from __future__ import annotations
 
