@@ -128,9 +128,9 @@ class TestAssembly:
         assert self.turned(f"[a]({link})") == (f"[a]({target})", [])
 
     def test_a_link_to_a_file_leads_to_a_page_that_shows_it(self) -> None:
-        assert self.turned("[a](../../engine/ops/softmax.py)") == (
-            "[a](../source/engine/ops/softmax.py.md)",
-            ["engine/ops/softmax.py"],
+        assert self.turned("[a](../../engine/__init__.py)") == (
+            "[a](../source/engine/__init__.py.md)",
+            ["engine/__init__.py"],
         )
         assert self.turned("[a](../../tests/spec/)") == ("[a](../source/tests/spec.md)", ["tests/spec"])
 
