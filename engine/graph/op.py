@@ -68,6 +68,9 @@ class Definition(ABC):
     """
 
     name: ClassVar[str]
+    #: the section of the documentation that lists it, a key of `engine.ops.sections`; where there is none, the op's
+    #: module is a section, headed by its docstring
+    section: ClassVar[str | None] = None
     #: other systems' spellings → the systems that use them
     aliases: ClassVar[Mapping[str, str]] = NONE
     #: operand names; "b?" may be absent, "x..." stands for one or more, "x...?" for none or more

@@ -1,5 +1,1 @@
-"""Parts that definitions of ops share: bases of families, batching, windows, kernels that NumPy does not have, errors.
-
-What may live here: what several definitions use, and kernels that are more than a method of an op. What may not: an op
-with a name, or an import from `engine.ops`.
-"""
+"""Parts that ops of several families share: shapes of operands, batching, sums, sources."""

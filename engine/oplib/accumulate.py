@@ -1,4 +1,4 @@
-"""Adding up: in which dtype, how many elements, and the quotient that makes a mean of a sum."""
+"""Numerics that several families share: sums in wide dtypes, short rows on the CPU, float16, NaN, finite operands."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def _add_rows(run: RunContext, target: HostArray, index: HostArray, rows: HostAr
     from scipy.sparse import _sparsetools  # noqa: PLC0415 - a tenth of a second, for the graphs that need it
 
     count, width = len(rows), rows[0].size
-    step = _rows_of_chunk(count, width, _is_ready(rows, target.dtype))
+    step = _rows_of_chunk(count, width, rows.dtype == target.dtype and rows.flags.c_contiguous)
     ends, ones, sums = np.arange(step + 1), np.ones(step, target.dtype), target.reshape(-1)
 
     def add(places: HostArray, chunk: HostArray) -> None:
@@ -97,11 +97,6 @@ def add_elements_bytes(index: TensorType) -> int:
 def _rows_of_chunk(count: int, width: int, ready: bool) -> int:
     """How many rows are added at a time, of so many, each of so many elements."""
     return min(count, PICKED_CHUNK if ready else max(1, PICKED_CHUNK // max(1, width)))
-
-
-def _is_ready(rows: HostArray, dtype: np.dtype[Any]) -> bool:
-    """Whether they are added as they lie."""
-    return rows.dtype == dtype and rows.flags.c_contiguous
 
 
 def _dense(values: HostArray, target: HostArray) -> HostArray:

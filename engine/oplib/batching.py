@@ -1,4 +1,4 @@
-"""Alignment for batching rules: mapped operands, which have an extra leading axis, are brought into line."""
+"""Helpers of batching rules: mapped operands brought into line, and several values as one node."""
 
 from __future__ import annotations
 

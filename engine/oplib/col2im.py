@@ -1,8 +1,8 @@
 """The kernel of transposed convolution, the adjoint of `correlate`: products added where the windows lie.
 
-Where windows overlap everywhere, as they mostly do, each element is a sum over the windows that see it: a correlation
-itself. Where they are few and large, that would be mostly zeros, and where the kernel is not finite, zeros would not be
-nothing: each window is then added where it lies.
+Where windows overlap everywhere, as they mostly do, each element is a sum over the windows that see it: a
+correlation itself. Where they are few and large, that would be mostly zeros, and where the kernel is not finite,
+zeros would not be nothing: each window is then added where it lies.
 """
 
 from __future__ import annotations

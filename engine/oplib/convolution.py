@@ -1,4 +1,4 @@
-"""Base of convolution and its adjoint, on any number of spatial axes."""
+"""Convolution, its adjoint, and its gradient by the kernel, on one, two and three spatial axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layout of convolutions: how much of one is laid out at a time, so that it stays in the cache, and in which order.
+"""Kernels of convolution and its adjoint: matrix products on columns of windows, as many as stay in the cache.
 
 Some groups; of these some images, or some rows of one, where windows are many.
 """

@@ -85,7 +85,10 @@ def _polynomial(xp: Namespace, places: Array) -> Array:
     _multiply(xp, x, x, x2)
     _multiply(xp, x2, x, x3)
     _multiply(xp, x3, x3, x6)
-    _add_up(xp, places[:, :, :_POWERS], places[:, :, _POWERS:-1])
+    # The five sums, matrix by matrix, so that none depends on which others are there.
+    parts = places[:, :, :_POWERS], places[:, :, _POWERS:-1]
+    numbers, sums = (part.reshape(*part.shape[:3], -1).view(places.real.dtype) for part in parts)
+    xp.matmul(xp.asarray(_SUMS, dtype=places.real.dtype), numbers, out=sums)
     right, y = x2, x
     _multiply(xp, a, b, right)
     right += c
@@ -95,13 +98,6 @@ def _polynomial(xp: Namespace, places: Array) -> Array:
     y += e
     _add_identity(y, 1.0)
     return y
-
-
-def _add_up(xp: Namespace, powers: Array, sums: Array) -> None:
-    """The five sums, matrix by matrix, so that none depends on which others are there."""
-    real = powers.real.dtype
-    numbers, results = (a.reshape(*a.shape[:3], -1).view(real) for a in (powers, sums))
-    xp.matmul(xp.asarray(_SUMS, dtype=real), numbers, out=results)
 
 
 def _add_identity(x: Array, times: float) -> None:

@@ -1,4 +1,4 @@
-"""Index operands: integers, within the axis, and what they pick."""
+"""Index operands: integers within the axis, also counted from its end, and range checks."""
 
 from __future__ import annotations
 

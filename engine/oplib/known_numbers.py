@@ -1,4 +1,4 @@
-"""What is known of elements before they are computed with; on a card nothing is, since one would wait to hear it."""
+"""Knowledge of elements before they are computed with; on a card there is none, since one would wait for it."""
 
 from __future__ import annotations
 

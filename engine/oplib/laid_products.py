@@ -1,4 +1,4 @@
-"""Products laid where their readers want them: several, with biases or without, as parts of one dense result.
+"""Products and results laid out in memory as their readers want them.
 
 What follows a product in a graph is often its heads moved beside one another, a bias, or a concatenation with others:
 copies, for a library that writes at strides. Of float16 a product adds up, and its bias is added, in float32.
@@ -52,7 +52,8 @@ class LaidProducts(Kernel):
     def forward(self, run: RunContext, *arrays: Array, out: Array, **attrs: Any) -> None:
         """BLAS, and a copy of each product to where it is to lie, unless that is dense."""
         for part, (a, b, *bias) in operands_of(self.parts):
-            to = _part_of(run.xp, out, part)
+            steps = tuple(step * out.itemsize for step in part.strides)
+            to = run.xp.lib.stride_tricks.as_strided(out.reshape(-1)[part.offset :], part.shape, steps)
             product = _multiply(run.xp, arrays[a], arrays[b], to if self._is_in_place(part) else None, out=out)
             for i in bias:
                 product += arrays[i].reshape(-1)
@@ -89,12 +90,6 @@ def operands_of(parts: Sequence[LaidProduct]) -> Iterator[tuple[LaidProduct, tup
         count = 2 + part.has_bias
         yield part, tuple(range(first, first + count))
         first += count
-
-
-def _part_of(xp: Namespace, out: Array, part: LaidProduct) -> Array:
-    """The view of a dense array that a product fills."""
-    steps = tuple(step * out.itemsize for step in part.strides)
-    return xp.lib.stride_tricks.as_strided(out.reshape(-1)[part.offset :], part.shape, steps)
 
 
 def _multiply(xp: Namespace, a: Array, b: Array, to: Array | None, *, out: Array) -> Array:

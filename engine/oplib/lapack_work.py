@@ -1,4 +1,4 @@
-"""What LAPACK works in, by its own word: it is asked where a graph is planned, as it is with a length of −1."""
+"""Workspace of LAPACK, as it states it: it is asked where a graph is planned, as it is with a length of −1."""
 
 from __future__ import annotations
 

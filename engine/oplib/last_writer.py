@@ -1,4 +1,4 @@
-"""Who writes to a place last: the number of the entry, so that the same one stands on every device."""
+"""The last entry that writes to a place: its number, so that the same one stands on every device."""
 
 from __future__ import annotations
 

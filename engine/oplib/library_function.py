@@ -1,7 +1,7 @@
 """Base of the functions that are SciPy's and CuPy's on whole arrays.
 
-"Units" in the docstrings are units in the last place of a float64, on NumPy; on a GPU the functions are CuPy's own, and
-in compiled kernels of float32 they are those of docs/accuracy.md.
+"Units" in the docstrings are units in the last place of a float64, on NumPy; on a GPU the functions are CuPy's own,
+and in compiled kernels of float32 they are those of docs/accuracy.md.
 """
 
 from __future__ import annotations

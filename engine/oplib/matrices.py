@@ -1,4 +1,4 @@
-"""Parts of all factorizations: square operands, linear systems, and a batch in which one matrix has no answer."""
+"""Parts of all factorizations: square operands, batches taken apart, and adjoints and gaps for gradients."""
 
 from __future__ import annotations
 
@@ -163,14 +163,12 @@ def _answer(compute: Callable[..., Array], operands: Sequence[Array], out: Array
         if math.prod(out.shape[:-2]) == 1:
             out.fill(np.nan)
             return
-        for part in _parts(len(out)):
+        # Eighths: where all are refused, fewer calls are in vain than with halves.
+        count = len(out)
+        size = max(count // 8, 1)
+        parts: Sequence[Any] = [slice(i, i + size) for i in range(0, count, size)] if count > 1 else [0]
+        for part in parts:
             _answer(compute, [x[part] for x in operands], out[part])
-
-
-def _parts(count: int) -> Sequence[Any]:
-    """Eighths: where all are refused, fewer calls are in vain than with halves."""
-    size = max(count // 8, 1)
-    return [slice(i, i + size) for i in range(0, count, size)] if count > 1 else [0]
 
 
 def square(x: TensorType, name: str = "x") -> TensorType:

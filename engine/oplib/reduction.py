@@ -1,4 +1,4 @@
-"""Base of the reductions: `axes` and `keepdims`, their shapes, their batching, and g brought back to x's shape."""
+"""Base of the reductions: `axes` and `keepdims`, shapes, batching, and formulas for a row of elements."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The adjoint of a correlation with a stride, as correlations without one.
 
-Of the elements that windows lie over, those at the same distance from the stride's grid are seen by the same taps. So
-they are a correlation of the windows' values with these taps, turned round; each such class is one by itself.
+Of the elements that windows lie over, those at the same distance from the stride's grid are seen by the same taps.
+So they are a correlation of the windows' values with these taps, turned round; each such class is one by itself.
 """
 
 from __future__ import annotations

@@ -44,7 +44,10 @@ def _running_sums(run: RunContext, x: HostArray, out: HostArray, axis: int) -> N
         else:
             _along_rows(run, rows, out.reshape(rows.shape))
     elif extent and x.size >= LEAST_SLICE * extent and behind >= _WIDTH:
-        _slice_by_slice(run, np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0))
+        x, out = np.moveaxis(x, axis, 0), np.moveaxis(out, axis, 0)
+        out[0] = x[0]
+        for i in run.through(range(1, len(x))):
+            np.add(out[i - 1], x[i], out=out[i])
     else:
         np.cumsum(x, axis=axis, dtype=out.dtype, out=out)
 
@@ -56,12 +59,6 @@ def running_bytes(x: TensorType, dtype: DType, axis: int) -> int:
         return 0
     chunk = min(x.size, max(1, _CHUNK // extent) * extent)
     return dtype.itemsize * (chunk + chunk // _WIDTH)
-
-
-def _slice_by_slice(run: RunContext, x: HostArray, out: HostArray) -> None:
-    out[0] = x[0]
-    for i in run.through(range(1, len(x))):
-        np.add(out[i - 1], x[i], out=out[i])
 
 
 def _along_rows(run: RunContext, x: HostArray, out: HostArray) -> None:

@@ -1,4 +1,4 @@
-"""Base of the ops that compute attention a tile at a time."""
+"""Attention a tile of scores at a time: what it means, its kernel, and the way back."""
 
 from __future__ import annotations
 

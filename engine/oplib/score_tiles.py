@@ -72,7 +72,8 @@ class Tiling(NamedTuple):
 
     def _groups(self) -> Iterator[tuple[int | slice, ...]]:
         """Indices of matrices, those of a group neighbours along the longest axis."""
-        counts, longest = list(self.lead), _longest(self.lead)
+        counts = list(self.lead)
+        longest = max(range(len(counts)), key=counts.__getitem__, default=0)
         if counts:
             counts[longest] = -(-counts[longest] // self.group)
         for index in np.ndindex(*counts):
@@ -80,10 +81,6 @@ class Tiling(NamedTuple):
             if lead:
                 lead[longest] = slice(index[longest] * self.group, (index[longest] + 1) * self.group)
             yield tuple(lead)
-
-
-def _longest(lead: Shape) -> int:
-    return max(range(len(lead)), key=lead.__getitem__, default=0)
 
 
 def tiling(lead: Shape, queries: int, keys: int, itemsize: int, *, together: int, whole_rows: bool) -> Tiling:

@@ -37,7 +37,7 @@ def _by_ranges(_: RunContext, ufunc: str, x: HostArray, segment_ids: HostArray, 
         return
     order = np.argsort(segment_ids, kind="stable")
     starts, places = _runs(segment_ids[order])
-    rows = _in_order(x, order, out.dtype)
+    rows = x[order].astype(out.dtype, copy=False)
     del order
     out[places] = getattr(np, ufunc).reduceat(rows, starts, axis=0)
 
@@ -46,10 +46,6 @@ def _runs(ids: HostArray) -> tuple[HostArray, HostArray]:
     """Where another id begins, and which that is."""
     starts = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))
     return starts, ids[starts]
-
-
-def _in_order(x: HostArray, order: HostArray, dtype: DType) -> HostArray:
-    return x[order].astype(dtype, copy=False)
 
 
 def segment_bytes(out: TensorType, dtype: DType, x: TensorType, segment_ids: TensorType) -> int:

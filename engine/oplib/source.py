@@ -1,4 +1,4 @@
-"""Base of the ops without operands, and which numbers an attribute of theirs may be."""
+"""Base of the ops without operands, and the numbers that their attributes may be."""
 
 from __future__ import annotations
 

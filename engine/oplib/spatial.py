@@ -1,4 +1,4 @@
-"""Checks of the operands and attributes of convolutions and pools, and what they say where these do not hold."""
+"""Checks of the operands and attributes of convolutions and pools, with their error messages."""
 
 from __future__ import annotations
 

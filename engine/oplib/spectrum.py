@@ -1,8 +1,8 @@
-"""What gradients of eigenvectors and singular vectors are written with: adjoints, and gaps that may be 0.
+"""Parts of the gradients of eigenvectors and singular vectors: adjoints, and gaps that may be 0.
 
-Vectors of equal values are not told apart by the matrix, and the gradient of a function that depends on which they are
-does not exist. Nobody can know from a cotangent whether the function does, once rounding has split the values: so
-pairs that are closer than 16 n ε ‖x‖ are taken for equal, and what then is, is the caller's word.
+Vectors of equal values are not told apart by the matrix, and the gradient of a function that depends on which they
+are does not exist. Nobody can know from a cotangent whether the function does, once rounding has split the values:
+so pairs that are closer than 16 n ε ‖x‖ are taken for equal, and what then is, is the caller's word.
 """
 
 from __future__ import annotations

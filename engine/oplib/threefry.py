@@ -1,4 +1,4 @@
-"""What is drawn from a key: an element for each counter, made of the two words that Threefry makes of it."""
+"""Random words by Threefry, from a key and counters: of whole arrays, and an element at a time."""
 
 from __future__ import annotations
 
@@ -31,16 +31,13 @@ def draw(run: RunContext, keys: Array, out: Array, write_block: Callable[[WordPa
         block = out[row : row + rows, column : column + columns]
         place = run.xp.arange(column, column + block.shape[1], dtype="int64")
         counter = (place >> 32).astype("uint32"), place.astype("uint32")
-        write_block(mixed(_words(keys[row : row + rows, None]), counter), block)
+        key = keys[row : row + rows, None]
+        write_block(mixed((key[..., 0], key[..., 1]), counter), block)
 
 
 def _blocks(n: int, m: int, rows: int, columns: int) -> Iterator[tuple[int, int]]:
     if n and m:
         yield from ((row, column) for row in range(0, n, rows) for column in range(0, m, columns))
-
-
-def _words(pairs: Array) -> WordPair:
-    return pairs[..., 0], pairs[..., 1]
 
 
 @DeviceFunction

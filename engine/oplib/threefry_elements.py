@@ -64,18 +64,16 @@ def folded_elements(keys: Value, numbers: Value) -> Value:
 
 
 def _drawn(op: DrawnElement, keys: Value, shape: Shape, dtype: DType) -> Value:
-    carried = bitcast(keys if dtype == FLOAT32 else _widened(keys), dtype)
+    wide = keys
+    if dtype != FLOAT32:
+        # Words [..., 2] as the lower halves of wider ones, [..., 2, 2].
+        wide = keys.reshape(shape=(*keys.shape, 1)).pad(pad_width=(*[0] * (2 * keys.ndim + 1), 1))
+    carried = bitcast(wide, dtype)
     words = [_word(carried, index, len(shape)) for index in (0, 1)]
     columns = shape[-1] if shape else 1
     # the counters of the first elements of rows, and those within a row: small, but where there is a single row
     rows = _counted(keys, (*shape[:-1], 1)[: len(shape)], columns, dtype)
     return keys.builder.emit(op, (*words, rows, _counted(keys, (columns,) if shape else (), 1, dtype)), {})
-
-
-def _widened(keys: Value) -> Value:
-    """Words [..., 2] as the lower halves of wider ones, [..., 2, 2]."""
-    apart = keys.reshape(shape=(*keys.shape, 1))
-    return apart.pad(pad_width=(*[0] * (2 * keys.ndim + 1), 1))
 
 
 def _word(carried: Value, index: int, ndim: int) -> Value:

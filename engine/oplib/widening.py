@@ -1,7 +1,7 @@
 """float16 in the course of a computation: in float32, and rounded once at its end.
 
-float16 ends at 65,504 and has eleven bits. A rule that doubles, squares or adds up leaves its range where the gradient
-itself does not, and 1 − y is 0 where y has been rounded to 1.
+float16 ends at 65,504 and has eleven bits. A rule that doubles, squares or adds up leaves its range where the
+gradient itself does not, and 1 − y is 0 where y has been rounded to 1.
 """
 
 from __future__ import annotations

@@ -24,6 +24,7 @@ class Relu(Unary):
     """y = max(x, 0). The derivative at 0 is `at_zero`; some systems let the gradient pass there."""
 
     name = "relu"
+    section = "activations"
     aliases = {"ReLUOp": "born", "ReLU": "born, minima", "Relu": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"at_zero": Attr("float", 0.0, "the derivative at 0")}
     dtypes = NUMBERS
@@ -47,6 +48,7 @@ class LeakyRelu(WithConstants):
     """y = x for x > 0, else alpha · x. The derivative at 0 is alpha."""
 
     name = "leaky_relu"
+    section = "activations"
     attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 0.01, "the slope for x ≤ 0")}
     cost = 2
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.25), Sample(Real()), Sample(Ints(3, low=-2, high=3)))
@@ -66,6 +68,7 @@ class Elu(FloatUnary):
     """
 
     name = "elu"
+    section = "activations"
     aliases = {"Elu": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"alpha": Attr("float", 1.0, "−y for x → −∞")}
     samples = (Sample(Real(2, 3)), Sample(Real(2, 3), alpha=0.5), *_SMOOTH[1:])
@@ -102,6 +105,7 @@ class Selu(Activation):
     """
 
     name = "selu"
+    section = "activations"
     aliases = {"Selu": "cjc"}
     gradient = "1.0507… · that of elu"
 
@@ -114,6 +118,7 @@ class Silu(Activation):
     """y = x · sigmoid x; 0 at −∞."""
 
     name = "silu"
+    section = "activations"
     aliases = {"SiLUOp": "born", "SiLU": "born", "Silu": "cjc"}
     gradient = "g · (s + x · s · (1 − s)), s = sigmoid x"
 
@@ -130,6 +135,7 @@ class Gelu(Activation):
     """
 
     name = "gelu"
+    section = "activations"
     aliases = {"Gelu": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
         "approximate": Attr("string", "none", "none: by the error function; tanh: its approximation", ("none", "tanh"))

@@ -40,6 +40,7 @@ class AnyTrue(TruthReduction):
     """y = whether any element over axes is true; a number is true unless it is 0. False over nothing."""
 
     name = "any"
+    section = "any_all"
     function = "any"
 
 
@@ -47,4 +48,5 @@ class AllTrue(TruthReduction):
     """y = whether all elements over axes are true; a number is true unless it is 0. True over nothing."""
 
     name = "all"
+    section = "any_all"
     function = "all"

@@ -23,6 +23,7 @@ class Arange(Source):
     """
 
     name = "arange"
+    section = "arange"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "start": Attr("number", 0.0, "the first number", typed_by="dtype"),
         "stop": Attr("number", doc="the end, not included", typed_by="dtype"),

@@ -1,4 +1,4 @@
-"""Arithmetic of two operands. Each gradient is one line a partial derivative."""
+"""Arithmetic: of two operands, with a constant, whole quotients, rounding, signs. A partial derivative is one line."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Add(Binary):
     """y = a + b, elementwise, broadcasting as NumPy."""
 
     name = "add"
+    section = "arithmetic"
     aliases = {"AddOp": "born", "Add": "born, cjc", "EWiseAdd": "minima"}
     dtypes = DTYPES
     ufunc = "add"
@@ -39,6 +40,7 @@ class Sub(Binary):
     """y = a − b, elementwise, broadcasting as NumPy."""
 
     name = "sub"
+    section = "arithmetic"
     aliases = {"SubOp": "born", "Sub": "born, cjc", "subtract": "sadl"}
     dtypes = DTYPES
     ufunc = "subtract"
@@ -51,6 +53,7 @@ class Mul(Binary):
     """y = a · b, elementwise, broadcasting as NumPy."""
 
     name = "mul"
+    section = "arithmetic"
     aliases = {"MulOp": "born", "Mul": "born, cjc", "EWiseMul": "minima", "multiply": "minima, sadl"}
     dtypes = DTYPES
     ufunc = "multiply"
@@ -64,6 +67,7 @@ class Div(Binary):
     """y = a / b, elementwise, broadcasting as NumPy; integers give floats, x / 0 gives ±inf or NaN."""
 
     name = "div"
+    section = "arithmetic"
     aliases = {"DivOp": "born", "Div": "born, cjc", "EWiseDiv": "minima", "divide": "minima, sadl"}
     dtypes = DTYPES
     ufunc = "divide"
@@ -94,6 +98,7 @@ class Mod(Binary):
     """
 
     name = "mod"
+    section = "arithmetic"
     ufunc = "remainder"
     cost = 20
     gradient = "da = g, db = −g · ⌊a / b⌋"

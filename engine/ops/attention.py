@@ -39,6 +39,7 @@ class Attention(Formula):
     """
 
     name = "attention"
+    section = "attention"
     operands = ("q", "k", "v", "mask?")
     attrs: ClassVar[Mapping[str, Attr]] = {
         "scale": Attr("float", None, "what q kᵀ is multiplied by; absent: 1/√d"),

@@ -34,6 +34,7 @@ class BatchNormGiven(Formula):
     """
 
     name = "batch_norm_given"
+    section = "batch_statistics"
     operands = ("x", "mean", "variance", "weight?", "bias?")
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": FEATURES, "eps": EPS}
@@ -88,6 +89,7 @@ class BatchNormRunning(Composite):
     """
 
     name = "batch_norm_running"
+    section = "batch_statistics"
     operands = ("x", "mean", "variance", "weight?", "bias?")
     since = 2
     several = True

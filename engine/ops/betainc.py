@@ -5,20 +5,10 @@ from __future__ import annotations
 from typing import ClassVar
 
 from engine.bodies.entrywise import entrywise
-from engine.graph.ir import Value
 from engine.graph.sample import Ints, Real, Sample
 from engine.graph.truth import Truth
 from engine.oplib.beta_density import beta_density, slope_by_first
 from engine.oplib.library_function import LibraryUfunc
-
-
-def _by_first(a: Value, b: Value, x: Value) -> Value:
-    return entrywise(slope_by_first, a, b, x, 1.0 - x)
-
-
-def _by_second(a: Value, b: Value, x: Value) -> Value:
-    """The function is 1 less itself, with both shapes exchanged, at 1 − x (DLMF 8.17.4)."""
-    return -entrywise(slope_by_first, b, a, 1.0 - x, x)
 
 
 class Betainc(LibraryUfunc):
@@ -29,6 +19,7 @@ class Betainc(LibraryUfunc):
     """
 
     name = "betainc"
+    section = "betainc"
     operands: ClassVar[tuple[str, ...]] = ("a", "b", "x")
     since = 2
     function = "betainc"
@@ -54,7 +45,8 @@ class Betainc(LibraryUfunc):
         ),
     )
     partials = (
-        lambda y, a, b, x: _by_first(a, b, x),
-        lambda y, a, b, x: _by_second(a, b, x),
+        lambda y, a, b, x: entrywise(slope_by_first, a, b, x, 1.0 - x),
+        # The function is 1 less itself, with both shapes exchanged, at 1 − x (DLMF 8.17.4).
+        lambda y, a, b, x: -entrywise(slope_by_first, b, a, 1.0 - x, x),
         lambda y, a, b, x: beta_density(a, b, x),
     )

@@ -35,6 +35,7 @@ class Betaln(FloatBinary):
     """
 
     name = "betaln"
+    section = "betaln"
     cost = 120
     gradient = "da = g · (digamma(a) − digamma(a + b)), db = g · (digamma(b) − digamma(a + b))"
     samples = (

@@ -1,4 +1,4 @@
-"""A function in the place of a node, perhaps with a derivative of its own, or computed once more on the way back."""
+"""Functions in the place of a node: called, chosen by a condition, and differentiated."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ class FunctionCall(RunsFunctions):
     """
 
     name = "call"
+    section = "call"
     inlines = True
     attrs: ClassVar[Mapping[str, Attr]] = {
         "body": Attr("function", doc="of the operands"),

@@ -1,4 +1,4 @@
-"""A tensor in another dtype."""
+"""Casts, and ops that hand their operand on as it is: for differentiation too, or cut off from it."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ class Cast(Op):
     """
 
     name = "cast"
+    section = "cast"
     aliases: ClassVar[Mapping[str, str]] = {"Cast": "born", "astype": "sadl"}
     operands = ("x",)
     dtypes = DTYPES

@@ -1,4 +1,4 @@
-"""Tensors joined: along an axis they have, or along a new one."""
+"""Tensors joined along an axis, cut apart along one, and kept as one tensor of equal parts."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ class Cat(Op):
     """
 
     name = "cat"
+    section = "cat"
     aliases: ClassVar[Mapping[str, str]] = {"CatOp": "born", "Cat": "born, cjc"}
     operands = ("x...",)
     dtypes = DTYPES
@@ -47,8 +48,10 @@ class Cat(Op):
         axis = normalise_axis(attrs["axis"], types[0].ndim)
         for i, type in enumerate(types):
             _require_alike(types[0], type, axis, i)
-        if attrs["sizes"]:
-            _check_sizes(attrs["sizes"], [t.shape[axis] for t in types])
+        extents = [t.shape[axis] for t in types]
+        if attrs["sizes"] and list(attrs["sizes"]) != extents:
+            wanted, got = show_shape(attrs["sizes"]), show_shape(extents)
+            raise ShapeMismatch(f"sizes is {wanted}, but the operands have {got} on the axis", expected=wanted, got=got)
         return {"axis": axis, "sizes": None}
 
     def infer(self, *types: TensorType, axis: int, sizes: None) -> ResultTypes:
@@ -95,12 +98,6 @@ def _require_alike(first: TensorType, type: TensorType, axis: int, operand: int)
         )
 
 
-def _check_sizes(stated: Sequence[int], extents: Sequence[int]) -> None:
-    if list(stated) != list(extents):
-        wanted, got = show_shape(stated), show_shape(extents)
-        raise ShapeMismatch(f"sizes is {wanted}, but the operands have {got} on the axis", expected=wanted, got=got)
-
-
 class Stack(Composite):
     """y = the operands, all of one shape, one after the other along a new axis; `axis` is its place in the result.
 
@@ -108,6 +105,7 @@ class Stack(Composite):
     """
 
     name = "stack"
+    section = "cat"
     operands = ("x...",)
     dtypes = DTYPES
     attrs = {"axis": Attr("int", 0, "the new axis, counted in the result")}

@@ -26,6 +26,7 @@ class CDist(Formula):
     """
 
     name = "cdist"
+    section = "cdist"
     operands = ("a", "b")
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = {"p": Attr("float", 2.0, "the exponent; positive")}

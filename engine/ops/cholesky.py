@@ -28,6 +28,7 @@ class Cholesky(SquareMatrix):
     """
 
     name = "cholesky"
+    section = "cholesky"
     is_captured = False
     operands = ("x",)
     dtypes = DTYPES

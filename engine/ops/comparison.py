@@ -1,4 +1,4 @@
-"""Comparisons of two operands. They broadcast as NumPy; the result is bool and carries no gradient."""
+"""Comparisons, logic, and choices between values. They broadcast as NumPy."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Equal(Comparison):
     """y = (a = b), elementwise; NaN equals nothing."""
 
     name = "equal"
+    section = "comparison"
     aliases = {"Equal": "born"}
     dtypes = DTYPES
     ufunc = "equal"
@@ -27,6 +28,7 @@ class NotEqual(Comparison):
     """y = (a ≠ b), elementwise; NaN differs from everything."""
 
     name = "not_equal"
+    section = "comparison"
     aliases = {"NotEqual": "born"}
     dtypes = DTYPES
     ufunc = "not_equal"
@@ -37,6 +39,7 @@ class Greater(Comparison):
     """y = (a > b), elementwise; false beside NaN."""
 
     name = "greater"
+    section = "comparison"
     aliases = {"Greater": "born"}
     ufunc = "greater"
 
@@ -45,6 +48,7 @@ class GreaterEqual(Comparison):
     """y = (a ≥ b), elementwise; false beside NaN."""
 
     name = "greater_equal"
+    section = "comparison"
     aliases = {"GreaterEqual": "born"}
     ufunc = "greater_equal"
 
@@ -53,6 +57,7 @@ class Less(Comparison):
     """y = (a < b), elementwise; false beside NaN."""
 
     name = "less"
+    section = "comparison"
     aliases = {"Lower": "born"}
     ufunc = "less"
 
@@ -61,5 +66,6 @@ class LessEqual(Comparison):
     """y = (a ≤ b), elementwise; false beside NaN."""
 
     name = "less_equal"
+    section = "comparison"
     aliases = {"LowerEqual": "born"}
     ufunc = "less_equal"

@@ -29,6 +29,7 @@ class MakeComplex(Binary):
     """
 
     name = "make_complex"
+    section = "complex_parts"
     since = 2
     operands = ("re", "im")
     scalar = staticmethod(lambda re, im: re.pair(im))
@@ -76,6 +77,7 @@ class RealPart(ComplexPart):
     """y = Re x; a real x itself. PyTorch's, JAX's and NumPy's `real`."""
 
     name = "real"
+    section = "complex_parts"
     complex_scalar = staticmethod(lambda x: x.real())
     gradient = "g, with the imaginary part 0"
     truths = (
@@ -105,6 +107,7 @@ class ImaginaryPart(ComplexPart):
     """y = Im x; 0 for a real x. JAX's and NumPy's `imag`; PyTorch's refuses a real x."""
 
     name = "imag"
+    section = "complex_parts"
     complex_scalar = staticmethod(lambda x: x.imag())
     gradient = "i · g"
     truths = (
@@ -134,6 +137,7 @@ class Conj(Unary):
     """y = conj x, the imaginary part negated; a real x itself. PyTorch's, JAX's and NumPy's `conj`."""
 
     name = "conj"
+    section = "complex_parts"
     since = 2
     dtypes = DTYPES
     ufunc = "conjugate"
@@ -169,6 +173,7 @@ class Angle(Unary):
     """
 
     name = "angle"
+    section = "complex_parts"
     complex_scalar = staticmethod(lambda x: x.angle())
     since = 2
     dtypes = DTYPES

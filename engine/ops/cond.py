@@ -30,6 +30,7 @@ class Cond(RunsFunctions):
     """
 
     name = "cond"
+    section = "cond"
     operands = ("predicate", "operands...?")
     attrs: ClassVar[Mapping[str, Attr]] = {
         "then": Attr("function", doc="of the operands behind the predicate, where that holds"),

@@ -1,4 +1,4 @@
-"""What singular values say of a matrix: its condition, and its rank."""
+"""Condition and rank of a matrix, by its singular values."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class CondNumber(Composite):
     """
 
     name = "cond_number"
+    section = "condition"
     operands = ("x",)
     dtypes = DTYPES
     since = 2
@@ -70,6 +71,7 @@ class MatrixRank(Composite):
     """
 
     name = "matrix_rank"
+    section = "condition"
     operands = ("x",)
     dtypes = DTYPES
     since = 2

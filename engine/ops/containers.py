@@ -34,21 +34,18 @@ class Part(Composite):
                 f"attribute {self.index} must be {wanted}, but is {index}", expected=wanted, got=str(index)
             )
         require_axes(x, 1, "to hold parts")
-        _check_divides(x.shape[0], total, self.total)
-        return x.with_shape(with_extent(x.shape, 0, x.shape[0] // total))
+        extent = x.shape[0]
+        if extent % total:
+            wanted = f"a leading extent that {self.total} = {total} divides"
+            raise ShapeMismatch(
+                f"operand 0 (x) must have {wanted}, but has {extent}", operand=0, expected=wanted, got=str(extent)
+            )
+        return x.with_shape(with_extent(x.shape, 0, extent // total))
 
     def compose(self, x: Value, **attrs: int) -> Value:
         """A slice of the leading axis."""
         size = x.shape[0] // attrs[self.total]
         return cut(x, 0, attrs[self.index] * size, (attrs[self.index] + 1) * size)
-
-
-def _check_divides(extent: int, total: int, name: str) -> None:
-    if extent % total:
-        wanted = f"a leading extent that {name} = {total} divides"
-        raise ShapeMismatch(
-            f"operand 0 (x) must have {wanted}, but has {extent}", operand=0, expected=wanted, got=str(extent)
-        )
 
 
 class StructField(Part):
@@ -58,6 +55,7 @@ class StructField(Part):
     """
 
     name = "struct_field"
+    section = "containers"
     aliases: ClassVar[Mapping[str, str]] = {"StructField": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
         "field_index": Attr("int", doc="which field, from 0", minimum=0),
@@ -77,6 +75,7 @@ class MapLookup(Part):
     """
 
     name = "map_lookup"
+    section = "containers"
     aliases: ClassVar[Mapping[str, str]] = {"MapLookup": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
         "key_index": Attr("int", doc="which key, from 0, in insertion order", minimum=0),

@@ -76,6 +76,7 @@ class Conv1D(Composite, Correlation):
     """
 
     name = "conv1d"
+    section = "conv"
     rank = 1
     attrs: ClassVar[Mapping[str, Attr]] = placing(1)
     samples = (
@@ -100,6 +101,7 @@ class Conv2D(Correlation):
     """
 
     name = "conv2d"
+    section = "conv"
     aliases: ClassVar[Mapping[str, str]] = {"Conv2DOp": "born", "Conv2D": "born"}
     rank = 2
     attrs: ClassVar[Mapping[str, Attr]] = placing(2)
@@ -119,6 +121,7 @@ class Conv3D(Correlation):
     """
 
     name = "conv3d"
+    section = "conv"
     rank = 3
     attrs: ClassVar[Mapping[str, Attr]] = placing(3)
     gradient = "dx = conv_transpose3d(g, kernel), d kernel = conv3d(x, g) over images, d bias = g summed"

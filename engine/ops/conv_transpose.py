@@ -95,6 +95,7 @@ class ConvTranspose1D(Composite, TransposedConvolution):
     """
 
     name = "conv_transpose1d"
+    section = "conv_transpose"
     rank = 1
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(1)
@@ -131,6 +132,7 @@ class ConvTranspose2D(TransposedConvolution):
     """
 
     name = "conv_transpose2d"
+    section = "conv_transpose"
     rank = 2
     attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(2)
     gradient = "dx = conv2d(g, kernel), d kernel = conv2d(g, x) over images, d bias = g summed"
@@ -149,6 +151,7 @@ class ConvTranspose3D(TransposedConvolution):
     """
 
     name = "conv_transpose3d"
+    section = "conv_transpose"
     rank = 3
     attrs: ClassVar[Mapping[str, Attr]] = placing_transposed(3)
     gradient = "dx = conv3d(g, kernel), d kernel = conv3d(g, x) over images, d bias = g summed"

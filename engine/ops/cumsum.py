@@ -25,6 +25,7 @@ class CumSum(Running):
     """
 
     name = "cumsum"
+    section = "cumsum"
     dtypes = DTYPES
     attrs = {**Running.attrs, "axis": Attr("int", doc="the axis to add up along")}
     gradient = "g, added up from the end"

@@ -1,4 +1,4 @@
-"""Running products, extremes and logarithms of sums. The gradients are runs from the other end."""
+"""Running sums, products, extremes and logarithms of sums. The gradients are runs from the other end."""
 
 from __future__ import annotations
 
@@ -79,6 +79,7 @@ class CumProd(RunningFloats):
     """
 
     name = "cumprod"
+    section = "cumulative"
     dtypes = DTYPES
     ufunc = "multiply"
     gradient = "(product of those before i) · Σ g[k] · (product of those behind i, to k), over k from i on"
@@ -119,6 +120,7 @@ class CumLogSumExp(RunningFloats):
     """
 
     name = "cumlogsumexp"
+    section = "cumulative"
     ufunc = "logaddexp"
     gradient = "Σ g[k] · exp(x[i] − y[k]) over k from i on"
     samples = (*Running.samples, Sample(Ints(2, 3, high=4), axis=0))
@@ -202,6 +204,7 @@ class CumMax(RunningExtremum):
     """
 
     name = "cummax"
+    section = "cumulative"
     ufunc = "maximum"
     truths = (
         Truth(
@@ -231,6 +234,7 @@ class CumMin(RunningExtremum):
     """
 
     name = "cummin"
+    section = "cumulative"
     ufunc = "minimum"
     truths = (
         Truth(

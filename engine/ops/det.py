@@ -29,6 +29,7 @@ class Det(Decomposition):
     """
 
     name = "det"
+    section = "det"
     gradient = "g · the conjugate cofactors of x: of det(x) x⁻ᵀ where x is regular"
     samples = (
         Sample(Real(3, 3)),

@@ -80,6 +80,7 @@ class Tril(Triangle):
     """y = x on and below a diagonal of the last two axes, 0 above: y[…, i, j] = x[…, i, j] where j − i ≤ offset."""
 
     name = "tril"
+    section = "diag"
     gradient = "tril(g)"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
@@ -95,6 +96,7 @@ class Triu(Triangle):
     """y = x on and above a diagonal of the last two axes, 0 below: y[…, i, j] = x[…, i, j] where j − i ≥ offset."""
 
     name = "triu"
+    section = "diag"
     gradient = "triu(g)"
 
     def forward(self, run: RunContext, x: Array, *, out: Array, offset: int) -> None:
@@ -135,6 +137,7 @@ class Diag(Composite):
     """
 
     name = "diag"
+    section = "diag"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {"offset": OFFSET}

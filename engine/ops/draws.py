@@ -118,6 +118,7 @@ class RandomKey(RandomOp):
     """
 
     name = "random_key"
+    section = "draws"
     operands = ("seed",)
     dtypes = ("int64",)
     samples = (Sample(Ints(low=0, high=2**40)),)
@@ -187,6 +188,7 @@ class RandomSplit(Drawn):
     """
 
     name = "random_split"
+    section = "draws"
     attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many keys", minimum=0)}
     samples = (Sample(Words(2), k=3), Sample(Words(2), k=0))
     truths = (
@@ -222,6 +224,7 @@ class RandomBits(Drawn):
     """
 
     name = "random_bits"
+    section = "draws"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "shape": _SHAPE,
         "dtype": Attr("dtype", UINT32, "the result's dtype", choices=_KEY),
@@ -256,6 +259,7 @@ class RandomUniform(Drawn):
     """
 
     name = "random_uniform"
+    section = "draws"
     attrs: ClassVar[Mapping[str, Attr]] = {"shape": _SHAPE, "dtype": _DTYPE}
     samples = (
         Sample(Words(2), shape=[2, 3], dtype="float64"),
@@ -277,6 +281,7 @@ class RandomPermutation(RandomOp):
     """
 
     name = "random_permutation"
+    section = "draws"
     is_captured = False
     attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="how many numbers", minimum=0)}
     samples = (Sample(Words(2), k=5), Sample(Words(2), k=0))
@@ -325,6 +330,7 @@ class RandomFoldIn(WithKey, RandomOp):
     """
 
     name = "random_fold_in"
+    section = "draws"
     operands = ("key", "number")
     dtypes = others = INTEGERS
     samples = (Sample(Words(2), Ints(low=0, high=9)), Sample(Words(2), Ints(low=-3, high=0)))
@@ -384,6 +390,7 @@ class RandomNormal(RandomFormula):
     """
 
     name = "random_normal"
+    section = "draws"
     truths = _three(-0.18471174528191162, -2.169824560397754, 0.18693555179382582)
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
@@ -399,6 +406,7 @@ class RandomExponential(RandomFormula):
     """
 
     name = "random_exponential"
+    section = "draws"
     truths = _three(0.5563942243855916, 0.015123860720489336, 0.8536549993431988)
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
@@ -413,6 +421,7 @@ class RandomGumbel(RandomFormula):
     """
 
     name = "random_gumbel"
+    section = "draws"
     truths = _three(0.16062720630382138, -1.4348544993307841, 0.5890136500161952)
 
     def compose(self, key: Value, *, shape: Shape, dtype: DType) -> Value:
@@ -428,6 +437,7 @@ class RandomBernoulli(WithKey, Composite):
     """
 
     name = "random_bernoulli"
+    section = "draws"
     operands = ("key", "p")
     since = _SINCE
     others = _FLOATS
@@ -454,6 +464,7 @@ class RandomCategorical(WithKey, Composite):
     """
 
     name = "random_categorical"
+    section = "draws"
     operands = ("key", "logits")
     since = _SINCE
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": Attr("int", -1, "the axis of the categories")}

@@ -1,4 +1,4 @@
-"""Eigenvalues and eigenvectors of symmetric matrices."""
+"""Spectral decompositions: eigenvalues of symmetric matrices, and singular values, with their vectors."""
 
 from __future__ import annotations
 
@@ -89,6 +89,7 @@ class Eigh(Decomposition):
     """
 
     name = "eigh"
+    section = "eigh"
     several = True
     narrows = True
     attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}

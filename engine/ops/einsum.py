@@ -37,6 +37,7 @@ class Einsum(Composite):
     """
 
     name = "einsum"
+    section = "einsum"
     brings_together = True
     operands = ("a", "b...")
     dtypes = DTYPES
@@ -119,15 +120,13 @@ class Factor:
 def _contract_all(factors: list[Factor], output: str) -> Factor:
     """One factor, pair by pair: each time the pair that takes the fewest multiplications."""
     while len(factors) > 1:
-        i, j = min(combinations(range(len(factors)), 2), key=lambda pair: _cost(factors[pair[0]], factors[pair[1]]))
+        extents = [f.extents for f in factors]
+        pairs = combinations(range(len(factors)), 2)
+        i, j = min(pairs, key=lambda pair: math.prod((extents[pair[0]] | extents[pair[1]]).values()))
         rest = [f for k, f in enumerate(factors) if k not in (i, j)]
         kept = set(output).union(*(f.letters for f in rest))
         factors = [*rest, _contract(factors[i], factors[j], kept)]
     return factors[0]
-
-
-def _cost(a: Factor, b: Factor) -> int:
-    return math.prod((a.extents | b.extents).values())
 
 
 def _contract(a: Factor, b: Factor, kept: Set[str]) -> Factor:

@@ -30,6 +30,7 @@ class Embedding(Composite):
     """
 
     name = "embedding"
+    section = "embedding"
     aliases: ClassVar[Mapping[str, str]] = {"EmbeddingOp": "born", "Embedding": "born"}
     operands = ("weight", "indices")
     dtypes = DTYPES
@@ -66,7 +67,13 @@ class Embedding(Composite):
         """The padding row counted from the front. Raises BadAttribute."""
         row, weight = attrs["padding_idx"], types[0]
         require_axes(weight, 1, "to look up rows")
-        return {**attrs, "padding_idx": None if row is None else _row(row, weight.shape[0])}
+        if row is None:
+            return attrs
+        rows = weight.shape[0]
+        if not -rows <= row < rows:
+            wanted = f"in [{-rows}, {rows})"
+            raise BadAttribute(f"attribute padding_idx must lie {wanted}, but is {row}", expected=wanted, got=str(row))
+        return {**attrs, "padding_idx": row % rows}
 
     def infer(self, weight: TensorType, indices: TensorType, **attrs: Any) -> ResultTypes:
         """The rows' shape for each index. Raises DtypeMismatch, ShapeMismatch."""
@@ -91,17 +98,11 @@ class Embedding(Composite):
         return rows.reshape(shape=(*indices.shape, *features))
 
 
-def _row(row: int, rows: int) -> int:
-    if not -rows <= row < rows:
-        wanted = f"in [{-rows}, {rows})"
-        raise BadAttribute(f"attribute padding_idx must lie {wanted}, but is {row}", expected=wanted, got=str(row))
-    return row % rows
-
-
 class OneHot(Op):
     """y[…, c] = 1 where indices[…] = c, else 0; a new last axis of extent `classes`. Indices lie in [0, classes)."""
 
     name = "one_hot"
+    section = "embedding"
     operands = ("indices",)
     attrs = {
         "classes": Attr("int", doc="the number of classes", minimum=0),

@@ -1,4 +1,4 @@
-"""The error function and its complement."""
+"""The error function, its complement and its inverse, and the logarithm of the normal distribution function."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class Erf(FloatUnary):
     """y = erf x = 2/√π ∫₀ˣ exp(−t²) dt, to 2 units in the last place."""
 
     name = "erf"
+    section = "erf"
     cost = 60
     gradient = "g · 2/√π · exp(−x²)"
     scalar = staticmethod(lambda x: x.erf())
@@ -27,6 +28,7 @@ class Erfc(FloatUnary):
     """y = erfc x = 1 − erf x, to 2 units in the last place, also where it is small."""
 
     name = "erfc"
+    section = "erf"
     cost = 60
     gradient = "−g · 2/√π · exp(−x²)"
     scalar = staticmethod(lambda x: x.erfc())

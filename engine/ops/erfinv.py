@@ -16,6 +16,7 @@ class Erfinv(LibraryFunction):
     """y with erf y = x: ±∞ at ±1, NaN beyond. To 2 units."""
 
     name = "erfinv"
+    section = "erfinv"
     function = "erfinv"
     gradient = "g · √π/2 · exp(y²)"
     samples = (
@@ -57,6 +58,7 @@ class LogNdtr(LibraryFunction):
     """
 
     name = "log_ndtr"
+    section = "erfinv"
     function = "log_ndtr"
     gradient = "g · φ(x) / Φ(x), φ the density"
     samples = (

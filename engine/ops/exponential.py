@@ -1,4 +1,4 @@
-"""Exponentials and logarithms."""
+"""Exponentials, logarithms, powers and roots."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ class Exp(Unary):
     """y = eˣ."""
 
     name = "exp"
+    section = "exponential"
     aliases = {"ExpOp": "born, cjc, minima", "Exp": "born, cjc, minima"}
     dtypes = DTYPES
     ufunc = "exp"
@@ -34,6 +35,7 @@ class Expm1(Unary):
     """y = eˣ − 1, accurate near 0."""
 
     name = "expm1"
+    section = "exponential"
     ufunc = "expm1"
     gradient = "g · eˣ"
     # Not y + 1, which has lost eˣ where that is small.
@@ -48,6 +50,7 @@ class Log(Unary):
     """
 
     name = "log"
+    section = "exponential"
     aliases = {"LogOp": "born", "Log": "born, minima", "Ln": "cjc"}
     dtypes = DTYPES
     ufunc = "log"
@@ -60,6 +63,7 @@ class Log1p(Unary):
     """y = ln(1 + x), accurate near 0."""
 
     name = "log1p"
+    section = "exponential"
     ufunc = "log1p"
     samples = (Sample(Real(2, 3, low=-0.5, high=2)), Sample(Real(low=0, high=2)))
     gradient = "g / (1 + x)"
@@ -70,6 +74,7 @@ class Log2(Unary):
     """y = log₂ x: −∞ at 0, NaN for x < 0."""
 
     name = "log2"
+    section = "exponential"
     aliases = {"Log2": "cjc"}
     ufunc = "log2"
     samples = _POSITIVE
@@ -81,6 +86,7 @@ class LogEps(Formula):
     """y = ln(x + eps): finite at 0."""
 
     name = "log_eps"
+    section = "exponential"
     aliases = {"LogWithEpsilonOp": "born", "LogWithEpsilon": "born"}
     operands = ("x",)
     attrs: ClassVar[Mapping[str, Attr]] = {"eps": Attr("float", 1e-5, "what is added to x")}
@@ -117,6 +123,7 @@ class LogAddExp(FloatBinary):
     """y = ln(eᵃ + eᵇ), stable. Where both are −∞, y is −∞ and the gradients are 0; where both are ∞, a half each."""
 
     name = "logaddexp"
+    section = "exponential"
     cost = 20
     gradient = "da = g · sigmoid(a − b), db = g · sigmoid(b − a)"
     scalar = staticmethod(_log_of_sum)

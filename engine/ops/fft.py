@@ -182,6 +182,7 @@ class Fft(CompleteTransform):
     """
 
     name = "fft"
+    section = "fft"
     function = "fftn"
     gradient = "ifft(g) without its division: of a real operand, the real part"
     samples = (
@@ -223,6 +224,7 @@ class InverseFft(CompleteTransform):
     """
 
     name = "ifft"
+    section = "fft"
     function = "ifftn"
     gradient = "fft(g) / n: of a real operand, the real part"
     samples = (
@@ -262,6 +264,7 @@ class RealFft(HalfTransform):
     """
 
     name = "rfft"
+    section = "fft"
     dtypes = Op.dtypes
     gradient = "the real part of ifft(g) without its division, g filled up with zeros"
     samples = (
@@ -314,6 +317,7 @@ class InverseRealFft(HalfTransform):
     """
 
     name = "irfft"
+    section = "fft"
     gradient = "rfft(g) / n, the inner entries twice"
     samples = (
         Sample(Real(3)),

@@ -31,6 +31,7 @@ class FixedPoint(RunsFunctions):
     """
 
     name = "fixed_point"
+    section = "fixed_point"
     operands = ("operands...",)
     attrs: ClassVar[Mapping[str, Attr]] = {
         "body": Attr("function", doc="of consts and x: the next x"),

@@ -22,6 +22,7 @@ class Flip(View):
     """y = x with the order of the entries reversed on `axes`; absent: on all."""
 
     name = "flip"
+    section = "flip"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {"axes": Attr("ints", None, "axes to reverse; absent: all")}
@@ -56,6 +57,7 @@ class Roll(Op):
     """
 
     name = "roll"
+    section = "flip"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
@@ -131,6 +133,7 @@ class Tile(Composite):
     """y = x repeated `repeats` times along each axis. As NumPy: the shorter of shape and repeats is led by ones."""
 
     name = "tile"
+    section = "flip"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {"repeats": Attr("ints", doc="how many times, for each axis", minimum=0)}

@@ -37,6 +37,7 @@ class Gather(Op):
     """
 
     name = "gather"
+    section = "gather"
     aliases = {"GatherOp": "born", "Gather": "born, cjc"}
     operands = ("x", "index?")
     dtypes = DTYPES
@@ -130,6 +131,7 @@ class ScatterAdd(Op):
     """
 
     name = "scatter_add"
+    section = "gather"
     operands = ("x", "index", "updates")
     dtypes = DTYPES
     attrs = {"axis": _AXIS, "from_end": FROM_END}
@@ -239,7 +241,8 @@ def _check_covered(shape: Shape, index: Shape, axis: int, operand: int) -> None:
 @DeviceFunction
 def _read_elements(run: RunContext, x: Array, index: Array, out: Array, axis: int) -> None:
     """out[i, j, …] = x[index[i, j, …], j, …] for axis 0, and alike for the others."""
-    out[...] = _cropped(x, index.shape, axis)[grid(run.xp, index, axis)]
+    cropped = x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(index.shape))]
+    out[...] = cropped[grid(run.xp, index, axis)]
 
 
 @_read_elements.on("cpu")
@@ -252,11 +255,6 @@ def _read_in_memory(run: RunContext, x: HostArray, index: HostArray, out: HostAr
             np.take(memory[first:], places, out=out[where], mode="clip")
     else:
         _read_elements.general(run, x, index, out, axis)
-
-
-def _cropped(x: Array, shape: Shape, axis: int) -> Array:
-    """x cut to `shape` off the axis."""
-    return x[tuple(slice(None) if i == axis else slice(n) for i, n in enumerate(shape))]
 
 
 def _listed(index: Array, axis: int) -> Array:

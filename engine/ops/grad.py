@@ -17,6 +17,7 @@ class Grad(Definition):
     """
 
     name = "grad"
+    section = "grad"
     operands = ("y", "x", "cotangent?")
     dtypes = DTYPES
     gradient = "the gradient is written out as nodes first, and those are differentiated"

@@ -44,6 +44,7 @@ class Identity(PassThrough):
     """y = x, as a node of its own."""
 
     name = "identity"
+    section = "identity"
 
 
 class CopyToDevice(PassThrough):
@@ -53,6 +54,7 @@ class CopyToDevice(PassThrough):
     """
 
     name = "copy_to_device"
+    section = "identity"
     aliases: ClassVar[Mapping[str, str]] = {"copy_to_device": "sadl"}
 
 
@@ -60,5 +62,6 @@ class StopGradient(PassThrough):
     """y = x, and no derivative passes: for differentiation y is a constant."""
 
     name = "stop_gradient"
+    section = "identity"
     gradient = "none: that is its purpose"
     vjp = NoGradient("that is the op's purpose")

@@ -1,4 +1,4 @@
-"""The incomplete gamma functions, regularised: of the gamma distribution, the distribution function and the rest."""
+"""The regularised incomplete gamma and beta functions: distribution functions, with their densities in nodes."""
 
 from __future__ import annotations
 
@@ -72,6 +72,7 @@ class Igamma(IncompleteGamma):
     """
 
     name = "igamma"
+    section = "igamma"
     function = "gammainc"
     gradient = "da = g · ∂P/∂a by an integral; dx = g · xᵃ⁻¹ exp(−x) / Γ(a)"
     truths = (Truth(operands=_AT, value=_P, gradients=(_BY_A, _BY_X), source=_SOURCE),)
@@ -86,6 +87,7 @@ class Igammac(IncompleteGamma):
     """
 
     name = "igammac"
+    section = "igamma"
     function = "gammaincc"
     gradient = "da = −g · ∂P/∂a by an integral; dx = −g · xᵃ⁻¹ exp(−x) / Γ(a)"
     truths = (Truth(operands=_AT, value=_Q, gradients=([-g for g in _BY_A], [-g for g in _BY_X]), source=_SOURCE),)

@@ -34,6 +34,7 @@ class ReadAtIndices(Composite):
     """
 
     name = "index"
+    section = "index"
     operands = ("x", "indices...")
     dtypes = DTYPES
     attrs = _ATTRS
@@ -137,6 +138,7 @@ class IndexAdd(WritesAtIndices):
     """
 
     name = "index_add"
+    section = "index"
     gradient = "dx = g, d updates = index(g, indices); none for indices"
     truths = (
         Truth(
@@ -163,6 +165,7 @@ class IndexSet(WritesAtIndices):
     """
 
     name = "index_set"
+    section = "index"
     gradient = "dx = g, 0 where something was written; d updates = g where they stand, else 0; none for indices"
     truths = (
         Truth(

@@ -1,4 +1,4 @@
-"""Leaves: fed ones, constants, and tensors that are described instead of sent."""
+"""Leaves: fed ones, constants, filled tensors and ranges, which are described instead of sent."""
 
 from __future__ import annotations
 
@@ -41,14 +41,12 @@ class Leaf(Definition):
             wanted, got = dtype.name, fed.dtype.name
             raise DtypeMismatch(f"is declared as {wanted}, but is fed {got}", expected=wanted, got=got)
         declared = () if zero_d else shape
-        if declared is not None and not _fits(declared, fed.shape):
+        if declared is not None and (
+            len(declared) != fed.ndim or any(d not in (-1, s) for d, s in zip(declared, fed.shape, strict=True))
+        ):
             wanted, got = show_shape(declared), show_shape(fed.shape)
             raise ShapeMismatch(f"is declared with shape {wanted}, but is fed shape {got}", expected=wanted, got=got)
         return fed
-
-
-def _fits(declared: Shape, shape: Shape) -> bool:
-    return len(declared) == len(shape) and all(d in (-1, s) for d, s in zip(declared, shape, strict=True))
 
 
 class Input(Leaf):
@@ -58,6 +56,7 @@ class Input(Leaf):
     """
 
     name = "input"
+    section = "leaves"
     aliases: ClassVar[Mapping[str, str]] = {"Input": "cjc"}
 
 
@@ -68,6 +67,7 @@ class Parameter(Leaf):
     """
 
     name = "parameter"
+    section = "leaves"
     aliases: ClassVar[Mapping[str, str]] = {"Parameter": "cjc"}
 
 
@@ -75,6 +75,7 @@ class Constant(Source):
     """A tensor that is part of the graph: y = value."""
 
     name = "constant"
+    section = "leaves"
     is_captured = False
     attrs: ClassVar[Mapping[str, Attr]] = {"value": Attr("tensor", doc="the tensor")}
     samples: ClassVar[tuple[Sample, ...]] = (
@@ -123,6 +124,7 @@ class Full(Source):
     """
 
     name = "full"
+    section = "leaves"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "shape": Attr("ints", (), "the result's shape", minimum=0),
         "fill": Attr("number", 0.0, "the number", typed_by="dtype"),
@@ -159,6 +161,7 @@ class GetOutput(View):
     """One result of an op that has several: y = x[index]."""
 
     name = "get_output"
+    section = "leaves"
     operands = ("x",)
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"index": Attr("int", doc="which result, from 0", minimum=0)}

@@ -1,4 +1,4 @@
-"""The logarithm of the gamma function, and its derivatives of every order."""
+"""Logarithms of the gamma and beta functions with derivatives of every order, and the Hurwitz zeta function."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class Lgamma(LibraryFunction):
     """
 
     name = "lgamma"
+    section = "lgamma"
     function = "lgamma"
     gradient = "g · digamma(x)"
     samples = _SAMPLES
@@ -46,6 +47,7 @@ class Digamma(LibraryFunction):
     """
 
     name = "digamma"
+    section = "lgamma"
     function = "digamma"
     gradient = "g · polygamma(x, order=1)"
     samples = _SAMPLES
@@ -62,6 +64,7 @@ class Polygamma(FloatUnary):
     """
 
     name = "polygamma"
+    section = "lgamma"
     is_captured = False
     attrs: ClassVar[Mapping[str, Attr]] = {
         "order": Attr("int", doc="which derivative of digamma: 0 to 170", minimum=0),

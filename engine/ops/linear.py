@@ -1,4 +1,4 @@
-"""Dense layers."""
+"""Dense layers, embeddings and one-hot vectors."""
 
 from __future__ import annotations
 
@@ -31,13 +31,25 @@ class Dense(Formula):
 
     def infer(self, x: TensorType, w: TensorType, b: TensorType | None = None, *, activation: str) -> ResultTypes:
         """x's shape with the layer's width on the last axis. Raises ShapeMismatch."""
-        _check_matrix(w)
+        if w.ndim != 2:
+            got = show_shape(w.shape)
+            raise ShapeMismatch(
+                f"operand 1 (w) must have 2 axes, but has shape {got}", operand=1, expected="2 axes", got=got
+            )
         _check_inner(x.shape, w.shape, self.inner)
         y = TensorType((*x.shape[:-1], w.shape[1 - self.inner]), promote(x.dtype, w.dtype))
         if b is not None:
-            _check_bias(b.shape, y.shape)
+            paired = zip(reversed(b.shape), reversed(y.shape), strict=False)
+            if b.ndim > y.ndim or any(e not in (1, s) for e, s in paired):
+                wanted, got = f"a shape that broadcasts to {show_shape(y.shape)}", show_shape(b.shape)
+                raise ShapeMismatch(
+                    f"operand 2 (b) must have {wanted}, but has {got}", operand=2, expected=wanted, got=got
+                )
             y = y.with_dtype(promote(y.dtype, b.dtype))
-        return y if activation == "none" else _activated(y, activation)
+        if activation == "none":
+            return y
+        op = _OPS[activation]
+        return op.infer(y, **op.canonical({name: attr.default for name, attr in op.attrs.items()}, y))
 
 
 class Linear(Dense):
@@ -47,6 +59,7 @@ class Linear(Dense):
     """
 
     name = "linear"
+    section = "linear"
     operands = ("x", "w", "b?")
     gradient = "with h = g · activation′: dx = h @ wᵀ, dw = xᵀ @ h, db = Σ h over the rows"
     inner = 0
@@ -72,6 +85,7 @@ class MlpLayer(Dense):
     """
 
     name = "mlp_layer"
+    section = "linear"
     aliases = {"MlpLayer": "cjc"}
     operands = ("x", "w", "b")
     dtypes = REALS
@@ -92,19 +106,6 @@ def _activate(y: Value, activation: str) -> Value:
     return y if activation == "none" else y.builder.emit(y.builder.registry.ops[activation], (y,), {})
 
 
-def _activated(y: TensorType, activation: str) -> ResultTypes:
-    op = _OPS[activation]
-    return op.infer(y, **op.canonical({name: attr.default for name, attr in op.attrs.items()}, y))
-
-
-def _check_matrix(w: TensorType) -> None:
-    if w.ndim != 2:
-        got = show_shape(w.shape)
-        raise ShapeMismatch(
-            f"operand 1 (w) must have 2 axes, but has shape {got}", operand=1, expected="2 axes", got=got
-        )
-
-
 def _check_inner(x: Shape, w: Shape, inner: int) -> None:
     if not x or x[-1] != w[inner]:
         wanted, got = f"extent {w[inner]} on its last axis", show_shape(x)
@@ -114,9 +115,3 @@ def _check_inner(x: Shape, w: Shape, inner: int) -> None:
             expected=wanted,
             got=got,
         )
-
-
-def _check_bias(b: Shape, y: Shape) -> None:
-    if len(b) > len(y) or any(e not in (1, s) for e, s in zip(reversed(b), reversed(y), strict=False)):
-        wanted, got = f"a shape that broadcasts to {show_shape(y)}", show_shape(b)
-        raise ShapeMismatch(f"operand 2 (b) must have {wanted}, but has {got}", operand=2, expected=wanted, got=got)

@@ -28,6 +28,7 @@ class LogSoftmax(Softmax):
     """
 
     name = "log_softmax"
+    section = "log_softmax"
     aliases = {"LogSoftmaxOp": "born, cjc"}
     gradient = "g − exp(y) · Σ g, the sum along the axis"
     rows = staticmethod(lambda x, count: _logarithm(x))

@@ -24,6 +24,7 @@ class LogicalAnd(Connective):
     """y = a and b, elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
 
     name = "logical_and"
+    section = "logic"
     aliases = {"And": "born"}
     ufunc = "logical_and"
 
@@ -32,6 +33,7 @@ class LogicalOr(Connective):
     """y = a or b (or both), elementwise, broadcasting. Numbers are true where they are not 0; NaN is true."""
 
     name = "logical_or"
+    section = "logic"
     aliases = {"Or": "born"}
     ufunc = "logical_or"
 
@@ -40,6 +42,7 @@ class LogicalNot(Predicate, Unary):
     """y = not x, elementwise. Numbers are true where they are not 0; NaN is true."""
 
     name = "logical_not"
+    section = "logic"
     aliases = {"Not": "born"}
     ufunc = "logical_not"
     cost = 1
@@ -50,6 +53,7 @@ class IsFinite(Predicate, Unary):
     """y = whether x is neither infinite nor NaN."""
 
     name = "is_finite"
+    section = "logic"
     dtypes = DTYPES
     ufunc = "isfinite"
     scalar = staticmethod(lambda x: x.abs() < math.inf)

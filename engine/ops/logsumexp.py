@@ -76,6 +76,7 @@ class LogSumExp(Rowwise, Scaled):
     """
 
     name = "logsumexp"
+    section = "logsumexp"
     aliases = {"LogSumExp": "minima", "logsumexp": "minima"}
     gradient = "g · exp(x − y)"
     rows = staticmethod(lambda x, count: _log_of_sum(x))
@@ -112,6 +113,7 @@ class Norm(Scaled):
     """
 
     name = "norm"
+    section = "logsumexp"
     gradient = "g · x / y, and 0 where y = 0"
     empty = 0.0
     temporaries = 3

@@ -1,4 +1,4 @@
-"""Losses: a number for each row or element, and what is made of them."""
+"""Losses: a number for each row or element, and what is made of them; the logarithm of softmax."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ class CrossEntropy(Loss):
     """
 
     name = "cross_entropy"
+    section = "losses"
     aliases: ClassVar[Mapping[str, str]] = {"CrossEntropyOp": "born", "CrossEntropy": "born, cjc"}
     operands = ("logits", "targets")
     dtypes = REALS
@@ -99,6 +100,7 @@ class MSELoss(ElementwiseLoss):
     """loss = (x − y)², elementwise on equal shapes; then the mean."""
 
     name = "mse_loss"
+    section = "losses"
     gradient = "dx = g · 2 (x − y) / n, dy = −dx"
     samples = (
         Sample(Real(2, 3), Real(2, 3)),
@@ -118,6 +120,7 @@ class BCEWithLogits(ElementwiseLoss):
     """
 
     name = "bce_with_logits"
+    section = "losses"
     gradient = "dx = g · (σ(x) − y) / n, dy = −g · x / n"
     samples = (
         Sample(Real(2, 3), Real(2, 3, low=0, high=1)),

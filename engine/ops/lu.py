@@ -1,4 +1,4 @@
-"""The LU decomposition."""
+"""The LU decomposition, and determinants."""
 
 from __future__ import annotations
 
@@ -39,6 +39,7 @@ class LU(Decomposition):
     """
 
     name = "lu"
+    section = "lu"
     several = True
     gradient = "of x[permutation]: l⁻ᴴ (tril(lᴴ ḡl, −1) + triu(ḡu uᴴ)) u⁻ᴴ for square matrices; rows put back"
     samples = (

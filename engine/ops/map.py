@@ -35,6 +35,7 @@ class Map(RunsFunctions):
     """
 
     name = "map"
+    section = "map"
     operands = ("operands...",)
     attrs: ClassVar[Mapping[str, Attr]] = {
         "body": Attr("function", doc="of consts and one entry of each sequence: what is stacked"),

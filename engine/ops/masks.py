@@ -1,4 +1,4 @@
-"""What a mask picks, as many entries as are stated: where they are, and the entries themselves."""
+"""Entries that a mask picks, as many as are stated: their places, and the entries themselves."""
 
 from __future__ import annotations
 
@@ -19,11 +19,6 @@ from engine.oplib.operands import require_axes, require_shape, with_extent
 from engine.oplib.pack import bundled
 
 _K = Attr("int", doc="how many entries there are to be", minimum=0)
-
-
-def _require_mask(mask: TensorType, operand: int) -> None:
-    if mask.dtype.kind != "b":
-        raise wrong_dtype("mask", operand, ("bool",), mask)
 
 
 def _picked(mask: Value, k: int) -> tuple[Value, Value]:
@@ -53,6 +48,7 @@ class NonZero(Composite):
     """
 
     name = "nonzero"
+    section = "masks"
     operands = ("mask",)
     attrs: ClassVar[Mapping[str, Attr]] = {"k": _K}
     dtypes = ("bool",)
@@ -99,6 +95,7 @@ class Compress(Composite):
     """
 
     name = "compress"
+    section = "masks"
     operands = ("x", "mask")
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {
@@ -135,7 +132,8 @@ class Compress(Composite):
 
     def infer(self, x: TensorType, mask: TensorType, *, k: int, axis: int, **attrs: Any) -> ResultTypes:
         """k on the axis, and []. Raises DtypeMismatch, ShapeMismatch."""
-        _require_mask(mask, 1)
+        if mask.dtype.kind != "b":
+            raise wrong_dtype("mask", 1, ("bool",), mask)
         require_shape(mask, (x.shape[axis],), 1, "mask", f"one for each entry of axis {axis} of x")
         return x.with_shape(with_extent(x.shape, axis, k)), TensorType((), INT64)
 

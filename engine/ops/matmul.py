@@ -1,4 +1,4 @@
-"""The matrix product."""
+"""Products of matrices, and Einstein summation."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class MatMul(Op):
     """
 
     name = "matmul"
+    section = "matmul"
     aliases = {"MatMulOp": "born", "MatMul": "born, cjc, minima", "BatchMatMulOp": "born", "BatchMatMul": "born"}
     operands = ("a", "b")
     dtypes = DTYPES

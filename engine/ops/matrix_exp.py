@@ -1,4 +1,4 @@
-"""The exponential of a matrix."""
+"""Exponentials and whole powers of matrices."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class MatrixExp(Decomposition):
     """
 
     name = "matrix_exp"
+    section = "matrix_exp"
     gradient = "the upper right block of exp [[xᴴ, g], [0, xᴴ]]"
     samples = (
         Sample(Real(3, 3)),

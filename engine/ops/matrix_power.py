@@ -26,6 +26,7 @@ class MatrixPower(Composite):
     """
 
     name = "matrix_power"
+    section = "matrix_power"
     operands = ("x",)
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"k": Attr("int", doc="the exponent; may be 0 or negative")}

@@ -12,7 +12,7 @@ from engine.graph.ir import Value
 from engine.graph.op import Array, NoGradient, Op, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Ints, Real, Sample
-from engine.graph.tensor_type import INT64, Shape, Strided, TensorType, normalise_axis, reduced_shape, show_shape
+from engine.graph.tensor_type import INT64, Strided, TensorType, normalise_axis, reduced_shape, show_shape
 from engine.oplib.accumulate import count
 from engine.oplib.extremes import first_extreme, is_chosen
 from engine.oplib.reduction import KEEPDIMS, Reduction, keep
@@ -57,6 +57,7 @@ class Max(Extremum):
     """y = max x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
 
     name = "max"
+    section = "max_min"
     aliases = {"max": "sadl"}
     function = "max"
     rows = staticmethod(lambda x, count: x.row_max())
@@ -66,6 +67,7 @@ class Min(Extremum):
     """y = min x over axes; NaN if one of the elements is. Ties, also of NaN, share the gradient equally."""
 
     name = "min"
+    section = "max_min"
     aliases = {"min": "sadl"}
     function = "min"
     rows = staticmethod(lambda x, count: x.row_min())
@@ -121,6 +123,7 @@ class ArgMax(ArgExtremum):
     """y = position along `axis` of the largest element, int64: the first of equal ones, the first NaN before all."""
 
     name = "argmax"
+    section = "max_min"
     aliases = {"Argmax": "born"}
     function = "argmax"
 
@@ -129,6 +132,7 @@ class ArgMin(ArgExtremum):
     """y = position along `axis` of the smallest element, int64: the first of equal ones, the first NaN before all."""
 
     name = "argmin"
+    section = "max_min"
     function = "argmin"
 
 
@@ -141,11 +145,7 @@ def moved_last(x: TensorType, axis: int) -> TensorType:
 def require_elements(x: TensorType, axes: Sequence[int]) -> None:
     """Raise ShapeMismatch when a result over `axes` would be chosen from no elements."""
     if count(x.shape, axes) == 0:
-        raise _nothing(x.shape, axes)
-
-
-def _nothing(shape: Shape, axes: Sequence[int]) -> ShapeMismatch:
-    wanted, got = f"at least one element over axes {show_shape(axes)}", show_shape(shape)
-    return ShapeMismatch(
-        f"operand 0 (x) must have {wanted} to choose from, but has shape {got}", operand=0, expected=wanted, got=got
-    )
+        wanted, got = f"at least one element over axes {show_shape(axes)}", show_shape(x.shape)
+        raise ShapeMismatch(
+            f"operand 0 (x) must have {wanted} to choose from, but has shape {got}", operand=0, expected=wanted, got=got
+        )

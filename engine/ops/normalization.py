@@ -92,6 +92,7 @@ class LayerNorm(Normalization):
     """
 
     name = "layer_norm"
+    section = "normalization"
     aliases: ClassVar[Mapping[str, str]] = {"LayerNorm": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"axes": _AXES, "eps": EPS}
     gradient = "with z normalised and h = g · weight: dx = (h − mean h − z · mean(h·z)) / √(variance + eps)"
@@ -115,6 +116,7 @@ class BatchNorm(Normalization):
     """
 
     name = "batch_norm"
+    section = "normalization"
     aliases: ClassVar[Mapping[str, str]] = {"BatchNorm": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {"axis": FEATURES, "eps": EPS}
     gradient = "as of layer_norm, over all axes but the features'"
@@ -147,6 +149,7 @@ class GroupNorm(Normalization):
     """
 
     name = "group_norm"
+    section = "normalization"
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = {
         "groups": Attr("int", doc="how many equal parts the channels are cut into", minimum=1),
@@ -198,6 +201,7 @@ class RMSNorm(Normalization):
     """
 
     name = "rms_norm"
+    section = "normalization"
     operands = ("x", "weight?")
     attrs: ClassVar[Mapping[str, Attr]] = {"axes": _AXES, "eps": EPS}
     gradient = "with z normalised and h = g · weight: dx = (h − z · mean(h·z)) / √(mean x² + eps)"

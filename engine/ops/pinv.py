@@ -1,4 +1,4 @@
-"""Pseudoinverses, and least squares."""
+"""Pseudoinverses, least squares, condition and rank."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ class PInv(Decomposition):
     """
 
     name = "pinv"
+    section = "pinv"
     attrs: ClassVar[Mapping[str, Attr]] = {"rcond": Attr("float", None, _RCOND + "max(m, n) ε")}
     gradient = "−yᴴ g yᴴ + (1 − x y) gᴴ y yᴴ + yᴴ y gᴴ (1 − y x)"
     samples = (
@@ -137,6 +138,7 @@ class LstSq(Composite):
     """
 
     name = "lstsq"
+    section = "pinv"
     operands = ("a", "b")
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {

@@ -30,6 +30,7 @@ class MaxPool2D(Pooling):
     """
 
     name = "max_pool2d"
+    section = "pooling"
     aliases: ClassVar[Mapping[str, str]] = {"MaxPool2DOp": "born", "MaxPool2D": "born"}
     gradient = "g, added at the first maximum (in row-major order) of each window"
 
@@ -54,6 +55,7 @@ class MaxPool2DIndices(Pooling):
     """
 
     name = "max_pool2d_indices"
+    section = "pooling"
     is_captured = False
     gradient = "none: the result is int64"
     vjp = NoGradient("the result is int64")
@@ -96,6 +98,7 @@ class MaxPool2DBack(Pooling):
     """
 
     name = "max_pool2d_back"
+    section = "pooling"
     operands = ("g", "x")
     gradient = "dg = the cotangent at max_pool2d_indices; none for x, of which the result is constant in pieces"
     may_disconnect = ("x",)
@@ -167,6 +170,7 @@ class AvgPool2D(Pooling):
     """
 
     name = "avg_pool2d"
+    section = "pooling"
     gradient = "conv_transpose2d of g / kernel size with ones"
 
     def result_dtype(self, dtype: DType) -> DType:

@@ -173,6 +173,7 @@ class MaxPool1D(MaxAxisPool):
     """
 
     name = "max_pool1d"
+    section = "pooling_axes"
     rank = 1
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(1, dilated=True)
     samples = (
@@ -201,6 +202,7 @@ class MaxPool3D(MaxAxisPool):
     """
 
     name = "max_pool3d"
+    section = "pooling_axes"
     rank = 3
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(3, dilated=True)
     samples = (
@@ -227,6 +229,7 @@ class AvgPool1D(AvgAxisPool):
     """
 
     name = "avg_pool1d"
+    section = "pooling_axes"
     rank = 1
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(1, dilated=False)
     samples = (
@@ -253,6 +256,7 @@ class AvgPool3D(AvgAxisPool):
     """
 
     name = "avg_pool3d"
+    section = "pooling_axes"
     rank = 3
     attrs: ClassVar[Mapping[str, Attr]] = _attrs(3, dilated=False)
     samples = (
@@ -340,6 +344,7 @@ class AdaptiveMaxPool(AdaptivePool):
     """
 
     name = "adaptive_max_pool"
+    section = "pooling_axes"
     gradient = "g, added at the first maximum (in row-major order) of each window"
     truths = (
         Truth(
@@ -365,6 +370,7 @@ class AdaptiveAvgPool(AdaptivePool):
     """
 
     name = "adaptive_avg_pool"
+    section = "pooling_axes"
     gradient = "g / (elements of the window) to each of these"
     truths = (
         Truth(

@@ -85,6 +85,7 @@ class PowScalar(WithConstants):
     """
 
     name = "pow_scalar"
+    section = "power"
     aliases = {"PowerScalar": "minima", "power_scalar": "minima"}
     dtypes = DTYPES
     attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", doc="the exponent")}
@@ -129,6 +130,7 @@ class Pow(Binary):
     """
 
     name = "pow"
+    section = "power"
     aliases = {"power": "sadl", "Pow": "cjc"}
     operands = ("a", "b?")
     attrs: ClassVar[Mapping[str, Attr]] = {"exponent": Attr("float", None, "the exponent, where there is no operand b")}
@@ -169,7 +171,11 @@ class Pow(Binary):
         if out.dtype.kind == "f":
             xp.power(a, b, out=out, dtype=out.dtype)
         else:
-            _integer_power(run, a, b, out)
+            # The power by |b|, or an exponent as odd as it; 0 in place of a fraction.
+            signed = b.dtype.kind == "i"
+            _whole_power(run, a, b & np.iinfo(b.dtype).max if signed else b, out)
+            if signed:
+                xp.copyto(out, 0, where=(b < 0) & (xp.abs(a) != 1))
 
     def workspace(self, out: ResultTypes, *types: Any, **attrs: Any) -> int:
         """Of signed integers: the exponents; |a|; and where there is a fraction, which takes three masks to tell."""
@@ -178,15 +184,6 @@ class Pow(Binary):
             return 0
         assert isinstance(out, TensorType)
         return int(b.nbytes + b.size + a.size + max(a.nbytes, out.size))
-
-
-def _integer_power(run: RunContext, a: Array, b: Array, out: Array) -> None:
-    """The power by |b|, or an exponent as odd as it; 0 in place of a fraction."""
-    signed = b.dtype.kind == "i"
-    exponent = b & np.iinfo(b.dtype).max if signed else b
-    _whole_power(run, a, exponent, out)
-    if signed:
-        run.xp.copyto(out, 0, where=(b < 0) & (run.xp.abs(a) != 1))
 
 
 @DeviceFunction
@@ -223,6 +220,7 @@ class Square(Unary):
     """y = x²."""
 
     name = "square"
+    section = "power"
     aliases = {"square": "sadl"}
     dtypes = DTYPES
     ufunc = "square"
@@ -240,6 +238,7 @@ class Reciprocal(WithConstants):
     """y = 1 / x; integers give floats, as `div`."""
 
     name = "reciprocal"
+    section = "power"
     dtypes = DTYPES
     samples = (Sample(_POSITIVE), Sample(Real(low=-2, high=-0.5)), Sample(Ints(3, low=1, high=5)))
     gradient = "−g · y²"
@@ -260,6 +259,7 @@ class Sqrt(Unary):
     """
 
     name = "sqrt"
+    section = "power"
     aliases = {"SqrtOp": "born", "Sqrt": "born, cjc"}
     dtypes = DTYPES
     ufunc = "sqrt"
@@ -273,6 +273,7 @@ class Rsqrt(FloatUnary):
     """y = 1 / √x, NaN for x < 0."""
 
     name = "rsqrt"
+    section = "power"
     aliases = {"RsqrtOp": "born", "Rsqrt": "born, cjc"}
     dtypes = DTYPES
     cost = 5

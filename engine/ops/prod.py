@@ -27,6 +27,7 @@ class Prod(Rowwise, Reduction):
     """
 
     name = "prod"
+    section = "prod"
     dtypes = DTYPES
     gradient = "g · (product of all other elements)"
     samples = (

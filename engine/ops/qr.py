@@ -37,6 +37,7 @@ class QR(Decomposition):
     """
 
     name = "qr"
+    section = "qr"
     several = True
     gradient = "(ḡq + q (L + Lᴴ − Re diag L)) r⁻ᴴ, L the lower triangle of r ḡrᴴ − ḡqᴴ q; none where rows < columns"
     samples = (

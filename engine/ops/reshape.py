@@ -1,4 +1,4 @@
-"""Movement that re-labels axes: reshape, broadcast_to, transpose."""
+"""Movement that re-labels axes: reshape and its spellings, broadcast_to, transpose."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ class Reshape(View):
     """
 
     name = "reshape"
+    section = "reshape"
     spreads = True
     aliases = {"ReshapeOp": "born", "Reshape": "born, cjc, minima"}
     operands = ("x",)
@@ -101,6 +102,7 @@ class BroadcastTo(View):
     """y = x repeated along new leading axes and along axes of extent 1, to `shape`, by NumPy's rule."""
 
     name = "broadcast_to"
+    section = "reshape"
     spreads = True
     aliases = {"Expand": "born", "BroadcastTo": "minima", "BroadcastScalar": "cjc"}
     operands = ("x",)
@@ -141,6 +143,7 @@ class Transpose(View):
     """
 
     name = "transpose"
+    section = "reshape"
     aliases = {"TransposeOp": "born", "Transpose": "born, cjc, minima"}
     operands = ("x",)
     dtypes = DTYPES

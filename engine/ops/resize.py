@@ -30,6 +30,7 @@ class Resize(Formula):
     """
 
     name = "resize"
+    section = "resize"
     operands = ("x",)
     since = 2
     attrs: ClassVar[Mapping[str, Attr]] = {

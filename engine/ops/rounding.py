@@ -36,6 +36,7 @@ class Floor(Rounding):
     """y = ⌊x⌋: down to the next whole number."""
 
     name = "floor"
+    section = "rounding"
     ufunc = "floor"
 
 
@@ -43,6 +44,7 @@ class Ceil(Rounding):
     """y = ⌈x⌉: up to the next whole number."""
 
     name = "ceil"
+    section = "rounding"
     ufunc = "ceil"
 
 
@@ -50,4 +52,5 @@ class Round(Rounding):
     """y = x rounded to the nearest whole number, halves to the even one: 0.5 → 0, 1.5 → 2."""
 
     name = "round"
+    section = "rounding"
     ufunc = "rint"

@@ -41,6 +41,7 @@ class AddScalar(WithScalar):
     """y = x + scalar."""
 
     name = "add_scalar"
+    section = "scalar"
     aliases = {"AddScalar": "born, minima"}
     function = "add"
     shifts = True
@@ -54,6 +55,7 @@ class SubScalar(WithScalar):
     """y = x − scalar."""
 
     name = "sub_scalar"
+    section = "scalar"
     aliases = {"SubScalar": "born"}
     function = "subtract"
     shifts = True
@@ -67,6 +69,7 @@ class MulScalar(WithScalar):
     """y = x · scalar."""
 
     name = "mul_scalar"
+    section = "scalar"
     aliases = {"MulScalar": "born, minima", "ScalarMul": "cjc"}
     function = "multiply"
     gradient = "g · scalar"
@@ -79,6 +82,7 @@ class DivScalar(WithScalar):
     """y = x / scalar. A scalar of 0 gives ±inf or NaN, as `div`."""
 
     name = "div_scalar"
+    section = "scalar"
     aliases = {"DivScalar": "born, minima", "divide_scalar": "minima"}
     function = "divide"
     gradient = "g / scalar"

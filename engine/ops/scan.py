@@ -1,4 +1,4 @@
-"""Loops of a known length."""
+"""Loops of a known length, and a function of each entry."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ class Scan(RunsFunctions):
     """
 
     name = "scan"
+    section = "scan"
     steps_body = True
     attrs: ClassVar[Mapping[str, Attr]] = {
         "body": Attr("function", doc="of consts, carries and one entry of each sequence: carries, and what is stacked"),

@@ -26,6 +26,7 @@ class SegmentSum(Op):
     """
 
     name = "segment_sum"
+    section = "segment_sum"
     operands = ("x", "segment_ids")
     dtypes = DTYPES
     attrs = {"segments": Attr("int", doc="how many segments there are", minimum=0)}

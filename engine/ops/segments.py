@@ -1,4 +1,4 @@
-"""The largest, smallest, mean and product of the rows of each segment."""
+"""Reductions of the rows of each segment: sum, mean, product and extremes."""
 
 from __future__ import annotations
 
@@ -118,6 +118,7 @@ class SegmentMax(SegmentExtremum):
     """
 
     name = "segment_max"
+    section = "segments"
     ufunc = "maximum"
     truths = (
         Truth(
@@ -140,6 +141,7 @@ class SegmentMin(SegmentExtremum):
     """
 
     name = "segment_min"
+    section = "segments"
     ufunc = "minimum"
     truths = (
         Truth(
@@ -162,6 +164,7 @@ class SegmentProd(SegmentReduction):
     """
 
     name = "segment_prod"
+    section = "segments"
     ufunc = "multiply"
     gradient = "g[segment_ids[i], …] · (product of the other rows of the segment); none for segment_ids"
     samples = (*_SAMPLES, Sample(Ints(3, 2, high=4), Ints(3, high=1), segments=1))
@@ -206,6 +209,7 @@ class SegmentMean(Composite):
     """
 
     name = "segment_mean"
+    section = "segments"
     operands = ("x", "segment_ids")
     attrs = _SEGMENTS
     since = 2

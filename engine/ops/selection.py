@@ -28,6 +28,7 @@ class Where(Elementwise):
     """
 
     name = "where"
+    section = "selection"
     aliases = {"WhereOp": "born", "Where": "born, cjc"}
     operands = ("cond", "on_true", "on_false")
     dtypes = DTYPES
@@ -77,6 +78,7 @@ class Maximum(PairwiseExtremum):
     """y = the larger of a and b, elementwise, broadcasting; NaN where either is NaN."""
 
     name = "maximum"
+    section = "selection"
     aliases = {"maximum": "sadl"}
     ufunc = "maximum"
     gradient = "da = g where a > b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
@@ -86,6 +88,7 @@ class Minimum(PairwiseExtremum):
     """y = the smaller of a and b, elementwise, broadcasting; NaN where either is NaN."""
 
     name = "minimum"
+    section = "selection"
     aliases = {"minimum": "sadl"}
     ufunc = "minimum"
     gradient = "da = g where a < b, or a alone is NaN; g / 2 where a = b, or both are NaN; else 0; db likewise"
@@ -105,6 +108,7 @@ class Clamp(WithConstants):
     """
 
     name = "clamp"
+    section = "selection"
     aliases = {"Clamp": "cjc"}
     attrs: ClassVar[Mapping[str, Attr]] = {
         "min": Attr("number", None, "the lower bound; absent: none"),

@@ -36,6 +36,7 @@ class Sigmoid(FloatUnary):
     """y = 1 / (1 + e⁻ˣ), accurate in both tails, down to the smallest number. Of a complex x, by the same formula."""
 
     name = "sigmoid"
+    section = "sigmoid"
     aliases = {"SigmoidOp": "born", "Sigmoid": "born, cjc"}
     dtypes = DTYPES
     gradient = "g · y · (1 − y)"
@@ -59,6 +60,7 @@ class LogSigmoid(FloatUnary):
     """y = ln sigmoid x = −softplus(−x)."""
 
     name = "log_sigmoid"
+    section = "sigmoid"
     cost = 20
     gradient = "g · sigmoid(−x)"
     scalar = staticmethod(lambda x: x.minimum(0) - _tail(x))
@@ -69,6 +71,7 @@ class Softplus(FloatUnary):
     """y = ln(1 + eˣ)."""
 
     name = "softplus"
+    section = "sigmoid"
     cost = 20
     gradient = "g · sigmoid x"
     scalar = staticmethod(lambda x: x.maximum(0) + _tail(x))

@@ -19,6 +19,7 @@ class Neg(Unary):
     """y = −x."""
 
     name = "neg"
+    section = "sign"
     aliases = {"Neg": "cjc", "Negate": "minima", "negative": "sadl"}
     dtypes = DTYPES
     ufunc = "negative"
@@ -32,6 +33,7 @@ class Abs(Unary):
     """y = |x|, real where x is complex. At 0 the gradient is 0, in every order."""
 
     name = "abs"
+    section = "sign"
     aliases = {"Abs": "cjc", "absolute": "sadl"}
     dtypes = DTYPES
     ufunc = "absolute"
@@ -49,6 +51,7 @@ class Sign(Unary):
     """y = −1, 0 or 1: the sign of x. NaN stays NaN."""
 
     name = "sign"
+    section = "sign"
     ufunc = "sign"
     scalar = staticmethod(lambda x: (x > 0).where(1.0, (x < 0).where(-1.0, x.abs())))
     cost = 1

@@ -52,6 +52,7 @@ class Sinc(FloatUnary):
     """
 
     name = "sinc"
+    section = "sinc"
     since = 2
     cost = 30
     gradient = "g · (cos πx − y) / x, and 0 at 0"

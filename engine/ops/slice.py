@@ -1,4 +1,4 @@
-"""A box or a single index cut out of a tensor, and the adjoint: a tensor put into a larger one."""
+"""Boxes and single indices: cut out, put into a larger tensor, read and replaced at computed starts."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ class Slice(View):
     """
 
     name = "slice"
+    section = "slice"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
@@ -110,6 +111,7 @@ class Select(Composite):
     """
 
     name = "select"
+    section = "slice"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {
@@ -158,6 +160,7 @@ class Pad(Op):
     """
 
     name = "pad"
+    section = "slice"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {

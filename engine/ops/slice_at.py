@@ -34,6 +34,7 @@ class SliceAt(Op):
     """
 
     name = "slice_at"
+    section = "slice_at"
     operands = ("x", "starts")
     dtypes = DTYPES
     since = 2
@@ -104,6 +105,7 @@ class UpdateSliceAt(Op):
     """
 
     name = "update_slice_at"
+    section = "slice_at"
     operands = ("x", "updates", "starts")
     dtypes = DTYPES
     since = 2

@@ -26,6 +26,7 @@ class SLogDet(SquareMatrix):
     """
 
     name = "slogdet"
+    section = "slogdet"
     is_captured = False
     operands = ("x",)
     dtypes = DTYPES

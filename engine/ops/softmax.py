@@ -31,6 +31,7 @@ class Softmax(Rowwise, Op):
     """
 
     name = "softmax"
+    section = "softmax"
     aliases = {"SoftmaxOp": "born", "Softmax": "born, cjc"}
     operands = ("x",)
     attrs = {"axis": Attr("int", -1, "the axis that adds up to 1")}

@@ -1,4 +1,4 @@
-"""Linear systems, and the inverse."""
+"""Linear systems: general, triangular, and by the Cholesky decomposition; the inverse."""
 
 from __future__ import annotations
 
@@ -33,6 +33,7 @@ class Solve(System):
     """
 
     name = "solve"
+    section = "solve"
     is_captured = False
     operands = ("a", "b")
     dtypes = DTYPES
@@ -93,6 +94,7 @@ class Inv(SquareMatrix):
     """
 
     name = "inv"
+    section = "solve"
     is_captured = False
     operands = ("x",)
     dtypes = DTYPES

@@ -1,4 +1,4 @@
-"""Order along an axis: stable, as NumPy's, NaN last."""
+"""Order along an axis: sorts, and the largest entries. Stable as NumPy's, NaN last."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ class Sort(Ordering):
     """y = x in ascending order along an axis; equal entries keep their order, NaN comes last."""
 
     name = "sort"
+    section = "sort"
     is_captured = False
     gradient = "g, put back where the entries came from"
 
@@ -90,6 +91,7 @@ class ArgSort(Ordering):
     """y = the int64 positions that put x in ascending order along an axis; equal entries keep theirs, NaN last."""
 
     name = "argsort"
+    section = "sort"
     is_captured = False
     gradient = "none: positions are constant"
     vjp = NoGradient("positions are constant")

@@ -30,6 +30,7 @@ class Split(Op):
     """
 
     name = "split"
+    section = "split"
     operands = ("x",)
     dtypes = DTYPES
     attrs = {"sizes": Attr("ints", doc="the parts' extents on the axis", minimum=0, longest=MOST_PARTS), "axis": _AXIS}
@@ -92,6 +93,7 @@ class Chunk(Composite):
     """
 
     name = "chunk"
+    section = "split"
     aliases: ClassVar[Mapping[str, str]] = {"ChunkOp": "born", "Chunk": "born"}
     operands = ("x",)
     dtypes = DTYPES

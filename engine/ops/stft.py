@@ -24,6 +24,7 @@ class ShortTimeFft(Composite):
     """
 
     name = "stft"
+    section = "stft"
     since = 2
     operands = ("x", "window")
     attrs: ClassVar[Mapping[str, Attr]] = {

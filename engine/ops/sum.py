@@ -1,4 +1,4 @@
-"""Sums and means."""
+"""Sums, means, products and variance, and the truth of any or of all elements."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ class Sum(Rowwise, Reduction):
     """y = Σ x over axes. Integers and bool add up in int64, float16 in float32."""
 
     name = "sum"
+    section = "sum"
     aliases = {"SumDimOp": "born", "SumDim": "born", "Sum": "born, cjc", "Summation": "minima"}
     dtypes = DTYPES
     gradient = "g, broadcast back over the axes"
@@ -61,6 +62,7 @@ class Mean(Rowwise, Reduction):
     """y = Σ x / n over axes, n the number of elements reduced; NaN where n = 0. Integers give float64."""
 
     name = "mean"
+    section = "sum"
     aliases = {"MeanDimOp": "born", "MeanDim": "born", "Mean": "born, cjc"}
     dtypes = DTYPES
     gradient = "g / n, broadcast back over the axes"

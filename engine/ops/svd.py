@@ -90,6 +90,7 @@ class SVD(Decomposition):
     """
 
     name = "svd"
+    section = "svd"
     several = True
     narrows = True
     attrs: ClassVar[Mapping[str, Attr]] = {"degenerate": DEGENERATE}

@@ -11,7 +11,7 @@ import numpy as np
 from engine.graph.attributes import REQUIRED, Attr
 from engine.graph.dtypes import REALS
 from engine.graph.ir import Value
-from engine.graph.op import Array, Namespace, ResultTypes
+from engine.graph.op import Array, ResultTypes
 from engine.graph.run_context import RunContext
 from engine.graph.sample import Real, Sample
 from engine.graph.tensor_type import TensorType
@@ -38,6 +38,7 @@ class SymmetricFunction(Decomposition):
     """
 
     name = "symmetric_function"
+    section = "symmetric_function"
     attrs: ClassVar[Mapping[str, Attr]] = {
         "function": Attr(
             "string",
@@ -95,11 +96,13 @@ class SymmetricFunction(Decomposition):
         return square(x)
 
     def forward(self, run: RunContext, x: Array, *, out: Array, function: str) -> None:
-        """LAPACK's syevd, and a product."""
+        """LAPACK's syevd, and a product. An eigenvalue of which f is not finite makes NaN."""
+        xp = run.xp
         if out.size:
             for (part,), (y,) in chunks(run, [x], [out]):
                 w, v = factored(run, "eigh", symmetric_part(part))
-                values = _applied(run.xp, w, function)
+                values = 1 / xp.sqrt(w) if function == "rsqrt" else getattr(xp, function)(w)
+                values = xp.where(xp.isfinite(values), values, np.nan)
                 y[...] = (v * values[..., None, :]) @ v.swapaxes(-1, -2)
 
     def vjp(self, g: Value, y: Value, x: Value, *, function: str) -> Sequence[Value | None]:
@@ -115,9 +118,3 @@ class SymmetricFunction(Decomposition):
         """A copy, its symmetric part, vectors, these times values, their product, and LAPACK's."""
         n = x.shape[-1]
         return chunk_workspace(x, 4 * n * n + 2 * n) + lapack_bytes("eigh", x)
-
-
-def _applied(xp: Namespace, w: Array, function: str) -> Array:
-    """f of eigenvalues; NaN where it is not finite."""
-    values = 1 / xp.sqrt(w) if function == "rsqrt" else getattr(xp, function)(w)
-    return xp.where(xp.isfinite(values), values, np.nan)

@@ -25,6 +25,7 @@ class TakeAlong(Composite):
     """
 
     name = "take_along"
+    section = "take_along"
     operands = ("x", "index")
     dtypes = DTYPES
     attrs = {"axis": Attr("int", 0, "the axis that is indexed"), "from_end": FROM_END}

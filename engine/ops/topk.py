@@ -27,6 +27,7 @@ class TopK(Op):
     """
 
     name = "topk"
+    section = "topk"
     is_captured = False
     operands = ("x",)
     attrs = {

@@ -37,6 +37,7 @@ class TriangularSolve(System):
     """
 
     name = "triangular_solve"
+    section = "triangular_solve"
     is_captured = False
     operands = ("a", "b")
     dtypes = DTYPES

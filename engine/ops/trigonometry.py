@@ -1,4 +1,4 @@
-"""The circular functions and their inverses. Angles are in radians."""
+"""Circular and hyperbolic functions, their inverses, and the cardinal sine. Angles are in radians."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ class Sin(Unary):
     """y = sin x."""
 
     name = "sin"
+    section = "trigonometry"
     aliases = {"SinOp": "born", "Sin": "born, cjc"}
     dtypes = DTYPES
     ufunc = "sin"
@@ -27,6 +28,7 @@ class Cos(Unary):
     """y = cos x."""
 
     name = "cos"
+    section = "trigonometry"
     aliases = {"CosOp": "born", "Cos": "born, cjc"}
     dtypes = DTYPES
     ufunc = "cos"
@@ -38,6 +40,7 @@ class Tan(Unary):
     """y = tan x."""
 
     name = "tan"
+    section = "trigonometry"
     ufunc = "tan"
     gradient = "g · (1 + y²)"
     samples = (Sample(Real(2, 3, low=-1, high=1)), Sample(Real(low=-1, high=1)))
@@ -48,6 +51,7 @@ class Asin(Unary):
     """y = arcsin x in [−π/2, π/2], NaN for |x| > 1. At ±1 the derivative is infinite."""
 
     name = "asin"
+    section = "trigonometry"
     ufunc = "arcsin"
     gradient = "g / √(1 − x²)"
     samples = _INSIDE
@@ -58,6 +62,7 @@ class Acos(Unary):
     """y = arccos x in [0, π], NaN for |x| > 1. At ±1 the derivative is infinite."""
 
     name = "acos"
+    section = "trigonometry"
     ufunc = "arccos"
     gradient = "−g / √(1 − x²)"
     samples = _INSIDE
@@ -68,6 +73,7 @@ class Atan(Unary):
     """y = arctan x in [−π/2, π/2]."""
 
     name = "atan"
+    section = "trigonometry"
     ufunc = "arctan"
     gradient = "g / (1 + x²)"
     partials = (lambda y, x: (1 + x.square()).reciprocal(),)
@@ -80,6 +86,7 @@ class Atan2(Binary):
     """
 
     name = "atan2"
+    section = "trigonometry"
     ufunc = "arctan2"
     cost = 20
     gradient = "da = g · b / (a² + b²), db = −g · a / (a² + b²)"

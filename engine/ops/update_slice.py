@@ -25,6 +25,7 @@ class UpdateSlice(Op):
     """
 
     name = "update_slice"
+    section = "update_slice"
     operands = ("x", "update")
     dtypes = DTYPES
     attrs = {"starts": Attr("ints", doc="first position of the update on each axis")}
@@ -39,7 +40,8 @@ class UpdateSlice(Op):
     def canonical(self, attrs: dict[str, Any], *types: TensorType) -> dict[str, Any]:
         """`starts` counted from the front. Raises BadAttribute, ShapeMismatch."""
         x, update = types
-        _check_rank(x, update)
+        if update.ndim != x.ndim or any(n > m for n, m in zip(update.shape, x.shape, strict=True)):
+            raise wrong_shape(1, "update", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, as x has", update)
         starts = attrs["starts"]
         if len(starts) != x.ndim:
             wanted, got = one_for_each_axis(x.ndim), counted(len(starts), "entry", "entries")
@@ -77,12 +79,6 @@ class UpdateSlice(Op):
 
 def _box(starts: Shape, update: Array) -> tuple[Any, ...]:
     return (..., *(slice(s, s + n) for s, n in zip(starts, update.shape, strict=True)))
-
-
-def _check_rank(x: TensorType, update: TensorType) -> None:
-    fits = update.ndim == x.ndim and all(n <= m for n, m in zip(update.shape, x.shape, strict=True))
-    if not fits:
-        raise wrong_shape(1, "update", f"rank {x.ndim} and at most shape {show_shape(x.shape)}, as x has", update)
 
 
 def _start(axis: int, start: int, extent: int, length: int) -> int:

@@ -31,6 +31,7 @@ class Var(Rowwise, Reduction):
     """
 
     name = "var"
+    section = "var"
     attrs = {
         "axes": AXES,
         "keepdims": KEEPDIMS,

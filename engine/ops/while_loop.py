@@ -38,6 +38,7 @@ class While(RunsFunctions):
     """
 
     name = "while"
+    section = "while_loop"
     steps_body = True
     beside = 2
 

@@ -37,6 +37,7 @@ class FloorDiv(WholeQuotient):
     """
 
     name = "floor_div"
+    section = "whole_division"
     ufunc = "floor_divide"
     truths = (
         Truth(operands=[[7, -7, 7, -7], [2, 2, -2, -2]], value=[3, -4, -4, 3], source="Python's //"),
@@ -51,6 +52,7 @@ class TruncDiv(WholeQuotient):
     """
 
     name = "trunc_div"
+    section = "whole_division"
     ufunc = "floor_divide"
     truths = (
         Truth(operands=[[7, -7, 7, -7], [2, 2, -2, -2]], value=[3, -3, -3, 3], source="C's /"),
@@ -76,6 +78,7 @@ class Rem(Binary):
     """
 
     name = "rem"
+    section = "whole_division"
     ufunc = "fmod"
     since = 2
     cost = 20

@@ -37,6 +37,7 @@ class Xlogy(TimesLogarithm):
     """
 
     name = "xlogy"
+    section = "xlogy"
     gradient = "dx = g · log y, and 0 where x = y = 0; dy = g · x / y"
     samples = (
         Sample(Real(2, 3), Real(2, 3, low=0.5, high=2)),
@@ -67,6 +68,7 @@ class Xlog1py(TimesLogarithm):
     """
 
     name = "xlog1py"
+    section = "xlogy"
     gradient = "dx = g · log(1 + y), and 0 where x = 0 and y = −1; dy = g · x / (1 + y)"
     samples = (
         Sample(Real(2, 3), Real(2, 3, low=-0.5, high=2)),

@@ -33,6 +33,7 @@ class Zeta(FloatBinary):
     """
 
     name = "zeta"
+    section = "zeta"
     operands: ClassVar[tuple[str, ...]] = ("s", "q")
     since = 2
     cost = 200
