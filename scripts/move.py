@@ -87,6 +87,7 @@ def read_plan(paths: Sequence[Path], everything: Sequence[str]) -> Plan:
         elif new == "-":
             plan.gone.add(old)
         elif old in known:
+            plan.files.pop(old, None)
             plan.files[old] = new
         else:
             raise SystemExit(f"line {number}: no file {old}")
