@@ -1,7 +1,7 @@
-"""LLVM IR → machine code of a card: PTX by LLVM, from which nvJitLink assembles it. Neither needs a card, or a driver.
+"""LLVM IR → machine code of a card: PTX by LLVM, from which nvJitLink assembles it. Neither needs a card or driver.
 
-PTX has add.rn, mul.rn, div.rn and sqrt.rn, and nothing that flushes subnormal numbers, as long as the text does not ask
-for more: what a float is, is what IEEE 754 says.
+PTX has add.rn, mul.rn, div.rn and sqrt.rn, and nothing that flushes subnormal numbers, as long as the text does not
+ask for more: what a float is, is what IEEE 754 says.
 
 Sources: nvJitLink.h and the guide of CUDA 13 to it; LLVM, "User Guide for NVPTX Back-end".
 """

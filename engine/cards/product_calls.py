@@ -1,7 +1,7 @@
 """Products bound to addresses of a card: each a call of cuBLASLt, or a few, by an algorithm that is chosen once.
 
-That is the first of the heuristics for what lies where it does; or one of these, where it was chosen for such a product
-whose operands begin at addresses that are as aligned as may be.
+That is the first of the heuristics for what lies where it does; or one of these, where it was chosen for such a
+product whose operands begin at addresses that are as aligned as may be.
 """
 
 from __future__ import annotations
