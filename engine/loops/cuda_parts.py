@@ -1,8 +1,9 @@
 """A loop divided for a card: what goes row by row, and sums over rows, which go column by column.
 
-Every thread of a card computes a few elements, and threads that wait for one another are dear. So a sum over rows is no
-part of what is done with a row: a total's addends are stored, one a row, and added up by a kernel of its own; those of
-`columns` are computed anew by the thread that adds them, from the reductions of their rows, which are stored.
+Every thread of a card computes a few elements, and threads that wait for one another are dear. So a sum over rows is
+no part of what is done with a row: a total's addends are stored, one a row, and added up by a kernel of its own;
+those of `columns` are computed anew by the thread that adds them, from the reductions of their rows, which are
+stored.
 """
 
 from __future__ import annotations

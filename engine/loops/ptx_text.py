@@ -1,7 +1,8 @@
 """A loop as LLVM IR for a card, nvptx64-nvidia-cuda: the kernels, lanes and order of `cuda_text`, and so the same bits.
 
-Of floats it has what an element is computed with on a processor, one element at a time. Nothing says that any of it may
-be contracted or flushed, so that LLVM prints `add.rn`, `mul.rn`, `div.rn` and `sqrt.rn`, which no assembler contracts.
+Of floats it has what an element is computed with on a processor, one element at a time. Nothing says that any of it
+may be contracted or flushed, so that LLVM prints `add.rn`, `mul.rn`, `div.rn` and `sqrt.rn`, which no assembler
+contracts.
 """
 
 from __future__ import annotations
