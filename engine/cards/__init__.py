@@ -1,7 +1,9 @@
-"""Card kernels for nodes outside fused loops: our own, cuBLASLt products, cuDNN convolutions.
+"""CUDA: the GPU executor, with kernels of our own, cuBLASLt products and cuDNN convolutions. Experimental.
 
-    geometry → card recipe: phases, and the memory that they work in
+    fused kernel → CUDA C, or LLVM IR → machine code
+    geometry of another node → card recipe: phases, and the memory that they work in
+    plan → calls, which are recorded as CUDA graphs → launches
 
-What may live here: recipes of nodes for a card, and the libraries of a card by their C interfaces. What may not: plans,
-CuPy, and when something is compiled, bound or recorded, which is `engine.executors`'.
+CuPy is imported when an executor is opened, never before. Nothing below this room imports it: the runtime finds the
+executor by the name of its module.
 """

@@ -1,4 +1,4 @@
-"""Attention on a card as products, with whole matrices of scores in the workspace, and kernels between them.
+"""Attention on a GPU as products, with whole matrices of scores in the workspace, and kernels between them.
 
 As many matrices at a time as the workspace holds. Forth, the scores are a product, which a kernel makes the softmax of,
 row by row; back, scores and the cotangents of their softmax are products, of which another makes the softmax, from the

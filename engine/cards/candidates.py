@@ -1,4 +1,7 @@
-"""Candidates: ways of a library to compute one thing, of which the quickest is chosen by timing, once, and kept."""
+"""Autotuning: a library has several algorithms for one computation, of which the quickest is chosen by timing.
+
+Each computation is timed once, on the GPU itself while no plan runs there, and the choice is kept.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +139,8 @@ class _Timings:
                 seconds = clock.seconds(launch)
             except Exception:  # whatever a library says: this one is out of it
                 _logger.debug("a candidate was refused", exc_info=True)
-                self._leave_out(k)
+                del self._least[k]
+                self._turns = [turn for turn in self._turns if turn[0] != k]
                 continue
             if seconds is None:
                 return False
@@ -152,7 +156,3 @@ class _Timings:
         first, quickest = next(iter(self._least)), min(self._least, key=self._least.__getitem__)
         saved = self._least[first] - self._least[quickest]
         return self._candidates[quickest if saved > _LEAST_SAVED * self._least[first] else first]
-
-    def _leave_out(self, k: int) -> None:
-        del self._least[k]
-        self._turns = [turn for turn in self._turns if turn[0] != k]

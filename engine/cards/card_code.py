@@ -1,7 +1,7 @@
-"""LLVM IR → machine code of a card: PTX by LLVM, from which nvJitLink assembles it. Neither needs a card, or a driver.
+"""LLVM IR → machine code of a card: PTX by LLVM, from which nvJitLink assembles it. Neither needs a card or driver.
 
-PTX has add.rn, mul.rn, div.rn and sqrt.rn, and nothing that flushes subnormal numbers, as long as the text does not ask
-for more: what a float is, is what IEEE 754 says.
+PTX has add.rn, mul.rn, div.rn and sqrt.rn, and nothing that flushes subnormal numbers, as long as the text does not
+ask for more: what a float is, is what IEEE 754 says.
 
 Sources: nvJitLink.h and the guide of CUDA 13 to it; LLVM, "User Guide for NVPTX Back-end".
 """
@@ -59,7 +59,12 @@ def card_code(text: str, architecture: str) -> bytes:
     Raises KernelUnavailable, also where a number in the text is too large for its type.
     """
     card_assembler()
-    return _assembled(card_ptx(text, architecture), architecture)
+    ptx = card_ptx(text, architecture)
+    linker = _Linker(architecture)
+    try:
+        return linker.assembled(ptx)
+    finally:
+        linker.destroy()
 
 
 def card_ptx(text: str, architecture: str) -> str:
@@ -87,14 +92,6 @@ def _target() -> Any:
         return binding.Target.from_triple(_TRIPLE)
     except RuntimeError as error:
         raise KernelUnavailable(f"this LLVM has no cards: {str(error).strip()}") from error
-
-
-def _assembled(ptx: str, architecture: str) -> bytes:
-    linker = _Linker(architecture)
-    try:
-        return linker.assembled(ptx)
-    finally:
-        linker.destroy()
 
 
 class _Linker:

@@ -1,4 +1,4 @@
-"""Card recipe: what a card launches for one node, in order, and the memory that it works in."""
+"""Card recipe: the phases that a GPU launches for one node, the memory that they work in, and the text of kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Terms of a card: what recipes are made within, and cuDNN, where it is installed."""
+"""Recipes by cuDNN of convolutions and attention, and the terms within which all recipes are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolution on a card without a library for it: columns by kernels of ours, and products.
+"""Convolution on a GPU: by cuDNN, where it has a plan, else by columns (im2col), kernels of our own, and products.
 
 Of a convolution, its adjoint and its gradient by the kernel, each is one product for each group, of two of the kernel,
 the narrow tensor (whose positions are those of windows) and the columns of the wide one, which gives the third:
@@ -271,7 +271,8 @@ class _Forward(_Columns):
         kernel, y = self.packed_kernel(self.kernel), self.channels_lying(self.narrow, self.y, self.features)
         columns = self.wide_as_columns(self.x)
         if columns and y and not (self.images > 1 and self.places < _FEW_PLACES):
-            self._multiply_as_is(kernel, columns, y)
+            several = _Several(self.images, 0, self.wide.steps[0], self.narrow.steps[0])
+            self.multiply((self.features, self.lines, self.places), kernel, columns, y, several)
             return True
         lies = y is not None and not self.joins(self.images, lies=True)
         each = (self.groups * self.lines + (0 if lies else self.narrow.shape[1])) * self.places * self.size
@@ -281,10 +282,6 @@ class _Forward(_Columns):
         if chunks or y is None:
             return bool(chunks)
         return self._by_places(kernel, y)
-
-    def _multiply_as_is(self, kernel: _Lying, columns: _Lying, y: _Lying) -> None:
-        several = _Several(self.images, 0, self.wide.steps[0], self.narrow.steps[0])
-        self.multiply((self.features, self.lines, self.places), kernel, columns, y, several)
 
     def _images(self, kernel: _Lying, images: range, y: _Lying | None) -> None:
         start, count = self.memory.used, len(images)

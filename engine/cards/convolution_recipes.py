@@ -6,7 +6,7 @@ from engine.cards.card_recipe import CardRecipe, ProductPhase
 from engine.cards.card_terms import CardTerms
 from engine.cards.column_convolutions import column_recipe
 from engine.cards.convolutions import convolution_precision
-from engine.graph.precision import IEEE, Precision
+from engine.graph.precision import IEEE
 from engine.microkernels.convolution import DirectedConvolution
 
 
@@ -23,11 +23,9 @@ def convolution_card_recipe(terms: CardTerms, directed: DirectedConvolution) -> 
         choices=terms.choices,
     )
     found = by_cudnn or column_recipe(of, direction, terms.workspace)
-    return found and _read_in(found, precision)
-
-
-def _read_in(recipe: CardRecipe, precision: Precision) -> CardRecipe:
+    if found is None:
+        return None
     phases = (
-        phase._replace(precision=precision) if isinstance(phase, ProductPhase) else phase for phase in recipe.phases
+        phase._replace(precision=precision) if isinstance(phase, ProductPhase) else phase for phase in found.phases
     )
-    return recipe._replace(phases=tuple(phases), precision=precision)
+    return found._replace(phases=tuple(phases), precision=precision)

@@ -60,8 +60,11 @@ class CudnnConvolutions:
         plan = self._plans.find(request, choices=choices)
         if plan is None:
             return None
-        run = CudnnPhase(plan, _places(direction), CardPlace("workspace"))
-        return CardRecipe((*_cleared(of, placed, direction), run), workspace=plan.workspace)
+        phases: list[Phase] = [CudnnPhase(plan, _places(direction), CardPlace("workspace"))]
+        if direction == "adjoint" and math.prod(placed.wide.shape) != math.prod(of.y.shape):
+            # The result, which is dense, reaches beyond what the plan writes.
+            phases.insert(0, ClearPhase(CardPlace("result"), math.prod(of.y.shape) * of.itemsize))
+        return CardRecipe(tuple(phases), workspace=plan.workspace)
 
 
 class _Lying(NamedTuple):
@@ -100,13 +103,11 @@ def _placed(of: ConvolutionGeometry, direction: Direction) -> _Placed | None:
         return None
     # An axis on which nothing moves is one too many: cuDNN has two, or three.
     first = int(all(t.shape[2] == 1 for t in (seen, of.kernel, narrow)) and not of.padding[0])
-    images, kernel, values = (_without(lying, first) for lying in tensors if lying is not None)
+    images, kernel, values = (
+        _Lying(*(part[:2] + part[2 + first :] for part in lying)) for lying in tensors if lying is not None
+    )
     numbers = (each[first:] for each in (of.stride, of.padding, behind, of.dilation))
     return _Placed(images, kernel, values, *numbers)
-
-
-def _without(of: _Lying, first: int) -> _Lying:
-    return _Lying(*(part[:2] + part[2 + first :] for part in of))
 
 
 def _reached(extent: int, taps: int, windows: int, stride: int, padding: int, dilation: int) -> tuple[int, int]:
@@ -173,10 +174,3 @@ def _places(direction: Direction) -> tuple[tuple[int, CardPlace], ...]:
     if direction == "adjoint":
         return (_NARROW, first), (_KERNEL, second), (_WIDE, result)
     return (_WIDE, first), (_NARROW, second), (_KERNEL, result)
-
-
-def _cleared(of: ConvolutionGeometry, placed: _Placed, direction: Direction) -> tuple[Phase, ...]:
-    """What is to be 0 beforehand: a result that reaches beyond what the plan writes. Results are dense."""
-    if direction != "adjoint" or math.prod(placed.wide.shape) == math.prod(of.y.shape):
-        return ()
-    return (ClearPhase(CardPlace("result"), math.prod(of.y.shape) * of.itemsize),)

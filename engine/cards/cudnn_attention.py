@@ -149,7 +149,8 @@ def _rows_graph(of: AttentionShape, cudnn: CudnnLibrary) -> Any:
 def _gradients_graph(of: AttentionShape, deterministic: bool, cudnn: CudnnLibrary) -> Any:
     to = _Stated(cudnn)
     q, k, v = (to.given(number, rows) for number, rows in zip((_Q, _K, _V), of[:3], strict=True))
-    dense, rows = (_dense(shape) for shape in (_result_shape(of), (*of.q.shape[:3], 1)))
+    shapes = (_result_shape(of), (*of.q.shape[:3], 1))
+    dense, rows = (_Rows(shape, tuple(packed_strides(shape))) for shape in shapes)
     found = to.graph.sdpa_backward(
         q=q,
         k=k,
@@ -164,7 +165,3 @@ def _gradients_graph(of: AttentionShape, deterministic: bool, cudnn: CudnnLibrar
     for tensor, number, rows in zip(found, (_BY_Q, _BY_K, _BY_V), of[:3], strict=True):
         to.made(tensor, number, rows.shape)
     return to.graph
-
-
-def _dense(shape: Sequence[int]) -> _Rows:
-    return _Rows(tuple(shape), tuple(packed_strides(shape)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 from engine.cards.card_recipe import CardPlace, CudnnPhase
 from engine.cards.cudnn_library import CudnnLibrary
@@ -24,10 +24,5 @@ def cudnn_call(
     workspace = address(phase.workspace) if phase.plan.workspace else 0
     if any(each % CUDNN_ALIGNMENT for each in (workspace, *addresses.values())):
         return None
-    return _launch, (phase.plan.graph, addresses, workspace, library, stream)
-
-
-def _launch(
-    graph: Any, addresses: Mapping[int, int], workspace: int, library: CudnnLibrary, stream: Callable[[], int]
-) -> None:
-    graph.execute(addresses, workspace, handle=library.handle_on(stream()))
+    graph = phase.plan.graph
+    return lambda: graph.execute(addresses, workspace, handle=library.handle_on(stream())), ()

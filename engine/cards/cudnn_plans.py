@@ -1,4 +1,4 @@
-"""Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, or the quickest, kept."""
+"""Plans of cuDNN: the first of its heuristics that passes the notes and fits the workspace, or the quickest; kept."""
 
 from __future__ import annotations
 

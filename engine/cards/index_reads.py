@@ -12,11 +12,11 @@ from engine.cards.card_terms import CardTerms
 from engine.cards.card_text import are_addressable, by_items, card_text, is_wide, unravelled
 from engine.cards.index_sums import INDICES
 from engine.graph.dtypes import FLOATS
-from engine.graph.tensor_type import Shape, TensorType
+from engine.graph.tensor_type import TensorType
 from engine.microkernels.axes import merged_axes
 
 #: entries of a table before the axes
-_HEAD: Final = 8
+_READ_HEAD: Final = 8
 
 _KERNEL: Final = """\
 typedef {index} X;
@@ -49,17 +49,20 @@ def gather_card_recipe(
     if len(index) != 1 or out.dtype.name not in FLOATS:
         return None
     (of,) = index
-    kind = _kind(of)
+    kind = of.dtype.itemsize, of.dtype.kind == "i"
     reach = tuple(x.shape[a] if a == axis else n for a, n in enumerate(out.shape))
     steps = tuple(0 if a == axis else step for a, step in enumerate(x.strides))
     if kind not in INDICES or not all(
-        _is_addressable(*each) for each in ((reach, x), (out.shape, of), (out.shape, out))
+        are_addressable(list(zip(extents, type.strides, strict=True)))
+        for extents, type in ((reach, x), (out.shape, of), (out.shape, out))
     ):
         return None
     axes = merged_axes(out.shape, [of.strides, steps])
     count = len(axes)
-    entries = _HEAD + 3 * count
-    places = unravelled("item", range(_HEAD, _HEAD + count), {"index": _HEAD + count, "x": _HEAD + 2 * count})
+    entries = _READ_HEAD + 3 * count
+    places = unravelled(
+        "item", range(_READ_HEAD, _READ_HEAD + count), {"index": _READ_HEAD + count, "x": _READ_HEAD + 2 * count}
+    )
     kernel = _KERNEL.format(index=INDICES[kind], places=places)
     text = card_text(out.dtype.name, entries, kernel, is_wide=is_wide(out.size))
     if not out.size:
@@ -68,11 +71,3 @@ def gather_card_recipe(
     table = (*pointers, out.size, x.shape[axis], x.strides[axis], 2)
     lying = (*(n for n, _ in axes), *(s[k] for k in range(2) for _, s in axes))
     return CardRecipe((by_items("read_at", out.size, entries, *table, *lying),), text)
-
-
-def _kind(index: TensorType) -> tuple[int, bool]:
-    return index.dtype.itemsize, index.dtype.kind == "i"
-
-
-def _is_addressable(reach: Shape, type: TensorType) -> bool:
-    return are_addressable(list(zip(reach, type.strides, strict=True)))

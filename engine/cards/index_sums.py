@@ -1,4 +1,4 @@
-"""Adding at indices on a card, in the order of the indices and without atomics: so bits are those of a processor.
+"""Gather and scatter-add on a GPU. Adding is in the order of the indices, without atomics, so bits are a CPU's.
 
 Where few are added to a row, a thread for each element of the result looks through its indices. Else indices are
 sorted, each with its place in the order, and a thread for each segment of equal ones adds what belongs to it to its
@@ -223,14 +223,18 @@ class _IndexSum:
         if not self.rows:
             return CardRecipe(())
         if self.of.count <= LOOKED_THROUGH:
-            return CardRecipe((self._few(),), self._text())
+            inner = self.count if self.of.y[-1] > self.of.itemsize else 1
+            few = self._launch("add_few", self.rows * self.of.extent, self.of.count, inner=inner)
+            return CardRecipe((few,), self._text())
         lists, count = self._at_once()
         if not count or (count < self.of.count and computed_in(self.of.dtype) != self.of.dtype):
             return None
         starts = range(0, self.number, lists), range(0, self.of.count, count)
         if len(starts[0]) * len(starts[1]) > _MOST_CHUNKS:
             return None
-        phases: list[Phase] = [self._start()]
+        # The result before anything is added.
+        y = CardPlace("result", 0)
+        phases: list[Phase] = [self.copy.phase("move" if self.x else "clear", self.entries, self.x or y, y)]
         for first in starts[0]:
             for begin in starts[1]:
                 some = min(lists, self.number - first), min(count, self.of.count - begin)
@@ -244,15 +248,6 @@ class _IndexSum:
         return (min(self.number, keys // count) if count == self.of.count else 1, count) if count else (0, 0)
 
     # phases
-
-    def _start(self) -> LaunchPhase:
-        """The result before anything is added."""
-        y = CardPlace("result", 0)
-        return self.copy.phase("move" if self.x else "clear", self.entries, self.x or y, y)
-
-    def _few(self) -> LaunchPhase:
-        inner = self.count if self.of.y[-1] > self.of.itemsize else 1
-        return self._launch("add_few", self.rows * self.of.extent, self.of.count, inner=inner)
 
     def _sorted(self, first: int, begin: int, lists: int, count: int) -> Iterator[LaunchPhase]:
         """Some indices of some lists sorted, from one half of the workspace into the other, and added."""

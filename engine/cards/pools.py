@@ -1,4 +1,4 @@
-"""Pools on a card: of each window of a plane the maximum, where that lies, or the mean, and the way back of maxima.
+"""Pooling on a GPU: the maximum of each window of a plane, its position, or the mean; and the gradient of maxima.
 
 Taps are combined as `engine.oplib.pooling` does with NumPy, down each column of a window, then over the columns: so
 bits are the same. A thread has a window; on the way back it has an element, which looks at the windows that it is in,
@@ -230,7 +230,9 @@ class _Pool:
         size = 8 if self.is_wide else 4
         positions, elements = math.prod(self.of.positions), math.prod(self.of.extents)
         g, x, y, chosen = (*(CardPlace("operand", n) for n in range(2)), CardPlace("result"), CardPlace("workspace"))
-        if self._looked_at <= _LOOKED_AT:
+        # The windows that an element may be in, along each axis.
+        windows = (-(-size // stride) for size, stride in zip(self.of.size, self.of.stride, strict=True))
+        if math.prod(windows) * math.prod(self.of.size) <= _LOOKED_AT:
             items = self.planes * elements
             return CardRecipe((self.launch("choose_back", items, g, x, y),) if items else (), self.text)
         at_once = min(self.planes, workspace // (positions * size))
@@ -242,10 +244,3 @@ class _Pool:
             phases.append(self.launch("choose", some * positions, x, chosen, first=first))
             phases.append(self.launch("give_back", some * elements, g, chosen, y, first))
         return CardRecipe(tuple(phases), self.text, at_once * positions * size)
-
-    @property
-    def _looked_at(self) -> int:
-        """Elements of all windows that an element may be in."""
-        of = self.of
-        windows = (-(-size // stride) for size, stride in zip(of.size, of.stride, strict=True))
-        return math.prod(windows) * math.prod(of.size)

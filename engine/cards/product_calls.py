@@ -1,7 +1,7 @@
 """Products bound to addresses of a card: each a call of cuBLASLt, or a few, by an algorithm that is chosen once.
 
-That is the first of the heuristics for what lies where it does; or one of these, where it was chosen for such a product
-whose operands begin at addresses that are as aligned as may be.
+That is the first of the heuristics for what lies where it does; or one of these, where it was chosen for such a
+product whose operands begin at addresses that are as aligned as may be.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from weakref import WeakValueDictionary
 
 from engine.cards.candidates import NO_CHOICES, Candidate, Choices, Contest, StreamLaunch
 from engine.cards.card_recipe import ProductPhase
-from engine.cards.cublaslt import CublasLt, Matmul, MatmulTerms, StoredMatrix
+from engine.cards.cublaslt import CublasLt, Matmul, MatmulTerms
 from engine.cards.products import StoredProduct, compute_type, stored_products
 from engine.graph.tensor_type import FLOAT32
 from engine.native.kernel_errors import KernelUnavailable
@@ -168,14 +168,10 @@ def _sizes(way: StoredProduct, phase: ProductPhase, *, has_bias: bool) -> tuple[
     """Bytes from the beginning of a, of b, and of c to the end of the last of their matrices, and those of a bias."""
     matrices = 1 if way.by_pointers else way.matrices
     of_b, of_a, of_c = (
-        size * ((matrices - 1) * x.offset + _elements(x))
+        # Of the last matrix, with what lies between its columns.
+        size * ((matrices - 1) * x.offset + x.leading * (x.columns - 1) + x.rows)
         for x, size in zip((way.first, way.second, way.result), _itemsizes(phase), strict=True)
     )
     a, b, c = (max(starts) for starts in zip(*way.starts, strict=True))
     bias = [phase.of.columns * _itemsizes(phase)[2]] * has_bias
     return a + of_a, b + of_b, c + of_c, *bias
-
-
-def _elements(of: StoredMatrix) -> int:
-    """Of one matrix, with those between its columns."""
-    return of.leading * (of.columns - 1) + of.rows

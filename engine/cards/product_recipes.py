@@ -1,4 +1,6 @@
-"""Recipes of matrix products: by cuBLASLt as the operands lie, or, in `tf32x3`, by three products of their parts.
+"""Matrix products: recipes by cuBLASLt, and their calls, bound to addresses.
+
+A product is made as its operands lie, or, in `tf32x3`, as three products of their parts.
 
 Source of the three products: G. Henry, P. T. P. Tang, A. Heinecke, "Leveraging the bfloat16 artificial intelligence
 datatype for higher-precision computations" (2019), with TF32, whose significands have 11 bits.
@@ -107,7 +109,9 @@ def laid_products_card_recipe(
     """Each part by cuBLASLt, to where it lies, its bias with it; None where one of them is not."""
     phases, found = list[Phase](), list[CardRecipe]()
     for part, numbers in operands_of(parts):
-        recipe = _laid_product(terms, out, part, *(types[i] for i in numbers[:2]))
+        lying = Strided(out.with_shape(part.shape), [step * out.dtype.itemsize for step in part.strides])
+        geometry = product_geometry(lying, *(types[i] for i in numbers[:2]))
+        recipe = geometry and product_card_recipe(terms, geometry)
         if recipe is None or (part.has_bias and not types[numbers[2]].is_dense):
             return None
         places = {_A: CardPlace("operand", numbers[0]), _B: CardPlace("operand", numbers[1])}
@@ -121,14 +125,6 @@ def laid_products_card_recipe(
         return laid_products_card_recipe(terms._replace(precision=IEEE), parts, out, *types)
     text = next((recipe.text for recipe in found if recipe.text), "")
     return CardRecipe(tuple(phases), text, max(recipe.workspace for recipe in found), found[0].precision)
-
-
-def _laid_product(
-    terms: CardTerms, out: TensorType, part: LaidProduct, a: TensorType, b: TensorType
-) -> CardRecipe | None:
-    steps = [step * out.dtype.itemsize for step in part.strides]
-    geometry = product_geometry(Strided(out.with_shape(part.shape), steps), a, b)
-    return geometry and product_card_recipe(terms, geometry)
 
 
 def _placed(phase: Phase, places: Mapping[CardPlace, CardPlace]) -> Any:

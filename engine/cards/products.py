@@ -1,8 +1,8 @@
 """A product as cuBLASLt is asked for it: which matrices it reads as they lie, and in how many calls.
 
-cuBLASLt reads columns of neighbouring elements, and rows of c are such columns of cᵀ = bᵀ aᵀ. So b is its first operand
-and a its second one, each transposed by a flag where its other axis is the dense one, and nothing is copied. A bias, as
-many numbers as c has columns, is what its epilogue adds to each column of cᵀ.
+cuBLASLt reads columns of neighbouring elements, and rows of c are such columns of cᵀ = bᵀ aᵀ. So b is its first
+operand and a its second one, each transposed by a flag where its other axis is the dense one, and nothing is copied.
+A bias, as many numbers as c has columns, is what its epilogue adds to each column of cᵀ.
 """
 
 from __future__ import annotations

@@ -157,7 +157,10 @@ class _Sum:
         """One launch, or two."""
         if not self.numbers:
             return CardRecipe(())
-        by_warps, x, y = self._by_warps(), CardPlace("operand", 0), CardPlace("result", 0)
+        x, y = CardPlace("operand", 0), CardPlace("result", 0)
+        # By warps, where neighbours in memory are added up, and there are as many as threads of a warp.
+        kept, added = (min((abs(s[0]) for n, s in axes if n > 1), default=1 << 62) for axes in (self.kept, self.added))
+        by_warps = added <= kept and self.length >= WARP
         parts = self._parts(by_warps)
         if parts == 1:
             phases = [self._launch("add_up", self.kept, self.added, x, y, 1, by_warps=by_warps)]
@@ -171,11 +174,6 @@ class _Sum:
         wide = is_wide(self.numbers * max(WARP, self.length), self.numbers * parts * WARP)
         text = card_text(self.of.dtype, self.entries, "".join(self.kernels), is_wide=wide)
         return CardRecipe(tuple(phases), text, 0 if parts == 1 else self.numbers * parts * self.size)
-
-    def _by_warps(self) -> bool:
-        """Whether neighbours in memory are added up, and there are as many as threads of a warp."""
-        kept, added = (min((abs(s[0]) for n, s in axes if n > 1), default=1 << 62) for axes in (self.kept, self.added))
-        return added <= kept and self.length >= WARP
 
     def _parts(self, by_warps: bool) -> int:
         """How many there are of each number: as many as keep a card busy."""

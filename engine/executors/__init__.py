@@ -1,1 +1,1 @@
-"""Executors, which run a plan: NumPy on the CPU, CuPy on a GPU. One loop, two array modules."""
+"""Runtime: executors, which run plans. NumPy and machine code on the CPU are here; a GPU has a room of its own."""

@@ -1,4 +1,7 @@
-"""Layout of a body of a loop: where its results lie, which of them move from step to step, and what it needs for that.
+"""Memory layout of prepared plans and loop bodies: which arrays stay where they are, and which move.
+
+Of a plan, arrays last from run to run, or come and go with each run. Of the body of a loop, results move from step to
+step.
 
 What moves has addresses where there is no memory, as long as no loop says where it lies.
 """
@@ -148,7 +151,9 @@ def body_needs(binder: Binder, plan: Plan, fixed: Sequence[int], consts: int) ->
             continue
         still = [x for x in laid.operands if layout.is_copied(x)] + [y for y in laid.results if moves(y)]
         passing = max(passing, aligned(binder.workspace(step)) + sum(aligned(span(x)) for x in still))
-        works_in = _works_in(step, laid)
+        # What the op allocates itself.
+        types = [Strided(TensorType.of(x), x.strides) for x in laid.operands]
+        works_in = step.op.workspace(step.types if step.op.several else step.types[0], *types, **step.attrs)
         stays, beside = (stays + works_in, beside) if step.op.runs else (stays, max(beside, works_in))
     return BodyNeeds(_lasting(plan, fixed), passing, stays + beside)
 
@@ -188,12 +193,6 @@ def blocks(place: HostArray, source: HostArray) -> tuple[int, list[tuple[int, in
     while axes and axes[-1][1:] == (block, block):
         block *= axes.pop()[0]
     return block, axes
-
-
-def _works_in(step: Step, laid: Laid) -> int:
-    """What the op allocates itself."""
-    types = [Strided(TensorType.of(x), x.strides) for x in laid.operands]
-    return step.op.workspace(step.types if step.op.several else step.types[0], *types, **step.attrs)
 
 
 def _lasting(plan: Plan, fixed: Sequence[int]) -> int:

@@ -32,10 +32,6 @@ class _Waiting(NamedTuple):
     dropped: CompileJob
 
 
-def _nothing() -> None:
-    pass
-
-
 class BackgroundCompiler:
     """Runner of jobs, one after the other, in a thread that begins with the first of them.
 
@@ -55,7 +51,7 @@ class BackgroundCompiler:
         # At the end of a process, this comes before threads that are daemons are left where they are.
         self._finalizer = weakref.finalize(self, _Queue.close, self._queue)
 
-    def submit(self, key: Hashable, job: CompileJob, dropped: CompileJob = _nothing) -> bool:
+    def submit(self, key: Hashable, job: CompileJob, dropped: CompileJob = lambda: None) -> bool:
         """Have a job run; False where it is not taken: its key is known, the queue is full, or this is closed.
 
         `dropped` is called where it was taken, and has given way to another owner's.

@@ -1,4 +1,7 @@
-"""From a step to the calls that run it on a card: a compiled loop, else a card recipe, else the op's own function."""
+"""Binding: from a step to the calls that run it on a GPU.
+
+A step has a compiled kernel, else a card recipe, by the table below, else its op's own function with CuPy.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is fed and what it finds, in a block on either side: copied to the card by one call, and back by one."""
+"""Transfers between host and card: a run's feeds, flags and results go to the card by one call, and back by one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Exchange:
         """`flags` is how many there are, `results` the bytes of each buffer. Raises as `PinnedMemory.block`."""
         self._cupy = cupy
         sizes = [*(type.nbytes for type in fed.values()), INT32.itemsize * flags, *results]
-        starts = [*accumulate(map(_rounded, sizes), initial=0)]
+        starts = [*accumulate((-(-nbytes // _ALIGNED) * _ALIGNED for nbytes in sizes), initial=0)]
         self._noted, self._found, self._end = starts[len(fed)], starts[len(fed) + 1], starts[-1]
         self._here = pinned.block(self._end)
         self._there = cupy.cuda.alloc(self._end)
@@ -93,7 +93,3 @@ def carried(sizes: Mapping[_Key, int]) -> list[_Key]:
             break
         chosen.add(key)
     return [key for key in sizes if key in chosen]
-
-
-def _rounded(nbytes: int) -> int:
-    return -(-nbytes // _ALIGNED) * _ALIGNED

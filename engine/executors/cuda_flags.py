@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from engine.executors.cuda_exchange import Exchange
 from engine.functions.expansions import reports_range
-from engine.graph.errors import EngineError
 from engine.graph.ir import at_origin
 from engine.graph.op import Array
 from engine.graph.tensor_type import HostArray
@@ -72,16 +71,13 @@ class CudaFlags:
             operand = int(found[step]) - 1
             if (step, operand) not in self._ranges:
                 return False
-            raise self._error(step, operand)
+            extent, least = self._ranges[step, operand]
+            raise at_origin(outside(extent, operand, least), self._steps[step].origin)
         return True
 
     def _read_all(self) -> HostArray:
         found: HostArray = self._found.get()
         return found
-
-    def _error(self, step: int, operand: int) -> EngineError:
-        extent, least = self._ranges[step, operand]
-        return at_origin(outside(extent, operand, least), self._steps[step].origin)
 
 
 class ExchangedFlags(CudaFlags):

@@ -1,4 +1,4 @@
-"""Kernels of a card, of loops and of recipes: compiled once for its kind, kept, and launched by plans."""
+"""Kernels of a GPU, fused ones and those of recipes: compiled once for its kind, kept, and launched by plans."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from weakref import WeakValueDictionary
 from engine.executors.cuda_compiling import CardText, CardWay, card_compilers, in_threads, ways
 from engine.functions.expansions import reports_range
 from engine.graph.op import Array, Kernel
-from engine.loops.cuda_launch import CudaLoop, Launch
+from engine.loops.cuda_launch import CudaLoop, Launch, recurrence_launch
 from engine.loops.cuda_parts import cuda_parts
-from engine.loops.cuda_recurrence import cuda_recurrence_text, recurrence_launch
+from engine.loops.cuda_recurrence import cuda_recurrence_text
 from engine.loops.cuda_text import cuda_text
 from engine.loops.ptx_recurrence import ptx_recurrence_text
 from engine.loops.ptx_text import ptx_text

@@ -1,4 +1,4 @@
-"""A plan made ready to run on a card again and again: memory of its own, and all that it launches, bound to it."""
+"""Prepared plan of a GPU: memory of its own, and launches bound to it, which are recorded as CUDA graphs."""
 
 from __future__ import annotations
 

@@ -161,20 +161,17 @@ class _Placed:
             places = ProductPlaces(a, b, c, bias)
             return self._cards.products(self._recipe, phase, places)
         if isinstance(phase, CudnnPhase):
-            return [self._by_cudnn(phase)]
+            assert self._cards.cudnn is not None
+            call = cudnn_call(phase, self._cards.cudnn.library, self._address, self._cards.stream)
+            if call is None:
+                raise KernelUnavailable("arrays do not begin where cuDNN reads them")
+            return [call]
         if isinstance(phase, ClearPhase):
             return [(self._cards.clear, (self._address(phase.at), phase.nbytes))]
         assert self._module is not None
         table = np.array([x if isinstance(x, int) else self._address(x) for x in phase.table], np.int64)
         kept = (*self._operands, *self._results)
         return [(self._module.launch, (Launch(phase.kernel, phase.grid, phase.block, table, kept),))]
-
-    def _by_cudnn(self, phase: CudnnPhase) -> KernelCall:
-        assert self._cards.cudnn is not None
-        call = cudnn_call(phase, self._cards.cudnn.library, self._address, self._cards.stream)
-        if call is None:
-            raise KernelUnavailable("arrays do not begin where cuDNN reads them")
-        return call
 
     def _address(self, place: CardPlace) -> int:
         if place.kind == "workspace":

@@ -1,9 +1,10 @@
-"""A GPU. CuPy is imported when an executor is opened, never before."""
+"""The GPU executor, with CuPy, which is imported when an executor is opened, never before."""
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Hashable, Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
@@ -169,7 +170,11 @@ class CuPyExecutor(Executor):
         if watch is not None:
             return super().run(plan, feeds, deadline, watch)
         try:
-            given = {feed: self._given(feeds[feed]) for feed in plan.feeds if feed in feeds}
+            given = {
+                feed: x if isinstance(x := feeds[feed], self._cupy.ndarray) else np.asarray(x)
+                for feed in plan.feeds
+                if feed in feeds
+            }
             return self._run_tier(plan, given, deadline, self._run_from_host)
         except NoPinnedMemory as error:
             _unpinned.tell(str(error))
@@ -177,17 +182,11 @@ class CuPyExecutor(Executor):
         except LoopOutOfRange:
             return super().run(plan, feeds, deadline, _look_away)
 
-    def _given(self, feed: HostArray | Array) -> HostArray | Array:
-        return feed if isinstance(feed, self._cupy.ndarray) else np.asarray(feed)
-
     def _run_from_host(
         self, ready: ReadyPlan, feeds: Mapping[Hashable, HostArray | Array], deadline: Deadline
     ) -> list[HostArray]:
         assert isinstance(ready, CudaPreparedPlan)
-        return ready.run_from_host(feeds, self._copied, deadline)
-
-    def _copied(self, array: HostArray) -> Array:
-        return self._registered.copied(array, self.to_device)
+        return ready.run_from_host(feeds, partial(self._registered.copied, otherwise=self.to_device), deadline)
 
     def execute(
         self,

@@ -1,4 +1,10 @@
-"""The loop that runs a plan step by step for any array module, and how compiled plans take the places of others."""
+"""Executor: runs plans on one device, step by step with any array module, or made ready and compiled.
+
+    run → execute → the plan's tier → a prepared plan, which the instance pool lends
+                  → interpret: step by step, where an observer watches, and at first
+
+`interpret` is the reference: every other way of running a plan has to agree with it.
+"""
 
 from __future__ import annotations
 
@@ -227,22 +233,20 @@ class Executor(ABC):
     ) -> None:
         operands = [slots[i] for i in step.operands]
         try:
-            slots[step.result] = self._compute(run, step, operands, memory)
+            if not step.places and isinstance(step.op, View):
+                out = step.op.view(run.xp, operands[0], **step.attrs)
+            else:
+                out = memory.result(step)
+                step.op.fill(run, operands, out, step.attrs)
         except DeadlineExceeded:
             raise  # the fault of no node
         except EngineError as error:
             raise at_origin(error, step.origin) from None
+        slots[step.result] = out
         if watch is not None:
-            watch(run, step, operands, slots[step.result])
+            watch(run, step, operands, out)
         for i in step.dead:
             slots[i] = None
-
-    def _compute(self, run: RunContext, step: Step, operands: Sequence[Array], memory: _Memory) -> Array:
-        if not step.places and isinstance(step.op, View):
-            return step.op.view(run.xp, operands[0], **step.attrs)
-        out = memory.result(step)
-        step.op.fill(run, operands, out, step.attrs)
-        return out
 
     def condemn(self, digest: bytes) -> None:
         """From now on, plans of this digest have no kernels: they have ended processes."""

@@ -49,10 +49,6 @@ KernelCode = CompiledLoop | StepKernel | Sequence[LoadedKernel]
 K = TypeVar("K", NativeKernel, LoadedKernel)
 
 
-def _never() -> bool:
-    return False
-
-
 class Kernels:
     """Maker of the kernels of fused loops and of microkernels. Threads may share it.
 
@@ -78,7 +74,9 @@ class Kernels:
         """False: what is no loop is a microkernel by then."""
         return False
 
-    def compile(self, plan: Plan, stop: Callable[[], bool] = _never, first: Iterable[Kernel] = ()) -> LoopBinder | None:
+    def compile(
+        self, plan: Plan, stop: Callable[[], bool] = lambda: False, first: Iterable[Kernel] = ()
+    ) -> LoopBinder | None:
         """What binds the steps of a plan, by kernels that work in what was planned; None where `stop` came true.
 
         Those of the ops `first` are made first, in their order. What was planned for NumPy may be less than a kernel
@@ -105,25 +103,19 @@ class Kernels:
 
     def _code(self, op: CompiledOp) -> KernelCode:
         if isinstance(op, Fused):
-            return self._loop(op)
-        return self._recurrence(op) if isinstance(op, PlannedScan) else self._phases(op)
-
-    def _recurrence(self, op: PlannedScan) -> StepKernel:
-        assert op.step_loop is not None
-        recurrence = op.step_loop.expanded
-        text = recurrence_text(recurrence, lanes_of(recurrence.loop, op.step_loop.space.columns))
-        return StepKernel(self._kernel(text, load_kernel), recurrence)
-
-    def _loop(self, op: Fused) -> CompiledLoop:
-        loop = op.expanded
-        kernel = self._loop_kernel(loop, lanes_of(loop, op.space.columns))
-        return CompiledLoop(kernel, loop, {k: self._loop_kernel(sum_loop(loop.dtype, k), LANES) for k in sum_kinds(op)})
+            loop = op.expanded
+            kernel = self._loop_kernel(loop, lanes_of(loop, op.space.columns))
+            sums = {kind: self._loop_kernel(sum_loop(loop.dtype, kind), LANES) for kind in sum_kinds(op)}
+            return CompiledLoop(kernel, loop, sums)
+        if isinstance(op, PlannedScan):
+            assert op.step_loop is not None
+            recurrence = op.step_loop.expanded
+            text = recurrence_text(recurrence, lanes_of(recurrence.loop, op.step_loop.space.columns))
+            return StepKernel(self._kernel(text, load_kernel), recurrence)
+        return [self._kernel(phase.text, load_kernel) for phase in op.made_by.phases]
 
     def _loop_kernel(self, loop: Loop, lanes: int) -> NativeKernel:
         return self._kernel(llvm_text(loop, lanes), partial(native_kernel, loop, lanes))
-
-    def _phases(self, op: MicrokernelOp) -> Sequence[LoadedKernel]:
-        return [self._kernel(phase.text, load_kernel) for phase in op.made_by.phases]
 
     def _kernel(self, text: str, load: Callable[[bytes], K]) -> K:
         """The kernel of this text: one that is in use, or is kept, or a new one."""

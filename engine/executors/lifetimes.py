@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
 from typing import Final, NamedTuple
 
@@ -46,7 +45,11 @@ class Lifetimes:
         self.copied = {slot for feed, slot in plan.feeds.items() if self._takes(types[feed].nbytes)}
         self.handed = {k for k, nbytes in enumerate(plan.buffers) if k and not self._takes(nbytes)}
         sources = [step for step in plan.steps if not step.operands and step.result not in kept]
-        self.constant = {step.result for step in sources if self._is_constant(step)}
+        self.constant = {
+            step.result
+            for step in sources
+            if isinstance(step.op, Source) and ("value" in step.attrs or self._takes(step.types[0].nbytes))
+        }
         self.passing = {slot for slot in plan.feeds.values() if slot not in self.copied}
         self._kept_at = {step.result: step.places for step in plan.steps if step.result in kept}
         self._lent: set[int] = set()
@@ -79,19 +82,15 @@ class Lifetimes:
         self.beside += nbytes if fits else 0
         return fits
 
-    def _is_constant(self, step: Step) -> bool:
-        return isinstance(step.op, Source) and ("value" in step.attrs or self._takes(step.types[0].nbytes))
-
 
 def roots_of(plan: Plan) -> list[Root]:
     """What each result looks at, or is itself."""
     seen = {step.result: Root(step.operands[0], step.attrs.get("index", 0)) for step in plan.steps if not step.places}
-    return [_root(slot, seen) for slot in plan.results]
-
-
-def _root(slot: int, seen: Mapping[int, Root]) -> Root:
-    """Several results are read through `get_output` alone: only the last look can be at one of them."""
-    root = Root(slot, 0)
-    while root.slot in seen:
-        root = seen[root.slot]
-    return root
+    roots = list[Root]()
+    for slot in plan.results:
+        root = Root(slot, 0)
+        # Several results are read through `get_output` alone: only the last look can be at one of them.
+        while root.slot in seen:
+            root = seen[root.slot]
+        roots.append(root)
+    return roots

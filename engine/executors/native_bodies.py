@@ -1,6 +1,6 @@
-"""Bodies of loops as lists of native calls: bound once, and told where what moves lies by words of their tables.
+"""Loop bodies as lists of native calls: bound once; words of their tables say where the arrays lie that move.
 
-A step that is no native call is a pause of the list: Python makes it, between copies of what moves.
+A step that has no native call is a pause of the list: Python makes the step, between copies of the arrays that move.
 """
 
 from __future__ import annotations

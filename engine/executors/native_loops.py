@@ -1,4 +1,4 @@
-"""Loops as one call of machine code: a runner goes through the calls of a body again and again.
+"""Native loops: a loop is one call of machine code, in which a runner makes the calls of a body again and again.
 
 Where the tables of its calls point into what moves, an address changes from step to step: to the next entry of what is
 gone through, or to the other of two buffers that a carry lies in. So the kernels of a body know nothing of the loop,

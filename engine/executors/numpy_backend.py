@@ -1,4 +1,4 @@
-"""The CPU."""
+"""The CPU executor: NumPy, and machine code for fused kernels, microkernels and recurrences."""
 
 from __future__ import annotations
 

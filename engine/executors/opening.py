@@ -15,14 +15,18 @@ from engine.executors.interpreter import DEVICE_WORKSPACE, Executor, ExecutorSet
 from engine.executors.tiers import Compiling, Determinism
 from engine.native.kernel_store import KernelStore
 
+#: in a room above this one, so that it is found by its name alone; it imports CuPy where an executor is opened
+_CUDA_BACKEND: Final = "engine.executors.cupy_backend"
+
 
 def _backends() -> Iterator[type[Executor]]:
-    """The executors that stand in modules called so."""
-    for module in iter_modules([str(Path(__file__).parent)], f"{__package__}."):
-        if module.name.endswith("_backend"):
-            stated = vars(import_module(module.name)).values()
+    """Executors of the modules beside this one whose names end in `_backend`, and the CUDA executor."""
+    beside = [module.name for module in iter_modules([str(Path(__file__).parent)], f"{__package__}.")]
+    for name in dict.fromkeys([*beside, _CUDA_BACKEND]):
+        if name.endswith("_backend"):
+            values = vars(import_module(name)).values()
             yield from (
-                found for found in stated if isclass(found) and issubclass(found, Executor) and not isabstract(found)
+                value for value in values if isclass(value) and issubclass(value, Executor) and not isabstract(value)
             )
 
 

@@ -1,4 +1,4 @@
-"""A plan made ready to run again and again: memory of its own, and each kernel's call with its arrays in it.
+"""Prepared plan: a plan made ready to run again and again, with memory of its own and calls bound to it.
 
 What a run brings along (large feeds) and takes away (large results) is not copied: calls on it are bound anew.
 """
@@ -128,13 +128,10 @@ class PreparedPlan:
             if lasting is Lasting.ALWAYS:
                 self._segments.add(step, self._calls(step))
             else:
-                self._add_rebound(step, lasting)
-
-    def _add_rebound(self, step: Step, lasting: Lasting) -> None:
-        rebound = RebindingStep(step, *self._segments.add(step)) if step.places else step
-        self._rebound.append(rebound)
-        if lasting is Lasting.ONE_RUN:
-            self._fed.append(rebound)
+                rebound = RebindingStep(step, *self._segments.add(step)) if step.places else step
+                self._rebound.append(rebound)
+                if lasting is Lasting.ONE_RUN:
+                    self._fed.append(rebound)
 
     def _calls(self, step: Step) -> Sequence[KernelCall]:
         """The calls of a step; none for a view, which goes to its slot."""

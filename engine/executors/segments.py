@@ -1,4 +1,7 @@
-"""Calls in a row. Between two segments a run looks at the clock; an error inside one is told from its position."""
+"""Segments of a plan: calls in a row, of which neighbouring native ones are made as one, a region.
+
+Between two segments a run looks at the clock. An error inside a segment is told from its position.
+"""
 
 from __future__ import annotations
 
@@ -61,16 +64,23 @@ class Segment:
 
     def gather(self, runner: Runner | None, watch: RegionWatch) -> None:
         """Make regions of neighbouring native calls, if there is a runner for them: no step is added any more."""
-        for is_native, flat in groupby(self._flat(), lambda each: runner is not None and _is_native(*each)):
-            if is_native:
+
+        def is_native(each: tuple[StepCalls, KernelCall]) -> bool:
+            member, (function, _) = each
+            return runner is not None and not member.renewed and isinstance(function, NativeCall | NativeGuard)
+
+        for are_native, flat in groupby(self._flat(), is_native):
+            if are_native:
                 assert runner is not None
                 native = [*flat]
                 steps = [
                     NativeStep(cast("NativeCall", call[0]), member.nanoseconds, member.origin)
                     for member, call in native
                 ]
-                place = _place([member.origin for member, _ in native])
-                self._append((Region(runner, watch, steps, place), ()), None)
+                # The nodes that the calls come from, in their order, each once.
+                origins = [member.origin for member, _ in native if member.origin is not None]
+                nodes = dict.fromkeys(f"{origin.op} (node {origin.node})" for origin in origins)
+                self._append((Region(runner, watch, steps, place_named(", ".join(nodes))), ()), None)
             else:
                 for member, call in flat:
                     member.position = len(self.calls)
@@ -129,13 +139,3 @@ class Segments(list[Segment]):
         member = StepCalls(calls, step.origin, nanoseconds)
         self[-1].add(member)
         return self[-1], member
-
-
-def _place(origins: Sequence[Origin | None]) -> bytes:
-    """The nodes that calls come from, in their order, each once."""
-    named = dict.fromkeys(f"{origin.op} (node {origin.node})" for origin in origins if origin is not None)
-    return place_named(", ".join(named))
-
-
-def _is_native(member: StepCalls, call: KernelCall) -> bool:
-    return not member.renewed and isinstance(call[0], NativeCall | NativeGuard)

@@ -1,4 +1,9 @@
-"""Tiers of a plan: run by NumPy at first, and by compiled kernels once that is worth the compiling."""
+"""Tiers of a plan: NumPy runs it at first, and compiled kernels run it once they are worth compiling.
+
+A plan that has run twice, or once if it is large, is handed to the background compiler: one thread with a bounded
+queue, in which owners take turns. When its kernels are ready, another plan, with fused kernels, takes its place. Plans
+are known by identity, so that what was compiled goes when its plan does.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Witness of what this process computes at this moment, in memory that outlives it: read by whoever finds it dead."""
+"""Crash record: what this process computes at this moment, in memory that outlives it. Its supervisor reads it."""
 
 from __future__ import annotations
 
@@ -69,9 +69,6 @@ def last_words(memory: memoryview) -> LastWords:
     """What a witness has written into WITNESS_BYTES."""
     said = bytes(memory[:WITNESS_BYTES])
     words = said[2 * _DIGEST :].split(b"\0")[0].decode("ascii", "replace")
-    running, compiling = (_shown(said[at : at + _DIGEST]) for at in (0, _DIGEST))
+    digests = said[:_DIGEST], said[_DIGEST : 2 * _DIGEST]
+    running, compiling = ("" if digest == _NO_DIGEST else digest.hex() for digest in digests)
     return LastWords(running, compiling, "".join(c if c.isascii() and c.isprintable() else "?" for c in words))
-
-
-def _shown(digest: bytes) -> str:
-    return "" if digest == _NO_DIGEST else digest.hex()

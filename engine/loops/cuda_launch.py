@@ -1,4 +1,4 @@
-"""The kernels of a loop bound to their memory: what is to be launched, on how many threads, with which table."""
+"""Launches: the kernels of a loop bound to their memory, on how many threads and with which table."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from engine.loops.compiled import block_count
 from engine.loops.cuda_parts import CudaParts
 from engine.loops.cuda_text import SUMS_AT_ONCE, WARP, has_reductions, table_entries
 from engine.loops.program import Loop, ResultKind, Space
+from engine.loops.recurrence import Recurrence, recurrence_layout, recurrence_table
 from engine.loops.table import table_layout
 
 #: threads of a block, elements of a thread where there are many, and from where on there are
@@ -184,6 +185,26 @@ class CudaLoop:
         table = np.zeros(self._entries, np.int64)
         table[: len(numbers)] = numbers
         return table
+
+
+def recurrence_launch(
+    recurrence: Recurrence,
+    space: Space,
+    steps: int,
+    entries: Sequence[int],
+    operands: Sequence[int],
+    results: Sequence[int],
+    flag: int,
+    kept: tuple[Any, ...] = (),
+) -> Launch:
+    """The launch of `steps` on arrays at these addresses: of operands and results, of the entries of the first step.
+
+    `entries` are as for `recurrence_table`; at `flag` lies a byte that becomes 1 where a step is out of range.
+    """
+    layout, table = recurrence_layout(recurrence), recurrence_table(recurrence, space, steps, entries)
+    table[[*layout.loop.operands, *layout.loop.results, layout.flag]] = np.array([*operands, *results, flag])
+    grid, block = thread_blocks(math.prod(space.rows), space.columns)
+    return Launch("steps", grid, block, table, kept)
 
 
 def thread_blocks(rows: int, columns: int, each: int = 1) -> tuple[Extent, Extent]:

@@ -1,8 +1,9 @@
 """A loop divided for a card: what goes row by row, and sums over rows, which go column by column.
 
-Every thread of a card computes a few elements, and threads that wait for one another are dear. So a sum over rows is no
-part of what is done with a row: a total's addends are stored, one a row, and added up by a kernel of its own; those of
-`columns` are computed anew by the thread that adds them, from the reductions of their rows, which are stored.
+Every thread of a card computes a few elements, and threads that wait for one another are dear. So a sum over rows is
+no part of what is done with a row: a total's addends are stored, one a row, and added up by a kernel of its own;
+those of `columns` are computed anew by the thread that adds them, from the reductions of their rows, which are
+stored.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from engine.loops.program import REDUCTIONS, Instruction, Level, Loop, LoopBuilder, LoopResult, Scalar
+from engine.loops.program import REDUCTIONS, Instruction, Level, Loop, LoopBuilder, Scalar
 from engine.loops.within_range import range_condition
 
 
@@ -38,15 +39,16 @@ def cuda_parts(loop: Loop, *, reports_range: bool = False) -> CudaParts:
     results = loop.results[:-1] if reports_range else loop.results
     needed = _reductions(loop, [result.value for result in results if result.kind == "columns"])
     rows, columns = _Copy(loop), _Copy(loop, needed)
-    places = tuple(_store(result, columns if result.kind == "columns" else rows) for result in results)
+    places = tuple(
+        columns.store("columns", result.value)
+        if result.kind == "columns"
+        else rows.store("row" if result.kind == "total" else result.kind, result.value)
+        for result in results
+    )
     saved = tuple(rows.store("row", number) for number in needed)
     if flag is not None:
         rows.store("element" if loop.instructions[flag].level == Level.ELEMENT else "row", flag)
     return CudaParts(rows.loop(), columns.loop(), places, saved, flag is not None)
-
-
-def _store(result: LoopResult, copy: _Copy) -> int:
-    return copy.store("row" if result.kind == "total" else result.kind, result.value)
 
 
 def _reductions(loop: Loop, roots: Sequence[int]) -> list[int]:

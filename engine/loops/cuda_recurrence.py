@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import Any
-
-import numpy as np
+from collections.abc import Iterator
 
 from engine.loops.c_recurrence import CRecurrence
-from engine.loops.cuda_launch import Launch, thread_blocks
 from engine.loops.cuda_text import cuda_definitions
-from engine.loops.program import Space
-from engine.loops.recurrence import Recurrence, recurrence_layout, recurrence_table
+from engine.loops.recurrence import Recurrence, recurrence_layout
 
 
 def cuda_recurrence_text(recurrence: Recurrence) -> str:
@@ -42,23 +36,3 @@ class _Steps(CRecurrence):
         yield f"for (long long c = BLOCK_X * (long long)WIDE + THREAD_X; c < count; c += {step}) {{"
         yield from self.element("c")
         yield "}\n}\n}"
-
-
-def recurrence_launch(
-    recurrence: Recurrence,
-    space: Space,
-    steps: int,
-    entries: Sequence[int],
-    operands: Sequence[int],
-    results: Sequence[int],
-    flag: int,
-    kept: tuple[Any, ...] = (),
-) -> Launch:
-    """The launch of `steps` on arrays at these addresses: of operands and results, of the entries of the first step.
-
-    `entries` are as for `recurrence_table`; at `flag` lies a byte that becomes 1 where a step is out of range.
-    """
-    layout, table = recurrence_layout(recurrence), recurrence_table(recurrence, space, steps, entries)
-    table[[*layout.loop.operands, *layout.loop.results, layout.flag]] = np.array([*operands, *results, flag])
-    grid, block = thread_blocks(math.prod(space.rows), space.columns)
-    return Launch("steps", grid, block, table, kept)

@@ -1,12 +1,13 @@
 """A loop as LLVM IR for a card, nvptx64-nvidia-cuda: the kernels, lanes and order of `cuda_text`, and so the same bits.
 
-Of floats it has what an element is computed with on a processor, one element at a time. Nothing says that any of it may
-be contracted or flushed, so that LLVM prints `add.rn`, `mul.rn`, `div.rn` and `sqrt.rn`, which no assembler contracts.
+Of floats it has what an element is computed with on a processor, one element at a time. Nothing says that any of it
+may be contracted or flushed, so that LLVM prints `add.rn`, `mul.rn`, `div.rn` and `sqrt.rn`, which no assembler
+contracts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -165,10 +166,11 @@ class _Teams(_Rows):
 
     def _pass(self, p: int, sweep: Sweep, threads: CardThreads) -> None:
         """A sweep over the row; its reductions become scalars of the row."""
+        firsts = [FIRST_FLOATS[self.loop.instructions[i].op] for i in sweep.reductions]
         reduced = [
-            CarriedValue(f"%r{i}.{k}", self.to.name("float"), literal(FIRST_FLOATS[self._op(i)], "float"))
+            CarriedValue(f"%r{i}.{k}", self.to.name("float"), literal(first, "float"))
             for k in range(self.each)
-            for i in sweep.reductions
+            for i, first in zip(sweep.reductions, firsts, strict=True)
         ]
         names = loop_names(f"c{p}", f"s{p}.head", f"s{p}", f"s{p}.past")
         lanes, metadata = self.team * self.each, rolled(self.loop)
@@ -198,21 +200,16 @@ class _Teams(_Rows):
 
     def _met(self, i: int, threads: CardThreads) -> str:
         """The lanes of a reduction combined: the lower half with the upper one, until there is one, which all get."""
-        found = self._halved(i, [f"%r{i}.{k}" for k in range(self.each)])
+        values = [f"%r{i}.{k}" for k in range(self.each)]
+        while len(values) > 1:
+            half = len(values) // 2
+            values = [self._combined(i, values[k], values[k + half], 0) for k in range(half)]
+        found = values[0]
         by = self.team // 2
         while by:
             found = self._combined(i, found, threads.from_above(found, by, self.team), 0)
             by //= 2
         return threads.from_first(found, self.team)
-
-    def _halved(self, i: int, values: Sequence[str]) -> str:
-        while len(values) > 1:
-            half = len(values) // 2
-            values = [self._combined(i, values[k], values[k + half], 0) for k in range(half)]
-        return values[0]
-
-    def _op(self, number: int) -> str:
-        return self.loop.instructions[number].op
 
 
 class _Columns(_OnCard):

@@ -1,7 +1,7 @@
 """Threads of a card in LLVM IR: their numbers, what they see of one another within a warp, and the module of kernels.
 
-Kernels have one argument, a table by value. Intrinsics are those of LLVM's NVPTX: "User Guide for NVPTX Back-end"; what
-a shuffle does is said in the PTX ISA, `shfl.sync`.
+Kernels have one argument, a table by value. Intrinsics are those of LLVM's NVPTX: "User Guide for NVPTX Back-end";
+what a shuffle does is said in the PTX ISA, `shfl.sync`.
 """
 
 from __future__ import annotations

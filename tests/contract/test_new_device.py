@@ -138,7 +138,7 @@ print(json.dumps([list(BACKENDS), open_executor("new").device, open_executor().d
 @pytest.mark.slow
 def test_a_device_is_opened_by_the_name_that_its_module_states(tmp_path: Path) -> None:
     tree = copy_tree(tmp_path)
-    (tree / "engine/executors/new_backend.py").write_text(BACKEND)
+    (tree / "engine/executors" / "new_backend.py").write_text(BACKEND)
     ran = run(tree, "-c", OPENED)
     assert ran.returncode == 0, ran.stderr
     devices, opened, by_itself, found, refused = json.loads(ran.stdout)

@@ -208,7 +208,7 @@ def test_a_system_that_does_not_describe_its_processor_asks_llvm(
 PROGRAM = """
 import sys, hashlib
 from pathlib import Path
-from engine.executors import kernels
+import engine.executors.kernels as kernels
 from engine.executors.numpy_backend import NumPyExecutor
 from engine.native.kernel_store import KernelStore
 from tests.engine.executors.kernel_plans import FEED, bits, layers

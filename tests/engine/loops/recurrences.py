@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from engine.loops.cuda_recurrence import cuda_steps, recurrence_launch
+from engine.loops.cuda_launch import recurrence_launch
+from engine.loops.cuda_recurrence import cuda_steps
 from engine.loops.program import ARITHMETIC, BITS, Level, LoopBuilder, Scalar, Space
 from engine.loops.ptx_recurrence import ptx_recurrence_text
 from engine.loops.recurrence import Carry, Recurrence, recurrence_layout, recurrence_table

@@ -76,7 +76,7 @@ executable._library = Library
 """
 IMPORTS: Final = """
 import sys, threading
-from engine.executors import kernels
+import engine.executors.kernels as kernels
 import engine.native.executable as executable
 from engine.native.kernel_errors import KernelUnavailable
 from service.worker.child import computing
