@@ -61,25 +61,25 @@ class BatchExecution(Computing):
             return Batch.of_program(program, types, mapped, *rest)
         return BatchSum.over_program(program, types, mapped, *rest, is_mean=reduce == "mean", block=block)
 
-    def prepare(self, task: Computation, engine: Engine, deadline: Deadline) -> Prepared:
+    def prepare(self, parsed: Computation, engine: Engine, deadline: Deadline) -> Prepared:
         """Compile one plan, or the plans of a sum's blocks."""
-        if not isinstance(task.call, BatchSum):
-            return super().prepare(task, engine, deadline)
+        if not isinstance(parsed.call, BatchSum):
+            return super().prepare(parsed, engine, deadline)
         parts = compile_sum(
             engine.compiler,
-            task.program,
-            task.types,
-            task.call,
+            parsed.program,
+            parsed.types,
+            parsed.call,
             deadline,
-            node_by_node=task.diagnose,
-            memory=task.memory_budget,
-            precision=task.precision,
+            node_by_node=parsed.diagnose,
+            memory=parsed.memory_budget,
+            precision=parsed.precision,
         )
-        return admitted(PreparedSum(task, parts.full, 0, engine.dense_flop, task.call, parts), engine)
+        return admitted(PreparedSum(parsed, parts.full, 0, engine.dense_flop, parsed.call, parts), engine)
 
-    def run_task(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
+    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Run the plan; for a sum, add the number of its pieces and their time to the statistics."""
-        outcome = super().run_task(ready, engine, deadline)
+        outcome = super().run_call(ready, engine, deadline)
         if not isinstance(ready, PreparedSum):
             return outcome
         if (added := ready.added_up) is None:
@@ -111,20 +111,20 @@ class BatchExecution(Computing):
             return super().execute(ready, engine, deadline)
         if ready.added_up is not None:
             return finished(ready.call, ready.added_up.sums), None
-        task, watches = ready.execution, list[NonfiniteWatch]()
+        parsed, watches = ready.execution, list[NonfiniteWatch]()
 
         def watch(plan: Plan, feeds: Mapping[Hashable, HostArray]) -> NonfiniteWatch:
-            watches.append(NonfiniteWatch(task.program, feeds, plan, engine.executor))
+            watches.append(NonfiniteWatch(parsed.program, feeds, plan, engine.executor))
             return watches[-1]
 
         sums = run_blocks(
             engine.executor,
             ready.parts,
             ready.call,
-            task.tensors,
+            parsed.tensors,
             range(ready.parts.blocks.count),
             deadline,
-            watch if task.diagnose else None,
+            watch if parsed.diagnose else None,
         )
         found = (each.found for each in watches if each.found is not None)
         return finished(ready.call, sums), next(found, None)

@@ -1,4 +1,4 @@
-"""A request that comes again with other numbers: all that its shape decides was decided the first time."""
+"""A request that comes again with other numbers: its shape was decided the first time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Execution of the gradients call."""
+"""The gradients call."""
 
 from __future__ import annotations
 

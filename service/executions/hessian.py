@@ -1,4 +1,4 @@
-"""Execution of the hessian call."""
+"""The hessian call."""
 
 from __future__ import annotations
 

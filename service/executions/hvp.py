@@ -1,4 +1,4 @@
-"""Execution of the hvp call."""
+"""The hvp call."""
 
 from __future__ import annotations
 

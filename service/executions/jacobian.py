@@ -1,4 +1,4 @@
-"""Execution of the jacobian call."""
+"""The jacobian call."""
 
 from __future__ import annotations
 

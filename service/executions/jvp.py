@@ -1,4 +1,4 @@
-"""Execution of the jvp call."""
+"""The jvp call."""
 
 from __future__ import annotations
 

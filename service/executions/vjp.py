@@ -1,4 +1,4 @@
-"""Execution of the vjp call."""
+"""The vjp call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A request that was answered, as it is written down."""
+"""A request that was answered, as it is logged."""
 
 from __future__ import annotations
 

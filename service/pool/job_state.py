@@ -1,4 +1,4 @@
-"""The states of a job in the pool, and from which of them to which it may go."""
+"""The states of a task in the pool, and the transitions between them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final
 
 
 class JobState(IntEnum):
-    """State of a job, and whether anybody waits for its reply: in all states but the last two, somebody does."""
+    """State of a task, and whether anybody waits for its reply: in all states but the last two, somebody does."""
 
     WAITING = 0, "in a lane: no worker has it"
     SENT = 1, "a worker has it, and was not seen to have begun"
@@ -60,4 +60,4 @@ TRANSITIONS: Final[Mapping[JobState, Mapping[JobState, str]]] = {
 
 
 class ImpossibleTransition(RuntimeError):
-    """A job was to go where it cannot go from its state: a fault of the pool."""
+    """A task was to go where it cannot go from its state: a fault of the pool."""

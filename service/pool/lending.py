@@ -1,4 +1,4 @@
-"""Versions of tensors that jobs read, whose memory stays as long as one of them may be sent to a worker."""
+"""Count of the readers of each version."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One sum over examples that is run in pieces: how it is cut, which pieces are on their way, and what they came to."""
+"""One sum that is run in pieces."""
 
 from __future__ import annotations
 

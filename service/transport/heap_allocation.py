@@ -1,4 +1,4 @@
-"""Memory of this process alone, where nobody else has to see it."""
+"""Memory of this process alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Work on bytes, which takes longer the more they are: done on the event loop where they are few, else beside it."""
+"""Work on bytes: on the event loop if they are few, or else on a thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors that stay with the server, as a job reads them."""
+"""Elements of a tensor as an array."""
 
 from __future__ import annotations
 

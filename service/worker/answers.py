@@ -1,4 +1,4 @@
-"""The large answers of a worker process: written into buffers of its own, which the front sends from and gives back."""
+"""Large answers, in buffers that the front sends from and gives back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The threads of BLAS: the workers divide the processors, so that together they want no more than there are."""
+"""BLAS threads: workers divide the processors, so that together they start no more threads than there are."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 CONFINED_TO: Final = "GRADSERVE_CONFINED_TO"
 
 
-class Permitted(NamedTuple):
+class AllowedFiles(NamedTuple):
     """Files and folders, with all that is below them: to be read, to be read and written, and devices to be used.
 
     Nothing else can be opened. What is not there is passed over.
@@ -41,7 +41,7 @@ class Permitted(NamedTuple):
         return json.dumps(self._asdict())
 
     @classmethod
-    def parse(cls, text: str) -> Permitted:
+    def parse(cls, text: str) -> AllowedFiles:
         """As a worker reads it."""
         return cls(**{name: tuple(paths) for name, paths in json.loads(text).items()})
 
@@ -67,10 +67,10 @@ class Offered(NamedTuple):
 def confine_as_told() -> None:
     """Confine this process to what the environment says; where that says nothing, do nothing."""
     if text := os.environ.pop(CONFINED_TO, None):
-        confine(Permitted.parse(text))
+        confine(AllowedFiles.parse(text))
 
 
-def confine(permitted: Permitted) -> Offered:
+def confine(allowed: AllowedFiles) -> Offered:
     """Confine this process, which must have a single thread, for good; returns what is held.
 
     Raises OSError where the kernel refuses what it offers, RuntimeError where there are other threads.
@@ -80,7 +80,7 @@ def confine(permitted: Permitted) -> Offered:
         raise RuntimeError("a process is confined before it starts threads: those that are there would stay free")
     _call(_PRCTL, _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if offered.landlock:
-        _hold_files(permitted, offered.landlock)
+        _hold_files(allowed, offered.landlock)
     if offered.filters:
         _hold_calls(system_call_filter(platform.machine(), os.getpid()))
     return offered
@@ -129,14 +129,14 @@ _USING: Final = _READING | _WRITE | _IOCTL
 _kept_open: Final[list[int]] = []
 
 
-def _hold_files(permitted: Permitted, version: int) -> None:
+def _hold_files(allowed: AllowedFiles, version: int) -> None:
     rights = _FILE_RIGHTS[max(known for known in _FILE_RIGHTS if known <= version)]
     attributes = struct.pack(
         "QQQ", rights, _BIND_AND_CONNECT if version >= _NET else 0, _SOCKETS_AND_SIGNALS if version >= _SCOPES else 0
     )
     size = 8 * (1 + (version >= _NET) + (version >= _SCOPES))
     rules = _call(_LANDLOCK_CREATE_RULESET, attributes, size, 0)
-    for paths, wanted in (permitted.reads, _READING), (permitted.writes, _WRITING), (permitted.devices, _USING):
+    for paths, wanted in (allowed.reads, _READING), (allowed.writes, _WRITING), (allowed.devices, _USING):
         for path in paths:
             _permit(rules, path, wanted & rights)
     _call(_LANDLOCK_RESTRICT_SELF, rules, 0)

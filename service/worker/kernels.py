@@ -1,4 +1,4 @@
-"""Store of the kernels that a server has compiled."""
+"""Store of compiled kernels."""
 
 from __future__ import annotations
 

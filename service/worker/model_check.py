@@ -1,4 +1,4 @@
-"""Check of a model before it is kept: all that is wrong with it is said at once."""
+"""Check of a model before it is kept. It reports all faults at once."""
 
 from __future__ import annotations
 

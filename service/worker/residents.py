@@ -1,4 +1,4 @@
-"""The resident tensors that a worker process knows: what the front has told it, in the order in which it did."""
+"""The resident tensors that a worker process knows."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Residents:
         self._buffers: dict[tuple[str, str], int] = {}
 
     def of(self, namespace: str) -> Find:
-        """What the jobs of a namespace find."""
+        """What the tasks of a namespace find."""
         return self._known.get(namespace, _NOTHING).get
 
     def hear(self, frame: bytes, at: int) -> None:

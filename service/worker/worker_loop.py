@@ -1,4 +1,4 @@
-"""Inside a worker process: jobs from the socket, one by one, and their replies to it, those of a batch at once."""
+"""The loop of a worker process."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from service.transport.sum_parts import Total
 from service.worker.answers import AnswerBuffers
 from service.worker.residents import Residents
 
-#: (job, most seconds) → what has become of it
+#: (task, most seconds) → what has become of it
 Execute = Callable[[Job, float | None], JobResult]
 
 
@@ -48,7 +48,7 @@ _OUR_REFERENCES: Final = 3
 
 
 class WorkerLoop:
-    """Loop of a process: it takes jobs from the socket and gives replies to it."""
+    """Loop of a process: it takes tasks from the socket and gives replies to it."""
 
     def __init__(self, front: socket.socket, channel: DescriptorChannel, page: ControlPage, opened: Opened) -> None:
         self._front = front

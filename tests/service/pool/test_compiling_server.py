@@ -80,7 +80,7 @@ from engine.executors import kernels
 from engine.native import executable
 from engine.native.kernel_errors import KernelUnavailable
 from service.worker.child import computing
-from service.worker.attending import attend
+from service.worker.attending import run_worker
 """
 
 
