@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from service.transport.job import Job
@@ -77,12 +76,10 @@ class Accounts:
 
     def look(self, now: float) -> None:
         """See who is not there any more."""
-        for account in tuple(self._idle(now - _LATELY)):
+        idle = [one for one in self._known.values() if not one.jobs and one.used < now - _LATELY]
+        for account in idle:
             if account.present:
                 account.present = False
                 self.present -= 1
             if account.used < now - _FORGOTTEN:
                 del self._known[account.tenant]
-
-    def _idle(self, since: float) -> Iterator[Account]:
-        return (account for account in self._known.values() if not account.jobs and account.used < since)

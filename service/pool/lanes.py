@@ -136,9 +136,6 @@ class Lanes:
         ticket.kind = kind_of(ticket.job)
         self._wait(ticket)
 
-    def _is_doubtful(self, ticket: Ticket) -> bool:
-        return self._in_turn and ticket.account.is_doubtful(time.monotonic())
-
     def put_back(self, ticket: Ticket) -> None:
         """A task that a worker had, before those that none had."""
         self.hold(ticket)
@@ -167,7 +164,7 @@ class Lanes:
         """Send what waits to those that can take it."""
         while self.short.count and (worker := self._for_short()):
             owner = self.short.first()
-            if self._is_doubtful(self.short.next_of(owner)):
+            if self._in_turn and self.short.next_of(owner).account.is_doubtful(time.monotonic()):
                 self._wait_with_long(self.short.take_next(owner))
             else:
                 worker.send(self._taken(self.short, owner))

@@ -275,7 +275,9 @@ def system_call_filter(machine: str, pid: int) -> bytes:
     """
     audit, calls = _MACHINES[machine]
     program: list[_Instruction] = [
-        *_unless_equal(_AUDIT, audit, _KILLED),
+        (_LOAD, 0, 0, _AUDIT),
+        (_IF_EQUAL, 1, 0, audit),
+        (_RETURN, 0, 0, _KILLED),
         (_LOAD, 0, 0, _NUMBER),
         (_IF_AT_LEAST, 0, 1, _LAST + 1),
         (_RETURN, 0, 0, _UNKNOWN),
@@ -284,7 +286,8 @@ def system_call_filter(machine: str, pid: int) -> bytes:
         if name in calls:  # some are of one machine alone
             program += _for(calls[name], [(_RETURN, 0, 0, _REFUSED)])
     program += _for(calls["clone3"], [(_RETURN, 0, 0, _UNKNOWN)])
-    program += _for(calls["clone"], [*_masked(0, _CLONE_THREAD | _CLONE_NEW_NAMESPACES), *_only([_CLONE_THREAD])])
+    masked = [_argument(0), (_AND, 0, 0, _CLONE_THREAD | _CLONE_NEW_NAMESPACES)]
+    program += _for(calls["clone"], [*masked, *_only([_CLONE_THREAD])])
     for name in ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
         program += _for(calls[name], [_argument(0), *_only([pid])])
     program += _for(calls["prlimit64"], [_argument(0), *_only([0, pid])])
@@ -292,10 +295,6 @@ def system_call_filter(machine: str, pid: int) -> bytes:
     program += _for(calls["fcntl"], [_argument(1), *_none_of(_REFUSED_FCNTLS)])
     program.append((_RETURN, 0, 0, _ALLOWED))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
-
-
-def _unless_equal(offset: int, wanted: int, verdict: int) -> Iterator[_Instruction]:
-    yield from ((_LOAD, 0, 0, offset), (_IF_EQUAL, 1, 0, wanted), (_RETURN, 0, 0, verdict))
 
 
 def _for(number: int, verdict: list[_Instruction]) -> Iterator[_Instruction]:
@@ -307,11 +306,6 @@ def _for(number: int, verdict: list[_Instruction]) -> Iterator[_Instruction]:
 def _argument(position: int) -> _Instruction:
     """Load the lower half of an argument: the kernel reads no more of those that are looked at here."""
     return _LOAD, 0, 0, _ARGUMENTS + 8 * position
-
-
-def _masked(position: int, mask: int) -> Iterator[_Instruction]:
-    yield _argument(position)
-    yield (_AND, 0, 0, mask)
 
 
 def _only(values: Iterable[int]) -> Iterator[_Instruction]:

@@ -65,7 +65,14 @@ class WorkerLoop:
 
     def serve(self) -> None:
         """Until the front closes its end, or a reply says that this process is not to go on."""
-        inbox, front, take = Inbox(), self._front, {frames.JOB: self._job, **self._notes()}
+        inbox, front = Inbox(), self._front
+        take: dict[int, Callable[[bytes, int], object]] = {
+            frames.JOB: self._job,
+            frames.FORGET: lambda frame, at: self._channel.forget(frames.read_note(frame, at)),
+            frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
+            frames.RESIDENT: self._residents.hear,
+            frames.CONDEMNED: lambda frame, at: self._condemn(bytes.fromhex(frames.read_text(frame, at))),
+        }
         while data := self._received(front):
             self._written = time.monotonic()
             for kind, frame, at in inbox.feed(data):
@@ -78,14 +85,6 @@ class WorkerLoop:
             self._answers.buffers.trim()
             self._flush()
         return front.recv(READ)
-
-    def _notes(self) -> dict[int, Callable[[bytes, int], object]]:
-        return {
-            frames.FORGET: lambda frame, at: self._channel.forget(frames.read_note(frame, at)),
-            frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
-            frames.RESIDENT: self._residents.hear,
-            frames.CONDEMNED: lambda frame, at: self._condemn(bytes.fromhex(frames.read_text(frame, at))),
-        }
 
     def _job(self, frame: bytes, at: int) -> None:
         slot, job, place, most_seconds = frames.read_job(frame, at)
@@ -108,7 +107,8 @@ class WorkerLoop:
         if body is not None:
             del outcome, job
             self._take_away(body, place.buffer)
-        self._hold(ended)
+        if ended - self._written > _HOLD:  # replies wait for others, but not for long
+            self._flush()
 
     def _done(self, slot: int, outcome: JobResult, begun: float, ended: float) -> None:
         if ended - self._reported > _TELL:
@@ -141,11 +141,6 @@ class WorkerLoop:
 
     def _tell(self, kind: int, number: int) -> None:
         self._out.append(frames.note(kind, number))
-
-    def _hold(self, now: float) -> None:
-        """Let replies wait for others, but not for long."""
-        if now - self._written > _HOLD:
-            self._flush()
 
     def _flush(self) -> None:
         if self._out:
