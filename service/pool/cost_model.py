@@ -76,7 +76,7 @@ class _Calibration:
             self.measured += 1
 
 
-class JobKind(NamedTuple):
+class TaskKind(NamedTuple):
     """Properties that tasks of a caller share when they are expected to take the same time."""
 
     tenant: str
@@ -87,7 +87,7 @@ class CostModel:
     """Memory of what long tasks took, of each caller by itself."""
 
     def __init__(self) -> None:
-        self._kinds: dict[JobKind, _Kind] = {}
+        self._kinds: dict[TaskKind, _Kind] = {}
         self._claims = FairEviction()
         self._calibrations: OrderedDict[str, _Calibration] = OrderedDict()
 
@@ -95,7 +95,7 @@ class CostModel:
         """By how much more than is expected of this caller's tasks has to fit."""
         return self._calibration(tenant).margin
 
-    def known(self, job: Job) -> tuple[JobKind | None, Estimate | None]:
+    def known(self, job: Job) -> tuple[TaskKind | None, Estimate | None]:
         """The task's kind, and what it takes, where that is known to be long. A large body is taken to be."""
         large = len(job.body) > LARGE_BODY
         if not (large or self._claims.has(job.tenant)):
@@ -105,23 +105,23 @@ class CostModel:
             return kind, self._expected(kind, found)
         return kind, Estimate(len(job.body) / TEXT_RATE, 0, 0) if large else None
 
-    def planned(self, kind: JobKind, plan: Estimate) -> Estimate:
+    def planned(self, kind: TaskKind, plan: Estimate) -> Estimate:
         """A plan of this kind is estimated to be long: what it is expected to take."""
         found = self._kinds.setdefault(kind, _Kind(plan))
         found.plan = plan
         self._claims.use(kind, kind.tenant)
         if len(self._kinds) > _KINDS:
-            self._kinds.pop(cast("JobKind", self._claims.let_go()))
+            self._kinds.pop(cast("TaskKind", self._claims.let_go()))
         return self._expected(kind, found)
 
-    def settled(self, kind: JobKind | None, workers: int) -> Estimate | None:
+    def settled(self, kind: TaskKind | None, workers: int) -> Estimate | None:
         """What a task takes at the least: each of the workers has planned its kind, and compiled it, and run it."""
         found = None if kind is None else self._kinds.get(kind)
         if found is None or found.count <= _WARMING * workers:
             return None
         return found.plan._replace(seconds=min(found.last))
 
-    def measured(self, kind: JobKind, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
+    def measured(self, kind: TaskKind, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
         """A task of this kind took so many seconds. One that turns out to be short is forgotten.
 
         Where it had to be `planned` first, and perhaps compiled, the next of its kind will take less.
@@ -140,7 +140,7 @@ class CostModel:
         if not planned or not found.plan.seconds:
             found.taken = found.taken * (1 - _NEW) + seconds * _NEW if found.taken else seconds
 
-    def _expected(self, kind: JobKind, found: _Kind) -> Estimate:
+    def _expected(self, kind: TaskKind, found: _Kind) -> Estimate:
         factor = self._calibration(kind.tenant).factor
         return found.plan._replace(seconds=found.taken or found.plan.seconds * factor)
 
@@ -154,9 +154,9 @@ class CostModel:
         return found
 
 
-def kind_of(job: Job) -> JobKind:
+def kind_of(job: Job) -> TaskKind:
     """The kind that a task is of."""
     if job.graph is not None:
-        return JobKind(job.tenant, (job.call, job.graph, len(job.body)))
+        return TaskKind(job.tenant, (job.call, job.graph, len(job.body)))
     prefix = bytes(job.body[: max(_PREFIX, min(len(job.body) // 2, _LONGEST_PREFIX))])
-    return JobKind(job.tenant, (job.call, len(job.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))
+    return TaskKind(job.tenant, (job.call, len(job.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))

@@ -26,7 +26,7 @@ from service.calls.estimate import Estimate
 from service.errors import Refusal, fault, late, stopping
 from service.pool.accounts import Account, Accounts
 from service.pool.admission import Admission
-from service.pool.cost_model import MISJUDGED, QUICK, CostModel, JobKind, kind_of
+from service.pool.cost_model import MISJUDGED, QUICK, CostModel, TaskKind, kind_of
 from service.pool.job_state import JobState
 from service.pool.lanes import Lanes
 from service.pool.lending import Lending
@@ -471,7 +471,7 @@ class ProcessPool:
         if ticket.bound is not None and seconds > patience:
             ticket.account.overran(seconds, time.monotonic())
 
-    def _queue(self, ticket: Ticket, kind: JobKind, estimate: Estimate) -> None:
+    def _queue(self, ticket: Ticket, kind: TaskKind, estimate: Estimate) -> None:
         """To the long tasks, if it can be in time behind them."""
         ticket.length = max(ticket.length, _LONG)
         ticket.kind = kind

@@ -11,7 +11,7 @@ from engine.shares.turns import Turns
 from service.calls.estimate import Estimate
 from service.errors import Refusal
 from service.pool.accounts import Account
-from service.pool.cost_model import JobKind
+from service.pool.cost_model import TaskKind
 from service.pool.job_state import TRANSITIONS, ImpossibleTransition, JobState
 from service.pool.pool import Done
 from service.transport.body_memory import BodyAllocation
@@ -110,7 +110,7 @@ class Ticket:
         self.state = _WAITING
         self.length = _SHORT
         #: what it is known by to those like it, where it is not short
-        self.kind: JobKind | None = None
+        self.kind: TaskKind | None = None
         #: where its caller was charged so many seconds, which were expected of it, until it is known what it took
         self.charged_in: Turns[Ticket] | None = None
         self.charged = 0.0
