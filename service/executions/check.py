@@ -1,5 +1,3 @@
-"""The check call."""
-
 from __future__ import annotations
 
 import time

@@ -1,5 +1,3 @@
-"""The differentiate call."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

@@ -1,5 +1,3 @@
-"""The gradients call."""
-
 from __future__ import annotations
 
 from engine import Call, Gradients, HostArray

@@ -1,5 +1,3 @@
-"""The jacobian call."""
-
 from __future__ import annotations
 
 from engine import Call, Jacobian

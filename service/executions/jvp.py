@@ -1,5 +1,3 @@
-"""The jvp call."""
-
 from __future__ import annotations
 
 from engine import JVP, Call

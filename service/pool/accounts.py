@@ -1,5 +1,3 @@
-"""Accounts of callers: their tasks, and whether those expected to be short were short lately."""
-
 from __future__ import annotations
 
 from typing import Final

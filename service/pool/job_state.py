@@ -1,5 +1,3 @@
-"""The states of a task in the pool, and the transitions between them."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

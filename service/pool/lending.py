@@ -1,5 +1,3 @@
-"""Count of the readers of each version."""
-
 from __future__ import annotations
 
 from service.state.tensors import TensorVersion

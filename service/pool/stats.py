@@ -1,5 +1,3 @@
-"""Statistics of a pool."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping

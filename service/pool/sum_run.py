@@ -1,5 +1,3 @@
-"""One sum that is run in pieces."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,8 +1,8 @@
 """The control page says which task a worker executes, and which are to stop.
 
-A kill may only hit the worker that executes the task it is meant for, and a task that is stopped must find out while it
-computes: neither can wait for a message to be read. What a worker computed when it died is read once it says nothing
-any more. So all of this is words in memory that two processes share.
+A kill may only hit the worker that executes the task it is meant for, and a task that is stopped must find out while
+it computes: neither can wait for a message to be read. What a worker computed when it died is read once it says
+nothing any more. So all of this is words in memory that two processes share.
 """
 
 from __future__ import annotations

@@ -1,5 +1,3 @@
-"""Memory of this process alone."""
-
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Outcomes of a task at a worker: a reply, or the reason for which it was not done."""
-
 from __future__ import annotations
 
 from collections.abc import Sequence

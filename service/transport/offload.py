@@ -1,5 +1,3 @@
-"""Work on bytes: on the event loop if they are few, or else on a thread."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""Elements of a tensor as an array."""
-
 from __future__ import annotations
 
 import numpy as np

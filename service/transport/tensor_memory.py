@@ -1,5 +1,3 @@
-"""Memory of resident tensors."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""Large answers, in buffers that the front sends from and gives back."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

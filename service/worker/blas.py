@@ -1,5 +1,3 @@
-"""BLAS threads: workers divide the processors, so that together they start no more threads than there are."""
-
 from __future__ import annotations
 
 import os

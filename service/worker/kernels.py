@@ -1,5 +1,3 @@
-"""Store of compiled kernels."""
-
 from __future__ import annotations
 
 from engine.native.kernel_store import KernelStore

@@ -1,5 +1,3 @@
-"""Warm-up of a worker: what is made at the first use is made before it is ready."""
-
 from __future__ import annotations
 
 import time

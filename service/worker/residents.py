@@ -1,5 +1,3 @@
-"""The resident tensors that a worker process knows."""
-
 from __future__ import annotations
 
 from typing import Final

@@ -1,5 +1,3 @@
-"""Limits of a worker: it does not outlive the front, push it aside, or take memory without end."""
-
 from __future__ import annotations
 
 import os

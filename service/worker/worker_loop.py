@@ -1,5 +1,3 @@
-"""The loop of a worker process."""
-
 from __future__ import annotations
 
 import os
