@@ -1,4 +1,4 @@
-"""Everything that a server keeps for its callers, and the way there from what a worker replies: one for both doors."""
+"""Store service: keeps tensors, graphs, models and answers for callers, and commits what workers reply with."""
 
 from __future__ import annotations
 

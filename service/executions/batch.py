@@ -61,16 +61,16 @@ class BatchExecution(Computing):
             return Batch.of_program(program, types, mapped, *rest)
         return BatchSum.over_program(program, types, mapped, *rest, is_mean=reduce == "mean", block=block)
 
-    def prepare(self, task: Computation, engine: Engine, deadline: Deadline) -> Prepared:
+    def prepare(self, parsed: Computation, engine: Engine, deadline: Deadline) -> Prepared:
         """Compile one plan, or the plans of a sum's blocks."""
-        if not isinstance(task.call, BatchSum):
-            return super().prepare(task, engine, deadline)
-        parts = compile_sum(engine.compiler, task.compile_request(engine, deadline))
-        return admitted(PreparedSum(task, parts.full, 0, engine.dense_flop, task.call, parts), engine)
+        if not isinstance(parsed.call, BatchSum):
+            return super().prepare(parsed, engine, deadline)
+        parts = compile_sum(engine.compiler, parsed.compile_request(engine, deadline))
+        return admitted(PreparedSum(parsed, parts.full, 0, engine.dense_flop, parsed.call, parts), engine)
 
-    def run_task(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
+    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Run the plan; for a sum, add the number of its pieces and their time to the statistics."""
-        outcome = super().run_task(ready, engine, deadline)
+        outcome = super().run_call(ready, engine, deadline)
         if not isinstance(ready, PreparedSum):
             return outcome
         if (added := ready.added_up) is None:
@@ -102,20 +102,20 @@ class BatchExecution(Computing):
             return super().execute(ready, engine, deadline)
         if ready.added_up is not None:
             return finished(ready.call, ready.added_up.sums), None
-        task, watches = ready.execution, list[NonfiniteWatch]()
+        parsed, watches = ready.execution, list[NonfiniteWatch]()
 
         def watch(plan: Plan, feeds: Mapping[Hashable, HostArray]) -> NonfiniteWatch:
-            watches.append(NonfiniteWatch(task.program, feeds, plan, engine.executor))
+            watches.append(NonfiniteWatch(parsed.program, feeds, plan, engine.executor))
             return watches[-1]
 
         sums = run_blocks(
             engine.executor,
             ready.parts,
             ready.call,
-            task.tensors,
+            parsed.tensors,
             range(ready.parts.blocks.count),
             deadline,
-            watch if task.diagnose else None,
+            watch if parsed.diagnose else None,
         )
         found = (each.found for each in watches if each.found is not None)
         return finished(ready.call, sums), next(found, None)

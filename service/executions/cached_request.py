@@ -1,5 +1,3 @@
-"""A request that comes again with other numbers: all that its shape decides was decided the first time."""
-
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence

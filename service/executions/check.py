@@ -1,5 +1,3 @@
-"""Execution of the check call."""
-
 from __future__ import annotations
 
 import time
@@ -16,7 +14,7 @@ from service.wire.request import ParsedRequest
 
 @dataclass(frozen=True)
 class Checking:
-    """Task to compare gradients with differences."""
+    """Gradients to compare with differences."""
 
     program: Program
     feeds: Mapping[int, HostArray]
@@ -31,7 +29,7 @@ class CheckExecution(CallExecution[Checking, Checking, tuple[Certificate, RunSta
 
     description = CheckCall
 
-    def read_task(self, request: ParsedRequest) -> Checking:
+    def read_call(self, request: ParsedRequest) -> Checking:
         """Feeds, gradients, and how thoroughly."""
         program = request.program
         return Checking(
@@ -47,7 +45,7 @@ class CheckExecution(CallExecution[Checking, Checking, tuple[Certificate, RunSta
         """Every link of the chain is compared in each direction."""
         return cost_of_analysis(ready.program, 10 * ready.directions)
 
-    def run_task(self, ready: Checking, engine: Engine, deadline: Deadline) -> tuple[Certificate, RunStats]:
+    def run_call(self, ready: Checking, engine: Engine, deadline: Deadline) -> tuple[Certificate, RunStats]:
         """The certificate."""
         started, limits = time.perf_counter(), engine.compiler.limits
         certificate = certify(

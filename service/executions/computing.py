@@ -16,7 +16,6 @@ from engine import (
     HostArray,
     Label,
     NonfiniteWatch,
-    OverBudget,
     Program,
     TensorType,
     keeping,
@@ -29,7 +28,7 @@ from service.calls.description import ComputingDescription
 from service.calls.estimate import Estimate
 from service.executions.cached_request import CachedRequest
 from service.executions.execution import CallExecution, Engine
-from service.wire.answers import FIELD_BYTES, PLACE_BYTES, AnswerBody, RunStats, write_result
+from service.wire.answers import FIELD_BYTES, PLACE_BYTES, AnswerBody, RunStats, admit_answer, write_result
 from service.wire.request import ParsedRequest, types_of
 from service.wire.resident_feed import ResidentFeed
 from service.wire.storing import Destination, Kept, Storing, check_gradients, read_places, sources_of
@@ -56,10 +55,11 @@ class CallArguments:
 
 @dataclass(frozen=True)
 class Computation:
-    """Task to run `call` of a program. `tensors` are the feeds by node, and what comes beside them by (role, node).
+    """A `call` of a program, ready to be planned.
 
-    Of these, `residents` are known by name. Nodes go to `places`. It takes `memory_budget` bytes at most.
-    Products and convolutions are of this `precision`.
+    `tensors` are the feeds by node, and what comes beside them by (role, node). Of these, `residents` are known by
+    name. Nodes go to `places`. It takes `memory_budget` bytes at most. Products and convolutions are of this
+    `precision`.
     """
 
     program: Program
@@ -132,7 +132,7 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         """The tensors that come beside the feeds, by role and node."""
         return {role: request.tensors(role) for role in self.description.beside}
 
-    def read_task(self, request: ParsedRequest) -> Computation:
+    def read_call(self, request: ParsedRequest) -> Computation:
         """Program, feeds, and the engine's call."""
         program, feeds = request.program, request.feeds
         beside = self.tensors_beside(request)
@@ -157,10 +157,10 @@ class Computing(CallExecution[Computation, Prepared, Result]):
             precision=request.precision,
         )
 
-    def prepare(self, task: Computation, engine: Engine, deadline: Deadline) -> Prepared:
+    def prepare(self, parsed: Computation, engine: Engine, deadline: Deadline) -> Prepared:
         """The plan. Refuses what is over the budgets, of the answer too."""
-        compiled = engine.compiler.compile_request(task.compile_request(engine, deadline))
-        return admitted(Prepared(task, compiled, 0, engine.dense_flop), engine)
+        compiled = engine.compiler.compile_request(parsed.compile_request(engine, deadline))
+        return admitted(Prepared(parsed, compiled, 0, engine.dense_flop), engine)
 
     def cost(self, ready: Prepared) -> Estimate:
         """By its plan."""
@@ -168,9 +168,9 @@ class Computing(CallExecution[Computation, Prepared, Result]):
         kept = sum(type.nbytes for type in plan.result_types[ready.answered :])
         return Estimate(run_seconds(plan, ready.dense_flop), plan.peak_bytes, ready.response_bytes + kept)
 
-    def run_task(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
+    def run_call(self, ready: Prepared, engine: Engine, deadline: Deadline) -> Result:
         """Values and derivatives."""
-        task, compiled = ready.execution, ready.compiled
+        parsed, compiled = ready.execution, ready.compiled
         started = time.perf_counter()
         arrays, nonfinite = self.execute(ready, engine, deadline)
         elapsed = 1000 * (time.perf_counter() - started)
@@ -181,24 +181,24 @@ class Computing(CallExecution[Computation, Prepared, Result]):
             report=deadline.report,
             peak_bytes=compiled.plan.peak_bytes,
             recomputed_flops=ready.recomputed_flops,
-            graph_id=compiled.name.of(task.program),
-            opset=task.program.opset,
+            graph_id=compiled.name.of(parsed.program),
+            opset=parsed.program.opset,
             dtype=compiled.dtype,
             first_nonfinite=nonfinite,
             server=engine.server,
         )
         count = ready.answered
         named = list(zip(compiled.labels[:count], arrays[:count], strict=True))
-        kept = Storing(task.places, engine.write_behind_ms).kept(arrays[count:])
+        kept = Storing(parsed.places, engine.write_behind_ms).kept(arrays[count:])
         return Result(named, _disconnected(compiled), stats, kept)
 
     def execute(
         self, ready: Prepared, engine: Engine, deadline: Deadline
     ) -> tuple[Sequence[HostArray], Nonfinite | None]:
         """The results of the plan; and, with `diagnose`, the first that was not finite."""
-        task, plan = ready.execution, ready.compiled.plan
-        watch = NonfiniteWatch(task.program, task.tensors, plan, engine.executor) if task.diagnose else None
-        arrays = engine.executor.run(plan, task.tensors, deadline, watch)
+        parsed, plan = ready.execution, ready.compiled.plan
+        watch = NonfiniteWatch(parsed.program, parsed.tensors, plan, engine.executor) if parsed.diagnose else None
+        arrays = engine.executor.run(plan, parsed.tensors, deadline, watch)
         return arrays, None if watch is None else watch.found
 
     def write_body(self, outcome: Result, ready: Prepared, encoding: str) -> AnswerBody:
@@ -216,23 +216,23 @@ class Computing(CallExecution[Computation, Prepared, Result]):
 
     def remembered(self, ready: Prepared, outcome: Result, engine: Engine, cost: Estimate) -> CachedRequest | None:
         """The plan by its key; what a call with `diagnose` looks at differs from run to run."""
-        task, compiled = ready.execution, ready.compiled
-        if task.diagnose or compiled.key is None:
+        parsed, compiled = ready.execution, ready.compiled
+        if parsed.diagnose or compiled.key is None:
             return None
         disconnected, stats, count = outcome.disconnected, outcome.stats, ready.answered
         labels, types = compiled.labels[:count], compiled.plan.result_types[:count]
-        template = AnswerTemplate.of(labels, types, disconnected, stats) if task.encoding == "json" else None
-        fed = {feed: TensorType.of(array) for feed, array in task.tensors.items()}
+        template = AnswerTemplate.of(labels, types, disconnected, stats) if parsed.encoding == "json" else None
+        fed = {feed: TensorType.of(array) for feed, array in parsed.tensors.items()}
         return CachedRequest(
             plan=compiled.key,
-            feeds=tuple((feed, type) for feed, type in fed.items() if feed not in task.residents),
-            residents=tuple((feed, fed[feed], one) for feed, one in task.residents.items()),
+            feeds=tuple((feed, type) for feed, type in fed.items() if feed not in parsed.residents),
+            residents=tuple((feed, fed[feed], one) for feed, one in parsed.residents.items()),
             disconnected=disconnected,
-            encoding=task.encoding,
+            encoding=parsed.encoding,
             stats=stats,
             cost=cost,
             template=template,
-            storing=Storing(task.places, engine.write_behind_ms) if task.places else None,
+            storing=Storing(parsed.places, engine.write_behind_ms) if parsed.places else None,
         )
 
 
@@ -246,22 +246,11 @@ def _keeping(call: Call, program: Program, places: Sequence[Destination]) -> Cal
 
 def admitted(ready: Prepared, engine: Engine) -> Prepared:
     """The same, once its answer is no longer than it may be."""
-    task, types = ready.execution, ready.compiled.plan.result_types[: ready.answered]
+    parsed, types = ready.execution, ready.compiled.plan.result_types[: ready.answered]
     own = len(engine.server or "")
-    response = FIELD_BYTES + own + encoded_bytes(types, task.encoding) + PLACE_BYTES * len(task.places)
-    admit_answer(response, task.encoding, engine.max_response_bytes)
+    response = FIELD_BYTES + own + encoded_bytes(types, parsed.encoding) + PLACE_BYTES * len(parsed.places)
+    admit_answer(response, parsed.encoding, engine.max_response_bytes)
     return replace(ready, response_bytes=response)
-
-
-def admit_answer(count: int, encoding: str, limit: int) -> None:
-    """Refuse an answer that could get too long, before anything is computed."""
-    if count > limit:
-        shorter = ", or for base64" if encoding == "json" else ""
-        raise OverBudget(
-            f"the answer may need {count} bytes, and the limit is {limit}; ask for fewer outputs or gradients{shorter}",
-            expected=f"at most {limit} bytes",
-            got=f"{count} bytes",
-        )
 
 
 def _disconnected(compiled: Compiled) -> Sequence[int] | None:

@@ -1,5 +1,3 @@
-"""Execution of the differentiate call."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -19,7 +17,7 @@ from service.wire.translate import written
 
 @dataclass(frozen=True)
 class Differentiation:
-    """Task to give the gradient of a graph, as a graph."""
+    """Gradients to export as a graph."""
 
     program: Program
     types: Mapping[int, TensorType]
@@ -32,13 +30,13 @@ class DifferentiateExecution(CallExecution[Differentiation, Differentiation, Exp
 
     description = DifferentiateCall
 
-    def read_task(self, request: ParsedRequest) -> Differentiation:
+    def read_call(self, request: ParsedRequest) -> Differentiation:
         """The gradients, of leaves of these types."""
         program = request.program
         call = Gradients.of_program(program, *request.get("of", "wrt"))
         return Differentiation(program, request.types, call, request.graph)
 
-    def run_task(self, ready: Differentiation, engine: Engine, deadline: Deadline) -> Exported:
+    def run_call(self, ready: Differentiation, engine: Engine, deadline: Deadline) -> Exported:
         """The gradient as a program."""
         return export_gradients(ready.program, ready.types, ready.call, engine.compiler.limits, deadline)
 

@@ -1,4 +1,4 @@
-"""The contract of an execution: from a parsed request to the body of its answer."""
+"""The contract of an execution, from a parsed request to the body of its answer; cached requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from service.wire.answers import AnswerBody
 from service.wire.request import ParsedRequest
 from service.wire.storing import Kept
 
-Task = TypeVar("Task")
+Parsed = TypeVar("Parsed")
 Ready = TypeVar("Ready")
 Outcome = TypeVar("Outcome")
 
@@ -40,34 +40,34 @@ class Engine:
 
 
 class _OfProgram(Protocol):
-    """Task that is to look at a program."""
+    """Parsed call that looks at a program."""
 
     program: Program
 
 
-class CallExecution(ABC, Generic[Task, Ready, Outcome]):
+class CallExecution(ABC, Generic[Parsed, Ready, Outcome]):
     """Execution of one call.
 
-    Data flows one way: `read_task` says what is asked in the engine's terms, `prepare` plans it, `run_task` does it,
+    Data flows one way: `read_call` says what is asked in the engine's terms, `prepare` plans it, `run_call` does it,
     `write_body` makes the answer. None of them knows HTTP.
     """
 
     description: ClassVar[type[CallDescription]]
 
     @abstractmethod
-    def read_task(self, request: ParsedRequest) -> Task:
+    def read_call(self, request: ParsedRequest) -> Parsed:
         """What is asked, in the engine's terms. Raises Refusal and EngineError."""
 
-    def prepare(self, task: Task, engine: Engine, deadline: Deadline) -> Ready:
+    def prepare(self, parsed: Parsed, engine: Engine, deadline: Deadline) -> Ready:
         """All that can be done and refused before anything is computed; by default nothing. Raises EngineError."""
-        return cast("Ready", task)
+        return cast("Ready", parsed)
 
     def cost(self, ready: Ready) -> Estimate:
-        """What `run_task` will take; by default as long as to look at every node of its program."""
+        """What `run_call` will take; by default as long as to look at every node of its program."""
         return cost_of_analysis(cast("_OfProgram", ready).program)
 
     @abstractmethod
-    def run_task(self, ready: Ready, engine: Engine, deadline: Deadline) -> Outcome:
+    def run_call(self, ready: Ready, engine: Engine, deadline: Deadline) -> Outcome:
         """Do it. Raises EngineError."""
 
     @abstractmethod

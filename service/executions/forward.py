@@ -1,4 +1,4 @@
-"""Execution of the forward call."""
+"""Executions of the calls that evaluate or differentiate a graph: one call of the engine each."""
 
 from __future__ import annotations
 

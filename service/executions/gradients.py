@@ -1,5 +1,3 @@
-"""Execution of the gradients call."""
-
 from __future__ import annotations
 
 from engine import Call, Gradients, HostArray

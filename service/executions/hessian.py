@@ -1,5 +1,3 @@
-"""Execution of the hessian call."""
-
 from __future__ import annotations
 
 from engine import Call, Hessian

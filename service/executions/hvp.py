@@ -1,5 +1,3 @@
-"""Execution of the hvp call."""
-
 from __future__ import annotations
 
 from engine import HVP, Call

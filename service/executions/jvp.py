@@ -1,5 +1,3 @@
-"""Execution of the jvp call."""
-
 from __future__ import annotations
 
 from engine import JVP, Call

@@ -1,4 +1,4 @@
-"""Execution of the plan call."""
+"""Executions of the calls that answer about a graph: plan, check and differentiate."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ANY: Final = TensorType((), np.dtype(np.float64))
 
 @dataclass(frozen=True)
 class Planning:
-    """Task to say what a call would take that is answered in `encoding`, in so many bytes; nothing is run."""
+    """A call whose cost is asked for; its answer would be in `encoding`. Nothing is run."""
 
     program: Program
     types: Mapping[int, TensorType]
@@ -48,7 +48,7 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
 
     description = PlanCall
 
-    def read_task(self, request: ParsedRequest) -> Planning:
+    def read_call(self, request: ParsedRequest) -> Planning:
         """The call that is to be planned; tensors that it takes beside feeds are given no types yet."""
         stated = _computing(request.fields["call"]) if "call" in request.fields else None
         outputs, wrt = request.fields.get("outputs"), request.fields.get("wrt") or request.program.parameters
@@ -60,7 +60,7 @@ class PlanExecution(CallExecution[Planning, Planning, Forecast]):
         call = planned.call(CallArguments(request.program, request.types, request.fields, beside))
         return Planning(request.program, request.types, call, request.encoding, request.memory_budget)
 
-    def run_task(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
+    def run_call(self, ready: Planning, engine: Engine, deadline: Deadline) -> Forecast:
         """Analyse the call; exceeding a budget of bytes or FLOPs is no error here."""
         memory = ready.memory_budget
         analysis = analyse(engine.compiler.request(ready.program, ready.types, ready.call, deadline, memory=memory))

@@ -1,5 +1,3 @@
-"""Execution of the vjp call."""
-
 from __future__ import annotations
 
 from engine import VJP, Call

@@ -1,5 +1,3 @@
-"""A request that was answered, as it is written down."""
-
 from __future__ import annotations
 
 from typing import NamedTuple

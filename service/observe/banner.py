@@ -1,4 +1,4 @@
-"""Banner of a server that starts: what it will do, and what it will refuse."""
+"""Banner of a server that starts: its device, its limits, and what it keeps."""
 
 from __future__ import annotations
 

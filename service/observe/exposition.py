@@ -1,4 +1,4 @@
-"""The counts as Prometheus reads them."""
+"""Metrics in the form that Prometheus reads."""
 
 from __future__ import annotations
 

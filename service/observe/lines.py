@@ -1,4 +1,4 @@
-"""Lines to a stream, written by a thread of their own: who reads a log slowly does not slow what is logged."""
+"""Lines to a stream, written by a thread of their own: a slow reader does not slow the server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A line for each request: who, what, how long, how it ended. Ids and sizes; no data, no query, no header."""
+"""Request log: a line for each request. It has ids, sizes and times; no data, no query, no header."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tally of requests. The front counts alone, whatever the number of workers: so it is right over all."""
+"""Tally of requests, and histograms of durations. The front counts alone, so the totals are of all workers."""
 
 from __future__ import annotations
 

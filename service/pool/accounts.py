@@ -1,19 +1,16 @@
-"""Callers as the pool knows them: what each has in work, and whether what it calls short has been short lately."""
-
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from service.transport.job import Job
 
 #: the tenant of what the server asks for itself, as whether it is ready: nobody has to share anything with that
 OWN: Final = ""
-#: seconds without a job after which a caller is not there any more, and after which nothing is known of it
+#: seconds without a task after which a caller is not there any more, and after which nothing is known of it
 _LATELY: Final = 1.0
 _FORGOTTEN: Final = 60.0
-#: seconds that a caller's short jobs may run beyond what a short job may take, one after the other; how much of that is
-#: forgiven in a second, and what is remembered at most
+#: seconds that a caller's short tasks may run beyond what a short task may take, one after the other; how much of that
+#: is forgiven in a second, and what is remembered at most
 _PATIENCE: Final = 0.1
 _FORGIVEN: Final = 0.05
 _GRUDGE: Final = 0.2
@@ -26,16 +23,16 @@ class Account:
 
     def __init__(self, tenant: str) -> None:
         self.tenant = tenant
-        #: its jobs that are held, in the order in which they came
+        #: its tasks that are held, in the order in which they came
         self.jobs: dict[Job, None] = {}
-        #: whether it has had a job lately, and when it handed in the last one
+        #: whether it has had a task lately, and when it handed in the last one
         self.present = False
         self.used = 0.0
         self._overrun = 0.0
         self._looked = 0.0
 
     def overran(self, seconds: float, now: float) -> None:
-        """A job that was thought to be short took so long."""
+        """A task that was thought to be short took so long."""
         self._overrun = min(_GRUDGE, self._left(now) + seconds)
         self._looked = now
 
@@ -61,7 +58,7 @@ class Accounts:
         return self.present > 1
 
     def enter(self, tenant: str, now: float) -> Account:
-        """The account of a caller that hands in a job."""
+        """The account of a caller that hands in a task."""
         account = self._known.get(tenant)
         if account is None:
             account = self._known[tenant] = Account(tenant)
@@ -72,17 +69,15 @@ class Accounts:
         return account
 
     def greatest(self) -> Account:
-        """Who has the most jobs."""
+        """Who has the most tasks."""
         return max(self._known.values(), key=lambda account: len(account.jobs))
 
     def look(self, now: float) -> None:
         """See who is not there any more."""
-        for account in tuple(self._idle(now - _LATELY)):
+        idle = [one for one in self._known.values() if not one.jobs and one.used < now - _LATELY]
+        for account in idle:
             if account.present:
                 account.present = False
                 self.present -= 1
             if account.used < now - _FORGOTTEN:
                 del self._known[account.tenant]
-
-    def _idle(self, since: float) -> Iterator[Account]:
-        return (account for account in self._known.values() if not account.jobs and account.used < since)

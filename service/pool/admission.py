@@ -1,4 +1,4 @@
-"""Admission: more jobs than are held, or what cannot be in time, is turned away before anything is done for it."""
+"""Admission: callers, what each has in work, and the refusal of more tasks than are held."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ class Admission:
         self._looked = 0.0
 
     def full(self, jobs: int) -> bool:
-        """Whether so many jobs are all that are held."""
+        """Whether so many tasks are all that are held."""
         return jobs >= self._jobs
 
     def crowded(self, jobs: int) -> Refusal:
-        """The refusal of one job more."""
+        """The refusal of one task more."""
         return full(jobs, self._wait(jobs))
 
     @staticmethod
     def infeasible(needed: float, left: float) -> Refusal:
-        """The refusal of a job that would be done in `needed` seconds, and has `left`."""
+        """The refusal of a task that would be done in `needed` seconds, and has `left`."""
         detail = f"what waits already would take this request to {needed:.3g} s, and it has {left:.3g} s"
         return Refusal("queue_full", detail, retry_after=min(_LONGEST_WAIT, max(1, math.ceil(needed - left))))
 
     def replied(self) -> None:
-        """A job is done with."""
+        """A task is done with."""
         self._replies += 1
 
     def look(self, now: float) -> None:
@@ -49,5 +49,5 @@ class Admission:
         self._replies = 0
 
     def _wait(self, jobs: int) -> int:
-        """Whole seconds until half of what waits is done, as fast as jobs were done lately."""
+        """Whole seconds until half of what waits is done, as fast as tasks were done lately."""
         return min(_LONGEST_WAIT, max(1, math.ceil(jobs / (2 * self._rate)))) if self._rate else 1

@@ -1,9 +1,9 @@
-"""Estimate model of jobs: what their plans say, corrected by what was measured.
+"""Cost model: how long tasks take, by what their plans say, corrected by what was measured.
 
-The front does not read bodies, so it knows a job by its kind: whose it is, the call, the registered graph, the length,
-and the first bytes where no graph says what follows. A kind that turned out to be long is remembered, and only such a
-one: most jobs are short, and cost nothing here. Each caller has an experience of its own, since what one sends says
-nothing of what another will: nobody is refused for what others have done.
+The front does not read bodies, so it knows a task by its kind: the caller, the call, the registered graph, the length,
+and the first bytes if no graph says what follows. Only kinds that turned out to be long are remembered: most tasks are
+short, and cost nothing here. Each caller has an experience of its own, since what one sends says nothing of what
+another will: nobody is refused for what others have done.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from engine.shares.fair_eviction import FairEviction
 from service.calls.estimate import TEXT_RATE, Estimate
 from service.transport.job import Job
 
-#: seconds that a job may take where others wait behind it
+#: seconds that a task may take where others wait behind it
 QUICK: Final = 0.002
-#: bytes of a body that says too little to be run where short jobs are
+#: bytes of a body that says too little to be run where short tasks are
 LARGE_BODY: Final = 256 << 10
-#: a job that was thought to be short, and takes longer than so many seconds, belongs to a long kind
+#: a task that was thought to be short, and takes longer than so many seconds, belongs to a long kind
 MISJUDGED: Final = 0.02
-#: kinds that are remembered, and callers whose jobs were compared with the cost model
+#: kinds that are remembered, and callers whose tasks were compared with the cost model
 _KINDS: Final = 4096
 _CALLERS: Final = 4096
 #: bytes of a body that its kind is known by: half of it, within these bounds. What follows are numbers
@@ -43,7 +43,7 @@ _UNSURE, _SURE = 1.25, 1.1
 
 
 class _Kind:
-    """Plan of one long kind, and what its jobs took: seconds, 0 before one has been measured, and how many."""
+    """Plan of one long kind, and what its tasks took: seconds, 0 before one has been measured, and how many."""
 
     __slots__ = ("count", "last", "plan", "taken")
 
@@ -55,7 +55,7 @@ class _Kind:
 
 
 class _Calibration:
-    """Factor by which a caller's jobs differ from the cost model, and how many were compared with it."""
+    """Factor by which a caller's tasks differ from the cost model, and how many were compared with it."""
 
     __slots__ = ("factor", "measured")
 
@@ -76,27 +76,27 @@ class _Calibration:
             self.measured += 1
 
 
-class JobKind(NamedTuple):
-    """Properties that jobs of a caller share when they are expected to take the same time."""
+class TaskKind(NamedTuple):
+    """Properties that tasks of a caller share when they are expected to take the same time."""
 
     tenant: str
     about: Hashable
 
 
 class CostModel:
-    """Memory of what long jobs took, of each caller by itself."""
+    """Memory of what long tasks took, of each caller by itself."""
 
     def __init__(self) -> None:
-        self._kinds: dict[JobKind, _Kind] = {}
+        self._kinds: dict[TaskKind, _Kind] = {}
         self._claims = FairEviction()
         self._calibrations: OrderedDict[str, _Calibration] = OrderedDict()
 
     def margin(self, tenant: str) -> float:
-        """By how much more than is expected of this caller's jobs has to fit."""
+        """By how much more than is expected of this caller's tasks has to fit."""
         return self._calibration(tenant).margin
 
-    def known(self, job: Job) -> tuple[JobKind | None, Estimate | None]:
-        """The job's kind, and what it takes, where that is known to be long. A large body is taken to be."""
+    def known(self, job: Job) -> tuple[TaskKind | None, Estimate | None]:
+        """The task's kind, and what it takes, where that is known to be long. A large body is taken to be."""
         large = len(job.body) > LARGE_BODY
         if not (large or self._claims.has(job.tenant)):
             return None, None
@@ -105,24 +105,24 @@ class CostModel:
             return kind, self._expected(kind, found)
         return kind, Estimate(len(job.body) / TEXT_RATE, 0, 0) if large else None
 
-    def planned(self, kind: JobKind, plan: Estimate) -> Estimate:
+    def planned(self, kind: TaskKind, plan: Estimate) -> Estimate:
         """A plan of this kind is estimated to be long: what it is expected to take."""
         found = self._kinds.setdefault(kind, _Kind(plan))
         found.plan = plan
         self._claims.use(kind, kind.tenant)
         if len(self._kinds) > _KINDS:
-            self._kinds.pop(cast("JobKind", self._claims.let_go()))
+            self._kinds.pop(cast("TaskKind", self._claims.let_go()))
         return self._expected(kind, found)
 
-    def settled(self, kind: JobKind | None, workers: int) -> Estimate | None:
-        """What a job takes at the least: each of the workers has planned its kind, and compiled it, and run it."""
+    def settled(self, kind: TaskKind | None, workers: int) -> Estimate | None:
+        """What a task takes at the least: each of the workers has planned its kind, and compiled it, and run it."""
         found = None if kind is None else self._kinds.get(kind)
         if found is None or found.count <= _WARMING * workers:
             return None
         return found.plan._replace(seconds=min(found.last))
 
-    def measured(self, kind: JobKind, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
-        """A job of this kind took so many seconds. One that turns out to be short is forgotten.
+    def measured(self, kind: TaskKind, expected: Estimate | None, seconds: float, *, planned: bool) -> None:
+        """A task of this kind took so many seconds. One that turns out to be short is forgotten.
 
         Where it had to be `planned` first, and perhaps compiled, the next of its kind will take less.
         """
@@ -140,7 +140,7 @@ class CostModel:
         if not planned or not found.plan.seconds:
             found.taken = found.taken * (1 - _NEW) + seconds * _NEW if found.taken else seconds
 
-    def _expected(self, kind: JobKind, found: _Kind) -> Estimate:
+    def _expected(self, kind: TaskKind, found: _Kind) -> Estimate:
         factor = self._calibration(kind.tenant).factor
         return found.plan._replace(seconds=found.taken or found.plan.seconds * factor)
 
@@ -154,9 +154,9 @@ class CostModel:
         return found
 
 
-def kind_of(job: Job) -> JobKind:
-    """The kind that a job is of."""
+def kind_of(job: Job) -> TaskKind:
+    """The kind that a task is of."""
     if job.graph is not None:
-        return JobKind(job.tenant, (job.call, job.graph, len(job.body)))
+        return TaskKind(job.tenant, (job.call, job.graph, len(job.body)))
     prefix = bytes(job.body[: max(_PREFIX, min(len(job.body) // 2, _LONGEST_PREFIX))])
-    return JobKind(job.tenant, (job.call, len(job.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))
+    return TaskKind(job.tenant, (job.call, len(job.body), blake2b(prefix, key=_SECRET, digest_size=16).digest()))

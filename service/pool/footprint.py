@@ -1,4 +1,4 @@
-"""Footprint of the processes of a server once their caches are full: by the settings, and by what was measured.
+"""Footprint of the processes once their caches are full, by the settings and by what was measured.
 
 Bodies, tensors and executions come on top, each with a budget of its own.
 """

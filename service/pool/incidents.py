@@ -1,8 +1,7 @@
-"""Workers that were ended by a signal: by which, at which plan; and the plans that are to run without kernels for it.
+"""Incidents: workers that a signal ended, and the plans that run without kernels because of it.
 
-They are kept in the cache folder, where whoever looks for the reason finds them after a restart. What is read there is
-data: what is not exactly as it was written is as good as absent, and a new version of gradserve, whose kernels are
-others, begins anew.
+They are kept in the cache folder, where an operator finds them after a restart. What is read there is data: what is not
+exactly as it was written is ignored, and a new version of gradserve, whose kernels are others, begins anew.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from engine.executors.witness import LastWords
 from service.versions import VERSIONS
@@ -92,7 +91,7 @@ class Incidents:
     def _write_file(self) -> None:
         if self._folder is not None:
             try:
-                _replace(self._folder, json.dumps({"version": VERSIONS["gradserve"], **_plain(self._known)}))
+                _replace(self._folder, json.dumps({"version": VERSIONS["gradserve"], **self._known._asdict()}))
             except OSError as error:
                 _logger.warning("incidents are kept in memory alone, not in %s: %s", self._folder, error.strerror)
 
@@ -142,10 +141,6 @@ def _in_full(found: Incident) -> str:
     if not found.plan:
         return f"{found.signal}, at no plan"
     return f"{found.signal}, at plan {found.plan}{f': {found.place}' if found.place else ''}"
-
-
-def _plain(known: History) -> dict[str, Any]:
-    return {"incidents": [list(each) for each in known.incidents], "condemned": list(known.condemned)}
 
 
 def _content(file: Path) -> bytes:

@@ -1,5 +1,3 @@
-"""The states of a job in the pool, and from which of them to which it may go."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -8,7 +6,7 @@ from typing import Final
 
 
 class JobState(IntEnum):
-    """State of a job, and whether anybody waits for its reply: in all states but the last two, somebody does."""
+    """State of a task, and whether anybody waits for its reply: in all states but the last two, somebody does."""
 
     WAITING = 0, "in a lane: no worker has it"
     SENT = 1, "a worker has it, and was not seen to have begun"
@@ -60,4 +58,4 @@ TRANSITIONS: Final[Mapping[JobState, Mapping[JobState, str]]] = {
 
 
 class ImpossibleTransition(RuntimeError):
-    """A job was to go where it cannot go from its state: a fault of the pool."""
+    """A task was to go where it cannot go from its state: a fault of the pool."""

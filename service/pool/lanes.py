@@ -1,7 +1,7 @@
-"""Lanes of workers: short jobs go to the quick worker, so that they wait for no long one; long ones to the others.
+"""Lanes: short tasks go to the quick worker, so that they wait for no long one; long ones go to the others.
 
-A caller alone has all of them. Where there are several, they take turns, in either lane by what they have had of it;
-and little is sent to a worker that has not begun what it has, since what is in its socket is out of turn.
+A caller alone has all workers. Several callers take turns, in either lane by what they have had of it; and little is
+sent to a worker that has not begun what it has, since what is in its socket is out of turn.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from service.pool.process import WorkerProcess
 from service.pool.supervisor import Supervisor
 from service.pool.ticket import Length, Ticket
 
-#: short jobs in the quick worker's socket from which on others help, where they have nothing to do
+#: short tasks in the quick worker's socket from which on others help, where they have nothing to do
 _HELP: Final = 16
-#: short jobs that such a helper has at a time
+#: short tasks that such a helper has at a time
 _HELPS: Final = 8
-#: short jobs that any worker has at a time, where callers take turns: what it does, and what it does next
+#: short tasks that any worker has at a time, where callers take turns: what it does, and what it does next
 _IN_TURN: Final = 2
-#: seconds that somebody's short job waits for somebody else's
+#: seconds that somebody's short task waits for somebody else's
 _PATIENCE: Final = 2 * QUICK
-#: each job is asked for it: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
+#: each task is asked for it: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
 _LONG: Final = Length.LONG
 
 
 class Lanes:
-    """Jobs that wait for a worker, and the choice of one."""
+    """Tasks that wait for a worker, and the choice of one."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class Lanes:
         late: Callable[[Ticket], None],
         overtaken: Callable[[WorkerProcess, Ticket], None],
     ) -> None:
-        """`late` is told of a long job that cannot be in time any more.
+        """`late` is told of a long task that cannot be in time any more.
 
         And `overtaken` of one that takes its time where others' short ones would wait for it, and has been left alone.
         """
@@ -54,21 +54,21 @@ class Lanes:
         self._looking: asyncio.TimerHandle | None = None
         self._in_turn = False
         self.short: Turns[Ticket] = Turns()
-        #: long jobs, and those of which nobody can say whether they are
+        #: long tasks, and those of which nobody can say whether they are
         self.long: Turns[Ticket] = Turns()
 
     @property
     def waiting(self) -> int:
-        """Jobs that no worker has."""
+        """Tasks that no worker has."""
         return self.short.count + self.long.count
 
     @property
     def has_idle(self) -> bool:
-        """Whether a worker of long jobs has nothing to do, and no job waits."""
+        """Whether a worker of long tasks has nothing to do, and no task waits."""
         return not self.waiting and any(w.long is None and w.idle for w in self._supervisor.general)
 
     def put(self, ticket: Ticket) -> None:
-        """A job for the next worker that can take it."""
+        """A task for the next worker that can take it."""
         if self._accounts.contended or self._in_turn:
             self._put_in_turn(ticket)
         elif ticket.length >= _LONG:
@@ -82,7 +82,7 @@ class Lanes:
                 worker.send(ticket)
 
     def _put_long(self, ticket: Ticket) -> None:
-        """To a worker that is free, whatever is expected of the job; only what waits is looked at again."""
+        """To a worker that is free, whatever is expected of the task; only what waits is looked at again."""
         worker = None if self.long.count else self._for_long(ticket)
         if worker is None:
             self._wait(ticket)
@@ -108,7 +108,7 @@ class Lanes:
                 self.put_back(waiting)
 
     def _is_behind(self) -> bool:
-        """Whether somebody's short job waits for somebody else's in the quick worker."""
+        """Whether somebody's short task waits for somebody else's in the quick worker."""
         quick = self._supervisor.quick
         running = None if quick is None or quick.long is not None else quick.executing
         if quick is None or running is None:
@@ -116,7 +116,7 @@ class Lanes:
         return any(waiting.account is not running.account for waiting in (*quick.tickets, *self.short))
 
     def _look(self) -> None:
-        """Have another worker do what is short, once the quick one has taken too long over another caller's job."""
+        """Have another worker do what is short, once the quick one has taken too long over another caller's task."""
         self._looking = None
         quick = self._supervisor.quick
         if quick is None or not self._is_behind():
@@ -136,29 +136,26 @@ class Lanes:
         ticket.kind = kind_of(ticket.job)
         self._wait(ticket)
 
-    def _is_doubtful(self, ticket: Ticket) -> bool:
-        return self._in_turn and ticket.account.is_doubtful(time.monotonic())
-
     def put_back(self, ticket: Ticket) -> None:
-        """A job that a worker had, before those that none had."""
+        """A task that a worker had, before those that none had."""
         self.hold(ticket)
         self.put_first(ticket)
 
     def hold(self, ticket: Ticket) -> None:
-        """A job that a worker had waits for something else, in no lane."""
+        """A task that a worker had waits for something else, in no lane."""
         ticket.become(JobState.WAITING)
         self.charge(ticket, 0.0)
 
     def put_first(self, ticket: Ticket) -> None:
-        """A job that was held, before those that no worker had."""
+        """A task that was held, before those that no worker had."""
         self._lane(ticket).put_back(ticket.account, ticket)
 
     def drop(self, ticket: Ticket) -> None:
-        """A job that is not wanted any more."""
+        """A task that is not wanted any more."""
         self._lane(ticket).drop(ticket.account, ticket)
 
     def charge(self, ticket: Ticket, seconds: float) -> None:
-        """A job has had so much of a worker, where it came in turn, in place of what was expected."""
+        """A task has had so much of a worker, where it came in turn, in place of what was expected."""
         if ticket.charged_in is not None:
             ticket.charged_in.charge(ticket.account, seconds - ticket.charged)
             ticket.charged_in = None
@@ -167,7 +164,7 @@ class Lanes:
         """Send what waits to those that can take it."""
         while self.short.count and (worker := self._for_short()):
             owner = self.short.first()
-            if self._is_doubtful(self.short.next_of(owner)):
+            if self._in_turn and self.short.next_of(owner).account.is_doubtful(time.monotonic()):
                 self._wait_with_long(self.short.take_next(owner))
             else:
                 worker.send(self._taken(self.short, owner))
@@ -204,7 +201,7 @@ class Lanes:
         quick.send(self._taken(self.long, owner))
 
     def overdue(self, cost_model: CostModel) -> list[Ticket]:
-        """The long jobs that will not be in time, as far as can be told now that another one has been measured."""
+        """The long tasks that will not be in time, as far as can be told now that another one has been measured."""
         now, workers = time.monotonic(), self._supervisor.long_workers
         found, burdens, running = [], self._burdens(now), self._running(now)
         for owner, tickets in self.long.lines():
@@ -221,22 +218,22 @@ class Lanes:
         return found
 
     def ahead(self, ticket: Ticket) -> float:
-        """Seconds until a long job that comes now is taken up."""
+        """Seconds until a long task that comes now is taken up."""
         burdens = self._burdens(time.monotonic())
         own = burdens.pop(ticket.account, 0.0)
         return _before(own, self.expected(ticket), burdens.values()) / self._supervisor.long_workers
 
     def is_idle(self, ticket: Ticket) -> bool:
-        """Whether a worker has nothing to do, and may as well find out what a long job takes."""
+        """Whether a worker has nothing to do, and may as well find out what a long task takes."""
         return not self.long.count and self._for_long(ticket) is not None
 
     @staticmethod
     def expected(ticket: Ticket) -> float:
-        """Seconds that a long job takes once it is taken up."""
+        """Seconds that a long task takes once it is taken up."""
         return ticket.estimate.seconds if ticket.estimate else QUICK
 
     def _burdens(self, now: float) -> defaultdict[object, float]:
-        """Seconds of long jobs that run or wait, by whose they are."""
+        """Seconds of long tasks that run or wait, by whose they are."""
         found = self._running(now)
         for ticket in self.long:
             found[ticket.account] += self.expected(ticket)
@@ -250,7 +247,7 @@ class Lanes:
         return found
 
     def _left(self, ticket: Ticket, worker: WorkerProcess, now: float) -> float:
-        """Seconds that a job still runs. One that takes longer than was expected may take a tenth of that more."""
+        """Seconds that a task still runs. One that takes longer than was expected may take a tenth of that more."""
         run = now - worker.page.since
         return max(self.expected(ticket) - run, run / 10) if worker.executing is ticket else self.expected(ticket)
 
@@ -264,7 +261,9 @@ class Lanes:
             quick = None  # it is held up
         if quick is not None and quick.sent < most and quick.has_capacity:
             return quick
-        helper = min((w for w in self._supervisor.general if w.long is None), key=_load, default=None)
+        helper = min(
+            (w for w in self._supervisor.general if w.long is None), key=lambda worker: worker.sent, default=None
+        )
         if helper is not None and helper.sent < helps and helper.has_capacity:
             return helper
         return quick if quick is not None and quick.has_capacity and not self._in_turn else None
@@ -275,12 +274,8 @@ class Lanes:
         return next((worker for worker in free if ticket.kind in worker.seen), free[0] if free else None)
 
 
-def _load(worker: WorkerProcess) -> int:
-    return worker.sent
-
-
 def _before(own: float, needed: float, others: Iterable[float]) -> float:
-    """Seconds of work before a job that needs so much, where its caller has work before it, and so have others.
+    """Seconds of work before a task that needs so much, where its caller has work before it, and so have others.
 
     None of them gets ahead of the caller by more than what is the caller's own.
     """

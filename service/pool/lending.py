@@ -1,5 +1,3 @@
-"""Versions of tensors that jobs read, whose memory stays as long as one of them may be sent to a worker."""
-
 from __future__ import annotations
 
 from service.state.tensors import TensorVersion

@@ -1,4 +1,4 @@
-"""Pool of workers as the front sees it, whoever they are."""
+"""Pool of workers as the front sees it, and its statistics."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from service.pool.stats import Stats
 from service.state.tensors import TensorVersion
 from service.transport.job import Job, Reply
 
-#: called once with the reply to a job, on the event loop's thread; never after `cancel`
+#: called once with the reply to a task, on the event loop's thread; never after `cancel`
 Done = Callable[[Reply], None]
 
 
@@ -26,7 +26,7 @@ class Pool(Protocol):
 
     @property
     def busy(self) -> bool:
-        """Whether a job runs or waits."""
+        """Whether a task runs or waits."""
 
     def allocate(self, nbytes: int, tenant: str = "") -> GrowingAllocation:
         """Memory for a body of this many bytes at most, out of a tenant's share; nothing of it is reserved yet.
@@ -41,14 +41,14 @@ class Pool(Protocol):
         """
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """From now on jobs that are submitted read this version under the name; None: nothing is there any more.
+        """From now on tasks that are submitted read this version under the name; None: nothing is there any more.
 
         Several that are placed in one turn of the event loop are seen together. The pool gives back the memory of the
-        version before; jobs that have begun with it go on with it.
+        version before; tasks that have begun with it go on with it.
         """
 
     def submit(self, job: Job, done: Done) -> None:
-        """Take up a job. Its reply may be a refusal: shutting_down, queue_full, deadline_exceeded.
+        """Take up a task. Its reply may be a refusal: shutting_down, queue_full, deadline_exceeded.
 
         At the deadline there is a reply, whatever the worker does then.
         """
@@ -64,7 +64,7 @@ class Pool(Protocol):
 
 
 async def awaited(pool: Pool, job: Job) -> Reply:
-    """The reply to a job; cancelled with whoever awaits it."""
+    """The reply to a task; cancelled with whoever awaits it."""
     reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
     pool.submit(job, lambda found: None if reply.done() else reply.set_result(found))
     try:

@@ -1,4 +1,4 @@
-"""One worker process as the front sees it: a socket that jobs go down, replies that come up, and its end."""
+"""A worker process as the front sees it: a socket for tasks and replies, and the end of the process."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from service.transport.shared_buffers import LARGEST, DescriptorChannel
 
 COMMAND: Final = (sys.executable, "-P", "-m", "service.worker.child")
 _SOCKET_BYTES: Final = 1 << 20
-#: by how much workers are nicer than the front, and those of long jobs
+#: by how much workers are nicer than the front, and those of long tasks
 _BEHIND: Final = 2
 _FAR_BEHIND: Final = 5
 #: what makes the system end a process before all others
 _FIRST_TO_GO: Final = "1000"
-#: kinds of jobs that are remembered of a worker
+#: kinds of tasks that are remembered of a worker
 _SEEN: Final = 256
 
 
@@ -45,7 +45,7 @@ class ProcessCallbacks(Protocol):
     """Callbacks for the coming and going of a worker."""
 
     def came(self, worker: WorkerProcess) -> None:
-        """It is ready for jobs."""
+        """It is ready for tasks."""
 
     def went(self, worker: WorkerProcess) -> None:
         """It has ended, and everything that it said has been heard."""
@@ -54,31 +54,31 @@ class ProcessCallbacks(Protocol):
         """It is known that a signal has ended it, and what it was at then."""
 
     def accounted_for(self, worker: WorkerProcess) -> None:
-        """It has ended, and is known by what: its jobs can be done by others, who were told of it."""
+        """It has ended, and is known by what: its tasks can be done by others, who were told of it."""
 
 
 class Receiver(Protocol):
-    """Callback for what has become of a job."""
+    """Callback for what has become of a task."""
 
     @property
     def residents(self) -> Mapping[TensorKey, TensorVersion]:
-        """What jobs read that are sent from now on."""
+        """What tasks read that are sent from now on."""
 
     @property
     def most_mapped(self) -> float:
-        """Bytes of versions in buffers that a worker knows beside those of its next job."""
+        """Bytes of versions in buffers that a worker knows beside those of its next task."""
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
-        """A job has its reply, after so many seconds of work."""
+        """A task has its reply, after so many seconds of work."""
 
     def not_done(self, ticket: Ticket, why: NotDone, seconds: float) -> None:
-        """A worker lacks something for a job, as it found after so many seconds."""
+        """A worker lacks something for a task, as it found after so many seconds."""
 
     def skipped(self, ticket: Ticket) -> None:
-        """A job was stopped: it has no reply."""
+        """A task was stopped: it has no reply."""
 
     def has_capacity(self) -> None:
-        """A worker can be sent another job."""
+        """A worker can be sent another task."""
 
     def answered(self, tenant: str, nbytes: int) -> Claim:
         """An answer of so many bytes is held, until the claim ends."""
@@ -129,11 +129,11 @@ class WorkerProcess(asyncio.Protocol):
         #: why it ends, where that is our doing
         self.reason: str | None = None
         self.started = time.monotonic()
-        #: jobs that it has replied to
+        #: tasks that it has replied to
         self.served = 0
-        #: the long job that it has: no other is sent after it
+        #: the long task that it has: no other is sent after it
         self.long: Ticket | None = None
-        #: kinds of long jobs that it has done, whose plans it may have
+        #: kinds of long tasks that it has done, whose plans it may have
         self.seen = FairEviction()
         self._said = last_words(memoryview(bytes(WITNESS_BYTES)))
         #: done once the process is no more
@@ -188,32 +188,32 @@ class WorkerProcess(asyncio.Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether it has no job."""
+        """Whether it has no task."""
         return len(self._free) == SLOTS
 
     @property
     def has_capacity(self) -> bool:
-        """Whether another job can be sent."""
+        """Whether another task can be sent."""
         return bool(self._free)
 
     @property
     def sent(self) -> int:
-        """Jobs that it has, but for those that were taken back and it does not know of yet."""
+        """Tasks that it has, but for those that were taken back and it does not know of yet."""
         return SLOTS - len(self._free) - self._taken_back
 
     @property
     def tickets(self) -> list[Ticket]:
-        """The jobs that it has, in the order of their slots."""
+        """The tasks that it has, in the order of their slots."""
         return [ticket for ticket in self._tickets if ticket is not None]
 
     @property
     def executing(self) -> Ticket | None:
-        """The job that it executes."""
+        """The task that it executes."""
         slot = self.page.executing
         return None if slot is None else self._tickets[slot]
 
     def send(self, ticket: Ticket) -> None:
-        """Send a job. There must be a free slot."""
+        """Send a task. There must be a free slot."""
         slot = self._free.pop()
         self.page.stops[slot][0] = 0
         self._tickets[slot] = ticket
@@ -235,7 +235,7 @@ class WorkerProcess(asyncio.Protocol):
         self.send_frame(frames.job_frame(slot, job, place, ticket.bound, graph))
 
     def send_long(self, ticket: Ticket) -> None:
-        """Send a job after which no other is sent until it is done."""
+        """Send a task after which no other is sent until it is done."""
         self.long = ticket
         self.seen.use(ticket.kind, ticket.account)
         if len(self.seen) > _SEEN:
@@ -243,7 +243,7 @@ class WorkerProcess(asyncio.Protocol):
         self.send(ticket)
 
     def step_back(self, steps: int = _FAR_BEHIND) -> None:
-        """Go behind the front, and by more steps behind the quick worker: long jobs have time.
+        """Go behind the front, and by more steps behind the quick worker: long tasks have time.
 
         From the start on: to load everything takes a second of a processor.
         """
@@ -256,15 +256,15 @@ class WorkerProcess(asyncio.Protocol):
             Path(f"/proc/{self.pid}/oom_score_adj").write_text(_FIRST_TO_GO, encoding="ascii")
 
     def stop(self, ticket: Ticket) -> None:
-        """The job is not to begin, or to end early: that comes as skipped."""
+        """The task is not to begin, or to end early: that comes as skipped."""
         self.page.stops[ticket.slot][0] = 1
 
     def begun(self, ticket: Ticket) -> float | None:
-        """When the execution of this job began, on the monotonic clock; None where it is not executed."""
+        """When the execution of this task began, on the monotonic clock; None where it is not executed."""
         return self.page.since if ticket is self.executing else None
 
     def take_back(self, keeping: Collection[Ticket | None]) -> list[Ticket]:
-        """The jobs that wait behind the one that is executed, for others to take up: this worker will not begin them.
+        """The tasks that wait behind the one that is executed, for others to take up: this worker will not begin them.
 
         The last one comes first, as each is to be put back before those that wait.
 
@@ -281,7 +281,7 @@ class WorkerProcess(asyncio.Protocol):
     def changed(self, key: TensorKey) -> None:
         """A resident tensor is another one, or none any more.
 
-        The process is told before its next job. But one that rests does not keep a large version until then.
+        The process is told before its next task. But one that rests does not keep a large version until then.
         """
         if self._replica.changed(key):
             self._burdened = True
@@ -392,7 +392,7 @@ class WorkerProcess(asyncio.Protocol):
             self.failure = frames.read_text(frame, at)
 
     def _returned(self, slot: int) -> Ticket | None:
-        """The job of a slot, which is free now; none where it was taken back."""
+        """The task of a slot, which is free now; none where it was taken back."""
         ticket = self._tickets[slot]
         self._free.append(slot)
         if self._burdened:

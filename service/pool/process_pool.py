@@ -1,4 +1,14 @@
-"""The pool of worker processes: jobs are admitted, sent to workers, stopped in time, and accounted for."""
+"""The pool of worker processes: the way of a task from its admission to its reply.
+
+A task is admitted or refused (`Admission`), gets a `Ticket`, and waits in a lane (`Lanes`) until a worker can take it.
+Short tasks go to the quick worker. A task that turns out to be long comes back as `TooLong`, with an estimate, and
+waits with the long ones; one whose deadline cannot be met is refused. A worker that lacks something (a graph, tensors,
+a model) says so, and the task is sent again with that. A sum over examples may be divided into pieces (`Sums`). When
+a worker ends, its tasks are done by others.
+
+Every `_TICK` seconds the pool looks at deadlines and workers (`Watch`), without a timer for each task. A ticket lives
+until no worker has it any more, which may be after its reply: only then is what is held for the task given back.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +26,7 @@ from service.calls.estimate import Estimate
 from service.errors import Refusal, fault, late, stopping
 from service.pool.accounts import Account, Accounts
 from service.pool.admission import Admission
-from service.pool.cost_model import MISJUDGED, QUICK, CostModel, JobKind, kind_of
+from service.pool.cost_model import MISJUDGED, QUICK, CostModel, TaskKind, kind_of
 from service.pool.job_state import JobState
 from service.pool.lanes import Lanes
 from service.pool.lending import Lending
@@ -42,13 +52,13 @@ from service.wire.media import PIECE_SUMS
 
 _logger = logging.getLogger("gradserve.pool")
 
-#: every job meets these: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
+#: every task meets these: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
 _STOPPING, _ANSWERED, _LONG = JobState.STOPPING, JobState.ANSWERED, Length.LONG
 
 #: seconds between two looks at what is late, and looks between two inspections of the workers
 _TICK: Final = 0.02
 _INSPECTION: Final = 50
-#: what the death of its worker counts for a job that was executed, where it counts 1 for another; and what is too much
+#: what the death of its worker counts for a task that was executed, where it counts 1 for another; and what is too much
 _BLAME: Final = 3
 _FORGIVEN: Final = 5
 #: seconds that workers have to end by themselves
@@ -56,7 +66,7 @@ _LEAVE: Final = 2.0
 
 
 class ProcessPool:
-    """Jobs in processes of their own. `start` it on the event loop that it is used on, `close` it at the end."""
+    """Tasks in processes of their own. `start` it on the event loop that it is used on, `close` it at the end."""
 
     def __init__(self, settings: Settings, command: Sequence[str] = COMMAND, lending: Lending | None = None) -> None:
         """`command` is what a worker runs; `lending` knows who else reads versions of tensors."""
@@ -70,12 +80,12 @@ class ProcessPool:
         self._cost_model = CostModel()
         self._accounts = Accounts()
         self._tickets: dict[Job, Ticket] = {}
-        #: by namespace and name: what jobs read that are sent from now on
+        #: by namespace and name: what tasks read that are sent from now on
         self.residents: dict[TensorKey, TensorVersion] = {}
         self.most_mapped = float("inf")
         self._lending = Lending() if lending is None else lending
         self._version_sets = VersionSets(self.residents, self._lending)
-        #: what jobs read that was pinned for them: the name of a set, and the set
+        #: what tasks read that was pinned for them: the name of a set, and the set
         self._pinned: dict[Ticket, tuple[str, Mapping[str, TensorVersion]]] = {}
         self._draining = False
         self._may_divide = False
@@ -84,7 +94,7 @@ class ProcessPool:
         self._ticking: asyncio.TimerHandle | None = None
 
     async def start(self) -> None:
-        """Start the workers, and wait until jobs can be done. Raises RuntimeError when the device cannot be had."""
+        """Start the workers, and wait until tasks can be done. Raises RuntimeError when the device cannot be had."""
         self._loop = asyncio.get_running_loop()
         self._done = asyncio.Event()
         self._supervisor = Supervisor(self._settings, self, self._command)
@@ -122,7 +132,7 @@ class ProcessPool:
 
     @property
     def busy(self) -> bool:
-        """Whether a job runs or waits."""
+        """Whether a task runs or waits."""
         return bool(self._tickets)
 
     def stats(self) -> Stats:
@@ -155,7 +165,7 @@ class ProcessPool:
         return self._tensor_memory.allocate(nbytes)
 
     def place(self, namespace: str, name: str, resident: TensorVersion | None) -> None:
-        """The version that jobs read from now on; None for none."""
+        """The version that tasks read from now on; None for none."""
         key = namespace, name
         before = self.residents.pop(key, None)
         if resident is not None:
@@ -166,13 +176,13 @@ class ProcessPool:
             self._lending.retire(before)
 
     def submit(self, job: Job, done: Done) -> None:
-        """Take up a job; at its deadline there is a reply, whatever its worker does then."""
+        """Take up a task; at its deadline there is a reply, whatever its worker does then."""
         ticket = self._admit(job, done)
         if ticket is not None:
             self._enqueue(ticket)
 
     def _admit(self, job: Job, done: Done) -> Ticket | None:
-        """The ticket of a job that is let in; one that is not has its reply."""
+        """The ticket of a task that is let in; one that is not has its reply."""
         now = time.monotonic()
         account = self._accounts.enter(job.tenant, now)
         if self._draining or (self._admission.full(self._held) and not self._displace(account)):
@@ -196,7 +206,7 @@ class ProcessPool:
         return ticket
 
     def _enqueue(self, ticket: Ticket) -> None:
-        """A job that was let in, to where those like it wait."""
+        """A task that was let in, to where those like it wait."""
         kind, estimate = self._cost_model.known(ticket.job)
         if kind is None or estimate is None:
             self._lanes.put(ticket)
@@ -213,7 +223,7 @@ class ProcessPool:
         self._draining = True
 
     def replied(self, worker: WorkerProcess, ticket: Ticket, reply: Reply, seconds: float) -> None:
-        """A worker has done a job."""
+        """A worker has done a task."""
         if reply.recycle is not None:
             self._supervisor.dismiss(worker, reply.recycle)
         self._charge(ticket, seconds, QUICK if not reply.cached else MISJUDGED)
@@ -226,7 +236,7 @@ class ProcessPool:
             self._pump()
 
     def not_done(self, ticket: Ticket, why: NotDone, seconds: float) -> None:
-        """A worker lacks something for a job: it is sent again with that, or waits with the long ones."""
+        """A worker lacks something for a task: it is sent again with that, or waits with the long ones."""
         self._charge(ticket, seconds, QUICK)
         if not ticket.is_wanted:
             self._end(ticket)
@@ -263,7 +273,7 @@ class ProcessPool:
 
     @property
     def _held(self) -> int:
-        """Jobs of callers that are held."""
+        """Tasks of callers that are held."""
         return len(self._tickets) - self._sums.tickets
 
     def _pump(self) -> None:
@@ -295,7 +305,7 @@ class ProcessPool:
             self._abandon(ticket)
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
-        """Have all that is done for a job read the same tensors as now; whether they are still of these etags."""
+        """Have all that is done for a task read the same tensors as now; whether they are still of these etags."""
         found = {name: self.residents.get((ticket.job.namespace, name)) for name, _ in reads}
         versions = {name: version for name, version in found.items() if version is not None}
         if any(name not in versions or versions[name].etag != etag for name, etag in reads):
@@ -307,12 +317,12 @@ class ProcessPool:
         return True
 
     def _read_together(self, ticket: Ticket, versions: Mapping[str, TensorVersion]) -> None:
-        """A job reads these, which are lent, whatever they become meanwhile."""
+        """A task reads these, which are lent, whatever they become meanwhile."""
         ticket.job.reads = reads = self._version_sets.enter(versions)
         self._pinned[ticket] = reads, versions
 
     def _unpin(self, ticket: Ticket) -> None:
-        """A job reads no more what was found for it alone."""
+        """A task reads no more what was found for it alone."""
         if ticket in self._pinned:
             self._unread(self._version_sets.leave(*self._pinned.pop(ticket)))
 
@@ -329,17 +339,17 @@ class ProcessPool:
         return memory
 
     def go_on(self, ticket: Ticket) -> None:
-        """A job that was held is to be done, before those that wait."""
+        """A task that was held is to be done, before those that wait."""
         ticket.length = max(ticket.length, _LONG)
         self._lanes.put_first(ticket)
         self._pump()
 
     def settle(self, ticket: Ticket, reply: Reply) -> None:
-        """The reply to a job that was held."""
+        """The reply to a task that was held."""
         self._end(ticket, reply)
 
     def _find_tensors(self, ticket: Ticket) -> None:
-        """Have a job sent again with the tensors that are wanted."""
+        """Have a task sent again with the tensors that are wanted."""
         self._lanes.put_back(ticket)
 
     def _give_model(self, ticket: Ticket, name: str) -> None:
@@ -351,11 +361,11 @@ class ProcessPool:
             self._lanes.put_back(ticket)
 
     def has_capacity(self) -> None:
-        """A worker can be sent another job."""
+        """A worker can be sent another task."""
         self._pump()
 
     def skipped(self, ticket: Ticket) -> None:
-        """A worker has let go of a job: nobody wants it, or it held others up."""
+        """A worker has let go of a task: nobody wants it, or it held others up."""
         if ticket.is_wanted:
             self._lanes.put_back(ticket)
         else:
@@ -385,11 +395,11 @@ class ProcessPool:
         return self._claims.held_anyway(tenant, nbytes)
 
     def expired(self, ticket: Ticket) -> None:
-        """A job's time is up: that is its reply, whatever becomes of the work."""
+        """A task's time is up: that is its reply, whatever becomes of the work."""
         self._abandon(ticket, late(ticket.job.timeout))
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """A job that was thought to be short runs long: nothing waits behind it any more."""
+        """A task that was thought to be short runs long: nothing waits behind it any more."""
         relieved = worker is not self._supervisor.quick or self._supervisor.relieve()
         if not relieved and worker.sent == 1 and not self._lanes.short.count:
             return  # nobody waits for it
@@ -402,19 +412,19 @@ class ProcessPool:
         self._pump()
 
     def _overtaken(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """Another worker does what would wait for this job, which has not been long enough to say so of its kind."""
+        """Another worker does what would wait for this task, which has not been long enough to say so of its kind."""
         ticket.length = Length.ALONE
         self._leave_alone(worker, ticket)
         self._pump()
 
     def _leave_alone(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """Nothing waits behind this job any more."""
+        """Nothing waits behind this task any more."""
         worker.long = ticket
         for waiting in worker.take_back((ticket, worker.executing)):
             self._lanes.put_back(waiting)
 
     def _displace(self, account: Account) -> bool:
-        """Have a job of whoever has most give way to one of this caller's: the last one that no worker does.
+        """Have a task of whoever has most give way to one of this caller's: the last one that no worker does.
 
         Not for one who would have as many then.
         """
@@ -453,7 +463,7 @@ class ProcessPool:
         job.body = memory.view
 
     def _charge(self, ticket: Ticket, seconds: float, patience: float) -> None:
-        """A worker has spent so much on a job, which is held against its caller where it was to be short.
+        """A worker has spent so much on a task, which is held against its caller where it was to be short.
 
         Not what takes a little longer though its plan was known: then it is the machine that has much to do.
         """
@@ -461,8 +471,8 @@ class ProcessPool:
         if ticket.bound is not None and seconds > patience:
             ticket.account.overran(seconds, time.monotonic())
 
-    def _queue(self, ticket: Ticket, kind: JobKind, estimate: Estimate) -> None:
-        """To the long jobs, if it can be in time behind them."""
+    def _queue(self, ticket: Ticket, kind: TaskKind, estimate: Estimate) -> None:
+        """To the long tasks, if it can be in time behind them."""
         ticket.length = max(ticket.length, _LONG)
         ticket.kind = kind
         ticket.estimate = estimate
@@ -488,7 +498,7 @@ class ProcessPool:
         ticket.promised.holder = ticket
 
     def _learn(self, ticket: Ticket, seconds: float, *, planned: bool) -> None:
-        """What a long job took; then those that wait for too long are not kept waiting."""
+        """What a long task took; then those that wait for too long are not kept waiting."""
         kind = kind_of(ticket.job) if ticket.kind is None else ticket.kind
         self._cost_model.measured(kind, ticket.estimate, seconds, planned=planned)
         for waiting in self._lanes.overdue(self._cost_model):
@@ -500,7 +510,7 @@ class ProcessPool:
         self._refuse(ticket, self._admission.infeasible(self._lanes.expected(ticket), left))
 
     def _abandon(self, ticket: Ticket, refusal: Refusal | None = None) -> None:
-        """Nobody waits for a job any more, after this refusal: it leaves the queue, or is stopped."""
+        """Nobody waits for a task any more, after this refusal: it leaves the queue, or is stopped."""
         reply = None if refusal is None else refused(refusal, ticket.job.request_id)
         if ticket.state is JobState.WAITING:
             if not self._sums.drop(ticket):
@@ -519,7 +529,7 @@ class ProcessPool:
         self._end(ticket, refused(refusal, ticket.job.request_id))
 
     def _end(self, ticket: Ticket, reply: Reply | None = None) -> None:
-        """No worker has the job any more: nothing is held for it, and whoever waits has the reply."""
+        """No worker has the task any more: nothing is held for it, and whoever waits has the reply."""
         wanted = ticket.state < _STOPPING
         ticket.become(_ANSWERED)
         self._let_go(ticket)
@@ -570,6 +580,6 @@ class ProcessPool:
 
 
 def worker_died() -> Refusal:
-    """The report of a job whose worker has ended, and of another one with it."""
+    """The report of a task whose worker has ended, and of another one with it."""
     detail = "the worker process that computed this request ended; send it again"
     return Refusal("worker_died", detail, retry_after=1)

@@ -1,7 +1,8 @@
-"""Replica of the resident tensors that a worker knows, as the front sees it: those it asked for, up to a number.
+"""Resident tensors between the front and its workers: versions that are lent to tasks, and those that workers know.
 
-A worker is never told in between: what has changed of what it knows goes down its socket before the next job does, so
-a job never reads an older version than its client could know of.
+A worker knows the tensors that it has asked for, up to a number. It is never told in between: what has changed of what
+it knows goes down its socket before the next task does, so a task never reads an older version than its client could
+know of. The memory of a version stays as long as a task that reads it may be sent to a worker.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Replica:
     """The versions that one worker knows."""
 
     def __init__(self, current: Mapping[TensorKey, TensorVersion], most_mapped: float = float("inf")) -> None:
-        """Of versions in buffers, so many bytes at most are known that are not needed for the next job."""
+        """Of versions in buffers, so many bytes at most are known that are not needed for the next task."""
         self._current = current
         self._most_mapped, self._mapped = most_mapped, 0
         self._known: OrderedDict[TensorKey, _KnownVersion] = OrderedDict()
@@ -56,7 +57,7 @@ class Replica:
         return known.nbytes >= BURDEN
 
     def news(self, wanted: Sequence[TensorKey]) -> News:
-        """What has changed, and what is `wanted` for a job and not known: together, all that the job needs."""
+        """What has changed, and what is `wanted` for a task and not known: together, all that the task needs."""
         news = News([], [], [])
         for key in self.stale:
             if self._forget(key, news) and key not in self._current:

@@ -1,5 +1,3 @@
-"""Statistics of a pool, for whoever watches it."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -13,9 +11,9 @@ class Stats:
     `queued` and `workers` are by lane, `restarts` by the reason for which workers were replaced. Bytes: `reserved` for
     requests from their heads on, `resident` of the workers in all, `device` of their GPUs' pools. `compiled` are
     kernels that were made or loaded. `incidents` are workers that were ended by a signal, by its name; `condemned` are
-    plans that run without kernels since they ended workers. `callers` share it all at this moment, and `displaced` jobs
-    have given way to others' since the start. `pieces` of sums have been done since then, by where,
-    and some of them `repeated`.
+    plans that run without kernels since they ended workers. `callers` share it all at this moment, and `displaced`
+    tasks have given way to others' since the start. `pieces` of sums have been done since then, by where, and some of
+    them `repeated`.
     """
 
     queued: Mapping[str, int] = field(default_factory=dict)

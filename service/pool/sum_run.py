@@ -1,5 +1,3 @@
-"""One sum over examples that is run in pieces: how it is cut, which pieces are on their way, and what they came to."""
-
 from __future__ import annotations
 
 import asyncio
@@ -12,7 +10,7 @@ from typing import Any, Final
 from engine.graph.run_report import RunReport
 from service.calls.estimate import Estimate
 from service.pool.accounts import Account
-from service.pool.cost_model import JobKind, kind_of
+from service.pool.cost_model import TaskKind, kind_of
 from service.pool.pool import Done
 from service.pool.ticket import Length, Ticket
 from service.transport.body_memory import BodyAllocation
@@ -96,7 +94,7 @@ class SumRun:
         self.why = why
         self.sums = sums
         self.pieces = [PieceWork(i, Piece(at, min(at + size, why.blocks))) for i, at in enumerate(starts)]
-        self.kind = JobKind(ticket.job.tenant, ("piece", kind_of(ticket.job).about))
+        self.kind = TaskKind(ticket.job.tenant, ("piece", kind_of(ticket.job).about))
         self.estimate = Estimate(why.seconds * size / why.blocks, 0, 0)
         self.repeated = 0
         #: of those that are done, from the beginning to the reply; and what all of them took to be executed

@@ -1,7 +1,7 @@
-"""Sums over examples that several workers do: cut into pieces, each run where a worker idles, and put together.
+"""Sums over examples on several workers: cut into pieces, run wherever a worker idles, and put together.
 
-A piece is a subtree of the sum, so what comes of it depends neither on how many there are, nor on who has run which. It
-keeps nothing, and so is run again where its worker has ended, and twice where it is late.
+A piece is a subtree of the sum, so its result depends neither on the number of pieces nor on which worker runs which.
+It keeps nothing, and so is run again if its worker ends, and twice if it is late.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Elsewhere(Protocol):
     """Other servers, which do pieces."""
 
     async def sums(self, job: Job, request: Reply, nbytes: int) -> AnsweredSums:
-        """What another server answers to a request of a piece of a job, whose sums take so many bytes.
+        """What another server answers to a request of a piece of a task, whose sums take so many bytes.
 
         Raises NotElsewhere.
         """
@@ -61,7 +61,7 @@ class Elsewhere(Protocol):
 
 
 class SumsHost(Protocol):
-    """The pool that the pieces are jobs of."""
+    """The pool that the pieces are tasks of."""
 
     @property
     def can_help(self) -> bool:
@@ -78,16 +78,16 @@ class SumsHost(Protocol):
         """A piece that nobody wants any more."""
 
     def pin(self, ticket: Ticket, reads: Sequence[tuple[str, str]]) -> bool:
-        """Have all that is done for a job read the same tensors as now; whether they are still of these etags."""
+        """Have all that is done for a task read the same tensors as now; whether they are still of these etags."""
 
     def allocate_sums(self, ticket: Ticket, nbytes: int, response_bytes: int) -> BodyAllocation:
         """Memory for the sums, once there is memory for the answer. Raises Refusal (queue_full)."""
 
     def go_on(self, ticket: Ticket) -> None:
-        """A job that was held is to be done, before those that wait."""
+        """A task that was held is to be done, before those that wait."""
 
     def settle(self, ticket: Ticket, reply: Reply) -> None:
-        """The reply to a job that was held."""
+        """The reply to a task that was held."""
 
 
 class Sums:
@@ -120,7 +120,7 @@ class Sums:
         return self._elsewhere is not None or self._host.helpers > 1
 
     def divide(self, ticket: Ticket, why: Divisible) -> bool:
-        """Have a job, which no worker has now, done in pieces; whether it is. Raises Refusal (queue_full)."""
+        """Have a task, which no worker has now, done in pieces; whether it is. Raises Refusal (queue_full)."""
         helpers = self._host.helpers * (1 if self._elsewhere is None else _SERVERS)
         size = blocks_of_a_piece(why, helpers)
         if size >= why.blocks or not self._host.pin(ticket, why.reads):
@@ -200,7 +200,7 @@ class Sums:
         piece.tickets.discard(ticket)
         if self._is_over(run, piece):
             reply.give_back()
-        elif reply.status != 200:  # as any job would be answered
+        elif reply.status != 200:  # as any task would be answered
             self._fail(run, reply)
         else:
             self._take_over(run, piece, reply, DONE_HERE)

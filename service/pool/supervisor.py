@@ -1,4 +1,4 @@
-"""The worker processes: each has its place, and another takes it when one ends."""
+"""Supervisor: starts and replaces worker processes, and watches deadlines and workers that hang."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ _STARTED_AT_ONCE: Final = 2
 
 
 class SupervisorCallbacks(Receiver, Protocol):
-    """Callbacks for whoever gives the workers jobs."""
+    """Callbacks for whoever gives the workers tasks."""
 
     def lost(self, tickets: Sequence[Ticket], executing: Ticket | None) -> None:
-        """A worker has ended that had these jobs, and executed this one of them, if any."""
+        """A worker has ended that had these tasks, and executed this one of them, if any."""
 
 
 class Supervisor:
@@ -94,7 +94,7 @@ class Supervisor:
 
     @property
     def ready(self) -> int:
-        """Workers that take jobs, or could."""
+        """Workers that take tasks, or could."""
         return sum(worker.ready for worker in self._alive)
 
     def count(self) -> dict[str, int]:
@@ -105,12 +105,12 @@ class Supervisor:
 
     @property
     def long_workers(self) -> int:
-        """Workers that long jobs are divided among, with those that are still to start."""
+        """Workers that long tasks are divided among, with those that are still to start."""
         return max(1, self._topology.general, len(self.general))
 
     @property
     def working(self) -> list[WorkerProcess]:
-        """Workers that are given jobs."""
+        """Workers that are given tasks."""
         return [*self.general] if self.quick is None else [self.quick, *self.general]
 
     def __iter__(self) -> Iterator[WorkerProcess]:
@@ -156,23 +156,23 @@ class Supervisor:
                 other.send_frame(frames.text(frames.CONDEMNED, condemned))
 
     def accounted_for(self, worker: WorkerProcess) -> None:
-        """The jobs of a worker that has ended are done by others: not before these know of the plan that ended it."""
+        """The tasks of a worker that has ended are done by others: not before these know of the plan that ended it."""
         if not self._closing:
             self._callbacks.lost(worker.tickets, worker.executing)
 
     def retire(self, worker: WorkerProcess, reason: str) -> None:
-        """No more jobs for a worker: it ends once it has done those that it has."""
+        """No more tasks for a worker: it ends once it has done those that it has."""
         self._leave(worker)
         worker.finish(reason)
         self._fill()
 
     def dismiss(self, worker: WorkerProcess, reason: str) -> None:
-        """A worker ends by itself, since something has gone wrong in it: no more jobs for it."""
+        """A worker ends by itself, since something has gone wrong in it: no more tasks for it."""
         worker.reason = reason
         self._leave(worker)
 
     def relieve(self) -> bool:
-        """The quick worker is held up by a long job: another one takes its place. False where all are busy."""
+        """The quick worker is held up by a long task: another one takes its place. False where all are busy."""
         helper = self.spare or next((worker for worker in self.general if worker.idle), None)
         if self.quick is None or helper is None:
             return False

@@ -1,4 +1,4 @@
-"""A job in the hands of the front: its state, whose it is, who is to be told, where it is, and what is held for it."""
+"""Ticket: a task that the pool has accepted, its state, its worker, and what is held for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from engine.shares.turns import Turns
 from service.calls.estimate import Estimate
 from service.errors import Refusal
 from service.pool.accounts import Account
-from service.pool.cost_model import JobKind
+from service.pool.cost_model import TaskKind
 from service.pool.job_state import TRANSITIONS, ImpossibleTransition, JobState
 from service.pool.pool import Done
 from service.transport.body_memory import BodyAllocation
@@ -20,14 +20,14 @@ from service.transport.job import Job
 
 
 class Carrier(Protocol):
-    """The worker that a job was sent to."""
+    """The worker that a task was sent to."""
 
     @property
     def executing(self) -> Ticket | None:
-        """The job that it executes."""
+        """The task that it executes."""
 
     def stop(self, ticket: Ticket) -> None:
-        """The job is not to begin, or to end early."""
+        """The task is not to begin, or to end early."""
 
     def begun(self, ticket: Ticket) -> float | None:
         """When it began to do this, on the monotonic clock; None where it has not."""
@@ -44,18 +44,18 @@ class SharedUse(Protocol):
 
 
 class Length(IntEnum):
-    """Expected length of a job, by which it is told with which others it waits. From LONG on it is done as long."""
+    """Expected length of a task, by which it is told with which others it waits. From LONG on it is done as long."""
 
     #: short, until it turns out otherwise
     SHORT = 0
     #: with the long ones since its caller's short ones have not been short lately
     DOUBTFUL = 1
     LONG = 2
-    #: done as a long one since short jobs of others waited for it, which says nothing of its kind
+    #: done as a long one since short tasks of others waited for it, which says nothing of its kind
     ALONE = 3
 
 
-#: every job meets these: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
+#: every task meets these: in Python 3.11 a member of an enumeration takes ten times as long to find as a name
 _WAITING, _SENT, _SHORT = JobState.WAITING, JobState.SENT, Length.SHORT
 
 _WITH_WORKER: Final = frozenset({JobState.SENT, JobState.RUNNING, JobState.RETURNING, JobState.STOPPING})
@@ -63,7 +63,7 @@ _TOLD_TO_STOP: Final = frozenset({JobState.RETURNING, JobState.STOPPING})
 
 
 class Ticket:
-    """One job from being admitted until no worker has it any more, which may be later than its reply."""
+    """One task from being admitted until no worker has it any more, which may be later than its reply."""
 
     __slots__ = (
         "_abandon",
@@ -90,7 +90,7 @@ class Ticket:
         "worker",
     )  # fmt: skip
 
-    #: whether it is a piece of another job
+    #: whether it is a piece of another task
     is_piece: ClassVar[bool] = False
 
     def __init__(
@@ -101,7 +101,7 @@ class Ticket:
         submitted: float,
         abandon: Callable[[Ticket, Refusal], None] = lambda ticket, refusal: None,
     ) -> None:
-        """`abandon` is called where what is held for the job is taken back, which nobody has to do then."""
+        """`abandon` is called where what is held for the task is taken back, which nobody has to do then."""
         self._abandon = abandon
         self.job = job
         self.account = account
@@ -110,7 +110,7 @@ class Ticket:
         self.state = _WAITING
         self.length = _SHORT
         #: what it is known by to those like it, where it is not short
-        self.kind: JobKind | None = None
+        self.kind: TaskKind | None = None
         #: where its caller was charged so many seconds, which were expected of it, until it is known what it took
         self.charged_in: Turns[Ticket] | None = None
         self.charged = 0.0

@@ -1,4 +1,4 @@
-"""Topology: how many worker processes there are, and what each is for."""
+"""Topology: the number of worker processes, the purpose of each, and the memory that all of them take."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _BLAS: Final = {"OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"}
 
 
 class Topology(NamedTuple):
-    """`general` workers that take any job; whether there are a quick one and a spare; the GPU of each, if it has one.
+    """`general` workers that take any task; whether there are a quick one and a spare; the GPU of each, if it has one.
 
-    A GPU has one worker, which takes short jobs too, and no spare: each process that opens it takes hundreds of
+    A GPU has one worker, which takes short tasks too, and no spare: each process that opens it takes hundreds of
     megabytes of its memory, and two would take turns at it. Beside processors, one worker more that never runs long
-    jobs, and one that only waits to take the place of another, cost memory alone.
+    tasks, and one that only waits to take the place of another, cost memory alone.
     """
 
     general: int

@@ -1,6 +1,6 @@
-"""Sets of versions of tensors that are read together, each known to workers under one name for as long as it is read.
+"""Sets of versions that are read together, each known to workers under one name for as long as it is read.
 
-What a tensor is may change between two jobs of one request; what a set is never does.
+What a tensor is may change between two tasks of one request; what a set is never does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from service.state.tensors import TensorVersion
 
 
 class VersionSets:
-    """The sets that somebody reads, among what jobs read. For one thread."""
+    """The sets that somebody reads, among what tasks read. For one thread."""
 
     def __init__(self, residents: MutableMapping[TensorKey, TensorVersion], lending: Lending) -> None:
         self._residents = residents

@@ -1,4 +1,4 @@
-"""Watch that is kept every now and then, not by a timer each: deadlines, workers that do not stop or grow old."""
+"""Watch over tasks and workers, at intervals and not by a timer each."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from service.pool.ticket import Ticket
 from service.settings import Settings
 from service.transport.job import Job
 
-#: seconds that a job which was told to stop has, before its worker is killed
+#: seconds that a task which was told to stop has, before its worker is killed
 GRACE: Final = 0.25
 #: seconds after which a worker is killed that does not even begin what it was told to drop
 _SILENCE: Final = 2.0
-#: seconds of execution after which a short job holds up those behind it
+#: seconds of execution after which a short task holds up those behind it
 _HELD_UP: Final = 0.1
 #: seconds that a worker has to become ready
 _START: Final = 120.0
@@ -30,14 +30,14 @@ class Watched(Protocol):
     """Callbacks for what was seen."""
 
     def expired(self, ticket: Ticket) -> None:
-        """A job's time is up."""
+        """A task's time is up."""
 
     def held_up(self, worker: WorkerProcess, ticket: Ticket) -> None:
-        """A job that was thought to be short runs long."""
+        """A task that was thought to be short runs long."""
 
 
 class Watch:
-    """Watch over the jobs and the workers that there are."""
+    """Watch over the tasks and the workers that there are."""
 
     def __init__(
         self, watched: Watched, tickets: Mapping[Job, Ticket], supervisor: Supervisor, settings: Settings
@@ -53,7 +53,7 @@ class Watch:
         self._next = min(self._next, moment)
 
     def look(self) -> None:
-        """See to jobs that are late, and to workers that hold others up."""
+        """See to tasks that are late, and to workers that hold others up."""
         now = time.monotonic()
         if now >= self._next:
             for ticket in tuple(self._tickets.values()):

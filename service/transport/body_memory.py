@@ -1,4 +1,8 @@
-"""The bodies that the front receives: memory that workers can see, claimed as they come."""
+"""Memory that the front allocates: for bodies, which are claimed as they come, and for resident tensors.
+
+A version of a tensor has memory of its own, in a buffer that workers can see if it is large. It is never written again,
+nor used for another: whoever still reads it sees what was there, and it goes back to the system with the last reader.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The bytes that the server holds for others: claimed as they come, and taken back from whoever holds most.
+"""Claims: the bytes that the server holds for callers, and who gives way when there are none left.
 
-A caller alone may hold everything. When another finds none left, and would hold less, what is on its way for the one
-who holds most is let go of: bodies that are received or wait, and answers that are sent; what a worker has is not. Who
-was refused is waited for, for a moment: nobody takes meanwhile what would be more than that one's.
+A caller alone may hold everything. When another finds none left, and would hold less, the server takes bytes back from
+the one who holds most: bodies that are received or wait, and answers that are sent. What a worker has is not taken
+back. Bytes are kept free for a moment for a caller who was refused: nobody else takes what would be more than its own.
 """
 
 from __future__ import annotations

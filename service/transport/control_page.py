@@ -1,8 +1,8 @@
-"""Control page that a worker process and the front both see: which job is executed, what runs, which are to stop.
+"""The control page says which task a worker executes, and which are to stop.
 
-A kill may only hit the worker that executes the job it is meant for, and a job that is stopped must find out while it
-computes: neither can wait for a message to be read. What a worker was at when it died is asked once it says nothing
-any more. So all are words in memory that two processes share.
+A kill may only hit the worker that executes the task it is meant for, and a task that is stopped must find out while
+it computes: neither can wait for a message to be read. What a worker computed when it died is read once it says
+nothing any more. So all of this is words in memory that two processes share.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from typing import Final, NamedTuple
 
 from engine.executors.witness import WITNESS_BYTES
 
-#: jobs that a worker may have at a time: the one that it executes, and those that wait in its socket
+#: tasks that a worker may have at a time: the one that it executes, and those that wait in its socket
 SLOTS: Final = 64
-_STOPS: Final = 64  # where the bytes begin by which jobs are stopped: in a cache line of their own
+_STOPS: Final = 64  # where the bytes begin by which tasks are stopped: in a cache line of their own
 _WITNESS: Final = 1024  # where the worker says what it computes
 _BYTES: Final = 4096
 
@@ -29,7 +29,7 @@ class Vitals(NamedTuple):
 
 
 class ControlPage:
-    """One worker's shared page. A job is known by its slot, which it has from being sent until it is replied to."""
+    """One worker's shared page. A task is known by its slot, which it has from being sent until it is replied to."""
 
     __slots__ = ("_executing", "_since", "_vitals", "fd", "stops", "witness")
 
@@ -45,7 +45,7 @@ class ControlPage:
 
     @property
     def executing(self) -> int | None:
-        """The slot of the job that is being executed; None while the worker executes nothing."""
+        """The slot of the task that is being executed; None while the worker executes nothing."""
         bits = self._executing[0]
         return bits.bit_length() - 1 if bits else None
 
@@ -64,7 +64,7 @@ class ControlPage:
         self._vitals[0], self._vitals[1] = vitals
 
     def begin(self, slot: int, now: float) -> None:
-        """The worker takes up a job."""
+        """The worker takes up a task."""
         self._since[0] = now
         self._executing[0] = 1 << slot
 
@@ -87,7 +87,7 @@ class ControlPage:
         self._vitals = memory[16:32].cast("Q")
         #: what it computes at this moment
         self.witness = memory[_WITNESS : _WITNESS + WITNESS_BYTES]
-        #: one byte for each slot: not 0 once its job is to stop
+        #: one byte for each slot: not 0 once its task is to stop
         self.stops = [memory[_STOPS + slot : _STOPS + slot + 1] for slot in range(SLOTS)]
 
 

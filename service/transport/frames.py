@@ -1,7 +1,7 @@
-"""The messages between the front and a worker process, as bytes: a fixed part each, then texts and a body.
+"""Frames: the messages between the front and a worker process, as bytes.
 
-Nothing is pickled: what a worker sends is read field by field, and a frame costs a microsecond. Bodies over `INLINE`
-bytes are not in the frame, but in a buffer that it names.
+A frame is a fixed part, then texts and a body. Nothing is pickled: what a worker sends is read field by field, and a
+frame costs a microsecond. A body of more than `INLINE` bytes is not in the frame, but in a buffer that it names.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Whereabouts(NamedTuple):
 
 
 def job_frame(slot: int, job: Job, place: Whereabouts, most_seconds: float | None, graph: bytes | None) -> bytes:
-    """A job on its way to a worker; `graph` where the worker is known not to know it."""
+    """A task on its way to a worker; `graph` where the worker is known not to know it."""
     about = f"{job.call}\n{job.graph or ''}\n{job.reads or job.namespace}\n{job.subject or ''}"
     part = "" if job.part is None else part_text(job.part)
     text = f"{about}\n{job.tenant}\n{part}\n{job.request_id}".encode()
@@ -67,7 +67,7 @@ def job_frame(slot: int, job: Job, place: Whereabouts, most_seconds: float | Non
 
 
 def read_job(frame: bytes, at: int) -> tuple[int, Job, Whereabouts, float | None]:
-    """The slot, the job, where its body is, and how long it may take, of a frame that begins at `at`."""
+    """The slot, the task, where its body is, and how long it may take, of a frame that begins at `at`."""
     (
         size, _, slot, sent, accepted, flags, texts, graphs, models, buffer, nbytes, timeout, expires, most,
     ) = _JOB.unpack_from(frame, at)  # fmt: skip
@@ -107,17 +107,17 @@ def reply_frame(slot: int, reply: Reply, place: Whereabouts, begun: float, ended
 
 
 #: a reply as it came from a worker; the number of the buffer that its body is in, or 0, and the body's bytes with those
-#: of what is kept behind it; when its job was begun, and when it was done
+#: of what is kept behind it; when its task was begun, and when it was done
 Returned = tuple[Reply, int, int, float, float]
 
 
 def slot_of(frame: bytes, at: int) -> int:
-    """The slot of the job that a frame is about."""
+    """The slot of the task that a frame is about."""
     return frame[at + _PREFIX.size]
 
 
 def read_reply(frame: bytes, at: int, submitted: float) -> Returned:
-    """The reply of a frame that begins at `at`, to a job of that time.
+    """The reply of a frame that begins at `at`, to a task of that time.
 
     It has no parts where they are in a buffer: `attach_body` gives it those.
     """
@@ -169,14 +169,14 @@ def _add(reply: Reply, more: dict[str, Any]) -> None:
 
 
 def not_done_frame(slot: int, why: NotDone, begun: float, ended: float) -> bytes:
-    """Why a job was not done, on its way to the front."""
+    """Why a task was not done, on its way to the front."""
     kind, said = _said(why)
     text = orjson.dumps(said)
     return _NOT_DONE.pack(_NOT_DONE.size + len(text), kind, slot, begun, ended) + text
 
 
 def read_not_done(frame: bytes, at: int) -> tuple[NotDone, float, float]:
-    """Why the job was not done that the frame is about that begins at `at`; when it was begun, and given up."""
+    """Why the task was not done that the frame is about that begins at `at`; when it was begun, and given up."""
     size, kind, _, begun, ended = _NOT_DONE.unpack_from(frame, at)
     said = orjson.loads(frame[at + _NOT_DONE.size : at + size])
     return _why(kind, said), begun, ended

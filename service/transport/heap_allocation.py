@@ -1,5 +1,3 @@
-"""Memory of this process alone, where nobody else has to see it."""
-
 from __future__ import annotations
 
 import numpy as np

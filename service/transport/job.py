@@ -1,4 +1,8 @@
-"""Messages between the front and the workers: a `Job` goes in, a `Reply` comes out."""
+"""Task and reply: what the front sends to a worker, and what comes back.
+
+A worker that cannot do a task says what it lacks (`NotDone`). That never leaves the pool, which sends the task again
+with what is missing, or to another worker. A task may also be a part of a sum over examples.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +40,14 @@ def _no_model(name: str) -> ModelOfGraph:
     raise AssertionError(f"nobody was to ask for the model {name}")
 
 
-#: names of the jobs that are no calls
+#: names of the tasks that are no calls
 REGISTER: Final = "registerGraph"
 PUT_TENSOR: Final = "putTensor"
 GET_TENSOR: Final = "getTensor"
 READ_MODEL: Final = "readModel"
 PUT_MODEL: Final = "putModel"
 
-#: what `Job.stop` is for a job that nobody stops
+#: what `Task.stop` is for a task that nobody stops
 NEVER: Final = b"\0"
 
 
@@ -57,15 +61,15 @@ class Job:
     the answer any more.
 
     Tensors that the body names are those of `namespace`; `resident` gives them by their names, None for one that is
-    not there, and the job has `consulted` them then. Where it `may_ask`, as it may once, None may be for not having
-    asked. `subject` is the name of the tensor or model that the job is about, where it is about one; of a job of
-    another protocol, what the head of its request said. `tenant` is whose share of the server the job comes out of;
-    that of jobs which the server asks for itself is empty.
+    not there, and the task has `consulted` them then. Where it `may_ask`, as it may once, None may be for not having
+    asked. `subject` is the name of the tensor or model that the task is about, where it is about one; of a task of
+    another protocol, what the head of its request said. `tenant` is whose share of the server the task comes out of;
+    that of tasks which the server asks for itself is empty.
 
-    A job of another protocol is about a `model`, whose record that is; where only the body says which, `find_model`
+    A task of another protocol is about a `model`, whose record that is; where only the body says which, `find_model`
     gives the one of a name, once that has been read.
 
-    Where versions were found for this job alone, `reads` is what they are known by, in place of the namespace.
+    Where versions were found for this task alone, `reads` is what they are known by, in place of the namespace.
 
     A sum over examples `may_divide`, where others may do pieces of it; a `part` of one is all that is asked for then,
     and `beside` holds the sums that its end is made of. `credential` is the header that it came with, where pieces of
@@ -109,7 +113,7 @@ class Job:
 
 
 class Timings(NamedTuple):
-    """Seconds that a job took, part by part: `waited` before a worker took it up; `backward` is a part of `execute`."""
+    """Seconds that each part of a task took: `waited` until a worker took it up; `backward` is a part of `execute`."""
 
     waited: float = 0.0
     decode: float = 0.0
@@ -126,7 +130,7 @@ _UNKNOWN: Final = Timings()
 class Reply:
     """The answer's status, media type and body, in parts; a problem unless the status is 200.
 
-    `begun` is when a worker took the job up, on the monotonic clock; 0 where none did, or where nobody looks.
+    `begun` is when a worker took the task up, on the monotonic clock; 0 where none did, or where nobody looks.
 
     It is given back once the parts are written or nobody wants them: they may lie in `memory` that is used again, as
     may `kept`: the bytes of the tensors that are `stored`. The front keeps these before it answers, or refuses. One

@@ -1,8 +1,3 @@
-"""Outcome of a job at a worker: a reply; or it was not done, for what the worker lacks.
-
-What was not done never leaves the pool, which gives the worker what it asks for, or gives the job to another one.
-"""
-
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -13,23 +8,23 @@ from service.transport.job import Reply
 
 
 class NeedsGraph(NamedTuple):
-    """The worker does not know the registered graph that the job is made of, and was not sent its bytes."""
+    """The worker does not know the registered graph that the task is made of, and was not sent its bytes."""
 
 
 class WantsTensors(NamedTuple):
-    """The worker does not have resident tensors that the job reads: the names of all that it reads."""
+    """The worker does not have resident tensors that the task reads: the names of all that it reads."""
 
     names: Sequence[str]
 
 
 class WantsModel(NamedTuple):
-    """The job is about the model of this name, which its body says: the worker has no models."""
+    """The task is about the model of this name, which its body says: the worker has no models."""
 
     name: str
 
 
 class Divisible(NamedTuple):
-    """The job is a sum over so many blocks, which takes so long in all, and may be done in pieces.
+    """The task is a sum over so many blocks, which takes so long in all, and may be done in pieces.
 
     To read it takes `reading` seconds each time. The sums of a piece are `nbytes`, and the answer `response_bytes`. It
     reads resident tensors, by name and etag.
@@ -44,7 +39,7 @@ class Divisible(NamedTuple):
 
 
 class TooLong(NamedTuple):
-    """The job would take longer than it was given: what it will take, as far as its plan tells."""
+    """The task would take longer than it was given: what it will take, as far as its plan tells."""
 
     estimate: Estimate
 

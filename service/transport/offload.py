@@ -1,5 +1,3 @@
-"""Work on bytes, which takes longer the more they are: done on the event loop where they are few, else beside it."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,3 @@
-"""Tensors that stay with the server, as a job reads them."""
-
 from __future__ import annotations
 
 import numpy as np

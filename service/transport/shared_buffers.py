@@ -1,4 +1,4 @@
-"""Bodies in memory that two processes share: written by one, read by the other, and used again.
+"""Memory that the front and a worker process share: buffers of bodies, and a control page.
 
 Memory is anonymous and passed by descriptor: /dev/shm may be as small as 64 MiB in a container. Touching new pages
 costs several times what copying into used ones does, so buffers of a usual size are kept; they are cleared between

@@ -1,4 +1,4 @@
-"""Parts of a job that is a sum over examples: pieces of its blocks, and the end, where the sums of pieces meet.
+"""Parts of a task that is a sum over examples: pieces of its blocks, and the total of their sums.
 
 The sums of a piece travel as the bytes of its arrays, one after the other: whoever has the plan knows their types.
 """

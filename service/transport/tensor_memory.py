@@ -1,9 +1,3 @@
-"""The memory of resident tensors: each version has its own, which workers can see where it is large.
-
-It is never written again, nor used for another: whoever still looks at it, in this process or in a worker, sees what
-was there, and it goes back to the system with the last of them.
-"""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,4 +1,4 @@
-"""A worker: the loop inside a process, the way of a job through a call, and what the process may not do.
+"""A worker: the loop inside a process, the way of a task through a call, and what the process may not do.
 
     child → attending → worker_loop → worker → job_context, registration → calls
 

@@ -1,5 +1,3 @@
-"""The large answers of a worker process: written into buffers of its own, which the front sends from and gives back."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

@@ -1,4 +1,7 @@
-"""A worker process from its start on: told the settings, it opens its device, and serves the front to the end."""
+"""A worker process from its start to its end: it reads the settings, opens the device, and takes tasks from a socket.
+
+Tasks are executed one by one. Replies to tasks that came together are sent together.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ from service.worker.worker_loop import READ, Opened, WorkerLoop
 OpenDevice = Callable[[Settings], Opened]
 
 
-def attend(make: OpenDevice) -> None:
+def run_worker(make: OpenDevice) -> None:
     """Serve the front until it closes the socket. The arguments are the descriptors that it passed."""
     die_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group, but it is the front that ends us

@@ -1,5 +1,3 @@
-"""The threads of BLAS: the workers divide the processors, so that together they want no more than there are."""
-
 from __future__ import annotations
 
 import os

@@ -12,9 +12,9 @@ if __name__ == "__main__":
 
 from engine import registry, warm
 from service.settings import Settings
-from service.worker.attending import attend
+from service.worker.attending import run_worker
 from service.worker.blas import divide
-from service.worker.rehearsal import rehearse
+from service.worker.rehearsal import warm_up
 from service.worker.worker import Worker
 from service.worker.worker_loop import Opened
 
@@ -25,9 +25,9 @@ def computing(settings: Settings) -> Opened:
     divide(settings.workers)
     worker.calibrate()
     warm(registry())
-    rehearse(worker)
+    warm_up(worker)
     return Opened(worker.attempt, worker.device, worker.vitals, worker.engine.executor.condemn)
 
 
 if __name__ == "__main__":
-    attend(computing)
+    run_worker(computing)

@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 CONFINED_TO: Final = "GRADSERVE_CONFINED_TO"
 
 
-class Permitted(NamedTuple):
+class AllowedFiles(NamedTuple):
     """Files and folders, with all that is below them: to be read, to be read and written, and devices to be used.
 
     Nothing else can be opened. What is not there is passed over.
@@ -41,7 +41,7 @@ class Permitted(NamedTuple):
         return json.dumps(self._asdict())
 
     @classmethod
-    def parse(cls, text: str) -> Permitted:
+    def parse(cls, text: str) -> AllowedFiles:
         """As a worker reads it."""
         return cls(**{name: tuple(paths) for name, paths in json.loads(text).items()})
 
@@ -67,10 +67,10 @@ class Offered(NamedTuple):
 def confine_as_told() -> None:
     """Confine this process to what the environment says; where that says nothing, do nothing."""
     if text := os.environ.pop(CONFINED_TO, None):
-        confine(Permitted.parse(text))
+        confine(AllowedFiles.parse(text))
 
 
-def confine(permitted: Permitted) -> Offered:
+def confine(allowed: AllowedFiles) -> Offered:
     """Confine this process, which must have a single thread, for good; returns what is held.
 
     Raises OSError where the kernel refuses what it offers, RuntimeError where there are other threads.
@@ -80,7 +80,7 @@ def confine(permitted: Permitted) -> Offered:
         raise RuntimeError("a process is confined before it starts threads: those that are there would stay free")
     _call(_PRCTL, _PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
     if offered.landlock:
-        _hold_files(permitted, offered.landlock)
+        _hold_files(allowed, offered.landlock)
     if offered.filters:
         _hold_calls(system_call_filter(platform.machine(), os.getpid()))
     return offered
@@ -129,14 +129,14 @@ _USING: Final = _READING | _WRITE | _IOCTL
 _kept_open: Final[list[int]] = []
 
 
-def _hold_files(permitted: Permitted, version: int) -> None:
+def _hold_files(allowed: AllowedFiles, version: int) -> None:
     rights = _FILE_RIGHTS[max(known for known in _FILE_RIGHTS if known <= version)]
     attributes = struct.pack(
         "QQQ", rights, _BIND_AND_CONNECT if version >= _NET else 0, _SOCKETS_AND_SIGNALS if version >= _SCOPES else 0
     )
     size = 8 * (1 + (version >= _NET) + (version >= _SCOPES))
     rules = _call(_LANDLOCK_CREATE_RULESET, attributes, size, 0)
-    for paths, wanted in (permitted.reads, _READING), (permitted.writes, _WRITING), (permitted.devices, _USING):
+    for paths, wanted in (allowed.reads, _READING), (allowed.writes, _WRITING), (allowed.devices, _USING):
         for path in paths:
             _permit(rules, path, wanted & rights)
     _call(_LANDLOCK_RESTRICT_SELF, rules, 0)
@@ -275,7 +275,9 @@ def system_call_filter(machine: str, pid: int) -> bytes:
     """
     audit, calls = _MACHINES[machine]
     program: list[_Instruction] = [
-        *_unless_equal(_AUDIT, audit, _KILLED),
+        (_LOAD, 0, 0, _AUDIT),
+        (_IF_EQUAL, 1, 0, audit),
+        (_RETURN, 0, 0, _KILLED),
         (_LOAD, 0, 0, _NUMBER),
         (_IF_AT_LEAST, 0, 1, _LAST + 1),
         (_RETURN, 0, 0, _UNKNOWN),
@@ -284,7 +286,8 @@ def system_call_filter(machine: str, pid: int) -> bytes:
         if name in calls:  # some are of one machine alone
             program += _for(calls[name], [(_RETURN, 0, 0, _REFUSED)])
     program += _for(calls["clone3"], [(_RETURN, 0, 0, _UNKNOWN)])
-    program += _for(calls["clone"], [*_masked(0, _CLONE_THREAD | _CLONE_NEW_NAMESPACES), *_only([_CLONE_THREAD])])
+    masked = [_argument(0), (_AND, 0, 0, _CLONE_THREAD | _CLONE_NEW_NAMESPACES)]
+    program += _for(calls["clone"], [*masked, *_only([_CLONE_THREAD])])
     for name in ("kill", "tgkill", "rt_sigqueueinfo", "rt_tgsigqueueinfo"):
         program += _for(calls[name], [_argument(0), *_only([pid])])
     program += _for(calls["prlimit64"], [_argument(0), *_only([0, pid])])
@@ -292,10 +295,6 @@ def system_call_filter(machine: str, pid: int) -> bytes:
     program += _for(calls["fcntl"], [_argument(1), *_none_of(_REFUSED_FCNTLS)])
     program.append((_RETURN, 0, 0, _ALLOWED))
     return b"".join(struct.pack("=HBBI", *instruction) for instruction in program)
-
-
-def _unless_equal(offset: int, wanted: int, verdict: int) -> Iterator[_Instruction]:
-    yield from ((_LOAD, 0, 0, offset), (_IF_EQUAL, 1, 0, wanted), (_RETURN, 0, 0, verdict))
 
 
 def _for(number: int, verdict: list[_Instruction]) -> Iterator[_Instruction]:
@@ -307,11 +306,6 @@ def _for(number: int, verdict: list[_Instruction]) -> Iterator[_Instruction]:
 def _argument(position: int) -> _Instruction:
     """Load the lower half of an argument: the kernel reads no more of those that are looked at here."""
     return _LOAD, 0, 0, _ARGUMENTS + 8 * position
-
-
-def _masked(position: int, mask: int) -> Iterator[_Instruction]:
-    yield _argument(position)
-    yield (_AND, 0, 0, mask)
 
 
 def _only(values: Iterable[int]) -> Iterator[_Instruction]:

@@ -1,4 +1,4 @@
-"""A job while a worker has it: how much time it has, and when its parts ended."""
+"""Context of a task while a worker has it: its deadline, and the times at which its parts ended."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from service.transport.job import Job, Timings
 
 #: seconds that planning may take even where what is over a time is not to be run: it is done once
 PLANNING: Final = 0.05
-#: what is expected of a job that was not planned in that time
+#: what is expected of a task that was not planned in that time
 UNPLANNED: Final = Estimate(1.0, 0, 0)
 
 
 class JobContext:
-    """A job from the moment on that a worker takes it up; what takes longer than `most_seconds` is not to be run."""
+    """A task from the moment on that a worker takes it up; what takes longer than `most_seconds` is not to be run."""
 
     __slots__ = ("_backward", "_marks", "deadline", "job", "most_seconds", "own")
 
@@ -31,7 +31,7 @@ class JobContext:
         self.deadline = Deadline(job.timeout, start=job.expires - job.timeout, stop=job.stop)
 
     def patience(self, seconds: float) -> Deadline:
-        """The deadline of a part of the work that is not to take longer than this, where the job is to be short."""
+        """The deadline of a part of the work that is not to take longer than this, where the task is to be short."""
         if self.most_seconds is None:
             return self.deadline
         start = monotonic()

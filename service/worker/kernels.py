@@ -1,5 +1,3 @@
-"""Store of the kernels that a server has compiled."""
-
 from __future__ import annotations
 
 from engine.native.kernel_store import KernelStore

@@ -1,4 +1,4 @@
-"""Check of a model before it is kept: all that is wrong with it is said at once."""
+"""Check of a model before it is kept. It reports all faults at once."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class ModelCheck:
     def typed(self, find: Find, compiler: Compiler, deadline: Deadline) -> TypedModel:
         """All of it, typed; `find` gives resident tensors. Raises Refusal with all faults, and DeadlineExceeded."""
         faults = [*self._faults_of_names(), *self._faults_of_leaves()]
-        faults += self._faults_of_graph(self._program) if self._program else [self._no_graph()]
+        faults += (
+            self._faults_of_graph(self._program) if self._program else [no_graph(self._asked["graph_id"], "/graph_id")]
+        )
         faults += [*self._faults_of_inputs(), *self._faults_of_bound(find)]
         outputs: list[ModelOutput] = []
         if not faults and self._program is not None:
@@ -77,9 +79,6 @@ class ModelCheck:
         """What free extents are to be, one after the other; where there are none, the first will do."""
         is_free = any(FREE in one["shape"] for one in self._asked["inputs"])
         return PLANNED_WITH if is_free else PLANNED_WITH[:1]
-
-    def _no_graph(self) -> Refusal:
-        return no_graph(self._asked["graph_id"], "/graph_id")
 
     def _leaves(self) -> Iterator[tuple[str, int]]:
         """The places where leaves are named, and the nodes there."""

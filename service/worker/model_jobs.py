@@ -1,6 +1,6 @@
-"""Two jobs of a model that is put: what is asked is read, and, once its graph is found, checked and written down.
+"""Two tasks put a model: the first reads the request, and the second checks and writes it once its graph is found.
 
-The front finds the graph in between, since it looks into no body, and a worker keeps no graphs.
+The front finds the graph in between, since it parses no body, and a worker keeps no graphs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FindGraph = Callable[[str, bytes | None], GraphSource | None]
 
 
 class ModelJobs:
-    """Runner of both jobs."""
+    """Runner of both tasks."""
 
     def __init__(
         self, settings: Settings, limits: Limits, registered: FindGraph, programs: Programs, compiler: Compiler
@@ -46,9 +46,9 @@ class ModelJobs:
         return _replied(context, {**_told(asked), "inputs": asked["inputs"], **asked})
 
     def put(self, context: JobContext) -> JobResult:
-        """The model that is the job's subject, of its graph, written down under an etag of its own.
+        """The model that is the task's subject, of its graph, written down under an etag of its own.
 
-        Of a job without a graph, all else is said that is wrong. Raises Refusal.
+        Of a task without a graph, all else is said that is wrong. Raises Refusal.
         """
         job = context.job
         asked = self._asked(context)

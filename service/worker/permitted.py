@@ -1,4 +1,4 @@
-"""Permitted files of a worker: what a server is made of, and where its kernels are kept."""
+"""Sandbox of a worker process: the files that it may open, its memory, and its end with the front."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import schemas
 import service
 from service import machine
 from service.settings import NO_STATE, Settings, flag
-from service.worker.confinement import CONFINED_TO, Permitted
+from service.worker.confinement import CONFINED_TO, AllowedFiles
 
 #: shared libraries and what finds them, the system's and those that are installed beside it; the clock's zones
 _LIBRARIES: Final = (
@@ -38,7 +38,7 @@ _OF_CARDS: Final = (
 _DEVICES: Final = "nvidia*"
 
 
-def permitted(settings: Settings) -> Permitted | None:
+def permitted(settings: Settings) -> AllowedFiles | None:
     """What a worker may open; None where it is not confined.
 
     Raises RuntimeError, as one sentence, where that would show it what it must not see.
@@ -47,14 +47,15 @@ def permitted(settings: Settings) -> Permitted | None:
         return None
     has_cards = settings.device != "cpu" and bool(machine.cards())
     loaded = [*_of_the_interpreter(), *_LIBRARIES, *(_OF_CARDS if has_cards else ())]
-    written = [*_kernels(settings), *(_of_cupy() if has_cards else ())]
+    kernels = kernel_folder(settings)
+    written = [*([] if kernels is None else [str(kernels)]), *(_of_cupy() if has_cards else ())]
     hidden = {name: _resolved(path) for name, path in _hidden(settings).items()}
-    for allowed in [*loaded, *written]:
+    for shown in [*loaded, *written]:
         for name, path in hidden.items():
-            _require_apart(allowed, name, path)
+            _require_apart(shown, name, path)
     beside = [path for path in _beside() if not any(each.is_relative_to(_resolved(path)) for each in hidden.values())]
     devices = tuple(map(str, Path("/dev").glob(_DEVICES))) if has_cards else ()
-    return Permitted((*loaded, *beside, *_OF_THE_SYSTEM), tuple(written), devices)
+    return AllowedFiles((*loaded, *beside, *_OF_THE_SYSTEM), tuple(written), devices)
 
 
 def _of_the_interpreter() -> Iterator[str]:
@@ -80,13 +81,6 @@ def kernel_folder(settings: Settings) -> Path | None:
     that everybody may write to, and only what a server makes itself is sure to be its own.
     """
     return settings.cache_dir / "kernels" if settings.cache_dir and settings.compile == "on" else None
-
-
-def _kernels(settings: Settings) -> Iterator[str]:
-    """The folder that compiled kernels are kept in."""
-    folder = kernel_folder(settings)
-    if folder is not None:
-        yield str(folder)
 
 
 def _of_cupy() -> Iterator[str]:
@@ -122,16 +116,16 @@ def _resolved(path: str | Path) -> Path:
     return Path(os.path.realpath(path))
 
 
-def environment_of(permitted: Permitted | None) -> dict[str, str]:
+def environment_of(allowed: AllowedFiles | None) -> dict[str, str]:
     """The variables by which a worker hears of it. Libraries that want a place of their own find it where it writes."""
-    if permitted is None:
+    if allowed is None:
         return {}
-    temporary = {"TMPDIR": permitted.writes[-1]} if permitted.devices else {}
-    return {CONFINED_TO: permitted.text(), **temporary}
+    temporary = {"TMPDIR": allowed.writes[-1]} if allowed.devices else {}
+    return {CONFINED_TO: allowed.text(), **temporary}
 
 
-def make_folders(permitted: Permitted | None) -> None:
+def make_folders(allowed: AllowedFiles | None) -> None:
     """Make those that a worker writes into, which it could not: it sees nothing that they would be made in."""
-    for folder in () if permitted is None else permitted.writes:
+    for folder in () if allowed is None else allowed.writes:
         with suppress(OSError):  # then nothing is kept there, and whoever would keep it says why
             Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)

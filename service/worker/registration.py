@@ -1,11 +1,11 @@
-"""A graph that is to be kept is checked by a worker, and written as it will be answered and read again."""
+"""Registration of a graph: a worker checks it, and writes the record that is answered and kept."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import cast
 
-from engine import Deadline, HostArray, Program, graph_id
+from engine import Deadline, Program, graph_id
 from schemas import Graph, Tensor
 from schemas.registered import RegisteredGraph, RegisterGraphRequest
 from service.calls.description import CallDescription
@@ -19,7 +19,7 @@ from service.wire.translate import written
 
 @dataclass(frozen=True)
 class Registering:
-    """Task to check a graph, and to say what it is."""
+    """A graph to check and to name."""
 
     program: Program
     graph: Graph
@@ -40,17 +40,20 @@ class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
 
     description = RegistrationDescription
 
-    def read_task(self, request: ParsedRequest) -> Registering:
+    def read_call(self, request: ParsedRequest) -> Registering:
         """The graph, once it is a program."""
         return Registering(request.program, request.graph, request.fields.get("description"))
 
-    def run_task(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
+    def run_call(self, ready: Registering, engine: Engine, deadline: Deadline) -> RegisteredGraph:
         """Its id, and itself with all of its tensors."""
         described = {} if ready.description is None else {"description": ready.description}
         whole = {
             "node_count": ready.program.size,
             "graph": written(
-                ready.graph, ready.program.statements, ready.program.functions, lambda _, array: _inside(array)
+                ready.graph,
+                ready.program.statements,
+                ready.program.functions,
+                lambda _, array: cast("Tensor", encode(array, "base64")),
             ),
         }
         return cast("RegisteredGraph", {"graph_id": graph_id(ready.program), **described, **whole})
@@ -58,7 +61,3 @@ class Registration(CallExecution[Registering, Registering, RegisteredGraph]):
     def write_body(self, outcome: RegisteredGraph, ready: Registering, encoding: str) -> AnswerBody:
         """The record, the graph last."""
         return write_answer(dict(outcome), encoding)
-
-
-def _inside(array: HostArray) -> Tensor:
-    return cast("Tensor", encode(array, "base64"))

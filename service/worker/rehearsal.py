@@ -1,5 +1,3 @@
-"""Rehearsal of a worker before it is ready: what is made at the first use is made in nobody's time."""
-
 from __future__ import annotations
 
 import time
@@ -16,6 +14,6 @@ _BODY: Final = (
 )
 
 
-def rehearse(work: Callable[[Job], object]) -> None:
+def warm_up(work: Callable[[Job], object]) -> None:
     """The gradient of x², as a caller would ask for it: models are built, modules loaded, the first plan is made."""
     work(Job("gradients", _BODY, "rehearsal", _PATIENCE, time.monotonic() + _PATIENCE))

@@ -1,5 +1,3 @@
-"""The resident tensors that a worker process knows: what the front has told it, in the order in which it did."""
-
 from __future__ import annotations
 
 from typing import Final
@@ -25,7 +23,7 @@ class Residents:
         self._buffers: dict[tuple[str, str], int] = {}
 
     def of(self, namespace: str) -> Find:
-        """What the jobs of a namespace find."""
+        """What the tasks of a namespace find."""
         return self._known.get(namespace, _NOTHING).get
 
     def hear(self, frame: bytes, at: int) -> None:

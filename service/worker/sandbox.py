@@ -1,5 +1,3 @@
-"""Sandbox of a worker process: it does not outlive the front, push it aside, or take memory without end."""
-
 from __future__ import annotations
 
 import os
@@ -42,7 +40,7 @@ def limit_memory(settings: Settings) -> None:
 
 
 def memory_limit(settings: Settings, taken: int, share: int | None) -> int:
-    """The most bytes of a worker that has `taken` so many before its first job. An execution is never too much."""
+    """The most bytes of a worker that has `taken` so many before its first task. An execution is never too much."""
     limit = taken + limit_of(settings)
     return limit if share is None else min(limit, max(share, taken + executing_bytes(settings)))
 

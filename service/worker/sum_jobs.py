@@ -1,6 +1,6 @@
-"""Sums over examples that several workers do: what one of them is asked for, a piece, or the end of all.
+"""Sums over examples inside a worker: a division into pieces, one piece, or the total.
 
-Each of them reads the request and has its plans; what differs is which blocks it runs.
+Each worker reads the request and has its plans; what differs is which blocks it runs.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ def division(ready: object, context: JobContext, response_bytes: int) -> Divisib
 
 def _reading(ready: PreparedSum, job: Job) -> float:
     """Seconds to read the request, by the length of what is text of it: the same on every machine, however busy."""
-    task = ready.execution
-    beside = sum(array.nbytes for feed, array in task.tensors.items() if feed not in task.residents)
+    parsed = ready.execution
+    beside = sum(array.nbytes for feed, array in parsed.tensors.items() if feed not in parsed.residents)
     return max(0, len(job.body) - (beside if job.sent == SAFETENSORS else 0)) / TEXT_RATE
 
 
@@ -78,9 +78,9 @@ def piece_of(ready: object, context: JobContext, engine: Engine) -> Reply:
     if not isinstance(ready, PreparedSum):
         raise Refusal("not_acceptable", f"{PIECE_SUMS} is of sums over examples alone: of batch with reduce")
     part = job.part if isinstance(job.part, Piece) else Piece(0, ready.parts.blocks.count)
-    task = ready.execution
+    parsed = ready.execution
     indices = range(part.first, part.stop)
-    sums = run_blocks(engine.executor, ready.parts, ready.call, task.tensors, indices, context.deadline)
+    sums = run_blocks(engine.executor, ready.parts, ready.call, parsed.tensors, indices, context.deadline)
     context.ran()
     parts = [own_bytes(array) for array in sums]
     timings = context.timings()

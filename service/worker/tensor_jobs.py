@@ -1,6 +1,6 @@
-"""Two jobs that are no calls: a tensor that is to be kept is read by a worker, and one that is kept is written by one.
+"""Tasks that are no computing calls: put or get a tensor, put a model, register a graph.
 
-So the front looks into no body, and holds nobody up with one.
+A worker does them so that the front parses no body, and holds nobody up with one.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from engine import EngineError, HostArray, Limits, TensorType
 from schemas import Tensor
 from service.calls.estimate import TEXT_RATE, Estimate
 from service.errors import Refusal, from_engine
-from service.executions.computing import admit_answer
 from service.settings import Settings
 from service.state.tensor_names import checked_name, unknown_tensor
 from service.state.values import Stored
 from service.transport.job import Job, Reply
 from service.transport.job_result import NotDone, TooLong, WantsTensors
-from service.wire.answers import FIELD_BYTES, write_answer
+from service.wire.answers import FIELD_BYTES, admit_answer, write_answer
 from service.wire.binary import own_bytes, read_one, write_one
 from service.wire.long_lists import parse_tensors
 from service.wire.media import JSON, SAFETENSORS
@@ -34,14 +33,14 @@ _COPY_RATE: Final = 2e9
 
 
 class TensorJobs:
-    """Runner of both jobs."""
+    """Runner of both tasks."""
 
     def __init__(self, settings: Settings, limits: Limits) -> None:
         self._settings = settings
         self._limits = limits
 
     def put(self, context: JobContext) -> Reply:
-        """The tensor that a body holds is to be kept under the name that is the job's subject.
+        """The tensor that a body holds is to be kept under the name that is the task's subject.
 
         The body is a tensor in JSON, or safetensors with one. Raises Refusal: what is wrong with either.
         """

@@ -1,6 +1,11 @@
-"""The work of one request: bytes to bytes. A job goes in, a reply comes out, and neither holds on to anything.
+"""The work of one request: a task goes in, a reply comes out, and neither holds on to anything.
 
-This is the seam: it is made from settings alone, and lives in a process of its own or is shared by threads.
+A request that was asked before with other numbers is found in the cache of requests: its numbers are read by a
+template, its plan is run, and its answer is written by a template (`_run_cached`). Any other request is parsed,
+checked, planned and run by the execution of its call (`_run_uncached`). A request of another protocol (a facade)
+becomes a call of ours first, and its answer is written by the facade.
+
+A `Worker` is made from settings alone. It lives in a process of its own or is shared by threads.
 """
 
 from __future__ import annotations
@@ -60,7 +65,7 @@ _Given = ParamSpec("_Given")
 def _never_raising(
     step: Callable[Concatenate[Worker, JobContext, _Given], JobResult],
 ) -> Callable[Concatenate[Worker, JobContext, _Given], JobResult]:
-    """A step of a job that has a reply whatever goes wrong: a problem report. It is charged to whose job it is."""
+    """A step of a task that has a reply whatever goes wrong: a problem report. It is charged to whose task it is."""
 
     @wraps(step)
     def safe(worker: Worker, context: JobContext, /, *args: _Given.args, **kwargs: _Given.kwargs) -> JobResult:
@@ -149,7 +154,7 @@ class Worker:
         }
 
     def __call__(self, job: Job) -> Reply:
-        """The reply to a job that brings all it needs, whatever that takes. Never raises: see `attempt`."""
+        """The reply to a task that brings all it needs, whatever that takes. Never raises: see `attempt`."""
         outcome = self.attempt(job)
         if isinstance(outcome, WantsModel):
             outcome = self._of_model(JobContext(job, None), outcome.name)
@@ -162,7 +167,7 @@ class Worker:
         return self.attempt(context.job)
 
     def attempt(self, job: Job, most_seconds: float | None = None) -> JobResult:
-        """What becomes of a job. Never raises: whatever goes wrong is a problem report.
+        """What becomes of a task. Never raises: whatever goes wrong is a problem report.
 
         One that would take longer than `most_seconds`, or lacks its graph or tensors, is not done.
         """
@@ -170,10 +175,10 @@ class Worker:
 
     @_never_raising
     def _attempt(self, context: JobContext) -> JobResult:
-        task = self._read_request(context)
-        if isinstance(task, KnownRequest):
-            return self._again(task)
-        return self._anew(*task) if isinstance(task, NewRequest) else task
+        request = self._read_request(context)
+        if isinstance(request, KnownRequest):
+            return self._run_cached(request)
+        return self._run_uncached(*request) if isinstance(request, NewRequest) else request
 
     def vitals(self) -> Vitals:
         """What it says of itself."""
@@ -197,7 +202,7 @@ class Worker:
         return self._known_or_new(context, call, self._parse(job, source))
 
     def _read_foreign(self, context: JobContext, foreign: ForeignCall) -> KnownRequest | NewRequest | JobResult:
-        """A job of another protocol, as one of ours on the graph of its model."""
+        """A task of another protocol, as one of ours on the graph of its model."""
         job, limits = context.job, self._read_limits
         if job.model is None:
             return WantsModel(foreign.model_name(bytes(job.body), limits))
@@ -242,33 +247,35 @@ class Worker:
             return TooLong(cached.cost)
         return KnownRequest(context, cached, compiled, tensors, key.template.conditions)
 
-    def _again(self, task: KnownRequest) -> Reply:
+    def _run_cached(self, known: KnownRequest) -> Reply:
         """The reply, once the plan has run."""
-        context, cached, labels = task.context, task.cached, task.compiled.labels
+        context, cached, labels = known.context, known.cached, known.compiled.labels
         started = context.mark()
-        arrays = self.engine.executor.run(task.compiled.plan, task.tensors, context.deadline)
+        arrays = self.engine.executor.run(known.compiled.plan, known.tensors, context.deadline)
         seconds = context.ran() - started
         if context.own is not None:
             results = ResultArrays(zip(labels, arrays, strict=True), self.engine.max_response_bytes)
             return _foreign_reply(context.own.write_answer(results), context, cached=True)
-        kept = cached.kept(arrays, task.conditions) if cached.storing is not None else ()
+        kept = cached.kept(arrays, known.conditions) if cached.storing is not None else ()
         parts = cached.write_body(labels, arrays, round(1000 * seconds, 4), context.deadline.report, kept)
         reply = Reply(200, context.job.accepted, parts, (), context.timings(), True)
         return _keeping(reply, kept) if kept else reply
 
-    def _anew(self, context: JobContext, call: AnyExecution, message: Message, key: RequestKey | None) -> JobResult:
+    def _run_uncached(
+        self, context: JobContext, call: AnyExecution, message: Message, key: RequestKey | None
+    ) -> JobResult:
         """The reply to a request of which nothing is known but, perhaps, its graph and its plan."""
         if key is not None:
             key.template.put_back()
         request = self._open(context.job, call, message)
         if context.job.may_ask and (wanted := request.wanted(call.description.roles)):
             return WantsTensors(wanted)
-        task = call.read_task(request)
+        parsed = call.read_call(request)
         context.mark()
         if context.job.part is None and context.is_too_long(planning := cost_of_analysis(request.program), PLANNING):
             return TooLong(planning)
         try:
-            ready = call.prepare(task, self.engine, context.patience(PLANNING))
+            ready = call.prepare(parsed, self.engine, context.patience(PLANNING))
         except DeadlineExceeded:
             if context.most_seconds is None:
                 raise
@@ -279,7 +286,7 @@ class Worker:
             return instead
         if isinstance(context.job.part, Total):
             ready = put_together(ready, context.job.part, context.job.beside, self.engine)
-        outcome = call.run_task(ready, self.engine, context.deadline)
+        outcome = call.run_call(ready, self.engine, context.deadline)
         context.ran()
         own = context.own
         parts = call.write_body(outcome, ready, request.encoding) if own is None else ()
@@ -293,7 +300,7 @@ class Worker:
         return _keeping(reply, call.kept(outcome))
 
     def _instead(self, context: JobContext, request: ParsedRequest, ready: Any, cost: Estimate) -> JobResult | None:
-        """What a job comes to that is not to be run as a whole, or not here and now; None for any other."""
+        """What a task comes to that is not to be run as a whole, or not here and now; None for any other."""
         part = context.job.part
         if isinstance(part, Total):
             return None

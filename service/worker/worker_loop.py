@@ -1,5 +1,3 @@
-"""Inside a worker process: jobs from the socket, one by one, and their replies to it, those of a batch at once."""
-
 from __future__ import annotations
 
 import os
@@ -21,7 +19,7 @@ from service.transport.sum_parts import Total
 from service.worker.answers import AnswerBuffers
 from service.worker.residents import Residents
 
-#: (job, most seconds) → what has become of it
+#: (task, most seconds) → what has become of it
 Execute = Callable[[Job, float | None], JobResult]
 
 
@@ -48,7 +46,7 @@ _OUR_REFERENCES: Final = 3
 
 
 class WorkerLoop:
-    """Loop of a process: it takes jobs from the socket and gives replies to it."""
+    """Loop of a process: it takes tasks from the socket and gives replies to it."""
 
     def __init__(self, front: socket.socket, channel: DescriptorChannel, page: ControlPage, opened: Opened) -> None:
         self._front = front
@@ -65,7 +63,14 @@ class WorkerLoop:
 
     def serve(self) -> None:
         """Until the front closes its end, or a reply says that this process is not to go on."""
-        inbox, front, take = Inbox(), self._front, {frames.JOB: self._job, **self._notes()}
+        inbox, front = Inbox(), self._front
+        take: dict[int, Callable[[bytes, int], object]] = {
+            frames.JOB: self._job,
+            frames.FORGET: lambda frame, at: self._channel.forget(frames.read_note(frame, at)),
+            frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
+            frames.RESIDENT: self._residents.hear,
+            frames.CONDEMNED: lambda frame, at: self._condemn(bytes.fromhex(frames.read_text(frame, at))),
+        }
         while data := self._received(front):
             self._written = time.monotonic()
             for kind, frame, at in inbox.feed(data):
@@ -78,14 +83,6 @@ class WorkerLoop:
             self._answers.buffers.trim()
             self._flush()
         return front.recv(READ)
-
-    def _notes(self) -> dict[int, Callable[[bytes, int], object]]:
-        return {
-            frames.FORGET: lambda frame, at: self._channel.forget(frames.read_note(frame, at)),
-            frames.RELEASED: lambda frame, at: self._answers.released(frames.read_note(frame, at)),
-            frames.RESIDENT: self._residents.hear,
-            frames.CONDEMNED: lambda frame, at: self._condemn(bytes.fromhex(frames.read_text(frame, at))),
-        }
 
     def _job(self, frame: bytes, at: int) -> None:
         slot, job, place, most_seconds = frames.read_job(frame, at)
@@ -108,7 +105,8 @@ class WorkerLoop:
         if body is not None:
             del outcome, job
             self._take_away(body, place.buffer)
-        self._hold(ended)
+        if ended - self._written > _HOLD:  # replies wait for others, but not for long
+            self._flush()
 
     def _done(self, slot: int, outcome: JobResult, begun: float, ended: float) -> None:
         if ended - self._reported > _TELL:
@@ -141,11 +139,6 @@ class WorkerLoop:
 
     def _tell(self, kind: int, number: int) -> None:
         self._out.append(frames.note(kind, number))
-
-    def _hold(self, now: float) -> None:
-        """Let replies wait for others, but not for long."""
-        if now - self._written > _HOLD:
-            self._flush()
 
     def _flush(self) -> None:
         if self._out:

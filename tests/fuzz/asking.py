@@ -110,7 +110,7 @@ def _task(request: Request) -> Any:
     execution = executions()[request.call]
     call = execution.description
     opened = _READER.open(Message(request.body), call.request, call.roles, lambda _: None, packed=False)
-    return execution.read_task(opened)
+    return execution.read_call(opened)
 
 
 def _others(request: Request, task: Computation | Planning, found: Other) -> dict[str, Other]:

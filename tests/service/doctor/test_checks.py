@@ -184,7 +184,8 @@ class TestResources:
         monkeypatch.setattr(machine, "memory_bytes", lambda: whole)
         found = caches(settings)
         assert (found.level, found.advice) == (level, advice)
-        parts = f"the front at {settled(settings).front >> 20} MiB, 4 workers at {settled(settings).worker >> 20} MiB"
+        usual = settled(settings)
+        parts = f"the front at {usual.front >> 20} MiB, 4 workers at {usual.worker >> 20} MiB"
         assert parts in found.says
 
     def test_descriptors(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,9 +63,9 @@ class Service:
 
     def __init__(self) -> None:
         worker = Worker(SETTINGS)
-        self.pool = Counted(worker)
-        self.store = StoreService(SETTINGS, self.pool, Forgetful())
-        self.routes = create_routes(SETTINGS, Counted(worker), self.store)
+        self.counted = Counted(worker)
+        self.kept = StoreService(SETTINGS, self.counted, Forgetful())
+        self.routes = create_routes(SETTINGS, Counted(worker), self.kept)
         self.document: Mapping[str, Any] = json.loads(self.routes.state.service.documents["openapi.json"])
 
     def app(self, gate: Gate) -> ASGIApp:
@@ -83,9 +83,9 @@ class Service:
 
     def run(self, gate: Gate, fast: bool, scenario: Callable[[House], Awaitable[None]]) -> None:
         async def whole() -> None:
-            self.pool.jobs.clear()
-            self.pool.allocations.clear()
-            async with house(self.pool, self.app(gate), settings=SETTINGS, store=self.store, gate=gate) as opened:
+            self.counted.jobs.clear()
+            self.counted.allocations.clear()
+            async with house(self.counted, self.app(gate), settings=SETTINGS, store=self.kept, gate=gate) as opened:
                 if not fast:
                     without_orders(opened.state)
                 await scenario(opened)
@@ -129,7 +129,7 @@ def test_nobody_gets_in_without_a_sound_key(guarded: Service, gate: Gate, kind: 
                 report = json.loads(answer)
                 assert report["code"] == "unauthenticated"
                 assert set(report) == {"type", "title", "status", "detail", "code", "request_id"}
-        assert not guarded.pool.jobs
+        assert not guarded.counted.jobs
 
     guarded.run(gate, fast, scenario)
 
@@ -157,7 +157,7 @@ def test_a_sound_key_gets_in(guarded: Service, gate: Gate, kind: str, fast: bool
             status, head, answer = await asked(opened, sent(method, path, body, sound(KEY)[kind]))
             assert status not in (401, 403, 429, 500), (method, path, answer)
             assert says_nothing_of([KEY], head + answer)
-        assert guarded.pool.jobs or not fast
+        assert guarded.counted.jobs or not fast
 
     guarded.run(gate, fast, scenario)
 
@@ -194,8 +194,8 @@ def test_the_body_is_not_waited_for(guarded: Service, gate: Gate, fast: bool) ->
                 head, _ = await client.response(bodiless=method == "HEAD")
                 assert head.startswith(b"HTTP/1.1 401 "), (method, path)
                 client.leave()
-        assert not guarded.pool.allocations
-        assert not guarded.pool.jobs
+        assert not guarded.counted.allocations
+        assert not guarded.counted.jobs
 
     guarded.run(gate, fast, scenario)
 
@@ -314,7 +314,7 @@ def test_no_more_than_so_many_at_a_time(guarded: Service, tmp_path: Path, fast: 
 
     async def scenario() -> None:
         pool = FakePool(None)
-        routes = guarded.routes if fast else create_routes(SETTINGS, pool, guarded.store)
+        routes = guarded.routes if fast else create_routes(SETTINGS, pool, guarded.kept)
         async with house(pool, wrap(routes, SETTINGS, gate), settings=SETTINGS, gate=gate) as opened:
             if not fast:
                 without_orders(opened.state)
@@ -367,7 +367,7 @@ def test_a_revoked_key_is_refused_on_a_connection_that_is_open(
 
 def test_the_caller_is_known_behind_both_doors(guarded: Service, gate: Gate) -> None:
     for fast in (True, False):
-        pool = guarded.pool if fast else guarded.routes.state.service.pool
+        pool = guarded.counted if fast else guarded.routes.state.service.pool
         pool.jobs.clear()
 
         async def scenario(opened: House) -> None:

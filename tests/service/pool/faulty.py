@@ -12,7 +12,7 @@ import signal
 
 from engine.executors import regions
 from engine.native.runner_layout import StepEntry
-from service.worker.attending import attend
+from service.worker.attending import run_worker
 from service.worker.child import computing
 
 _write_step = regions._write_step
@@ -29,4 +29,4 @@ regions._write_step = write_badly
 if __name__ == "__main__":
     signal.signal(signal.SIGSEGV, signal.SIG_DFL)
     if not os.environ.get("GRADSERVE_TEST_SOUND"):
-        attend(computing)
+        run_worker(computing)

@@ -66,7 +66,7 @@ def is_remembered(worker: Worker, body: Json, call: str = "gradients") -> bool:
         raise AssertionError("it was read anew")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(executions()[call]), "read_task", read)
+        patch.setattr(type(executions()[call]), "read_call", read)
         return post(worker, json.dumps(body).encode(), call).status == 200
 
 

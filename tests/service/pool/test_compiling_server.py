@@ -80,7 +80,7 @@ import engine.executors.kernels as kernels
 import engine.native.executable as executable
 from engine.native.kernel_errors import KernelUnavailable
 from service.worker.child import computing
-from service.worker.attending import attend
+from service.worker.attending import run_worker
 """
 
 

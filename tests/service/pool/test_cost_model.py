@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from service.calls.estimate import Estimate
-from service.pool.cost_model import LARGE_BODY, QUICK, CostModel, JobKind, kind_of
+from service.pool.cost_model import LARGE_BODY, QUICK, CostModel, TaskKind, kind_of
 from service.transport.job import Job
 
 PLAN = Estimate(2.0, 5, 7)
-KIND = JobKind("a", "kind")
+KIND = TaskKind("a", "kind")
 
 
 def job(body: bytes = b"{}", **stated: Any) -> Job:
@@ -28,7 +28,7 @@ def model(*seconds: float, plan: Estimate = PLAN, planned: bool = False) -> Cost
     return known
 
 
-def expected(known: CostModel, kind: JobKind = KIND) -> float:
+def expected(known: CostModel, kind: TaskKind = KIND) -> float:
     """What a kind of its plan is expected to take."""
     return known.planned(kind, PLAN).seconds
 
@@ -64,8 +64,8 @@ def test_a_run_that_planned_first_says_nothing_of_the_next_but_how_far_plans_are
 def test_one_measurement_corrects_a_caller_s_plans_by_little(seconds: float, ratio: float) -> None:
     """By three tenths of what it differs by, which is believed up to a factor of four."""
     known = model(seconds)
-    assert expected(known, JobKind("a", "other")) == pytest.approx(2.0 * (0.7 + 0.3 * ratio))
-    assert expected(known, JobKind("b", "other")) == 2.0, "and nobody else's at all"
+    assert expected(known, TaskKind("a", "other")) == pytest.approx(2.0 * (0.7 + 0.3 * ratio))
+    assert expected(known, TaskKind("b", "other")) == 2.0, "and nobody else's at all"
 
 
 def test_the_margin_is_narrower_once_three_were_compared() -> None:
@@ -100,7 +100,7 @@ def test_a_kind_is_settled_once_each_worker_has_planned_and_compiled_it(workers:
         known.measured(KIND, None, 6.0, planned=False)
     assert known.settled(KIND, workers) == (6.0, 5, 7)
     assert known.settled(None, workers) is None
-    assert known.settled(JobKind("a", "other"), workers) is None
+    assert known.settled(TaskKind("a", "other"), workers) is None
 
 
 def test_what_is_remembered_is_bounded_and_goes_from_who_has_most() -> None:
@@ -108,7 +108,7 @@ def test_what_is_remembered_is_bounded_and_goes_from_who_has_most() -> None:
     for tenant in ("modest", "greedy"):
         known.planned(kind_of(job(tenant=tenant)), PLAN)
     for number in range(4200):
-        known.planned(JobKind("greedy", number), PLAN)
+        known.planned(TaskKind("greedy", number), PLAN)
     assert known.known(job(tenant="modest"))[1] == PLAN
     assert known.known(job(tenant="greedy"))[1] is None, "the first of them is the first to go"
 

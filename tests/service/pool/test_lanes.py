@@ -10,7 +10,7 @@ import pytest
 
 from service.calls.estimate import Estimate
 from service.pool.admission import Admission
-from service.pool.cost_model import LARGE_BODY, QUICK, CostModel, JobKind, kind_of
+from service.pool.cost_model import LARGE_BODY, QUICK, CostModel, TaskKind, kind_of
 from service.pool.process_pool import ProcessPool
 from service.pool.topology import topology_for
 from service.settings import Settings
@@ -218,7 +218,7 @@ def test_kinds_of_one_caller_displace_none_of_another() -> None:
     known, own = CostModel(), job({}, tenant="modest")
     known.planned(kind_of(own), Estimate(1.0, 0, 0))
     for number in range(6000):
-        known.planned(JobKind("greedy", number), Estimate(1.0, 0, 0))
+        known.planned(TaskKind("greedy", number), Estimate(1.0, 0, 0))
     assert known.known(own)[1] is not None
     assert len(known._kinds) == 4096
 
@@ -241,7 +241,7 @@ def test_a_large_body_is_not_for_the_quick_worker() -> None:
 def test_kinds_are_not_remembered_for_ever() -> None:
     known = CostModel()
     for number in range(5000):
-        known.planned(JobKind("", number), Estimate(1.0, 0, 0))
+        known.planned(TaskKind("", number), Estimate(1.0, 0, 0))
     assert len(known._kinds) == 4096
 
 

@@ -163,7 +163,7 @@ def test_a_step_is_stored_and_read_by_the_next(times: int) -> None:
 def is_remembered(body: Json, kept: Kept) -> bool:
     """Whether it is answered without being read."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(executions()["forward"]), "read_task", lambda *_: pytest.fail("it was read anew"))
+        patch.setattr(type(executions()["forward"]), "read_call", lambda *_: pytest.fail("it was read anew"))
         return ask(body, kept).status == 200
 
 

@@ -24,7 +24,7 @@ from service.transport.job import Job, Reply, Timings
 from service.transport.job_result import JobResult, NeedsGraph, TooLong, WantsTensors
 from service.wire.media import JSON, PROBLEM
 from service.wire.version import Version
-from service.worker.attending import attend
+from service.worker.attending import run_worker
 from service.worker.worker_loop import Opened
 
 _known: set[str] = set()
@@ -173,4 +173,4 @@ def trial(_: Settings) -> Opened:
 
 
 if __name__ == "__main__":
-    attend(trial)
+    run_worker(trial)

@@ -224,7 +224,7 @@ def test_what_goes_wrong_inside_is_reported_and_not_shown(
         raise raised
 
     client = make_client()
-    monkeypatch.setattr("service.executions.computing.Computing.run_task", broken)
+    monkeypatch.setattr("service.executions.computing.Computing.run_call", broken)
     report = problem(client.post("/v1/forward", json=request(node("full"))), status, code)
     assert "secret" not in report["detail"]
     monkeypatch.undo()

@@ -28,7 +28,7 @@ from service.settings import Settings
 from service.transport.control_page import Vitals
 from service.transport.job import Job, Reply
 from service.wire.media import JSON
-from service.worker.attending import attend
+from service.worker.attending import run_worker
 from service.worker.worker_loop import Opened
 
 LIBRARY = ctypes.CDLL(None, use_errno=True)
@@ -217,4 +217,4 @@ def trying(_: Settings) -> Opened:
 
 if __name__ == "__main__":
     sys.dont_write_bytecode = True
-    attend(trying)
+    run_worker(trying)

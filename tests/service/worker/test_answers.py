@@ -9,12 +9,7 @@ import pytest
 
 from service.transport import frames, shared_buffers
 from service.transport.shared_buffers import LARGEST, DescriptorChannel
-from service.worker import answers as subject
-
-#: the class of the file
-(Answers,) = (
-    found for found in vars(subject).values() if isinstance(found, type) and found.__module__ == subject.__name__
-)
+from service.worker.answers import AnswerBuffers
 
 
 class Sides:
@@ -23,7 +18,7 @@ class Sides:
     def __init__(self, ours: socket.socket, theirs: socket.socket) -> None:
         self.said: list[tuple[int, int]] = []
         self.front = DescriptorChannel(theirs)
-        self.answers = Answers(DescriptorChannel(ours), lambda kind, number: self.said.append((kind, number)))
+        self.answers = AnswerBuffers(DescriptorChannel(ours), lambda kind, number: self.said.append((kind, number)))
 
     def write(self, *parts: bytes | memoryview) -> int:
         number = self.answers.written(parts, sum(map(len, parts)))

@@ -21,7 +21,7 @@ PROGRAM = """
 from service.transport.control_page import Vitals
 from service.transport.job import Reply
 from service.wire.media import JSON
-from service.worker.attending import attend
+from service.worker.attending import run_worker
 from service.worker.worker_loop import Opened
 
 def make(settings):
@@ -29,7 +29,7 @@ def make(settings):
         raise RuntimeError("there is no such device")
     return Opened(lambda job, most: Reply(200, JSON, [bytes(job.body)]), "the device", lambda: Vitals(0, 0))
 
-attend(make)
+run_worker(make)
 """
 
 

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 PROGRAM = """
 import json, sys
 from threadpoolctl import threadpool_info
-from service import machine
+import service.machine as machine
 
 machine.cpus = lambda: int(sys.argv[1])
 

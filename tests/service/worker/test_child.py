@@ -44,8 +44,8 @@ def test_it_may_be_told_to_do_what_is_short_alone(opened: Opened) -> None:
 def test_before_it_is_handed_on_all_is_made_that_is_made_at_the_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
     """In this order."""
     order: list[str] = []
-    for name in ("divide", "warm", "rehearse"):
+    for name in ("divide", "warm", "warm_up"):
         monkeypatch.setattr(child, name, lambda *_, name=name: order.append(name))
     monkeypatch.setattr(Worker, "calibrate", lambda _: order.append("calibrate"))
     computing(Settings(device="cpu", compile="off", workers=3))
-    assert order == ["divide", "calibrate", "warm", "rehearse"]
+    assert order == ["divide", "calibrate", "warm", "warm_up"]

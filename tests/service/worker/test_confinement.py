@@ -20,7 +20,7 @@ from service import machine
 from service.pool.process_pool import ProcessPool
 from service.settings import Settings, without_secrets
 from service.worker import confinement
-from service.worker.confinement import Offered, Permitted, offers, system_call_filter
+from service.worker.confinement import AllowedFiles, Offered, offers, system_call_filter
 from service.worker.permitted import permitted
 from tests.conftest import ROOT
 from tests.service.pool.pools import ask, running, whole
@@ -185,11 +185,11 @@ def test_a_process_that_has_other_threads_is_not_confined() -> None:
     """Landlock would leave those as they are. Asked of a process of its own, should it be confined all the same."""
     program = """
 import threading
-from service.worker.confinement import Permitted, confine
+from service.worker.confinement import AllowedFiles, confine
 over = threading.Event()
 threading.Thread(target=over.wait).start()
 try:
-    confine(Permitted())
+    confine(AllowedFiles())
 except RuntimeError as error:
     print(error)
 finally:
@@ -202,8 +202,8 @@ finally:
 def test_threads_that_begin_later_are_held() -> None:
     program = """
 import os, threading
-from service.worker.confinement import Permitted, confine
-confine(Permitted(("/proc/self/status",)))
+from service.worker.confinement import AllowedFiles, confine
+confine(AllowedFiles(("/proc/self/status",)))
 def tried():
     for path in "/etc/passwd", "/proc/self/status":
         try:
@@ -331,8 +331,8 @@ def test_who_is_not_confined_is_told_nothing() -> None:
 
 
 def test_what_is_told_arrives() -> None:
-    stated = Permitted(("/a",), ("/b", "/c"), ("/d",))
-    assert Permitted.parse(stated.text()) == stated
+    stated = AllowedFiles(("/a",), ("/b", "/c"), ("/d",))
+    assert AllowedFiles.parse(stated.text()) == stated
 
 
 # ---------------------------------------------------------------- kernels that have less
@@ -356,7 +356,7 @@ def test_older_kernels_hold_what_they_can(version: int) -> None:
 import os
 from service.worker import confinement
 confinement.offers = lambda: confinement.Offered({version}, filters=False)
-confinement.confine(confinement.Permitted(("/proc/self/status",)))
+confinement.confine(confinement.AllowedFiles(("/proc/self/status",)))
 os.close(os.open("/proc/self/status", os.O_RDONLY))
 os.open("/etc/passwd", os.O_RDONLY)
 """

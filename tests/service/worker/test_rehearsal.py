@@ -10,7 +10,7 @@ import pytest
 from service.settings import Settings
 from service.transport.job import Job, Reply
 from service.wire.media import JSON
-from service.worker.rehearsal import rehearse
+from service.worker.rehearsal import warm_up
 from service.worker.worker import Worker
 
 
@@ -23,7 +23,7 @@ def rehearsed() -> tuple[Worker, Job, Reply]:
     def work(job: Job) -> None:
         asked.append((job, worker(job)))
 
-    rehearse(work)
+    warm_up(work)
     ((job, reply),) = asked
     return worker, job, reply
 
@@ -55,4 +55,4 @@ def test_who_fails_at_it_does_not_become_ready() -> None:
         raise RuntimeError("no device")
 
     with pytest.raises(RuntimeError, match="no device"):
-        rehearse(fails)
+        warm_up(fails)

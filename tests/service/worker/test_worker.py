@@ -67,7 +67,7 @@ def not_to_be_run(*_: Any) -> Any:
 
 @pytest.mark.parametrize("name", list(calls()))
 def test_what_takes_too_long_is_not_run(worker: Worker, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(executions()[name]), "run_task", not_to_be_run)
+    monkeypatch.setattr(type(executions()[name]), "run_call", not_to_be_run)
     found = worker.attempt(job(next(iter(calls()[name].examples.values())), name), 0.0)
     assert isinstance(found, TooLong)
     assert 0 < found.estimate.seconds < 1
@@ -127,7 +127,7 @@ UNREAD = [ValueError("array is too big"), OverflowError(), TypeError(), Recursio
         "service.worker.worker.JsonReader.read_request",
         "service.wire.request.validate",
         "service.wire.request.read_array",
-        "service.executions.computing.Computing.read_task",
+        "service.executions.computing.Computing.read_call",
     ],
 )
 def test_a_fault_while_a_request_is_read_costs_no_worker(
