@@ -12,8 +12,8 @@ import pkgutil
 from collections.abc import Iterator
 from functools import lru_cache
 
-from engine.graph.op import Definition
-from engine.graph.registry import Registry
+from engine.ir.op import Definition
+from engine.ir.registry import Registry
 
 
 @lru_cache(maxsize=1)

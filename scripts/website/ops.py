@@ -10,13 +10,13 @@ from itertools import groupby
 from typing import Any
 
 from engine import describe, registry
-from engine.graph.op import Definition
+from engine.ir.op import Definition
 from engine.ops.sections import SECTIONS
 from scripts.build_docs import definition, facts, table
 from scripts.website.examples import Exchange, example
-from service.pages.layout import laid_out
-from service.settings import Settings
-from service.worker.worker import Worker
+from service.core.settings import Settings
+from service.web.pages.error_pages import laid_out
+from service.workers.worker import Worker
 
 Row = Mapping[str, Any]
 

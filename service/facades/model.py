@@ -11,11 +11,11 @@ import numpy as np
 import orjson
 
 from engine import TensorType
-from engine.graph.dtypes import is_complex
-from engine.graph.tensor_type import dtype_name
-from service.errors import Refusal
-from service.state.models import FREE
-from service.wire.version import Find
+from engine.ir.dtypes import is_complex
+from engine.ir.tensor_type import dtype_name
+from service.api.residents import Find
+from service.core.errors import Refusal
+from service.store.tables import FREE
 
 
 @dataclass(frozen=True, slots=True)

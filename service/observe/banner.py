@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from service import machine
-from service.settings import NO_STATE, Settings, flag, shown
-from service.sizes import readable
-from service.versions import VERSIONS
+from service.core import machine
+from service.core.installed import VERSIONS
+from service.core.settings import NO_STATE, Settings, flag, readable, shown
 
 
 def banner(settings: Settings, device: str) -> Iterator[str]:

@@ -10,17 +10,17 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from engine import Compiler, Gradients, Graph, Values
+from engine.autodiff.vjp import vjp_or_zeros
+from engine.compiler.compiler import CompileRequest, plan_call
+from engine.compiler.plan import graph_of
+from engine.ir.passes import optimise
 from engine.ops import registry
-from engine.passes.pipeline import optimise
-from engine.planning.compiler import CompileRequest, plan_call
-from engine.planning.plan import graph_of
-from engine.transforms.vjp import vjp_or_zeros
 from tests.bounds.loops import LOOPS
 from tests.bounds.random_graphs import random_graph
 from tests.contract.cases import LIMITS, Array, Case, all_cases, has_rule
-from tests.engine.calls.asking import Net
-from tests.engine.calls.networks import attention, convolution, parts
-from tests.engine.tools.real_networks import REAL_NETWORKS
+from tests.engine.analysis.real_networks import REAL_NETWORKS
+from tests.engine.autodiff.calls.asking import Net
+from tests.engine.autodiff.calls.networks import attention, convolution, parts
 
 RANDOM_GRAPHS: Final = 2000
 #: ops, the shapes of their operands, and attributes

@@ -11,10 +11,10 @@ import pytest
 from engine import registry
 from scripts.website import assemble, check, examples, ops
 from scripts.website.errors import code_pages, prose
-from service.errors import KINDS
-from service.pages.explanations import EXPLAINED
-from service.settings import Settings
-from service.worker.worker import Worker
+from service.core.errors import KINDS
+from service.core.settings import Settings
+from service.web.pages.error_pages import EXPLAINED
+from service.workers.worker import Worker
 from tests.conftest import Client
 from tests.docs.marked import same, text_of, without_stats
 

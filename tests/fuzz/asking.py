@@ -22,20 +22,16 @@ from engine import (
     export_gradients,
     registry,
 )
-from engine.graph.errors import OverMemory
-from engine.graph.sample import Operand
-from engine.planning.compiler import CompileRequest, compile_call
-from service.errors import Refusal, from_engine
-from service.executions import executions
-from service.executions.check import Checking
-from service.executions.computing import Computation
-from service.executions.differentiate import Differentiation
-from service.executions.plan import Planning
-from service.wire.graph_source import Programs
-from service.wire.message import Message
-from service.wire.precision_choice import PrecisionChoice
-from service.wire.request import RequestReader
-from service.wire.translate import Translator
+from engine.compiler.compiler import CompileRequest, compile_call
+from engine.ir.errors import OverMemory
+from engine.ir.sample import Operand
+from service.api.graphs import Programs, Translator
+from service.api.json_reader import Message
+from service.api.request import PrecisionChoice, RequestReader
+from service.core.errors import Refusal, from_engine
+from service.workers.executions import executions
+from service.workers.executions.computing import Computation
+from service.workers.executions.graph_analysis import Checking, Differentiation, Planning
 from tests.fuzz.drawing import LIMITS
 from tests.fuzz.graphs import Request
 from tests.fuzz.values import numbers

@@ -6,7 +6,7 @@ import tomllib
 
 import pytest
 
-from engine.native.runner import runner_text
+from engine.codegen.native.runner import runner_text
 from scripts.runner_ir import KEPT, SOURCE, VERSION, compiler, digest, made
 from tests.architecture.source import ROOT
 
@@ -31,4 +31,4 @@ def test_it_names_no_processor() -> None:
 
 def test_both_go_into_the_package() -> None:
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert settings["tool"]["setuptools"]["package-data"]["engine.native"] == [SOURCE.name, KEPT.name]
+    assert settings["tool"]["setuptools"]["package-data"]["engine.codegen.native"] == [SOURCE.name, KEPT.name]
