@@ -43,7 +43,7 @@ from scripts.mutants_find import KINDS, Mutant, find_mutants
 from tests.contract.cases import forget
 
 ROOT = Path(__file__).parents[1]
-ROOMS = ("engine/autodiff", "engine/ops", "engine/ops/common", "engine/compiler", "service/api", "service/store")
+ROOMS = ("engine/autodiff", "engine/ops", "engine/compiler", "service/api", "service/store")
 TESTS = (
     "tests/golden",
     "tests/contract",

@@ -71,8 +71,8 @@ class OwnerDirectory:
 
 # Shards that this server has: each is taken by an opening, answered from memory, and let go of as a whole.
 #
-# What is there of one is a store service, as a server has it whose state is its own. It ends with its tenure: what comes
-# after begins with what the objects say.
+# A shard that this server owns has a store service, as a server has that shares no state. The service ends with the
+# ownership; the next owner begins with what the objects say.
 
 _logger = logging.getLogger("gradserve.cluster")
 

@@ -109,7 +109,7 @@ def test_the_tests_of_the_engine_run_without_the_service() -> None:
 
 def test_the_work_knows_no_http() -> None:
     http = {"fastapi", "starlette", "h11", "httpx", "aiohttp"}
-    work = files("service/api", "service/api/calls", "service/workers", "service/workers", "service/workers")
+    work = files("service/api", "service/workers")
     assert work
     assert not {name(path) for path in work if {m.partition(".")[0] for m in imports(path)} & http}
 

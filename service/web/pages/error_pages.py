@@ -40,8 +40,8 @@ class Failure:
 
 # Explanations of all codes and how to mend them: the text of the pages that `type` leads to.
 #
-# The pages, as the server shows them and as the site does, are made from this, from the codes in `service.core.errors` and
-# from the examples in the OpenAPI document. Words between backticks are code.
+# The pages of the server and of the site are made from this text, the codes in `service.core.errors` and the examples
+# in the OpenAPI document. Words between backticks are code.
 
 
 class Explanation(NamedTuple):

@@ -22,10 +22,10 @@ from service.web.state import state_of
 
 # The OpenAPI document in version 3.0.3, for generators that do not read 3.1.
 #
-# Schemas differ in three ways. Two are the version's, as far as this document meets them: there is no list of `examples`
-# but one `example`, and nothing may stand beside a `$ref`. And whatever is open to further fields, as all is that answers
-# hold, says so: clients in Go that are generated from this version refuse such fields where nothing is said. The newer
-# one says nothing, since in TypeScript such a message would take misspelt fields.
+# Schemas differ in three ways. Two are the version's, as far as this document meets them: there is one `example` in
+# place of a list of `examples`, and nothing may stand beside a `$ref`. The third: where further fields are allowed, as
+# in everything that answers hold, the schema says so. Go clients generated from this version refuse such fields
+# otherwise. The newer version says nothing, since TypeScript would accept misspelt fields in such a message.
 
 VERSION: Final = "3.0.3"
 

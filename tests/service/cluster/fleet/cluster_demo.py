@@ -1,8 +1,9 @@
 """A classifier of digits, trained on two servers while one of them is killed, has the weights of one that had peace.
 
-`python -m tests.service.cluster.fleet.cluster_demo` (make cluster-demo): HAProxy, two servers under Ray, their state in moto's
-S3; on this machine, as root on Linux, in namespaces of its own for the network and for processes. Each step is two
-calls: the gradients of the mean over all digits, in pieces on both servers, are kept; and the weights are stepped.
+`python -m tests.service.cluster.fleet.cluster_demo` (make cluster-demo): HAProxy, two servers under Ray, their state
+in moto's S3; on this machine, as root on Linux, in namespaces of its own for the network and for processes. Each step
+is two calls: the gradients of the mean over all digits, in pieces on both servers, are kept; and the weights are
+stepped.
 """
 
 from __future__ import annotations
